@@ -24,7 +24,8 @@ Files
 Commands: the fence
   all of the below from some 520 attempts by system calls, as root and as another user: TestFenceProbes TestFenceProbesWithoutAView TestFenceProbesWithoutNamespaces
   files outside the workspace, the temporary folder and the caches from writes: TestFenceFiles TestFenceServer
-  settings of other programs from writes: TestCachesHoldNoConfiguration
+  caches and settings of other programs from writes: TestCachesAreApart
+  temporary files and shared memory of other programs from reads and writes: TestOwnDirectories TestOwnDirectoriesAreFixed
   files of the user outside from set-id bits: TestFenceProbes
   keys, tokens, passwords, files of other projects from reads: TestFenceFiles TestFencePATH
   keys, tokens, passwords, files of other projects from links that an earlier command left behind: TestFenceStays
@@ -39,7 +40,7 @@ Commands: the fence
   other processes from a record of a server that a command wrote: TestForgedServerRecordsKillNothing TestForgedServerEventsKillNothing
   the helper of a command from signals, debuggers, its pipes: TestACommandDoesNotReachItsHelper
   tokens, passwords, agents of the environment from commands: TestCommandsGetNoCredentials
-  common programs from a fence that is too tight: TestFenceLetsProgramsWork TestViewHasLinks TestViewKeepsCachesWhole
+  common programs from a fence that is too tight: TestFenceLetsProgramsWork TestViewHasLinks TestOwnDirectories TestCachesAreApart
   the system from set-uid programs, devices, memory, core dumps: TestFenceLimits TestFenceFiles
   the user from a report of a sandbox that is not there: TestFenceModes TestFenceWhereThereIsNone TestRunTellsOfALessFence TestPerstackHealth
   the machine from orphaned processes: TestNoProcessIsLeftAfterATimeout TestAHopperIsCaught TestEverythingDiesWithTheProgram

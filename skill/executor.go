@@ -39,6 +39,7 @@ type Config struct {
 	Network       bool      // let operations reach other machines
 	AllowDomains  []string  // hosts that operations reach without Network: HOST, *.HOST, HOST:PORT, *, or npm, go, pypi, cargo, debian, github
 	DenyDomains   []string  // hosts that they do not reach, whatever allows them
+	ShareGo       bool      // let commands write the user's cache of Go's builds, which the user's own builds then trust
 	AllowLocal    []int     // ports of this machine, such as a database's, that operations reach without Network
 	Private       bool      // with Network, also reach private addresses, this machine included
 	Hosts         []string  // hosts, with or without a port, that may be reached even if they are private
@@ -135,7 +136,7 @@ func (x *Executor) connect(domains []string) {
 func newExecutorOn(cfg Config, ws *workspace.Workspace, helpers *process.Helpers) (*Executor, error) {
 	run, err := process.New(process.Config{
 		ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun, Network: cfg.Network, Helper: cfg.Helper, Unfenced: cfg.Unfenced, Ready: helpers, Subreaper: cfg.Subreaper, Secrets: cfg.Secrets, PassEnv: cfg.PassEnv,
-		Egress: egress.Rules{Allow: cfg.AllowDomains, Deny: cfg.DenyDomains}, Local: cfg.AllowLocal,
+		Egress: egress.Rules{Allow: cfg.AllowDomains, Deny: cfg.DenyDomains}, Local: cfg.AllowLocal, ShareGo: cfg.ShareGo,
 		Allow: cfg.Allow, SnapshotBytes: cfg.SnapshotBytes,
 		Fence: cfg.Fence, FenceRead: cfg.FenceRead, FenceWrite: cfg.FenceWrite, Limits: cfg.Limits,
 	}, ws)

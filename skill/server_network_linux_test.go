@@ -144,7 +144,7 @@ http.server.HTTPServer(('127.0.0.1', %d), H).serve_forever()
 	at := fmt.Sprintf("http://localhost:%d", port)
 	for address, want := range map[string]string{
 		at + "/a.txt": "hello", fmt.Sprintf("http://127.0.0.1:%d/a.txt", port): "hello",
-		host.URL: "connection refused", at + "/host": "connection refused", at + "/away": "is not reached", "http://example.org/": "--network",
+		host.URL: "--allow-local", at + "/host": "--allow-local", at + "/away": "is not reached", "http://example.org/": "--network",
 	} {
 		r, err := x.Execute(t.Context(), &Session{}, Fetch{URL: address, Max: 100})
 		got := fmt.Sprint(err)

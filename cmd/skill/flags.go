@@ -173,6 +173,7 @@ func (u *undoFlags) kept() skill.Journal {
 
 type sandboxFlags struct {
 	fence      string
+	share      string
 	fenceRead  []string
 	fenceWrite []string
 	limits     skill.Limits
@@ -188,6 +189,8 @@ func (s *sandboxFlags) add(f *pflag.FlagSet) {
 		"fence", "sandbox commands: auto (best effort), require, off")
 	f.StringArrayVar(&s.fenceRead, "fence-read", nil, "let commands read `PATH` too; may be repeated")
 	f.StringArrayVar(&s.fenceWrite, "fence-write", nil, "let commands write `PATH` too; may be repeated")
+	f.Var(choice{&s.share, "TOOL", []string{"go"}},
+		"share-cache", "let commands write your build cache of `TOOL`, which saves their first build but lets them change your own later builds: go")
 	f.Int64Var(&s.limits.FileSize, "limit-file", 0, "limit each file that a command writes to `BYTES` (0: 16 GiB, -1: no limit)")
 	f.Int64Var(&s.limits.Memory, "limit-memory", 0, "limit the address space of each process of a command to `BYTES` (0: no limit)")
 	f.Int64Var(&s.limits.Processes, "limit-processes", 0, "limit the user to `N` processes and threads while a command runs (0: no limit; root has none)")

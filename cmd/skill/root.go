@@ -175,7 +175,7 @@ func (c *cli) executor(o *options) (*skill.Executor, error) {
 		Dir: o.workspace, Allow: o.allow, ReadOnly: o.readOnly, DryRun: o.dryRun, Guard: skill.Guard(o.stale),
 		AllowConfig: o.allowConfig, NoSync: o.noSync || c.unlasting, Program: c.program(), Journal: o.kept(), State: cmp.Or(o.state, c.getenv("SKILL_STATE")), Helper: o.helper, Unfenced: o.helper == "", // but for Linux, there are no helpers
 		SnapshotBytes: cmp.Or(o.snapshot, -1),
-		AllowDomains:  o.allowed, DenyDomains: o.denied, AllowLocal: o.local,
+		AllowDomains:  o.allowed, DenyDomains: o.denied, AllowLocal: o.local, ShareGo: o.share == "go",
 		Network: o.network, Private: o.private, Hosts: o.hosts, AllowHooks: o.allowHooks, AllowSSH: o.allowSSH,
 		Fence: skill.FenceMode(o.fence), FenceRead: o.fenceRead, FenceWrite: o.fenceWrite, Limits: o.limits, PassEnv: o.passEnv, Subreaper: true, KeepHelper: o.keepHelper,
 		Search: engines, NoSandbox: o.noSandbox, Browser: browser.New(), Called: called,

@@ -198,7 +198,11 @@ var unattended = []string{
 }
 
 func (x *Git) environment(dir string) []string {
-	env := slices.DeleteFunc(x.process.Environment(nil, dir), func(v string) bool {
+	var caches []string
+	if x.cfg.AllowHooks {
+		caches = x.process.Caches()
+	}
+	env := slices.DeleteFunc(x.process.Environment(caches, dir), func(v string) bool {
 		return strings.HasPrefix(strings.ToUpper(v), "GIT_") && !keptVariables().MatchString(v)
 	})
 	env = process.SetVariables(env, append([]string{"PATH=" + x.process.SafePath()}, unattended...))

@@ -6,18 +6,24 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"textskill/skill/internal/egress"
 )
 
-// The configuration of a program's next run is not written with its cache, and the part that holds
-// credentials is not read with its toolchain.
-func TestCachesHoldNoConfiguration(t *testing.T) {
+// Commands write caches of their own and not the user's, and read what the user has downloaded but not
+// the settings and credentials beside it.
+func TestCachesAreApart(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
-	t.Setenv("XDG_CACHE_HOME", "")
+	t.Setenv("XDG_CACHE_HOME", home+"/.cache")
 	t.Setenv("PATH", strings.Join([]string{home + "/go/bin", home + "/.dotnet", os.Getenv("PATH")}, ":"))
 	t.Setenv("GOPATH", home+"/go")
-	for _, name := range []string{".ccache/ccache.conf", ".cache/ccache/ccache.conf", ".gradle/gradle.properties", ".gradle/init.d/x", ".gradle/caches/x", ".cargo/config.toml", ".m2/settings.xml", ".m2/repository/x",
-		".local/share/uv/credentials/x", ".local/share/uv/python/x", ".local/share/jupyter/runtime/x", ".dotnet/corefx/x.pfx", ".dotnet/dotnet", "go/src/x/x.go", "go/bin/x", "go/pkg/x"} {
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "CARGO_HOME", "MAVEN_ARGS", "GRADLE_RO_DEP_CACHE"} {
+		t.Setenv(name, "")
+	}
+	for _, name := range []string{".cache/black/x", ".cache/pylint/x", ".cache/typescript/5/.npmrc", ".cache/go-build/x", ".npm/x", ".cargo/config.toml", ".cargo/registry/x", ".m2/settings.xml", ".m2/repository/x",
+		".gradle/gradle.properties", ".gradle/caches/x", ".local/share/uv/credentials/x", ".local/share/uv/python/x", ".local/share/jupyter/runtime/x", ".dotnet/corefx/x.pfx", ".dotnet/dotnet",
+		"go/src/x/x.go", "go/bin/x", "go/pkg/mod/golang.org/toolchain@v1/x"} {
 		if err := os.MkdirAll(filepath.Dir(home+"/"+name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -25,20 +31,31 @@ func TestCachesHoldNoConfiguration(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ws := t.TempDir()
-	x := newRunner(t, ws, Config{Helper: self(t), Network: true})
-	fenced(t, ws)             // skips where there is no whole fence
-	tests := map[string]bool{ // whether they are denied
-		"echo x >.ccache/ccache.conf": true, "echo x >.cache/ccache/ccache.conf": true, "rm .ccache/ccache.conf": true, "mv .ccache .c": true, "echo x >.ccache/0/x": false, "echo x >.cache/ccache/f/x": false,
-		"echo x >.gradle/gradle.properties": true, "echo x >.gradle/init.d/y": true, "cat .gradle/gradle.properties": true, "echo x >.gradle/caches/x": false,
-		"cat .cargo/config.toml": true, "echo x >.cargo/config.toml": true, "echo x >.m2/settings.xml": true, "echo x >.m2/repository/x": false,
-		"cat .local/share/uv/credentials/x": true, "cat .local/share/uv/python/x": false, "cat .local/share/jupyter/runtime/x": true,
-		"cat .dotnet/corefx/x.pfx": true, "cat .dotnet/dotnet": false, "cat go/src/x/x.go": true, "cat go/bin/x go/pkg/x": false,
-	}
-	for script, denied := range tests {
-		if got := mustExec(t, x, sh("cd "+home+" && "+script)); got.Failed() != denied {
-			t.Errorf("%s: %d %s%s", script, got.ExitCode, got.Stdout, got.Stderr)
+	fenced(t, t.TempDir()) // skips where there is no whole fence
+	const writes = "echo x > .cache/black/x; echo x > .cache/pylint/x; echo x > .cache/typescript/5/.npmrc; echo x > .npm/x; echo x > .gradle/caches/x; echo x > .m2/repository/x; echo x > go/pkg/mod/x; echo x > .cargo/registry/x"
+	for _, cfg := range []Config{{}, {Network: true}, {Egress: egress.Rules{Allow: []string{"go", "cargo"}}}} {
+		cfg.Helper = self(t)
+		x := newRunner(t, t.TempDir(), cfg)
+		got := mustExec(t, x, sh("cd "+home+"; "+writes+"; echo x > .cache/go-build/x; cat .cache/go-build/x .npm/x .cargo/config.toml .m2/settings.xml .gradle/gradle.properties go/src/x/x.go"))
+		if len(got.Stdout) != 0 || strings.Count(string(got.Stderr), "\n") != 15 {
+			t.Errorf("%s%s", got.Stdout, got.Stderr)
 		}
+		got = mustExec(t, x, sh("cd "+home+"; cat .cargo/registry/x .m2/repository/x .gradle/caches/x .local/share/uv/python/x .dotnet/dotnet go/bin/x go/pkg/mod/*/*/x"))
+		if got.Failed() || string(got.Stdout) != strings.Repeat("secret", 7) {
+			t.Errorf("%s%s", got.Stdout, got.Stderr)
+		}
+		got = mustExec(t, x, sh("mkdir -p $XDG_CACHE_HOME/a $GOCACHE $npm_config_cache && echo made > $GOCACHE/x && cat $GOCACHE/x; echo $GRADLE_RO_DEP_CACHE; cat $GOMODCACHE/golang.org/toolchain@v1/x; echo $GOPROXY; echo ${CARGO_HOME##*/}"))
+		want := "made\n" + home + "/.gradle/caches\n\n\n"
+		if x.downloadsFrom("proxy.golang.org") {
+			want = "made\n" + home + "/.gradle/caches\nsecrethttps://proxy.golang.org|direct|file://" + home + "/go/pkg/mod/cache/download\ncargo\n"
+		}
+		if string(got.Stdout) != want || strings.Contains(x.cacheDir(), home+"/.cache") {
+			t.Errorf("%s%s, want %s", got.Stdout, got.Stderr, want)
+		}
+	}
+	x := newRunner(t, t.TempDir(), Config{Helper: self(t), ShareGo: true})
+	if got := mustExec(t, x, sh("cd "+home+"; echo shared > .cache/go-build/x; cat .cache/go-build/x; echo $GOCACHE; echo x > .cache/black/x")); string(got.Stdout) != "shared\n\n" || !got.Failed() {
+		t.Errorf("%s%s", got.Stdout, got.Stderr)
 	}
 }
 

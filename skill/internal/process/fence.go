@@ -110,8 +110,7 @@ type fence struct {
 	possible bool // the kernel can enforce rules
 	require  bool
 	network  bool
-	sysV     bool     // System V's IPC of all programs of the user, where the command cannot have its own
-	own      *network // the network of the command; nil for that of this machine
+	own      *network // what the command has in common with others of the workspace; nil for nothing
 	port     int      // TCP port on which the command may listen without the network; 0 means none
 	connect  int      // TCP port to which it may connect without the network; 0 means none
 	plain    bool     // without a [view]
@@ -126,7 +125,7 @@ type fenceRule struct {
 	path  string           // without symbolic links
 	name  string           // the path by which programs know it, if that leads through links; else ""
 	write bool             // also allow changes
-	shown bool             // allow nothing: a [view] shows it, so that what rules name in it is of one file system, or for its name
+	shown bool             // allow nothing: a [view] shows it for its name
 	id    workspace.FileID // ignore the rule if path has another id by then; zero means any
 }
 
@@ -137,13 +136,13 @@ func (x *Runner) fenceFor(port int, temp func() (string, error)) (f fence, env [
 	if f, err = x.newFence(); err != nil || !f.possible {
 		return f, nil, err
 	}
-	f.network, f.sysV, f.port, f.own = x.cfg.Network, x.cfg.AllowSysV, port, x.network()
+	f.network, f.port, f.own = x.cfg.Network, port, x.network()
 	if f.temp, err = temp(); err != nil {
 		return f, nil, err
 	}
 	f.rules = append(x.fenceRules(), fenceRule{path: f.temp, write: true})
-	env = []string{"TMPDIR=" + f.temp}
-	if f.own != nil {
+	env = append(slices.Clip(x.caches()), "TMPDIR="+f.temp)
+	if f.own.alone() {
 		env = append(env, withoutProxies()...)
 	}
 	if len(x.cfg.FenceRead)+len(x.cfg.FenceWrite) > 0 || len(x.ws.Roots()) > 1 {
@@ -170,7 +169,7 @@ func (x *Runner) newFence() (f fence, err error) {
 		return f, nil
 	}
 	held := x.fenceWith(landlock())
-	if x.cfg.Fence == FenceRequire && !held.Whole() && (held.ABI == 0 || x.network() == nil) {
+	if x.cfg.Fence == FenceRequire && !held.Whole() && (held.ABI == 0 || !x.network().alone()) {
 		why := held.Why
 		if held.ABI > 0 {
 			why = fmt.Sprintf("Landlock of this kernel has ABI %d, and %d is the first that denies TCP", held.ABI, abiTCP)
@@ -213,7 +212,7 @@ func (x *Runner) fenceForNeeds(n Needs) (f fence, err error) {
 	var list ruleList
 	switch {
 	case n.AsCommand:
-		f.network, f.sysV = f.network || x.cfg.Network, x.cfg.AllowSysV
+		f.network = f.network || x.cfg.Network
 		if f.temp, err = x.tempDir(); err != nil {
 			return f, err
 		}

@@ -36,7 +36,7 @@ func (f fence) launch(spec Spec, files []uintptr, v *views) (pid, pidfd int, hel
 			if f.plain {
 				places = nil
 			}
-			if f.own != nil {
+			if f.own.alone() {
 				held |= alone
 			}
 			seen, err := l.enter(v, places, int(held&^helperBits))
@@ -68,13 +68,23 @@ func (l *launch) enter(v *views, places []place, abi int) (held uint32, err erro
 		return 0, err
 	}
 	l.noteDir()
+	handled := deniedBy(abi).Handled_access_fs
+	for _, fd := range l.view.own { // the rules are about those outside
+		if fd == 0 {
+			continue
+		}
+		own := fenceRule{path: fmt.Sprint("/proc/self/fd/", fd), write: true}
+		if _, _, err := own.addTo(l.rules, handled); err != nil {
+			return 0, err
+		}
+	}
 	if l.view.first == 0 {
 		return viewed, nil
 	}
 	for _, p := range places {
 		if p.path == "/proc" { // the rules are about the one outside
 			own := fenceRule{path: fmt.Sprint("/proc/self/fd/", l.view.proc), write: p.write}
-			if _, _, err := own.addTo(l.rules, deniedBy(abi).Handled_access_fs); err != nil {
+			if _, _, err := own.addTo(l.rules, handled); err != nil {
 				return 0, err
 			}
 		}
@@ -101,7 +111,7 @@ func (f fence) prepare(l *launch) (places []place, held uint32, err error) {
 	if !canFilter() {
 		return places, held, errors.ErrUnsupported
 	}
-	of := filterOf{network: f.network, own: f.own != nil, tcp: f.port != 0 || f.connect != 0, sysV: f.sysV, root: os.Geteuid() == 0}
+	of := filterOf{network: f.network, own: f.own.alone(), tcp: f.port != 0 || f.connect != 0, root: os.Geteuid() == 0}
 	l.shared = of.program().pointer()
 	of.sysV = true
 	l.private, l.ownIPC = of.program().pointer(), true
@@ -169,7 +179,7 @@ func deniedBy(abi int) (attr unix.LandlockRulesetAttr) {
 // ignores rules whose file does not exist or has been replaced.
 func (f fence) ruleset(abi int) (fd int, places []place, err error) {
 	attr := deniedBy(abi)
-	if f.network || f.own != nil {
+	if f.network || f.own.alone() {
 		attr.Handled_access_net = 0
 	}
 	if fd, err = newRuleset(&attr); err != nil {
@@ -211,8 +221,7 @@ func (r fenceRule) addTo(rules int, handled uint64) (p place, ok bool, err error
 	if r.id != (workspace.FileID{}) && r.id != (workspace.FileID{Dev: uint64(st.Dev), Ino: st.Ino}) {
 		return p, false, nil
 	}
-	whole := r.shown && r.name == "" // folders in it are written, of one file system
-	p = place{r.path, r.name, uint64(st.Dev), st.Ino, st.Mode&unix.S_IFMT == unix.S_IFDIR, r.write || whole}
+	p = place{path: r.path, name: r.name, dev: uint64(st.Dev), ino: st.Ino, dir: st.Mode&unix.S_IFMT == unix.S_IFDIR, write: r.write}
 	var access uint64
 	switch dir := p.dir; {
 	case r.shown:

@@ -70,8 +70,11 @@ func TestFencePATH(t *testing.T) {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
 	for path, denied := range map[string]bool{home: true, home + "/.local": true, tool + "/lib": false, top + "/project": true, home + "/.pyenv": false} {
-		if got := mustExec(t, x, Command{Name: "ls", Args: []string{path}}); got.Failed() != denied {
-			t.Errorf("%s: %d, %s", path, got.ExitCode, got.Stderr)
+		if err := os.WriteFile(path+"/private", []byte("private"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := mustExec(t, x, sh("ls $1; cat $1/private", path)); strings.Contains(string(got.Stdout), "private") == denied {
+			t.Errorf("%s: %d, %s%s", path, got.ExitCode, got.Stdout, got.Stderr)
 		}
 	}
 }

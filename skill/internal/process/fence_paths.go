@@ -1,14 +1,12 @@
 package process
 
 import (
-	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"textskill/skill/internal/state"
-	"textskill/skill/internal/workspace"
 )
 
 // systemReads lists the system's files and directories that commands may read. Of /etc
@@ -57,7 +55,7 @@ var homeReads = []string{
 	".local/bin", ".local/lib", ".local/pipx", ".local/share/pipx", ".local/share/uv/python", ".local/share/uv/tools", ".local/share/mise", ".local/share/pnpm",
 	".local/share/virtualenv", ".local/share/fnm", ".local/share/jupyter/kernels", ".virtualenvs",
 	".pyenv", ".asdf", ".nvm", ".volta", ".nodenv", ".rbenv", ".jenv", ".goenv", ".sdkman/candidates", ".rustup", ".deno/bin", ".bun/bin", ".bun/install",
-	".cargo/bin", ".cargo/env", ".cargo/registry", ".cargo/git",
+	".cargo/bin", ".cargo/env", ".cargo/registry", ".cargo/git", ".m2/repository", ".gradle/caches", ".nuget/packages",
 	".dotnet/dotnet", ".dotnet/host", ".dotnet/packs", ".dotnet/sdk", ".dotnet/sdk-manifests", ".dotnet/shared", ".dotnet/templates", ".dotnet/tools", ".gem/ruby", ".linuxbrew",
 	"go/bin", "go/pkg", "sdk", "miniconda3", "anaconda3", "miniforge3", ".cache/ms-playwright", ".cache/puppeteer", ".cache/electron",
 }
@@ -65,51 +63,6 @@ var homeReads = []string{
 // programReads lists what the programs that this one starts for itself read in addition:
 // the settings of browsers.
 var programReads = []string{"/etc/chromium", "/etc/chromium.d", "/etc/chromium-browser", "/etc/opt/chrome"}
-
-// A cache is a directory that programs keep between their runs, without what configures
-// a later run.
-type cache struct {
-	variable string // environment variable that overrides path; "" means none
-	path     string // relative to the home directory
-	network  bool   // writable only with the network, because it holds downloads
-	program  string // if this program is installed, the directory is created, for the program needs it
-
-	parts []string // the directories in it that are written, where configuration lies beside them; nil for all of it
-}
-
-// ccacheParts are the directories of ccache, beside which its configuration lies.
-var ccacheParts = []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "a", "b", "c", "d", "e", "f", "lock", "tmp"}
-
-// caches lists the directories outside the workspace that commands may write.
-var caches = []cache{
-	{"GOCACHE", ".cache/go-build", false, "go", nil},
-	{"GOMODCACHE", "go/pkg/mod", true, "go", nil},
-	{"GOLANGCI_LINT_CACHE", ".cache/golangci-lint", false, "", nil},
-	{"STATICCHECK_CACHE", ".cache/staticcheck", false, "", nil},
-	{"npm_config_cache", ".npm", true, "npm", nil},
-	{"", ".cache/node", true, "", nil},
-	{"", ".cache/node-gyp", true, "", nil},
-	{"", ".cache/yarn", true, "", nil},
-	{"", ".yarn/berry/cache", true, "", nil},
-	{"", ".cache/pnpm", true, "", nil},
-	{"", ".local/share/pnpm/store", true, "", nil},
-	{"", ".bun/install/cache", true, "", nil},
-	{"PIP_CACHE_DIR", ".cache/pip", true, "", nil},
-	{"UV_CACHE_DIR", ".cache/uv", true, "uv", nil},
-	{"", ".cache/pypoetry", true, "", nil},
-	{"RUFF_CACHE_DIR", ".cache/ruff", false, "", nil},
-	{"", ".cache/matplotlib", false, "", nil},
-	{"", ".cache/fontconfig", false, "", nil},
-	{"", ".cargo/registry", true, "", nil},
-	{"", ".cargo/git", true, "", nil},
-	{"CCACHE_DIR", ".cache/ccache", false, "", ccacheParts},
-	{"", ".ccache", false, "", ccacheParts},
-	{"", ".cache/sccache", false, "", nil},
-	{"", ".cache/deno", true, "", nil},
-	{"", ".m2/repository", true, "", nil},
-	{"GRADLE_USER_HOME", ".gradle", true, "", []string{"caches", "daemon", "native", "notifications", "workers", "wrapper", ".tmp"}},
-	{"NUGET_PACKAGES", ".nuget/packages", true, "", nil},
-}
 
 // sharedDirs lists the directories in the home directory that hold credentials beside
 // toolchains: that their bin is in PATH does not make them readable.
@@ -124,16 +77,10 @@ func (x *Runner) findFenceRules() []fenceRule {
 		list.add(x.ws.OutputDir(), false)
 	}
 	home, _ := os.UserHomeDir()
-	for _, path := range slices.Concat(devices, sharedMemory, x.cfg.FenceWrite, x.cachePaths(home)) {
+	for _, path := range slices.Concat(devices, sharedMemory, x.cfg.FenceWrite, []string{x.cacheDir(), x.goCache()}) {
 		list.add(path, true)
 	}
-	for _, c := range caches {
-		path, err := filepath.EvalSymlinks(c.find(home))
-		if err == nil && filepath.IsAbs(path) && c.parts != nil && (!c.network || x.downloads()) && !x.commandsWrite(path) {
-			list = append(list, fenceRule{path: path, shown: true})
-		}
-	}
-	for _, path := range slices.Concat(systemReads, lookupPaths(x.cfg.Network), x.passedSockets(), x.cfg.FenceRead, x.pathReads(home), []string{x.cfg.Helper, os.Getenv("GOROOT")}) {
+	for _, path := range slices.Concat(systemReads, lookupPaths(x.cfg.Network), x.passedSockets(), x.cfg.FenceRead, x.pathReads(home), []string{x.cfg.Helper, os.Getenv("GOROOT"), os.Getenv("GOMODCACHE")}) {
 		list.add(path, false)
 	}
 	if filepath.IsAbs(home) {
@@ -214,87 +161,18 @@ func (x *Runner) findWritable() (dirs []string) {
 	for _, r := range x.ws.Roots() {
 		dirs = append(dirs, r.Dir)
 	}
-	home, _ := os.UserHomeDir()
-	for _, c := range caches {
-		if path := c.find(home); path != "" {
-			dirs = append(dirs, c.in(path)...)
+	dirs = slices.Concat(dirs, sharedMemory, x.cfg.FenceWrite)
+	for _, dir := range []string{x.cacheDir(), x.goCache()} {
+		if dir != "" {
+			dirs = append(dirs, dir)
 		}
 	}
-	dirs = slices.Concat(dirs, sharedMemory, x.cfg.FenceWrite)
 	for _, dir := range dirs {
 		if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
 			dirs = append(dirs, real)
 		}
 	}
 	return dirs
-}
-
-// cachePaths returns the caches that may be written, and creates those that an
-// installed program needs.
-func (x *Runner) cachePaths(home string) (paths []string) {
-	for _, c := range caches {
-		if c.network && !x.downloads() {
-			continue
-		}
-		path := c.find(home)
-		if path == "" {
-			continue
-		}
-		paths = append(paths, c.in(path)...)
-		inside := func(r workspace.Root) bool { return Contains(r.Dir, path) } // a command could have made it a link
-		if slices.ContainsFunc(x.ws.Roots(), inside) {
-			continue
-		}
-		if c.program != "" {
-			if _, err := lookProgram(c.program, "/", os.Environ()); err == nil {
-				os.MkdirAll(path, 0o755) // on failure the program reports the missing directory
-			}
-		}
-		for _, part := range c.parts {
-			os.Mkdir(filepath.Join(path, part), 0o755) // fails where the cache itself does not exist
-		}
-	}
-	return paths
-}
-
-// downloads reports whether commands fill caches with what they get from other machines.
-func (x *Runner) downloads() bool { return x.cfg.Network || len(x.cfg.Egress.Allow) > 0 }
-
-// in returns what is written of the cache at path.
-func (c cache) in(path string) (paths []string) {
-	if c.parts == nil {
-		return []string{path}
-	}
-	for _, part := range c.parts {
-		paths = append(paths, filepath.Join(path, part))
-	}
-	return paths
-}
-
-// find returns the path of the cache, "" if unknown.
-func (c cache) find(home string) string {
-	if path := cmp.Or(os.Getenv(c.variable), c.defaultPath(home)); filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return ""
-}
-
-// defaultPath returns the path of the cache if its variable is not set, "" if unknown.
-func (c cache) defaultPath(home string) string {
-	if rest, ok := strings.CutPrefix(c.path, ".cache/"); ok {
-		if dir, err := os.UserCacheDir(); err == nil {
-			return filepath.Join(dir, rest)
-		}
-	}
-	if rest, ok := strings.CutPrefix(c.path, "go/"); ok {
-		if list := filepath.SplitList(os.Getenv("GOPATH")); len(list) > 0 {
-			return filepath.Join(list[0], rest)
-		}
-	}
-	if !filepath.IsAbs(home) {
-		return ""
-	}
-	return filepath.Join(home, c.path)
 }
 
 // pathReads returns the directories of PATH and GOPATH, and for each bin directory its

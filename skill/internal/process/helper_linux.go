@@ -193,7 +193,7 @@ func (h *helper) connect(spec Spec, input int) *relay {
 	if spec.extras.share != nil {
 		go meet(spec.extras.share, n, input)
 	}
-	if n == nil || len(spec.extras.relay) == 0 {
+	if !n.alone() || len(spec.extras.relay) == 0 {
 		return nil
 	}
 	return startRelay(n, spec.fence.port, spec.extras.relay)

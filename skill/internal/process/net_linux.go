@@ -4,48 +4,66 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// A network is a network namespace with a loopback interface and no other: commands meet
-// each other there, and nothing else. The owner of its user namespace may configure it from
-// outside, but only a process inside makes sockets. Sockets stay inside, wherever they are sent.
+// A network is what the commands and servers of a workspace have in common: a network namespace
+// with a loopback interface and no other, where they meet each other and nothing else, and a mount
+// namespace with the [ownDirs]. The owner of its user namespace may configure it from outside, but
+// only a process inside makes sockets. Sockets stay inside, wherever they are sent.
 type network struct {
 	users int    // the user namespace that owns it; -1 for root, who needs none
-	net   int    // the namespace
-	ino   uint64 // its number, which no other has while this one exists
+	mount int    // the mount namespace
+	net   int    // the network namespace; -1 for commands that use the network of this machine
+	ino   uint64 // the number of the mount namespace, which no other has while this one exists
 }
 
+// ownDirs are the directories that commands have in memory. In the mount namespace of a [network]
+// they have the names in ownNames.
+var (
+	ownDirs  = [...]string{"/tmp", "/dev/shm"}
+	ownNames = [...]string{"/.own-tmp", "/.own-shm"}
+)
+
+// alone reports whether n has a network namespace. A nil network has none.
+func (n *network) alone() bool { return n != nil && n.net >= 0 }
+
 func (n *network) close() {
-	unix.Close(n.net)
-	if n.users >= 0 {
-		unix.Close(n.users)
+	for _, fd := range n.files() {
+		unix.Close(fd)
 	}
 }
 
 // files returns the descriptors of n in the order in which they are sent.
 func (n *network) files() []int {
-	if n.users < 0 {
-		return []int{n.net}
-	}
-	return []int{n.net, n.users}
+	return slices.DeleteFunc([]int{n.mount, n.users, n.net}, func(fd int) bool { return fd < 0 })
+}
+
+// places returns the descriptors that a helper needs to make sockets in n.
+func (n *network) places() []int {
+	return slices.DeleteFunc([]int{n.net, n.users}, func(fd int) bool { return fd < 0 })
 }
 
 // networkOf returns the network of descriptors that came from another process. On an error it
 // closes them. A command could have sent them: it refuses every network that is not empty and
 // every network that a command may configure.
 func networkOf(fds []int) (*network, error) {
-	n := &network{users: -1, net: -1}
-	if len(fds) > 0 {
-		n.net = fds[0]
+	n := &network{users: -1, mount: -1, net: -1}
+	to := []*int{&n.mount, &n.users, &n.net}
+	if idMaps() == nil {
+		to = []*int{&n.mount, &n.net}
 	}
-	if len(fds) > 1 {
-		n.users = fds[1]
+	err := fmt.Errorf("%d descriptors came", len(fds))
+	if len(fds) == len(to) || len(fds) == len(to)-1 {
+		for i, fd := range fds {
+			*to[i] = fd
+		}
+		err = n.check()
 	}
-	err := n.check(len(fds))
 	if err != nil {
 		for _, fd := range fds {
 			unix.Close(fd)
@@ -56,19 +74,14 @@ func networkOf(fds []int) (*network, error) {
 }
 
 // check sets the number of n. It fails unless a helper of this user has made n.
-func (n *network) check(count int) (err error) {
-	if want := len(idMaps()); count == 0 || count > 2 || (count == 2) != (want > 0) {
-		return fmt.Errorf("%d descriptors came", count)
-	}
-	own, err := numberOf("/proc/self/ns/net")
-	if err != nil {
+func (n *network) check() (err error) {
+	if n.ino, err = apartFrom("mnt", n.mount, unix.CLONE_NEWNS); err != nil {
 		return err
 	}
-	if n.ino, err = namespace(n.net, unix.CLONE_NEWNET); err != nil {
-		return err
-	}
-	if n.ino == own {
-		return errors.New("it is the network of this machine")
+	if n.net >= 0 {
+		if _, err = apartFrom("net", n.net, unix.CLONE_NEWNET); err != nil {
+			return err
+		}
 	}
 	owner, err := numberOf("/proc/self/ns/user")
 	if err != nil {
@@ -83,10 +96,27 @@ func (n *network) check(count int) (err error) {
 			return errors.Join(err, errors.New("a command has made its user namespace"))
 		}
 	}
-	if has, err := related(n.net, unix.NS_GET_USERNS); err != nil || has != owner {
-		return errors.Join(err, errors.New("another user namespace owns it"))
+	for _, fd := range []int{n.mount, n.net} {
+		if fd < 0 {
+			continue
+		}
+		if has, err := related(fd, unix.NS_GET_USERNS); err != nil || has != owner {
+			return errors.Join(err, errors.New("another user namespace owns it"))
+		}
 	}
 	return nil
+}
+
+// apartFrom returns the number of a namespace of a kind. It fails if this process is in it.
+func apartFrom(name string, fd, kind int) (number uint64, err error) {
+	own, err := numberOf("/proc/self/ns/" + name)
+	if err == nil {
+		number, err = namespace(fd, kind)
+	}
+	if err == nil && number == own {
+		err = errors.New("it is that of this machine")
+	}
+	return number, err
 }
 
 // namespace returns the number of a namespace, or an error if fd is not one of that kind.
@@ -118,29 +148,36 @@ func numberOf(path string) (uint64, error) {
 }
 
 // newNetwork makes a network, in a helper: the process that forks is small and holds no credentials.
-func newNetwork() (*network, error) {
-	low := textFor{cWord("/proc/sys/net/ipv4/ip_unprivileged_port_start"), []byte("0")}
-	r, err := (&netPlan{fresh: true, low: low, ids: idMaps(), kinds: []socketKind{udp4}}).run()
+// Without alone it has no network namespace.
+func newNetwork(alone bool) (*network, error) {
+	p := &netPlan{fresh: true, alone: alone, ids: idMaps()}
+	if alone {
+		p.low = textFor{cWord("/proc/sys/net/ipv4/ip_unprivileged_port_start"), []byte("0")}
+		p.kinds = []socketKind{udp4}
+	}
+	r, err := p.run()
 	if err != nil {
 		return nil, err
 	}
-	fds := []int{int(r.net)}
-	if r.users >= 0 {
-		fds = append(fds, int(r.users))
+	n := &network{users: int(r.users), mount: int(r.mount), net: int(r.net)}
+	if alone {
+		defer unix.Close(int(r.made[0]))
+		if err := raiseLoopback(int(r.made[0])); err != nil {
+			n.close()
+			return nil, err
+		}
 	}
-	defer unix.Close(int(r.made[0]))
+	return networkOf(n.files())
+}
+
+// raiseLoopback sets up the loopback interface of a socket's network.
+func raiseLoopback(socket int) error {
 	up, err := unix.NewIfreq("lo")
 	if err == nil {
 		up.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-		err = unix.IoctlIfreq(int(r.made[0]), unix.SIOCSIFFLAGS, up)
+		err = unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, up)
 	}
-	if err != nil {
-		for _, fd := range fds {
-			unix.Close(fd)
-		}
-		return nil, err
-	}
-	return networkOf(fds)
+	return err
 }
 
 // A socketKind is a kind of file that is made in a network.
@@ -172,6 +209,7 @@ func (n *network) sockets(kinds ...socketKind) (fds []int, err error) {
 // A netPlan is the work of a forked process: to make a network, or files in one.
 type netPlan struct {
 	fresh      bool      // make a network
+	alone      bool      // with a network namespace
 	low        textFor   // lets every user listen on ports below 1024 in it
 	ids        []textFor // of its user namespace; nil for root
 	users, net int       // the network to enter, if not fresh
@@ -179,10 +217,12 @@ type netPlan struct {
 }
 
 type netReport struct {
-	done       bool // or else the process was killed
-	errno      uint32
-	users, net int32
-	made       [maxSockets]int32
+	done  bool // or else the process was killed
+	errno uint32
+	users int32
+	mount int32
+	net   int32
+	made  [maxSockets]int32
 }
 
 // run forks the process and waits for its end. Its descriptors appear among the descriptors of this one.
@@ -205,7 +245,7 @@ func (p *netPlan) run() (r netReport, err error) {
 	case r.errno == 0:
 		return r, nil
 	}
-	for _, fd := range append(r.made[:], r.net, r.users) {
+	for _, fd := range append(r.made[:], r.net, r.users, r.mount) {
 		if fd > 0 {
 			unix.Close(int(fd))
 		}
@@ -221,10 +261,11 @@ func (p *netPlan) run() (r netReport, err error) {
 //go:nocheckptr
 func (p *netPlan) fork(report uintptr) uintptr {
 	var (
-		r      = netReport{users: -1, net: -1}
+		r      = netReport{users: -1, mount: -1, net: -1}
 		errno  syscall.Errno
 		user   = cWord("/proc/self/ns/user")
 		net    = cWord("/proc/self/ns/net")
+		dirs   = newOwnPlan()
 		null   = cWord(os.DevNull)
 		tables = [2]*byte{cWord("/proc/self/net/tcp"), cWord("/proc/self/net/tcp6")}
 		family = [3]uintptr{unix.AF_INET, unix.AF_INET6, unix.AF_INET}
@@ -232,6 +273,9 @@ func (p *netPlan) fork(report uintptr) uintptr {
 	)
 	flags := uintptr(unix.CLONE_FILES) // and no signal at its end: see [helper.reap]
 	if p.fresh {
+		flags |= unix.CLONE_NEWNS
+	}
+	if p.alone {
 		flags |= unix.CLONE_NEWNET
 	}
 	if p.ids != nil {
@@ -256,13 +300,18 @@ func (p *netPlan) fork(report uintptr) uintptr {
 			goto done
 		}
 	} else {
-		p.low.write() // fails where /proc is read-only; then low ports stay root's
 		if p.ids != nil {
 			if r.users, errno = openNamespace(user); errno != 0 {
 				goto done
 			}
 		}
-		if r.net, errno = openNamespace(net); errno != 0 {
+		if p.alone {
+			p.low.write() // fails where /proc is read-only; then low ports stay root's
+			if r.net, errno = openNamespace(net); errno != 0 {
+				goto done
+			}
+		}
+		if r.mount, errno = dirs.make(); errno != 0 {
 			goto done
 		}
 	}
@@ -301,6 +350,83 @@ func enterNetwork(users, net int) (errno syscall.Errno) {
 			return errno
 		}
 	}
-	_, _, errno = syscall.RawSyscall(unix.SYS_SETNS, uintptr(net), unix.CLONE_NEWNET, 0)
+	if net >= 0 {
+		_, _, errno = syscall.RawSyscall(unix.SYS_SETNS, uintptr(net), unix.CLONE_NEWNET, 0)
+	}
+	return errno
+}
+
+// An ownPlan is how the mount namespace of a network is made. Its root has the [ownDirs], a place
+// for the root of a view, and nothing else.
+type ownPlan struct {
+	root, tmpfs, mode, option *byte // of the file systems
+	at, mount, here           *byte
+	names                     [len(ownNames)]*byte // relative to the new root
+	view                      *byte
+}
+
+// viewRoot is where the root of a view is made in the mount namespace of a network.
+const viewRoot = "/.view"
+
+func newOwnPlan() ownPlan {
+	p := ownPlan{
+		root: cWord("/"), tmpfs: cWord("tmpfs"), mode: cWord("mode=755"), option: cWord("mode=1777,size=25%"),
+		at: cWord("/proc"), mount: cWord("/proc/self/ns/mnt"), here: cWord("."), view: cWord(viewRoot[1:]),
+	}
+	for i, name := range ownNames {
+		p.names[i] = cWord(name[1:])
+	}
+	return p
+}
+
+// make turns the mount namespace of this process into that of a network, and returns it. The rules
+// of [launch.fork] hold.
+//
+//go:nosplit
+//go:norace
+//go:nocheckptr
+func (p *ownPlan) make() (fd int32, errno syscall.Errno) {
+	if fd, errno = openNamespace(p.mount); errno != 0 {
+		return fd, errno
+	}
+	if _, _, errno = syscall.RawSyscall6(syscall.SYS_MOUNT, 0, uintptr(unsafe.Pointer(p.root)), 0, unix.MS_REC|unix.MS_PRIVATE, 0, 0); errno != 0 {
+		return fd, errno
+	}
+	if errno = mountTmpfs(p.tmpfs, p.at, p.mode); errno != 0 {
+		return fd, errno
+	}
+	if _, _, errno = syscall.RawSyscall(syscall.SYS_CHDIR, uintptr(unsafe.Pointer(p.at)), 0, 0); errno != 0 {
+		return fd, errno
+	}
+	for i := range p.names {
+		syscall.RawSyscall(syscall.SYS_MKDIRAT, atCWD, uintptr(unsafe.Pointer(p.names[i])), 0o755)
+		if errno = mountTmpfs(p.tmpfs, p.names[i], p.option); errno != 0 {
+			return fd, errno
+		}
+	}
+	syscall.RawSyscall(syscall.SYS_MKDIRAT, atCWD, uintptr(unsafe.Pointer(p.view)), 0o755)
+	return fd, pivot(p.here)
+}
+
+// mountTmpfs mounts a file system in memory.
+//
+//go:nosplit
+//go:norace
+//go:nocheckptr
+func mountTmpfs(kind, at, options *byte) syscall.Errno {
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_MOUNT, uintptr(unsafe.Pointer(kind)), uintptr(unsafe.Pointer(at)), uintptr(unsafe.Pointer(kind)), unix.MS_NOSUID|unix.MS_NODEV, uintptr(unsafe.Pointer(options)), 0)
+	return errno
+}
+
+// pivot makes the working directory, the root of a mount, the root of all.
+//
+//go:nosplit
+//go:norace
+//go:nocheckptr
+func pivot(here *byte) syscall.Errno {
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_PIVOT_ROOT, uintptr(unsafe.Pointer(here)), uintptr(unsafe.Pointer(here)), 0); errno != 0 {
+		return errno
+	}
+	_, _, errno := syscall.RawSyscall(syscall.SYS_UMOUNT2, uintptr(unsafe.Pointer(here)), unix.MNT_DETACH, 0)
 	return errno
 }

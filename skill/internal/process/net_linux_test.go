@@ -24,17 +24,19 @@ func TestForgedNetworks(t *testing.T) {
 	x := fenced(t, t.TempDir())
 	own := x.network()
 	needs.That(t, own != nil, "network namespaces", "let users make them")
-	files := map[string][]string{"this machine's": {"/proc/self/ns/net"}, "no network": {"/proc/self/ns/mnt"}, "nothing": {}}
+	files := map[string][]string{"this machine's": {"/proc/self/ns/mnt", "/proc/self/ns/net"}, "one of two": {"/proc/self/ns/net"}, "no network": {"/proc/self/ns/mnt"}, "nothing": {}}
 	if os.Geteuid() != 0 {
-		files["this machine's"] = append(files["this machine's"], "/proc/self/ns/user")
+		files["this machine's"] = []string{"/proc/self/ns/mnt", "/proc/self/ns/user", "/proc/self/ns/net"}
 	}
 	child := exec.Command("sleep", "1000")
-	child.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNET}
+	child.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWNET}
 	if err := child.Start(); err == nil {
 		defer func() { child.Process.Kill(); child.Wait() }()
 		of := "/proc/" + strconv.Itoa(child.Process.Pid) + "/ns/"
-		files["a command's"] = []string{of + "net"}
-		files["a command's with its users"] = []string{of + "net", of + "user"}
+		files["a command's"] = []string{of + "mnt", of + "net"}
+		if os.Geteuid() == 0 { // a command of another user has no namespace right below ours
+			files["a command's with its users"] = []string{of + "mnt", of + "user", of + "net"}
+		}
 	}
 	for name, paths := range files {
 		var fds []int
@@ -66,7 +68,11 @@ func TestForgedNetworks(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := mustExec(t, x, sh("readlink /proc/self/ns/net"))
-	if want := "net:[" + strconv.Itoa(int(own.ino)) + "]\n"; string(got.Stdout) != want {
+	number, err := namespace(own.net, unix.CLONE_NEWNET)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "net:[" + strconv.Itoa(int(number)) + "]\n"; string(got.Stdout) != want {
 		t.Errorf("the network is %s, want %s", got.Stdout, want)
 	}
 	select {

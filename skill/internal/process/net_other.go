@@ -12,6 +12,8 @@ import (
 
 type network struct{}
 
+func (*network) alone() bool { return false }
+
 type session struct{}
 
 func (*session) close()                                          {}

@@ -26,7 +26,7 @@ type gateway struct {
 
 // serve starts the proxy for a command and puts it into the command's environment.
 func (g *gateway) serve(spec *Spec) {
-	if spec.fence.own == nil {
+	if !spec.fence.own.alone() {
 		return
 	}
 	if of := fmt.Sprint(spec.fence.own.ino, spec.reach); of != g.of {
@@ -141,7 +141,7 @@ func listenOn(fd int, at unix.Sockaddr) (net.Listener, error) {
 func (x *Runner) serveNames(n *network) {
 	var fds []int
 	err := x.withHelper(func(h *helperProcess) (err error) {
-		fds, err = h.ask(askPackets, n.files()...)
+		fds, err = h.ask(askPackets, n.places()...)
 		return err
 	})
 	if err != nil {
@@ -243,7 +243,7 @@ func (x *Runner) pose(n *network, p *egress.Proxy, name string, ports []int) (ad
 // Apart reports whether commands have a network of their own.
 func (x *Runner) Apart() bool {
 	f, err := x.newFence()
-	return err == nil && f.possible && x.network() != nil
+	return err == nil && f.possible && x.network().alone()
 }
 
 // DialLocal connects with a port of the loopback interface of the commands.
@@ -252,7 +252,7 @@ func (x *Runner) DialLocal(port int) (net.Conn, error) {
 		return dialMachine(port)
 	}
 	n := x.network()
-	if n == nil {
+	if !n.alone() {
 		return nil, unix.ENETUNREACH
 	}
 	fds, err := x.socketsIn(n)
@@ -269,7 +269,7 @@ func (x *Runner) DialLocal(port int) (net.Conn, error) {
 // socketsIn has a helper make two sockets of TCP in n, of IPv4 and of IPv6.
 func (x *Runner) socketsIn(n *network) (fds []int, err error) {
 	err = x.withHelper(func(h *helperProcess) error {
-		fds, err = h.ask(askStreams, n.files()...)
+		fds, err = h.ask(askStreams, n.places()...)
 		return err
 	})
 	if err == nil && len(fds) != 2 {

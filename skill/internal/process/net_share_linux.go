@@ -55,7 +55,9 @@ func (x *Runner) use(n *network) {
 		s.posed = map[posed]netip.Addr{}
 	}
 	s.now, s.all = n, append(s.all, n)
-	x.serveNames(n)
+	if n.alone() {
+		x.serveNames(n)
+	}
 }
 
 // network returns the network for the next command: that of a server which runs in this workspace,
@@ -64,7 +66,7 @@ func (x *Runner) network() *network {
 	s := &x.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.why != nil || x.cfg.Network || x.cfg.shared {
+	if s.why != nil || x.cfg.shared {
 		return nil
 	}
 	if n := x.lentNetwork(s.now); n != nil {
@@ -85,8 +87,12 @@ func (x *Runner) network() *network {
 
 // makeNetwork has a helper make a network.
 func (x *Runner) makeNetwork() (n *network, err error) {
+	q := askNetwork
+	if x.cfg.Network {
+		q = askDirs
+	}
 	err = x.withHelper(func(h *helperProcess) error {
-		fds, err := h.ask(askNetwork)
+		fds, err := h.ask(q)
 		if err == nil {
 			n, err = networkOf(fds)
 		}
@@ -309,7 +315,7 @@ func (x *Runner) shareServer(dir *os.Root, r *serverRecord, spec *Spec) error {
 
 // reserve has the helper relay a port of this machine into the network of s, if s has one.
 func (s *Spec) reserve(port int) (err error) {
-	if s.fence.own != nil && port != 0 {
+	if s.fence.own.alone() && port != 0 {
 		s.extras.relay, err = reservePort(port)
 	}
 	return err

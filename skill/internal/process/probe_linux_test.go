@@ -274,9 +274,10 @@ func (s probeSite) fileProbes() (list []probe) {
 	add("move out "+s.out, func() error { return unix.Rename("hard", s.out+"/moved") })
 	add("move in "+f, func() error { return unix.Rename(f, "moved") })
 	add("link in "+f, func() error { return unix.Link(f, "stolen") })
-	for _, path := range []string{f, s.out, "/", "/etc/shadow", "/root", "/home", "/dev/mem", "/dev/kmsg", "/proc/kcore", "/sys/kernel/security", "/proc/1/environ", "/run", "/var/log", "/tmp", "/dev", "/etc"} {
+	for _, path := range []string{f, s.out, "/", "/etc/shadow", "/root", "/home", "/dev/mem", "/dev/kmsg", "/proc/kcore", "/sys/kernel/security", "/proc/1/environ", "/run", "/var/log", "/dev", "/etc"} {
 		add("read "+path, func() error { return closed(unix.Open(path, unix.O_RDONLY, 0)) })
 	}
+	list = append(list, probe{"read /tmp", s.own && s.view, func() error { return closed(unix.Open("/tmp", unix.O_RDONLY, 0)) }})
 	for _, path := range []string{"/proc/self/oom_score_adj", "/proc/self/comm", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/usr/bin/env", "/etc/passwd", "/dev/shm/../sda", "/sys/fs/cgroup/x"} {
 		add("write "+path, func() error { return closed(unix.Open(path, unix.O_WRONLY|unix.O_CREAT, 0o644)) })
 	}
@@ -374,7 +375,7 @@ func (s probeSite) setIDProbes() (list []probe) {
 
 // TestFilterFits has every architecture's filter be one that the kernel could take.
 func TestFilterFits(t *testing.T) {
-	for _, of := range []filterOf{{}, {network: true}, {own: true}, {own: true, root: true}, {tcp: true}, {root: true}, {network: true, sysV: true, root: true}} {
+	for _, of := range []filterOf{{}, {network: true}, {own: true}, {own: true, root: true}, {tcp: true}, {root: true}, {network: true, root: true}} {
 		program := of.program()
 		for i, in := range program {
 			jumps := in.Code&7 == unix.BPF_JMP && in.Code&0xf0 != unix.BPF_JA

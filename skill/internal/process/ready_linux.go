@@ -227,6 +227,7 @@ type question uint32
 
 const (
 	askNetwork question = math.MaxUint32 - iota // for a new network
+	askDirs                                     // for one without a network namespace
 	askStreams                                  // for sockets of TCP in a network, of IPv4 and of IPv6
 	askPackets                                  // for sockets of UDP in a network
 
@@ -265,8 +266,8 @@ func (h *helperProcess) ask(q question, files ...int) (fds []int, err error) {
 
 // answerQuestion answers a question of the program, and fails if the program cannot be told.
 func answerQuestion(q question) error {
-	if q == askNetwork {
-		n, err := newNetwork()
+	if q == askNetwork || q == askDirs {
+		n, err := newNetwork(q == askNetwork)
 		if err != nil {
 			return sendDescriptors(0, nil, err)
 		}

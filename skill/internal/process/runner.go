@@ -6,7 +6,7 @@
 //	exec.go      run a command and wait          server*.go  servers and the records by which to find them
 //	process.go   run a program with pipes        track.go    record what a program changed, for undo
 //	fence*.go    what the kernel denies          helper*.go  the process that supervises a command
-//	view*.go     what is not there for a command
+//	view*.go     what is not there for a command               net*.go      the network and /tmp of a workspace's commands
 package process
 
 import (
@@ -36,9 +36,9 @@ type Config struct {
 	FenceRead  []string // additional files and directories that commands may read; must exist
 	FenceWrite []string // additional directories that commands may write; must exist
 	Limits     Limits
-	AllowSysV  bool         // let commands use System V's IPC of all programs of the user, where they cannot have their own
 	Egress     egress.Rules // the hosts that commands reach without Network
 	Local      []int        // ports of this machine that commands reach without Network
+	ShareGo    bool         // let commands write the user's cache of Go's builds, in the place of their own
 	plain      bool         // make no view, as where the kernel lets this process make none
 	shared     bool         // make no network, as where the kernel lets this process make none
 
@@ -54,6 +54,7 @@ type Runner struct {
 	fenceRules   func() []fenceRule // of commands
 	programRules func() []fenceRule // of programs that this one starts for itself
 	writable     func() []string    // directories that commands may write
+	caches       func() []string    // the variables of [Runner.Caches]
 	session      session
 	temp         struct {
 		sync.Mutex
@@ -75,6 +76,7 @@ func New(cfg Config, ws *workspace.Workspace) (*Runner, error) {
 	x := &Runner{cfg: cfg, ws: ws}
 	x.fenceRules = sync.OnceValue(x.findFenceRules)
 	x.writable = sync.OnceValue(x.findWritable)
+	x.caches = sync.OnceValue(x.findCaches)
 	x.programRules = sync.OnceValue(x.findProgramRules)
 	return x, nil
 }
@@ -93,6 +95,7 @@ func (x *Runner) Close() {
 // A reach says which hosts a command reaches from a network of its own.
 type reach struct {
 	egress.Rules
+	All   bool              `json:",omitempty"` // the network of this machine
 	Local []int             `json:",omitempty"` // ports of this machine
 	Hosts map[string]string `json:",omitempty"` // see [egress.Dialer]
 }
@@ -109,4 +112,4 @@ func (r reach) String() string {
 }
 
 // reach returns the hosts that commands reach.
-func (x *Runner) reach() reach { return reach{x.cfg.Egress, x.cfg.Local, x.cfg.hosts} }
+func (x *Runner) reach() reach { return reach{x.cfg.Egress, x.cfg.Network, x.cfg.Local, x.cfg.hosts} }

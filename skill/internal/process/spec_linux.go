@@ -28,13 +28,14 @@ type specHead struct {
 
 // The bits of specHead.Extras, in the order of their files.
 const (
-	extraNet = 1 << iota
+	extraMount = 1 << iota
 	extraUsers
+	extraNet
 	extraShare
 	extraRelay
 	extraRelay6
 
-	maxExtras = 5
+	maxExtras = 6
 )
 
 // extraFiles returns the descriptors that are sent after Files.
@@ -45,9 +46,12 @@ func (s *Spec) extraFiles() (fds []int) {
 
 func (s *Spec) extraSet() (set uint32, fds []int) {
 	if n := s.fence.own; n != nil {
-		set, fds = extraNet, n.files()
+		set, fds = extraMount, n.files()
 		if n.users >= 0 {
 			set |= extraUsers
+		}
+		if n.net >= 0 {
+			set |= extraNet
 		}
 	}
 	if s.extras.share != nil {
@@ -62,7 +66,7 @@ func (s *Spec) extraSet() (set uint32, fds []int) {
 // takeExtras moves the files of a set to descriptors of their own: their places are for the next
 // command.
 func (s *Spec) takeExtras(set uint32) error {
-	own := &network{users: -1, net: -1}
+	own := &network{users: -1, mount: -1, net: -1}
 	for bit := uint32(1); bit < 1<<maxExtras; bit <<= 1 {
 		if set&bit == 0 {
 			continue
@@ -73,8 +77,10 @@ func (s *Spec) takeExtras(set uint32) error {
 		}
 		s.extras.count++
 		switch bit {
+		case extraMount:
+			own.mount, s.fence.own = fd, own
 		case extraNet:
-			own.net, s.fence.own = fd, own
+			own.net = fd
 		case extraUsers:
 			own.users = fd
 		case extraShare:
@@ -87,7 +93,7 @@ func (s *Spec) takeExtras(set uint32) error {
 		return nil
 	}
 	var st unix.Stat_t
-	err := unix.Fstat(own.net, &st)
+	err := unix.Fstat(own.mount, &st)
 	own.ino = st.Ino
 	return err
 }
@@ -98,7 +104,6 @@ const (
 	flagFence
 	flagRequire
 	flagNetwork
-	flagSysV
 	flagPlain
 	flagQuiet
 	flagTTY
@@ -114,7 +119,7 @@ type ruleHead struct {
 // each ended by a NUL. It leaves out Dir, in which the helper is started.
 func (s Spec) encode() []byte {
 	head := specHead{Args: uint32(len(s.Args)), Rules: uint32(len(s.fence.rules)), Port: uint32(s.fence.port), Connect: uint32(s.fence.connect), Files: uint32(len(s.Files)), Limits: s.fence.limits}
-	for flag, on := range map[uint32]bool{flagServer: s.server, flagFence: s.fence.on, flagRequire: s.fence.require, flagNetwork: s.fence.network, flagSysV: s.fence.sysV, flagPlain: s.fence.plain, flagQuiet: s.quiet, flagTTY: s.tty} {
+	for flag, on := range map[uint32]bool{flagServer: s.server, flagFence: s.fence.on, flagRequire: s.fence.require, flagNetwork: s.fence.network, flagPlain: s.fence.plain, flagQuiet: s.quiet, flagTTY: s.tty} {
 		if on {
 			head.Flags |= flag
 		}
@@ -166,7 +171,7 @@ func readSpec(r io.Reader) (spec Spec, err error) {
 	}
 	has := func(flag uint32) bool { return head.Flags&flag != 0 }
 	spec = Spec{Path: words[0], Args: words[fixed : fixed+int(head.Args)], Env: words[fixed+int(head.Args):], server: has(flagServer), quiet: has(flagQuiet), tty: has(flagTTY), files: int(head.Files)}
-	spec.fence = fence{on: has(flagFence), require: has(flagRequire), network: has(flagNetwork), sysV: has(flagSysV), plain: has(flagPlain), port: int(head.Port), connect: int(head.Connect), temp: words[1], limits: head.Limits}
+	spec.fence = fence{on: has(flagFence), require: has(flagRequire), network: has(flagNetwork), plain: has(flagPlain), port: int(head.Port), connect: int(head.Connect), temp: words[1], limits: head.Limits}
 	for i, r := range rules {
 		spec.fence.rules = append(spec.fence.rules, fenceRule{words[3+2*i], words[4+2*i], r.Write, r.Shown, r.ID})
 	}

@@ -14,7 +14,7 @@ func TestReadSpecReturnsTheEncodedSpec(t *testing.T) {
 		{Path: "x", Args: []string{"", "a b", "\xff\n"}, Env: []string{"A=", "B=\xfe"}},
 		{Path: "x", Args: []string{"x"}, server: true},
 		{Path: "x", Args: []string{"x"}, Env: []string{"A=1"}, fence: fence{
-			on: true, require: true, network: true, sysV: true, port: 65535, connect: 443, temp: "/t", limits: Limits{FileSize: 1, Memory: -1, Processes: 3},
+			on: true, require: true, network: true, port: 65535, connect: 443, temp: "/t", limits: Limits{FileSize: 1, Memory: -1, Processes: 3},
 			rules: []fenceRule{{path: "/a b\xff", write: true, id: workspace.FileID{Dev: 1 << 63, Ino: 2}}, {path: "/c"}},
 		}},
 	} {

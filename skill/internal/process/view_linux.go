@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ type view struct {
 	key    string // of what it shows; "" in the zero view
 	users  int    // the user namespace that owns it; -1 for root, who needs none
 	mounts int
+	own    [len(ownDirs)]int32 // their roots; 0 for none
 	processes
 }
 
@@ -33,6 +35,7 @@ type place struct {
 	path, name string // as in fenceRule
 	dev, ino   uint64
 	dir, write bool
+	own        int // one more than the index in [ownDirs] if that takes its place
 }
 
 // views keeps the view of the last command, for the next one mostly needs the same: to
@@ -54,9 +57,12 @@ func (v *views) of(places []place, in *network) (view, error) {
 	if key == v.last.key && !changed && !v.last.killed() {
 		return v.last, nil
 	}
-	plan, err := planView(places)
+	plan, err := planView(places, in != nil)
 	if err != nil {
 		return view{}, err
+	}
+	if in != nil {
+		plan.mount = in.mount
 	}
 	if in != nil && in.users >= 0 {
 		plan.within, plan.ids = in.users, nil
@@ -123,6 +129,11 @@ func (v *view) close() {
 		return
 	}
 	unix.Close(v.mounts)
+	for _, fd := range v.own {
+		if fd > 0 {
+			unix.Close(int(fd))
+		}
+	}
 	if v.users >= 0 {
 		unix.Close(v.users)
 	}
@@ -158,19 +169,37 @@ func keyOf(places []place, in *network) string {
 	return string(key)
 }
 
+// withOwn returns places with the own directories of commands, but for those that a place is or lies
+// above of: the user wants commands to have them.
+func withOwn(places []place) []place {
+	at := slices.IndexFunc(places, func(p place) bool { return p.path == ownDirs[1] })
+	if at >= 0 && !slices.ContainsFunc(places, func(p place) bool { return p.path != ownDirs[1] && Contains(ownDirs[1], p.path) }) {
+		places[at].own = 2
+	}
+	info, err := os.Lstat(ownDirs[0])
+	if err == nil && info.IsDir() && !slices.ContainsFunc(places, func(p place) bool { return Contains(p.path, ownDirs[0]) }) {
+		places = append(places, place{path: ownDirs[0], dir: true, write: true, own: 1})
+	}
+	return places
+}
+
 // planView returns the plan of a view that shows places, and empty directories in the
 // place of the others at the top of the file system.
-func planView(places []place) (*viewPlan, error) {
+func planView(places []place, own bool) (*viewPlan, error) {
+	places = slices.Clone(places)
+	if own {
+		places = withOwn(places)
+	}
 	for _, dir := range shownWhole {
 		places = append(places, place{path: dir, dir: true})
 	}
 	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.path, b.path) })
 	var shown []place // without what lies inside another, but for folders to write in what is only read
 	inShown := func(path string) bool {
-		return slices.ContainsFunc(shown, func(s place) bool { return Contains(s.path, path) })
+		return slices.ContainsFunc(shown, func(s place) bool { return s.own == 0 && Contains(s.path, path) })
 	}
 	for _, p := range places {
-		written := slices.ContainsFunc(shown, func(s place) bool { return s.write && Contains(s.path, p.path) })
+		written := slices.ContainsFunc(shown, func(s place) bool { return s.own == 0 && s.write && Contains(s.path, p.path) })
 		if filepath.IsAbs(p.path) && (!inShown(p.path) || p.write && p.dir && !written) {
 			shown = append(shown, p)
 		}
@@ -198,7 +227,7 @@ func planView(places []place) (*viewPlan, error) {
 		}
 	}
 	writable := func(path string) bool {
-		return slices.ContainsFunc(places, func(p place) bool { return p.write && Contains(p.path, path) })
+		return slices.ContainsFunc(places, func(p place) bool { return p.own == 0 && p.write && Contains(p.path, path) })
 	}
 	for _, p := range places {
 		for link, target := range linksOn(p.name, writable) {
@@ -209,9 +238,12 @@ func planView(places []place) (*viewPlan, error) {
 }
 
 func newViewPlan(shown []place, made map[string]string) *viewPlan {
-	plan := &viewPlan{within: -1, ids: idMaps(), last: textFor{cWord("/proc/sys/kernel/ns_last_pid"), anyPID()}}
+	plan := &viewPlan{within: -1, mount: -1, ids: idMaps(), last: textFor{cWord("/proc/sys/kernel/ns_last_pid"), anyPID()}}
 	for _, p := range shown {
-		at := shownPath{path: cWord(p.path), target: cWord(p.path[1:]), write: p.write}
+		at := shownPath{path: cWord(p.path), target: cWord(p.path[1:]), write: p.write, own: p.own}
+		if p.own > 0 {
+			at.path = cWord(ownNames[p.own-1])
+		}
 		plan.shown = append(plan.shown, at)
 		for dir := range above(p.path) {
 			made[dir] = ""
@@ -234,7 +266,38 @@ func newViewPlan(shown []place, made map[string]string) *viewPlan {
 	for _, dir := range dirs {
 		plan.dirs = append(plan.dirs, cWord(dir[1:]))
 	}
+	for i := range plan.shown {
+		if plan.shown[i].own == 1 {
+			plan.shown[i].below = entriesOf(ownDirs[0], shown, made)
+		}
+	}
 	return plan
+}
+
+// entriesOf returns what a view has in an own directory.
+func entriesOf(own string, shown []place, made map[string]string) (list []entry) {
+	seen := map[string]entry{}
+	note := func(path, link string, dir bool) {
+		name, inside := strings.CutPrefix(path, own+"/")
+		first, _, deeper := strings.Cut(name, "/")
+		e := entry{name: cWord(first), target: cWord(own[1:] + "/" + first), dir: dir || deeper}
+		if link != "" && !deeper {
+			e.link = cWord(link)
+		}
+		if inside {
+			seen[first] = e
+		}
+	}
+	for path, link := range made {
+		note(path, link, link == "")
+	}
+	for _, p := range shown {
+		note(p.path, "", p.dir)
+	}
+	for _, name := range slices.Sorted(maps.Keys(seen)) {
+		list = append(list, seen[name])
+	}
+	return list
 }
 
 // anyPID returns one of the ids that processes may have.

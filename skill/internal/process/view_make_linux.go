@@ -15,6 +15,7 @@ import (
 type viewPlan struct {
 	ids    []textFor // of the user namespace that is made; nil for none
 	within int       // the user namespace of a [network], in its place; -1 for none
+	mount  int       // the mount namespace of a network; -1 for none
 	pids   bool      // with a PID namespace, whose first process this one is from then on
 	last   textFor   // the id before the ids of commands, for not all may begin with 2: files are named by ids
 	shown  []shownPath
@@ -34,6 +35,18 @@ type shownPath struct {
 	tree         uintptr
 	proc         bool // it is /proc; a PID namespace has its own
 	write        bool // commands change what is in it; all else is mounted read-only
+
+	own   int     // one more than the index in [ownDirs]; path is its name in the network then
+	below []entry // of the one that is own: what others are mounted in
+}
+
+// An entry is a file or directory of an own directory. Commands could put a link in its place, or
+// rename it, so a mount of the view lies on it.
+type entry struct {
+	name, target *byte // alone, and relative to the new root
+	dir          bool
+	tree         uintptr // the mount that lies on it
+	link         *byte   // its target, if it is a symbolic link
 }
 
 type madeLink struct{ target, path *byte }
@@ -60,6 +73,7 @@ type viewReport struct {
 	made                      bool // or else errno is set
 	errno                     uint32
 	users, mounts, pids, proc int32
+	own                       [len(ownDirs)]int32 // 0 for none
 
 	next, pidfd int32 // not 0: the process that reports next, for this one could only fork it
 }
@@ -94,7 +108,7 @@ func (p *viewPlan) make() (view, error) {
 		return view{}, err
 	}
 	first.pids, first.proc = int(r.pids), int(r.proc)
-	return view{users: int(r.users), mounts: int(r.mounts), processes: first}, nil
+	return view{users: int(r.users), mounts: int(r.mounts), own: r.own, processes: first}, nil
 }
 
 // report returns what the process that makes the view reports, or an error if it ended before.
@@ -135,6 +149,7 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 		base  = cWord("/proc") // hidden meanwhile
 		tmpfs = cWord("tmpfs")
 		mode  = cWord("mode=755")
+		ready = cWord(viewRoot)
 		mnt   = cWord("/proc/self/ns/mnt")
 		user  = cWord("/proc/self/ns/user")
 		pids  = cWord("/proc/self/ns/pid")
@@ -186,6 +201,10 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 		goto failed
 	}
 	for i := range p.shown {
+		if p.shown[i].own > 0 {
+			p.shown[i].tree = ^uintptr(0)
+			continue
+		}
 		if p.shown[i].proc {
 			p.shown[i].tree, errno = mountProc(proc)
 			r.proc = int32(p.shown[i].tree)
@@ -205,7 +224,13 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 			}
 		}
 	}
-	if _, _, errno = syscall.RawSyscall6(syscall.SYS_MOUNT, uintptr(unsafe.Pointer(tmpfs)), uintptr(unsafe.Pointer(base)), uintptr(unsafe.Pointer(tmpfs)), unix.MS_NOSUID|unix.MS_NODEV, uintptr(unsafe.Pointer(mode)), 0); errno != 0 {
+	if p.mount >= 0 {
+		base = ready
+		if errno = p.enterOwn(empty, &r); errno != 0 {
+			goto failed
+		}
+	}
+	if errno = mountTmpfs(tmpfs, base, mode); errno != 0 {
 		goto failed
 	}
 	if _, _, errno = syscall.RawSyscall(syscall.SYS_CHDIR, uintptr(unsafe.Pointer(base)), 0, 0); errno != 0 {
@@ -224,14 +249,17 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 		if p.shown[i].tree == ^uintptr(0) {
 			continue
 		}
-		if _, _, errno = syscall.RawSyscall6(unix.SYS_MOVE_MOUNT, p.shown[i].tree, uintptr(unsafe.Pointer(empty)), atCWD, uintptr(unsafe.Pointer(p.shown[i].target)), unix.MOVE_MOUNT_F_EMPTY_PATH, 0); errno != 0 {
+		if p.shown[i].own > 0 {
+			if errno = p.shown[i].placeOwn(empty, &fixed); errno != 0 {
+				goto failed
+			}
+			continue
+		}
+		if errno = moveMount(p.shown[i].tree, atCWD, empty, p.shown[i].target); errno != 0 {
 			goto failed
 		}
 	}
-	if _, _, errno = syscall.RawSyscall(syscall.SYS_PIVOT_ROOT, uintptr(unsafe.Pointer(dot)), uintptr(unsafe.Pointer(dot)), 0); errno != 0 {
-		goto failed
-	}
-	if _, _, errno = syscall.RawSyscall(syscall.SYS_UMOUNT2, uintptr(unsafe.Pointer(dot)), unix.MNT_DETACH, 0); errno != 0 {
+	if errno = pivot(dot); errno != 0 {
 		goto failed
 	}
 	if _, _, errno = syscall.RawSyscall(syscall.SYS_CHDIR, uintptr(unsafe.Pointer(root)), 0, 0); errno != 0 {
@@ -250,7 +278,7 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 	r.mounts, errno = openNamespace(mnt)
 failed:
 	for i := range p.shown {
-		if int(p.shown[i].tree) > 0 && !(p.shown[i].proc && errno == 0) {
+		if int(p.shown[i].tree) > 0 && !((p.shown[i].proc || p.shown[i].own > 0) && errno == 0) {
 			syscall.RawSyscall(syscall.SYS_CLOSE, p.shown[i].tree, 0, 0)
 		}
 	}
@@ -265,6 +293,89 @@ failed:
 	for {
 		syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
 	}
+}
+
+// enterOwn moves this process into a copy of the network's mount namespace, and opens what is own there.
+//
+//go:nosplit
+//go:norace
+//go:nocheckptr
+func (p *viewPlan) enterOwn(empty *byte, r *viewReport) (errno syscall.Errno) {
+	if _, _, errno = syscall.RawSyscall(unix.SYS_SETNS, uintptr(p.mount), unix.CLONE_NEWNS, 0); errno != 0 {
+		return errno
+	}
+	if _, _, errno = syscall.RawSyscall(syscall.SYS_UNSHARE, unix.CLONE_NEWNS, 0, 0); errno != 0 {
+		return errno
+	}
+	for i := range p.shown {
+		s := &p.shown[i]
+		if s.own == 0 {
+			continue
+		}
+		s.tree, _, errno = syscall.RawSyscall(unix.SYS_OPEN_TREE, atCWD, uintptr(unsafe.Pointer(s.path)), unix.OPEN_TREE_CLONE|unix.AT_SYMLINK_NOFOLLOW|unix.O_CLOEXEC)
+		if errno != 0 {
+			s.tree = ^uintptr(0)
+			return errno
+		}
+		r.own[s.own-1] = int32(s.tree)
+	}
+	return 0
+}
+
+// placeOwn mounts an own directory, and in it what the view has there.
+//
+//go:nosplit
+//go:norace
+//go:nocheckptr
+func (s *shownPath) placeOwn(empty *byte, fixed *unix.MountAttr) (errno syscall.Errno) {
+	for i := range s.below {
+		e := &s.below[i]
+		if e.link != nil {
+			continue
+		}
+		if e.tree, _, errno = syscall.RawSyscall(unix.SYS_OPEN_TREE, atCWD, uintptr(unsafe.Pointer(e.target)), unix.OPEN_TREE_CLONE|unix.AT_SYMLINK_NOFOLLOW|unix.O_CLOEXEC); errno != 0 {
+			return errno
+		}
+		if _, _, errno = syscall.RawSyscall6(unix.SYS_MOUNT_SETATTR, e.tree, uintptr(unsafe.Pointer(empty)), unix.AT_EMPTY_PATH, uintptr(unsafe.Pointer(fixed)), unsafe.Sizeof(*fixed), 0); errno != 0 {
+			return errno
+		}
+	}
+	if errno = moveMount(s.tree, atCWD, empty, s.target); errno != 0 {
+		return errno
+	}
+	for i := range s.below {
+		e := &s.below[i]
+		if e.link != nil {
+			syscall.RawSyscall(syscall.SYS_SYMLINKAT, uintptr(unsafe.Pointer(e.link)), s.tree, uintptr(unsafe.Pointer(e.name)))
+			continue
+		}
+		for again := 0; again < 2; again++ {
+			if e.dir {
+				syscall.RawSyscall(syscall.SYS_MKDIRAT, s.tree, uintptr(unsafe.Pointer(e.name)), 0o755)
+			} else {
+				syscall.RawSyscall6(syscall.SYS_MKNODAT, s.tree, uintptr(unsafe.Pointer(e.name)), unix.S_IFREG|0o644, 0, 0, 0)
+			}
+			if errno = moveMount(e.tree, s.tree, empty, e.name); errno == 0 {
+				break
+			}
+			syscall.RawSyscall(syscall.SYS_UNLINKAT, s.tree, uintptr(unsafe.Pointer(e.name)), 0) // a command has put something else there
+		}
+		syscall.RawSyscall(syscall.SYS_CLOSE, e.tree, 0, 0)
+		if errno != 0 {
+			return syscall.EAGAIN
+		}
+	}
+	return 0
+}
+
+// moveMount mounts a tree that has no place yet. It follows no link at the end of at.
+//
+//go:nosplit
+//go:norace
+//go:nocheckptr
+func moveMount(tree, dir uintptr, empty, at *byte) syscall.Errno {
+	_, _, errno := syscall.RawSyscall6(unix.SYS_MOVE_MOUNT, tree, uintptr(unsafe.Pointer(empty)), dir, uintptr(unsafe.Pointer(at)), unix.MOVE_MOUNT_F_EMPTY_PATH, 0)
+	return errno
 }
 
 // forkWithin moves this process into the user namespace p.within and forks there. In the parent it

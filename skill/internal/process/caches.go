@@ -1,0 +1,133 @@
+package process
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"textskill/skill/internal/egress"
+)
+
+// cacheFolder is the folder of a workspace's history in which commands have their caches. They
+// are not those of the user: a program that runs outside the fence trusts what its cache holds.
+const cacheFolder = "caches"
+
+// caches lists the variables by which programs find their caches, and the folders that commands
+// have in their place. Most programs go by the first one.
+var caches = []struct{ variable, folder string }{
+	{"XDG_CACHE_HOME", ""},
+	{"BLACK_CACHE_DIR", "black"},
+	{"BUN_INSTALL_CACHE_DIR", "bun"},
+	{"CCACHE_DIR", "ccache"},
+	{"COMPOSER_CACHE_DIR", "composer"},
+	{"COREPACK_HOME", "corepack"},
+	{"DENO_DIR", "deno"},
+	{"DOTNET_CLI_HOME", "dotnet"},
+	{"GOCACHE", "go-build"},
+	{"GOLANGCI_LINT_CACHE", "golangci-lint"},
+	{"GRADLE_USER_HOME", "gradle"},
+	{"MPLCONFIGDIR", "matplotlib"},
+	{"NUGET_PACKAGES", "nuget"},
+	{"PIP_CACHE_DIR", "pip"},
+	{"POETRY_CACHE_DIR", "pypoetry"},
+	{"PYLINTHOME", "pylint"},
+	{"SCCACHE_DIR", "sccache"},
+	{"STATICCHECK_CACHE", "staticcheck"},
+	{"UV_CACHE_DIR", "uv"},
+	{"YARN_CACHE_FOLDER", "yarn"},
+	{"YARN_GLOBAL_FOLDER", "yarn-berry"},
+	{"npm_config_cache", "npm"},
+	{"npm_config_devdir", "node-gyp"},
+	{"npm_config_store_dir", "pnpm"},
+}
+
+// cacheDir returns the folder of the caches of commands, "" if it cannot be made.
+func (x *Runner) cacheDir() string {
+	dir, err := x.ws.State(cacheFolder)
+	if err != nil {
+		return ""
+	}
+	defer dir.Close()
+	real, err := filepath.EvalSymlinks(dir.Name())
+	if err != nil {
+		return ""
+	}
+	return real
+}
+
+// Caches returns the variables that lead programs to the caches of commands, and to what the user
+// has downloaded before, which they only read.
+func (x *Runner) Caches() []string { return slices.Clone(x.caches()) }
+
+func (x *Runner) findCaches() (env []string) {
+	dir := x.cacheDir()
+	if dir == "" {
+		return nil
+	}
+	for _, c := range caches {
+		if !x.cfg.ShareGo || c.variable != "GOCACHE" {
+			env = append(env, c.variable+"="+filepath.Join(dir, c.folder))
+		}
+	}
+	home, _ := os.UserHomeDir()
+	if x.downloadsFrom("proxy.golang.org") && !x.cfg.ShareGo {
+		env = append(env, ownModules(filepath.Join(dir, "go-mod"), goModules(home))...)
+	}
+	if x.downloadsFrom("static.crates.io") {
+		env = append(env, "CARGO_HOME="+filepath.Join(dir, "cargo"))
+	}
+	env = append(env, "MAVEN_ARGS="+strings.TrimSpace(os.Getenv("MAVEN_ARGS")+" -Dmaven.repo.local="+filepath.Join(dir, "maven")+
+		" -Dmaven.repo.local.tail="+filepath.Join(home, ".m2/repository")))
+	for variable, path := range map[string]string{
+		"GRADLE_RO_DEP_CACHE": ".gradle/caches", "NUGET_FALLBACK_PACKAGES": ".nuget/packages", "PLAYWRIGHT_BROWSERS_PATH": ".cache/ms-playwright",
+	} {
+		if info, err := os.Stat(filepath.Join(home, path)); err == nil && info.IsDir() && os.Getenv(variable) == "" {
+			env = append(env, variable+"="+filepath.Join(home, path))
+		}
+	}
+	return env
+}
+
+// downloadsFrom reports whether commands reach a host from which a program gets packages.
+func (x *Runner) downloadsFrom(host string) bool {
+	if x.cfg.Network {
+		return true
+	}
+	p, err := egress.NewPolicy(x.cfg.Egress)
+	return err == nil && p.Check(host, 443) == nil
+}
+
+// goModules returns the folder of the user's Go modules.
+func goModules(home string) string {
+	list := filepath.SplitList(os.Getenv("GOPATH"))
+	return cmp.Or(os.Getenv("GOMODCACHE"), filepath.Join(append(list, filepath.Join(home, "go"))[0], "pkg/mod"))
+}
+
+// ownModules returns the variables by which Go keeps modules in dir, and gets those that it does
+// not find elsewhere from the user's. The toolchains of the user stay where they are.
+func ownModules(dir, users string) []string {
+	for _, path := range []string{"cache/download/golang.org/toolchain", "golang.org/toolchain@*"} {
+		found, _ := filepath.Glob(filepath.Join(users, path))
+		for _, toolchain := range found {
+			rel, _ := filepath.Rel(users, toolchain)
+			os.MkdirAll(filepath.Dir(filepath.Join(dir, rel)), 0o755) // on failure Go gets the toolchain again
+			os.Symlink(toolchain, filepath.Join(dir, rel))
+		}
+	}
+	proxies := cmp.Or(os.Getenv("GOPROXY"), "https://proxy.golang.org|direct")
+	return []string{"GOMODCACHE=" + dir, "GOPROXY=" + proxies + "|file://" + filepath.Join(users, "cache/download")}
+}
+
+// goCache returns the user's cache of Go's builds, "" if it is not shared or not there.
+func (x *Runner) goCache() string {
+	dir := os.Getenv("GOCACHE")
+	if cached, err := os.UserCacheDir(); err == nil && dir == "" {
+		dir = filepath.Join(cached, "go-build")
+	}
+	if !x.cfg.ShareGo || !filepath.IsAbs(dir) {
+		return ""
+	}
+	return dir
+}

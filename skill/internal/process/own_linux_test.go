@@ -1,0 +1,127 @@
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"textskill/testdata/needs"
+)
+
+// ownRunner returns a Runner on a directory below /tmp whose commands have directories of their own.
+func ownRunner(t *testing.T, cfg Config) *Runner {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "own-")
+	if err != nil {
+		t.Skip("/tmp is needed:", err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if dir, err = filepath.EvalSymlinks(dir); err != nil || !strings.HasPrefix(dir, "/tmp/") {
+		t.Skip("/tmp is a link")
+	}
+	if err := os.MkdirAll(dir+"/deep/ws", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Helper = self(t)
+	x := newRunner(t, dir+"/deep/ws", cfg)
+	needs.That(t, x.network() != nil && x.Fence().Sockets, "mount namespaces", "let users make them")
+	return x
+}
+
+// Commands have a /tmp and a /dev/shm of their own, in which they find what other commands and
+// servers of the workspace, also those of another program, have left, and nothing of this machine.
+// The workspace is below that /tmp again.
+func TestOwnDirectories(t *testing.T) {
+	needs.Program(t, "cat", "sleep")
+	for name, cfg := range map[string]Config{"alone": {}, "network": {Network: true}} {
+		t.Run(name, func(t *testing.T) {
+			x := ownRunner(t, cfg)
+			for _, dir := range ownDirs {
+				outside, err := os.CreateTemp(dir, "outside-")
+				if err != nil {
+					t.Skip(err)
+				}
+				defer os.Remove(outside.Name())
+				got := mustExec(t, x, sh("cat "+outside.Name()+"; echo a > "+outside.Name()+"; echo b > "+dir+"/mine; ls "+dir+"; cat "+dir+"/mine"))
+				if !strings.HasSuffix(string(got.Stdout), "\nb\n") {
+					t.Errorf("%s: %s%s", dir, got.Stdout, got.Stderr)
+				}
+				if data, err := os.ReadFile(outside.Name()); err != nil || len(data) != 0 {
+					t.Errorf("%s was written: %s, %v", outside.Name(), data, err)
+				}
+				if _, err := os.Lstat(dir + "/mine"); err == nil {
+					t.Errorf("%s/mine is outside", dir)
+				}
+			}
+			s, err := x.StartServer(t.Context(), "", ServerCommand{Command: "cat /tmp/mine; echo s > /tmp/of-server; sleep 100", Wait: time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer x.StopServer(ServerName{ID: s.ID})
+			cfg.Helper = self(t)
+			y, err := runnerOn(x.ws.Dir(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer y.ws.Close()
+			defer y.Close()
+			for wait := patient(5 * time.Second); !wait.over(); time.Sleep(pollInterval) {
+				if log, _ := x.ServerLog(t.Context(), ServerName{ID: s.ID}, 0); string(log.Text) == "b\n" {
+					break
+				}
+			}
+			got := mustExec(t, y, sh("cat /tmp/of-server /dev/shm/mine; echo w > here; pwd; cat "+x.ws.Dir()+"/here"))
+			if want := "s\nb\n" + x.ws.Dir() + "\nw\n"; string(got.Stdout) != want {
+				t.Errorf("another program: %s%s, want %s", got.Stdout, got.Stderr, want)
+			}
+			if data, err := os.ReadFile(x.ws.Dir() + "/here"); err != nil || string(data) != "w\n" {
+				t.Errorf("the workspace has %s, %v", data, err)
+			}
+		})
+	}
+}
+
+// A command cannot put something in the place of what lies below its /tmp, for the next one or for
+// the process that makes a view.
+func TestOwnDirectoriesAreFixed(t *testing.T) {
+	needs.Program(t, "mv", "ln", "mkdir")
+	x := ownRunner(t, Config{})
+	above := filepath.Dir(filepath.Dir(x.ws.Dir()))
+	victim := t.TempDir()
+	got := mustExec(t, x, sh("mv "+above+" /tmp/moved; mkdir "+above+"/new; rm -rf "+above+"/deep/ws; mv "+above+"/deep "+above+"/deeper; mkdir /tmp/a; ln -s "+victim+" /tmp/b; ln -s "+victim+" /tmp/c; pwd; ls -d "+x.ws.Dir()))
+	if want := x.ws.Dir() + "\n" + x.ws.Dir() + "\n"; string(got.Stdout) != want {
+		t.Errorf("%s%s", got.Stdout, got.Stderr)
+	}
+	// A program that shows more below /tmp, whose places commands have taken.
+	for _, name := range []string{"/tmp/b", "/tmp/c"} {
+		if err := os.Mkdir(name, 0o755); err != nil {
+			t.Skip(err)
+		}
+		defer os.RemoveAll(name)
+	}
+	if err := os.Mkdir("/tmp/b/sub", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s, err := x.StartServer(t.Context(), "", ServerCommand{Command: "sleep 100", Wait: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.StopServer(ServerName{ID: s.ID})
+	y, err := runnerOn(x.ws.Dir(), Config{Helper: self(t), FenceRead: []string{"/tmp/b/sub", "/tmp/c"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer y.ws.Close()
+	defer y.Close()
+	got = mustExec(t, y, sh("ls -d /tmp/a /tmp/b/sub /tmp/c; mkdir /tmp/b/x /tmp/c/x"))
+	if want := "/tmp/a\n/tmp/b/sub\n/tmp/c\n"; string(got.Stdout) != want || !got.Fence.Sockets {
+		t.Errorf("%s%s", got.Stdout, got.Stderr)
+	}
+	for _, dir := range []string{victim, "/tmp/c"} {
+		if list, err := os.ReadDir(dir); err != nil || len(list) != 0 {
+			t.Errorf("%s has %v, %v", dir, list, err)
+		}
+	}
+}
