@@ -39,8 +39,8 @@ type SyntaxError struct {
 	err          error
 }
 
-// Error says what is wrong. For [ToolCalls] it is the same sentence whatever was
-// wrong; see [SyntaxError.Hint].
+// Error says what is wrong. For [ToolCalls] it is one sentence unless calls contradict something;
+// see [SyntaxError.Hint].
 func (e *SyntaxError) Error() string {
 	if e.Line > 0 {
 		return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.what)
@@ -56,14 +56,22 @@ func (e *SyntaxError) Hint() string { return e.hint }
 // nil.
 func (e *SyntaxError) Unwrap() error { return e.err }
 
+const wanted = `; want {"tool_calls":[…]} or {"final":"…"}`
+
 func badEnvelope(hint string, err error) error {
-	return &SyntaxError{what: "ERR: no tool_calls provided", hint: hint + `; want {"tool_calls":[…]} or {"final":"…"}`, err: err}
+	return &SyntaxError{what: "ERR: no tool_calls provided", hint: hint + wanted, err: err}
 }
 
 // NoCalls returns a [*SyntaxError] for a message without a call; hint says what is wrong
 // with it, and err is its cause, if it has one.
 func NoCalls(hint string, err error) error {
 	return &SyntaxError{what: "there is no call in the message", hint: hint, err: err}
+}
+
+// conflict is the error of a text with calls, none of which are run because it can be read in
+// several ways.
+func conflict(what string) error {
+	return &SyntaxError{what: "ERR: " + what + ", so nothing was run", hint: "one of them is wanted" + wanted}
 }
 
 func noEnvelope(format string, args ...any) error {
@@ -107,7 +115,7 @@ func EnvelopeOf(values []json.RawMessage, repairs []string) (Envelope, error) {
 	e := Envelope{Repairs: repairs}
 	if final, ok := rawjson.String(members["final"]); ok && trimSpace(final) != "" {
 		if raw := members["tool_calls"]; raw != nil && raw[0] == '[' && strings.Trim(string(raw[1:]), rawjson.Space) != "]" {
-			return Envelope{}, noEnvelope("the object has both tool_calls and final, where one is wanted, so nothing of it was run")
+			return Envelope{}, conflict("both tool_calls and final are given")
 		}
 		e.Final, e.HasFinal = trimSpace(final), true
 		return e, nil
@@ -190,6 +198,8 @@ func pickEnvelope(values []json.RawMessage) (map[string]json.RawMessage, error) 
 		}
 	}
 	switch {
+	case withCalls > 1:
+		return nil, conflict(fmt.Sprintf("%d objects with tool_calls are given", withCalls))
 	case envelopes > 1 && withCalls != 1:
 		return nil, noEnvelope("%d objects, %d of them with tool_calls, where one is wanted", envelopes, withCalls)
 	case picked != nil:

@@ -249,7 +249,7 @@ func (p *Param) wants(v any) string {
 		switch {
 		case p.Type != "string":
 		case p.Required && !p.Empty && skill.Strip(v) == "":
-			return "a text that is not empty"
+			return notEmpty
 		case p.Enum != nil && !slices.Contains(p.Enum, v):
 			return "one of " + strings.Join(p.Enum, ", ")
 		}
@@ -282,8 +282,7 @@ func hasType(v any, want string) (ok bool) {
 	case "integer":
 		var n json.Number
 		if n, ok = v.(json.Number); ok {
-			_, err := n.Int64()
-			ok = err == nil
+			_, ok = pyInt(n)
 		}
 	case "boolean":
 		_, ok = v.(bool)

@@ -181,7 +181,7 @@ func filesystemFail(in *call, err error) Reply {
 		f.Message, f.Cause = "unknown op_type: "+strings.ToLower(name), nil
 	case errors.As(err, &arg) && arg.Reason == missing && arg.Arg == "old_text":
 		f.Message = in.tool.Name + " ERR: missing old_text"
-	case arg != nil && arg.Reason == missing:
+	case arg != nil && (arg.Reason == missing || arg.Reason == mustBe+notEmpty):
 		f.Message = name + " ERR: missing required arg '" + arg.Arg + "'"
 	case arg != nil && arg.Reason == mustBe+"of type string":
 		f.Message = name + " ERR: arg '" + arg.Arg + "' must be str"

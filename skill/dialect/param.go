@@ -39,8 +39,9 @@ func (t *Tool) param(name string) *Param {
 
 // Faults of an argument, as the Reason of a [skill.ArgError]. Dialects word it.
 const (
-	missing = "is required"
-	mustBe  = "must be " // and what
+	missing  = "is required"
+	mustBe   = "must be " // and what
+	notEmpty = "a text that is not empty"
 )
 
 // names returns the name of a parameter, and then its aliases.

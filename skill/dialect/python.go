@@ -99,6 +99,9 @@ func pyInt(v any) (int, bool) {
 		return 0, true
 	case json.Number:
 		n, err := v.Int64()
+		if f, wrong := v.Float64(); err != nil && wrong == nil && f == math.Trunc(f) { // 3.0
+			n, err = int64(max(math.MinInt32, min(math.MaxInt32, f))), nil
+		}
 		return int(max(math.MinInt32, min(math.MaxInt32, n))), err == nil
 	}
 	return 0, false
