@@ -28,7 +28,7 @@ var onePath = Param{Name: "path", Aliases: []string{"file_path"}, Type: "string"
 
 var writeTool = Tool{
 	Name: "write", Title: "Write a file",
-	Doc: "Create a file, or replace all of it. Missing parents are made. Refused if others have changed it since you read it.",
+	Doc: "Create a file, or replace all of it; edit changes parts. Missing parents are made. Refused if others have changed it since you read it.",
 	Params: []Param{onePath,
 		{Name: "content", Type: "string", Content: true, Required: true, Empty: true, Doc: "text"},
 		{Name: "append", Type: "boolean", Doc: "add to the end"},
@@ -57,7 +57,7 @@ var writeTool = Tool{
 
 var editTool = Tool{
 	Name: "edit", Title: "Edit a file",
-	Doc: "Change a file by texts or by lines: all edits or none. old_text must occur once, unless replace_all. Returns the diff.",
+	Doc: "Change parts of a file that you have read, by texts or by lines: all edits or none. old_text must occur once, unless replace_all. Returns the diff.",
 	Params: slices.Concat([]Param{onePath}, editParams, []Param{
 		{Name: "edits", Type: "array", Of: "object", Content: true, Doc: "several of these", Fields: undescribed(editParams)}}, conditions),
 	Effect: Destroys,
@@ -96,7 +96,7 @@ func countOf(n int, thing string) string {
 
 var patchTool = Tool{
 	Name: "patch", Title: "Apply a patch",
-	Doc: "Change, add, move and delete files by one patch, all or nothing. Returns the diff.",
+	Doc: "Change several files at once, also add, move and delete them, by one patch, all or nothing. Returns the diff.",
 	Params: slices.Concat([]Param{{Name: "patch", Aliases: []string{"input"}, Type: "string", Content: true, Required: true,
 		Doc: "*** Begin Patch … *** End Patch (Update File, Add File, Delete File, Move to), or a unified diff"}}, conditions),
 	Output:    append([]Param{{Name: "files", Type: "array", Of: "string", Required: true}}, changeOutput...),
@@ -598,7 +598,7 @@ func transferReply(in *call, t skill.Transferred) string {
 
 var replaceTool = Tool{
 	Name: "replace", Title: "Replace in files",
-	Doc: "Replace a text in many files: all or none.",
+	Doc: "Replace a text in many files, such as a name: all or none.",
 	Params: []Param{
 		{Name: "glob", Aliases: []string{"pattern"}, Type: "string", Required: true, Doc: "like src/**/*.{js,ts}"},
 		{Name: "old_text", Aliases: []string{"old_string", "oldText", "old_str"}, Type: "string", Content: true, Required: true, Doc: "what new_text replaces"},

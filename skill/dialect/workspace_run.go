@@ -12,7 +12,7 @@ import (
 
 var shellTool = Tool{
 	Name: "run", Title: "Run a command",
-	Doc: "Run a bash line. It writes the workspace only; localhost is its own. Returns exit code and output (64 KB). Programs left are ended. Undo reverts it.",
+	Doc: "Run a bash line: builds, tests, git. Use the other tools to read, search and edit files. It writes the workspace only; localhost is its own. Returns exit code and output (64 KB). Programs left are ended: use server. Undo reverts it.",
 	Params: []Param{
 		{Name: "command", Type: "string", Required: true, Doc: "for bash"},
 		{Name: "timeout", Type: "number", Doc: "seconds, default 60, at most 600"},
@@ -107,7 +107,7 @@ func metFence(e skill.Executed) bool {
 
 var backgroundTool = Tool{
 	Name: serverTool.Name, Title: "Server",
-	Doc: "Start a server, a REPL. send types into one and returns the output.",
+	Doc: "Start what goes on running: a server, a watcher, a REPL. send types into one and returns the output.",
 	Params: []Param{
 		{Name: "action", Type: "string", Enum: []string{"start", "send", "list", "logs", "stop"}, Default: "start", Doc: "what to do"},
 		{Name: "command", Type: "string", Doc: "for bash"},

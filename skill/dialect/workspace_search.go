@@ -18,7 +18,7 @@ var (
 
 var grepTool = Tool{
 	Name: "grep", Title: "Search in files",
-	Doc: "Find lines by a regular expression (RE2), in all files but binary ones and those that git ignores.",
+	Doc: "Search what files hold: find lines by a regular expression (RE2), in all files but binary ones and those that git ignores.",
 	Params: []Param{
 		{Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "for one line; (?i) ignores case"},
 		searchedParam,
@@ -142,7 +142,7 @@ var globTool = Tool{
 
 var listTool = Tool{
 	Name: "list", Title: "List a folder",
-	Doc: "Show a folder as a tree with sizes in bytes, without what git ignores.",
+	Doc: "See what a folder holds first: a tree with sizes in bytes, without what git ignores.",
 	Params: []Param{
 		{Name: "path", Type: "string", Path: true, Doc: "folder"},
 		{Name: "depth", Type: "integer", Default: json.Number("2"), Doc: "levels"}},
