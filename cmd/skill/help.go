@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"textskill/cmd/internal/usage"
+	"textskill/skill"
 	"textskill/skill/dialect"
 )
 
@@ -157,4 +158,25 @@ func (c *cli) printFlags(root *cobra.Command, o *options) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// similar returns the subcommand whose name a word begins or resembles, "" if no
+// subcommand does.
+func similar(root *cobra.Command, word string) string {
+	const shortest, longest = 3, 16 // letters
+	if len(word) < shortest || len(word) > longest || strings.ContainsAny(word, " \t\r\n") {
+		return ""
+	}
+	word = strings.ToLower(word)
+	best, least := "", longest
+	for _, sub := range root.Commands() {
+		name := sub.Name()
+		if strings.HasPrefix(name, word) {
+			return name
+		}
+		if d := skill.Distance(word, name); d <= len(name)/3 && d < least {
+			best, least = name, d
+		}
+	}
+	return best
 }

@@ -67,6 +67,7 @@ func (c *cli) logCommand(o *options) *cobra.Command {
 			return c.failed(c.log(cmd.Context(), &l, inStep))
 		},
 	}
+	cmd.SetFlagErrorFunc(perstackFlag)
 	f := cmd.Flags()
 	f.StringVar(&l.run, "run", "", "show the run `ID`")
 	f.BoolVar(&l.last, "last", false, "show the latest run")
@@ -107,6 +108,7 @@ func (c *cli) log(ctx context.Context, l *logOptions, inStep func(int) bool) err
 			return nil // no line
 		case len(runs) == 0:
 			fmt.Fprintln(c.stdout, "No data found")
+			c.sayf("no run is recorded in %s; %s run begins one", x.Dir(), c.program())
 			return nil
 		case !one:
 			return c.listRuns(ctx, l, records, runs)

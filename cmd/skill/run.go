@@ -49,6 +49,8 @@ const runExample = `  skill run file-organizer "Organize files in this directory
 // runOptions are the flags of skill run.
 type runOptions struct {
 	*options
+	expert      string // that is given the query; "" if the person is asked
+	reasoning   string
 	config      string
 	provider    string
 	api         string
@@ -94,6 +96,26 @@ func (c *cli) runCommand(o *options) *cobra.Command {
 	return cmd
 }
 
+// instead says what to type for flags of Perstack's manual that are not here.
+var instead = map[string]string{
+	"job-id":       "a run has no job; --run-id names it",
+	"continue-job": "a run has no job; --continue-run ID continues it",
+	"job":          "a run has no job; --run ID names it",
+	"runtime":      "leave it out: experts run in this program, and their commands in its sandbox",
+	"env":          "leave it out: a skill gets the variables that its requiredEnv names",
+}
+
+// perstackFlag words what pflag reports, and what to type for a flag of Perstack.
+func perstackFlag(cmd *cobra.Command, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && instead[unknown.GetSpecifiedName()] != "" {
+		return fmt.Errorf("there is no --%s: %s", unknown.GetSpecifiedName(), instead[unknown.GetSpecifiedName()])
+	}
+	return usage.FlagError(cmd, err)
+}
+
+// continued reports whether the flags name a run to continue.
+func (r *runOptions) continued() bool { return r.last || r.lastOf != "" || r.from != "" }
+
 // addSources adds the flags that name what a run reads.
 func (r *runOptions) addSources(f *pflag.FlagSet) {
 	f.StringVar(&r.config, "config", "", "read the experts from `FILE` (default perstack.toml, here or in a directory above)")
@@ -102,6 +124,7 @@ func (r *runOptions) addSources(f *pflag.FlagSet) {
 
 // addFlags gives cmd the flags of a run.
 func (r *runOptions) addFlags(cmd *cobra.Command) {
+	cmd.SetFlagErrorFunc(perstackFlag)
 	f := cmd.Flags()
 	r.addSources(f)
 	f.BoolVar(&r.trustWorkspace, "trust-workspace", false, "trust what perstack.toml, .env and skill.toml name, for this run; \"skill help trust\" says what")
@@ -110,6 +133,7 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f.Var(choice{&r.api, "API", []string{"auto", "chat", "responses"}}, "openai-api", "speak chat completions or responses to the provider openai: chat, responses, auto (responses for reasoning models at OpenAI's own address)")
 	f.StringVar(&r.model, "model", "", "use the model `NAME` (default the one in perstack.toml, then --skill-model)")
 	f.StringVar(&r.temperature, "temperature", "", "sample the model at temperature `T`: 0 to 2, or \"default\" to leave it to the endpoint (default 0)")
+	f.Var(choice{&r.reasoning, "HOW", agent.ReasoningBudgets}, "reasoning-budget", "let the model think this much: "+strings.Join(agent.ReasoningBudgets, ", ")+" (default that of perstack.toml, else the model's own)")
 	f.IntVar(&r.window, "context-window", 0, "compact the conversation for a context window of `N` tokens (default that of the model, if it is known)")
 	f.Var(choice{&r.tools, "HOW", []string{"native", agent.TextTools}}, "model-tools", "offer tools to the model: native, or text for a model without tools (default native, or what its endpoint was found to take)")
 	f.StringVar(&r.maxSteps, "max-steps", "", "stop after `N` steps (default no limit)")
@@ -139,12 +163,13 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 // runExpert is skill run.
 func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error {
 	ctx := cmd.Context()
+	r.expert = args[0]
 	cfg, err := r.prepare(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer cfg.Executor.Close()
-	cfg.Expert = args[0]
+	cfg.Expert = r.expert
 	query, err := c.query(ctx, r, args)
 	if err != nil {
 		return err
@@ -210,7 +235,7 @@ func (c *cli) unasked(cfg agent.Config, r *runOptions, runID string, err error) 
 // query returns the query of the command line, or of standard input where that is "-" or,
 // for a new run, left out.
 func (c *cli) query(ctx context.Context, r *runOptions, args []string) (string, error) {
-	continued := r.last || r.lastOf != "" || r.from != ""
+	continued := r.continued()
 	if len(args) > 1 && args[1] != "-" {
 		return args[1], nil
 	}
@@ -283,6 +308,14 @@ func (r *runOptions) prepare(ctx context.Context, c *cli) (cfg agent.Config, err
 	if err != nil {
 		return cfg, err
 	}
+	if r.expert != "" && !r.continued() {
+		if _, err := w.project.Expert(r.expert); err != nil {
+			if w.project.Near(r.expert) != "" {
+				return cfg, err
+			}
+			return cfg, fmt.Errorf("%w\n%s run gives a query to an expert; it runs no command of the shell", err, c.program())
+		}
+	}
 	if cfg, err = r.runConfig(c, w); err != nil {
 		return cfg, err
 	}
@@ -339,7 +372,7 @@ func (r *runOptions) project() (agent.Project, string, error) {
 			return agent.Project{}, "", fmt.Errorf("workspace %s: %w", dir, pe.Err)
 		}
 		if file, err = agent.FindProject(r.workspace); err != nil {
-			return agent.Project{}, "", err
+			return agent.Project{}, "", fmt.Errorf("%w\n%s init writes one with an expert to begin with", err, r.program)
 		}
 	}
 	data, err := readRegular(file)
@@ -385,7 +418,7 @@ func (r *runOptions) resume(ctx context.Context, cfg *agent.Config) error {
 	switch {
 	case r.files && r.from == "":
 		return errors.New("--files takes the files back to a checkpoint; name it with --resume-from")
-	case r.last || r.lastOf != "" || r.from != "":
+	case r.continued():
 	case r.answer:
 		return errors.New("-i answers a run that waits; name it with --continue, --continue-run or --resume-from")
 	default:

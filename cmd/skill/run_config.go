@@ -39,7 +39,7 @@ func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 	for _, what := range p.Ignored() {
 		cfg.Warn(what)
 	}
-	e.Reasoning = p.ReasoningBudget
+	e.Reasoning = cmp.Or(r.reasoning, p.ReasoningBudget)
 	if !r.trustWorkspace {
 		cfg.Grant = w.grant(s.powers)
 	}

@@ -101,6 +101,9 @@ type talk struct {
 
 // start is skill start.
 func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
+	if len(args) > 0 {
+		r.expert = args[0]
+	}
 	cfg, err := r.prepare(ctx, c)
 	if err != nil {
 		return err

@@ -10,6 +10,8 @@ type Expert struct {
 	Skills            map[string]SkillConfig `toml:"skills" json:"skills,omitempty"`       // by name; the Base Skill may be left out
 	Delegates         []string               `toml:"delegates" json:"delegates,omitempty"` // keys of experts
 	Tags              []string               `toml:"tags" json:"tags,omitempty"`
+
+	ProviderTools any `toml:"providerTools" json:"-"` // accepted, and without effect: see [Project.Ignored]
 }
 
 // ref returns a reference to the expert.

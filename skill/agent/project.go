@@ -15,6 +15,8 @@ import (
 	"unicode/utf16"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"textskill/skill"
 )
 
 // ProjectFile is the name of the file that defines experts.
@@ -32,8 +34,8 @@ type Project struct {
 	EnvPath     []string          `toml:"envPath"` // files that define variables
 	Experts     map[string]Expert `toml:"experts"`
 
-	ReasoningBudget string `toml:"reasoningBudget"` // how much the model thinks: one of reasoningBudgets
-	Runtime         string `toml:"runtime"`         // "perstack", or "" for that
+	ReasoningBudget string `toml:"reasoningBudget"` // how much the model thinks: one of ReasoningBudgets
+	Runtime         string `toml:"runtime"`         // one of runtimes, or "" for perstack
 
 	TemperatureTOML any `toml:"temperature"` // Temperature as the file has it: a number or "default"
 
@@ -48,6 +50,8 @@ func (p Project) Expert(key string) (Expert, error) {
 	switch {
 	case len(p.Experts) == 0:
 		return e, fmt.Errorf("expert %q is not defined, nor is any other", key)
+	case !ok && p.Near(key) != "":
+		return e, fmt.Errorf("expert %q is not defined; did you mean %s?", key, p.Near(key))
 	case !ok:
 		return e, fmt.Errorf("expert %q is not defined; there are %s", key, strings.Join(slices.Sorted(maps.Keys(p.Experts)), ", "))
 	}
@@ -55,10 +59,29 @@ func (p Project) Expert(key string) (Expert, error) {
 	return e, nil
 }
 
+// Near returns the expert whose key is nearly the given one, "" for none.
+func (p Project) Near(key string) (best string) {
+	least := len(key)/3 + 1
+	for _, name := range slices.Sorted(maps.Keys(p.Experts)) {
+		if n := skill.Distance(key, name); n < least {
+			best, least = name, n
+		}
+	}
+	return best
+}
+
 // Ignored says which settings of the project have no effect, and why.
 func (p Project) Ignored() (list []string) {
 	if p.PerstackAPIBaseURL != "" {
 		list = append(list, ProjectFile+": perstackApiBaseUrl has no effect; experts are those of the file")
+	}
+	if p.Runtime != "" && p.Runtime != "perstack" {
+		list = append(list, fmt.Sprintf("%s: runtime %q has no effect; experts run in this program, and their commands in its sandbox", ProjectFile, p.Runtime))
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.Experts)) {
+		if p.Experts[key].ProviderTools != nil {
+			list = append(list, fmt.Sprintf("%s: experts.%s: providerTools has no effect; an expert has the tools of its skills", ProjectFile, key))
+		}
 	}
 	if p.PerstackBaseSkillCommand != nil {
 		list = append(list, ProjectFile+": perstackBaseSkillCommand has no effect; the Base Skill is built in")
@@ -147,11 +170,11 @@ func ReadProject(data []byte) (Project, error) {
 	if err := d.Decode(&p); err != nil {
 		return p, wrongTOML(err)
 	}
-	if p.Runtime != "" && p.Runtime != "perstack" {
-		return p, fmt.Errorf("%s: runtime %q is not supported; leave it out, or choose perstack", ProjectFile, p.Runtime)
+	if p.Runtime != "" && !slices.Contains(runtimes, p.Runtime) {
+		return p, fmt.Errorf("%s: runtime %q is another program; leave it out: experts run in this one", ProjectFile, p.Runtime)
 	}
-	if p.ReasoningBudget != "" && !slices.Contains(reasoningBudgets, p.ReasoningBudget) {
-		return p, fmt.Errorf("%s: reasoningBudget %q is not supported; choose %s", ProjectFile, p.ReasoningBudget, strings.Join(reasoningBudgets, ", "))
+	if p.ReasoningBudget != "" && !slices.Contains(ReasoningBudgets, p.ReasoningBudget) {
+		return p, fmt.Errorf("%s: reasoningBudget %q is not supported; choose %s", ProjectFile, p.ReasoningBudget, strings.Join(ReasoningBudgets, ", "))
 	}
 	if err := p.readProvider(); err != nil {
 		return p, err
@@ -197,7 +220,11 @@ func wrongTOML(err error) error {
 	return fmt.Errorf("%s: %w", ProjectFile, err)
 }
 
-var reasoningBudgets = []string{"none", "minimal", "low", "medium", "high"}
+// runtimes are the settings of runtime that mean this program, or a place that it needs not.
+var runtimes = []string{"perstack", "local", "docker"}
+
+// ReasoningBudgets lists how much a model may be let think.
+var ReasoningBudgets = []string{"none", "minimal", "low", "medium", "high"}
 
 // runtimeVersion is the version of the runtime that minRuntimeVersion is compared with.
 const runtimeVersion = "1.0.0"
@@ -238,6 +265,9 @@ func (e Expert) check(all map[string]Expert) error {
 	}
 	for _, d := range e.Delegates {
 		if _, ok := all[d]; !ok {
+			if strings.HasPrefix(d, "@") {
+				return fmt.Errorf("delegates: expert %q is one of a registry, which this program does not ask; define it here", d)
+			}
 			return fmt.Errorf("delegates: expert %q is not defined", d)
 		}
 	}

@@ -89,7 +89,7 @@ func TestReadProjectRefuses(t *testing.T) {
 		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"mcpStdioSkill\"\n", "perstack.toml: experts.x: skills.s: command is required"},
 		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"mcpStdioSkill\"\ncommand = \"npx\"\npackageName = \"p\"\nargs = [\"a\"]\n", "perstack.toml: experts.x: skills.s: packageName and args are both given; there must be exactly one of them"},
 		{"[experts.x]\ninstruction = \"" + strings.Repeat("x", 20481) + "\"\n", "perstack.toml: experts.x: instruction is too long: 20481 characters; at most 20480"},
-		{"runtime = \"docker\"\n", `perstack.toml: runtime "docker" is not supported; leave it out, or choose perstack`},
+		{"runtime = \"cursor\"\n", `perstack.toml: runtime "cursor" is another program; leave it out: experts run in this one`},
 		{"reasoningBudget = \"huge\"\n", `perstack.toml: reasoningBudget "huge" is not supported; choose none, minimal, low, medium, high`},
 		{"[experts.x]\ninstruction = \"i\"\nminRuntimeVersion = \"99.0.0\"\n", "perstack.toml: experts.x: minRuntimeVersion 99.0.0 is later than that of this program, 1.0.0"},
 		{"[experts.x]\ninstruction = \"i\"\nminRuntimeVersion = \"latest\"\n", "perstack.toml: experts.x: minRuntimeVersion latest is later than that of this program, 1.0.0"},
