@@ -65,19 +65,19 @@ func TestMCPAsks(t *testing.T) {
 	for name, tt := range map[string]struct {
 		flag, rules string
 		replies     []string // of the user; nil if the client cannot ask
-		left        string   // of the files that createDirectory d, writeTextFile f, deleteFile f and deleteFile g leave
+		left        string   // of the files that createDirectory d, writeTextFile f and g, deleteFile f and g leave
 		says        string   // in a question or an answer
 		asked       int
 	}{
 		"no rules":         {"", "", nil, "d", "", 0},
 		"accepted":         {"--ask=destroy", "", []string{"accept", "accept", "accept"}, "d", `deleteFile {"path":"f"}`, 3},
 		"declined":         {"--ask=destroy", "", []string{"accept", "decline", "cancel"}, "d f g", "The user did not allow this call", 3},
-		"every change":     {change, "", []string{"decline", "accept", "accept", "accept"}, "", "createDirectory", 4},
-		"cannot ask":       {"--ask=destroy", "", nil, "d g", "start skill mcp with --ask never", 0},
+		"every change":     {change, "", []string{"decline", "accept", "accept", "accept", "accept"}, "", "createDirectory", 5},
+		"cannot ask":       {"--ask=destroy", "", nil, "d f g", "start skill mcp with --ask never", 0},
 		"allowed":          {change, "allow = [\"*\"]", nil, "d", "", 0},
 		"asked by rule":    {"", "ask = [\"delete*\"]\nallow = [\"*\"]", []string{"decline", "accept"}, "d f", "deleteFile", 2},
 		"a rule, unasked":  {"", "ask = [\"delete*\"]\nallow = [\"*\"]", nil, "d f g", "take it out of ask under [tools] in ", 0},
-		"denied":           {"", "deny = [\"delete*\"]\nask = [\"*\"]", []string{"accept", "accept", "accept"}, "d f g", "The user's settings deny this tool", 3},
+		"denied":           {"", "deny = [\"delete*\"]\nask = [\"*\"]", []string{"accept", "accept", "accept", "accept"}, "d f g", "The user's settings deny this tool", 4},
 		"reading is asked": {"", "ask = [\"readTextFile\"]", []string{"decline"}, "d", "did not allow", 1},
 	} {
 		for _, overHTTP := range []bool{false, true} {
@@ -124,6 +124,7 @@ func TestMCPAsks(t *testing.T) {
 						{Name: "createDirectory", Arguments: map[string]any{"path": "d"}},
 						{Name: "writeTextFile", Arguments: map[string]any{"path": "f", "text": "x"}},
 						{Name: "readTextFile", Arguments: map[string]any{"path": "g"}},
+						{Name: "writeTextFile", Arguments: map[string]any{"path": "g", "text": "y"}},
 						{Name: "deleteFile", Arguments: map[string]any{"path": "f"}},
 						{Name: "deleteFile", Arguments: map[string]any{"path": "g"}},
 					} {

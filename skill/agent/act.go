@@ -273,7 +273,11 @@ func (t *task) allow(ctx context.Context, c *call) (err error) {
 			return err
 		}
 	}
-	c.fault, err = t.cfg.Allow(ctx, c.ToolCall, c.tool.effect)
+	effect := c.tool.effect
+	if c.tool.dialect != nil {
+		effect = c.tool.dialect.EffectOf(t.cfg.Executor, t.session, c.ToolName, c.Args)
+	}
+	c.fault, err = t.cfg.Allow(ctx, c.ToolCall, effect)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

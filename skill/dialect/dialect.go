@@ -9,6 +9,8 @@ package dialect
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -94,6 +96,33 @@ const (
 	Adds                   // creates, but destroys nothing
 	Destroys               // may replace or remove
 )
+
+// EffectOf says what a call of a tool may do: to write a file that is not there adds it.
+func (d *Dialect) EffectOf(x *skill.Executor, s *skill.Session, name string, arguments json.RawMessage) Effect {
+	t := d.Lookup(name)
+	if t == nil {
+		return Destroys
+	}
+	i := slices.IndexFunc(t.Params, func(p Param) bool { return p.New })
+	var given map[string]any
+	if i < 0 || json.Unmarshal(arguments, &given) != nil {
+		return t.Effect
+	}
+	for _, name := range t.Params[i].names() {
+		if path, ok := given[name].(string); ok && path != "" {
+			if _, err := x.Look(s, path, false); errors.Is(err, fs.ErrNotExist) {
+				return Adds
+			}
+		}
+	}
+	return t.Effect
+}
+
+// newFile is a parameter with the path of a file that a call writes.
+func newFile(p Param) Param {
+	p.New = true
+	return p
+}
 
 // Lookup returns the row of a name or alias, nil for none.
 func (d *Dialect) Lookup(name string) *Tool {

@@ -41,7 +41,7 @@ var Filesystem = &Dialect{
 		},
 		{
 			Name: "write_file", Aliases: []string{"write_text_file"}, Doc: "Write a file, replacing an existing one; missing parent directories are created.",
-			Params: []Param{fsPath, contentParam}, Effect: Destroys, Idempotent: true,
+			Params: []Param{newFile(fsPath), contentParam}, Effect: Destroys, Idempotent: true,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.followed("path")
 				return skill.WriteFile{Path: path, Content: in.str("content"), Parents: true}, err

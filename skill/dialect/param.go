@@ -21,6 +21,7 @@ type Param struct {
 	Required bool
 	Empty    bool // a required string may be empty
 	Path     bool // it names a file or folder, which must be inside the workspace; of an array, each element does
+	New      bool // a call that names a path where nothing is adds, and destroys nothing
 	Default  any  // of a missing argument; nil for none
 	Content  bool // it is what files hold, or a secret may be in it: records of calls have only its length
 	Lenient  bool // a value of another type is left to the row, not refused

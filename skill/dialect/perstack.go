@@ -60,7 +60,7 @@ var Perstack = &Dialect{
 		},
 		{
 			Name: "writeTextFile", Doc: "Write a text file, replacing an existing one; missing parent directories are created. For longer texts, appendTextFile the rest.",
-			Params: []Param{basePath, {Name: "text", Type: "string", Content: true, Required: true, Max: 10000, Doc: "the whole content"}},
+			Params: []Param{newFile(basePath), {Name: "text", Type: "string", Content: true, Required: true, Max: 10000, Doc: "the whole content"}},
 			Effect: Destroys, Idempotent: true,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.creatable(mustHaveNoNUL, mustNotLinkNowhere, mustBeWritable("File %s is not writable"))

@@ -27,7 +27,7 @@ var stackFiles = []Tool{
 	},
 	{
 		Name: "write", Doc: "Write a file, or append to it; missing parent folders are created.",
-		Params: []Param{stackPath, contentParam,
+		Params: []Param{newFile(stackPath), contentParam,
 			{Name: "append", Type: "boolean", Default: false, Doc: "append instead of replacing"}},
 		Effect: Destroys,
 		operation: func(in *call) (skill.Args, error) {

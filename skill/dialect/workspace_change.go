@@ -29,7 +29,7 @@ var onePath = Param{Name: "path", Aliases: []string{"file_path"}, Type: "string"
 var writeTool = Tool{
 	Name: "write", Title: "Write a file",
 	Doc: "Create a file, or replace all of it; edit changes parts. Missing parents are made. Refused if others have changed it since you read it.",
-	Params: []Param{onePath,
+	Params: []Param{newFile(onePath),
 		{Name: "content", Type: "string", Content: true, Required: true, Empty: true, Doc: "text"},
 		{Name: "append", Type: "boolean", Doc: "add to the end"},
 		{Name: "if_hash", Type: "string", Doc: "SHA-256 it must have, 8 digits or more; none: it must not exist"},

@@ -17,11 +17,11 @@ const (
 
 // check returns why a call is refused, "" if it is made, and whether the user is asked
 // first, if the client can do that.
-func (c *session) check(t tool) (refusal string, ask bool) {
+func (c *session) check(t tool, arguments json.RawMessage) (refusal string, ask bool) {
 	if c.server.cfg.Check == nil {
 		return "", false
 	}
-	if refusal, ask = c.server.cfg.Check(t.name, t.effect); !ask {
+	if refusal, ask = c.server.cfg.Check(t.name, t.dialect.EffectOf(c.server.cfg.Executor, c.state, t.name, arguments)); !ask {
 		return refusal, false
 	}
 	c.mu.Lock()
@@ -35,7 +35,7 @@ func (c *session) check(t tool) (refusal string, ask bool) {
 // question is what the user is asked before a call; nil if the call is made or refused
 // without a question. In the second case refusal says why.
 func (c *session) question(req *mcp.CallToolRequest, t tool) (q *mcp.ElicitParams, refusal string) {
-	refusal, ask := c.check(t)
+	refusal, ask := c.check(t, req.Params.Arguments)
 	caps := req.ClientCapabilities()
 	switch {
 	case !ask, caps == nil, caps.Elicitation == nil, caps.Elicitation.Form == nil && caps.Elicitation.URL != nil:

@@ -37,7 +37,6 @@ type fastCall struct {
 type tool struct {
 	dialect *dialect.Dialect
 	name    string
-	effect  dialect.Effect
 	reads   bool // a call changes nothing
 }
 
@@ -108,7 +107,7 @@ func (q *requests) fast(c *session, e envelope, p callParams, id callID) *fastCa
 	if !ok {
 		return nil
 	}
-	if refusal, ask := c.check(t); ask || refusal != "" {
+	if refusal, ask := c.check(t, p.arguments); ask || refusal != "" {
 		return nil
 	}
 	sc := c.enterKnown()

@@ -126,7 +126,7 @@ func New(cfg Config) (*Server, error) {
 			if first, ok := s.tools[t.Name]; ok {
 				return nil, fmt.Errorf("the dialects %s and %s both have a tool %s; choose one of the two", first.dialect.Name, d.Name, t.Name)
 			}
-			s.tools[t.Name] = tool{d, t.Name, t.Effect, t.Effect == dialect.Reads}
+			s.tools[t.Name] = tool{d, t.Name, t.Effect == dialect.Reads}
 			s.order = append(s.order, t.Name)
 		}
 	}
