@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -115,12 +117,77 @@ func (c choice) Set(word string) error {
 // A duration is the value of a flag that is a length of time.
 type duration struct{ value *time.Duration }
 
-func (d duration) String() string { return d.value.String() }
-func (d duration) Type() string   { return "DURATION" }
+// A unit is what people count in.
+type unit[N time.Duration | int64] struct {
+	name string
+	is   N
+}
+
+var (
+	timeUnits = []unit[time.Duration]{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}, {"second", time.Second}}
+	sizeUnits = []unit[int64]{{"TB", 1 << 40}, {"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}}
+)
+
+// counted returns a number in the largest unit that it is a multiple of, "" for none.
+func counted[N time.Duration | int64](n N, units []unit[N]) string {
+	for _, u := range units {
+		switch many := n / u.is; {
+		case n <= 0 || n%u.is != 0:
+		case many > 1 && u.name == strings.ToLower(u.name):
+			return fmt.Sprintf("%d %ss", many, u.name)
+		default:
+			return fmt.Sprintf("%d %s", many, u.name)
+		}
+	}
+	return ""
+}
+
+// uncounted reads a number and the first letters of a unit, with or without a blank between.
+func uncounted[N time.Duration | int64](text string, units []unit[N]) (N, bool) {
+	number := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	word := strings.ToLower(strings.Replace(text[len(number):], "iB", "B", 1))
+	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+	for _, u := range units {
+		name := strings.ToLower(u.name)
+		if most := N(math.MaxInt64) / u.is; err == nil && word != "" && strings.HasPrefix(name+"s", word) && N(n) <= most && N(n) >= -most {
+			return N(n) * u.is, true
+		}
+	}
+	return 0, false
+}
+
+func (d duration) String() string {
+	if *d.value == 0 {
+		return "0" // so that help says no default
+	}
+	return cmp.Or(counted(*d.value, timeUnits), d.value.String())
+}
+func (d duration) Type() string { return "DURATION" }
 
 func (d duration) Set(text string) (err error) {
-	if *d.value, err = time.ParseDuration(text); err != nil {
-		return errors.New("must be a duration like 90s or 48h")
+	if n, ok := uncounted(text, timeUnits); ok {
+		*d.value = n
+	} else if *d.value, err = time.ParseDuration(text); err != nil {
+		return errors.New("must be a duration like 90s, 48h or 30 days")
+	}
+	return nil
+}
+
+// A size is the value of a flag that is a number of bytes.
+type size struct{ value *int64 }
+
+func (s size) String() string {
+	return cmp.Or(counted(*s.value, sizeUnits), strconv.FormatInt(*s.value, 10))
+}
+func (s size) Type() string { return "SIZE" }
+
+func (s size) Set(text string) (err error) {
+	if n, ok := uncounted(text, sizeUnits); ok {
+		*s.value = n
+	} else if *s.value, err = strconv.ParseInt(text, 10, 64); errors.Is(err, strconv.ErrRange) {
+		return err
+	} else if err != nil {
+		return errors.New("must be a number of bytes, or a size like 512 MB")
 	}
 	return nil
 }
@@ -154,13 +221,13 @@ type undoFlags struct {
 }
 
 func (u *undoFlags) add(f *pflag.FlagSet) {
-	u.journal.Age = 30 * 24 * time.Hour
+	u.journal.Age, u.journal.Bytes, u.snapshot = 30*24*time.Hour, 1<<30, 512<<20
 	f.BoolVar(&u.journal.Off, "no-journal", false, "do not record changes; disables undo")
 	f.IntVar(&u.journal.Count, "journal-changes", 1000, "keep the last `N` changes, and at most two blocks of 256 more (-1: all)")
 	f.Var(duration{&u.journal.Age}, "journal-age", "keep changes this long with all of their block of 256 (-1s: forever)")
-	f.Int64Var(&u.journal.Bytes, "journal-bytes", 1<<30, "keep at most `BYTES` of overwritten and deleted content, and the last block of changes (-1: no limit)")
+	f.Var(size{&u.journal.Bytes}, "journal-bytes", "keep at most `SIZE` of overwritten and deleted content, and the last block of changes (-1: no limit)")
 	f.StringVar(&u.state, "state", "", "keep the history in `DIR`, outside the workspace (default $SKILL_STATE, see \"skill doctor\")")
-	f.Int64Var(&u.snapshot, "snapshot-bytes", 512<<20, "save at most `BYTES` of the workspace before a command runs, to undo its changes (0: nothing)")
+	f.Var(size{&u.snapshot}, "snapshot-bytes", "save at most `SIZE` of the workspace before a command runs, to undo its changes (0: nothing)")
 }
 
 // kept returns what is kept of changes. In a Journal 0 means the default; on the
@@ -191,8 +258,8 @@ func (s *sandboxFlags) add(f *pflag.FlagSet) {
 	f.StringArrayVar(&s.fenceWrite, "fence-write", nil, "let commands write `PATH` too; may be repeated")
 	f.Var(choice{&s.share, "TOOL", []string{"go"}},
 		"share-cache", "let commands write your build cache of `TOOL`, which saves their first build but lets them change your own later builds: go")
-	f.Int64Var(&s.limits.FileSize, "limit-file", 0, "limit each file that a command writes to `BYTES` (0: 16 GiB, -1: no limit)")
-	f.Int64Var(&s.limits.Memory, "limit-memory", 0, "limit the address space of each process of a command to `BYTES` (0: no limit)")
+	f.Var(size{&s.limits.FileSize}, "limit-file", "limit each file that a command writes to `SIZE` (0: 16 GB, -1: no limit)")
+	f.Var(size{&s.limits.Memory}, "limit-memory", "limit the address space of each process of a command to `SIZE` (0: no limit)")
 	f.Int64Var(&s.limits.Processes, "limit-processes", 0, "limit the user to `N` processes and threads while a command runs (0: no limit; root has none)")
 	f.BoolVar(&s.allowHooks, "allow-hooks", false, "let git run the hooks, filters and editors that a repository configures")
 	f.BoolVar(&s.allowSSH, "allow-ssh", false, "with --network, let git reach remotes over ssh, with the keys of your agent")
