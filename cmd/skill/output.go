@@ -93,6 +93,7 @@ func (o *output) keep(write func() (int, error)) error {
 
 // Colours as a terminal numbers them.
 const (
+	bold  = 1
 	faint = 2
 	red   = 31
 	green = 32
@@ -110,18 +111,21 @@ func (o *output) paint(colour int, text string) error {
 
 // printDiff writes a diff, in colours on a terminal.
 func (c *cli) printDiff(diff string) error {
-	return c.printColoured(diff, func(_ int, line string) int {
-		switch {
-		case strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "): // mostly the names of the files
-		case strings.HasPrefix(line, "@@"):
-			return cyan
-		case strings.HasPrefix(line, "+"):
-			return green
-		case strings.HasPrefix(line, "-"):
-			return red
-		}
-		return 0
-	})
+	return c.printColoured(diff, func(_ int, line string) int { return diffColour(line) })
+}
+
+// diffColour returns the colour of a line of a diff.
+func diffColour(line string) int {
+	switch {
+	case strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "): // mostly the names of the files
+	case strings.HasPrefix(line, "@@"):
+		return cyan
+	case strings.HasPrefix(line, "+"):
+		return green
+	case strings.HasPrefix(line, "-"):
+		return red
+	}
+	return 0
 }
 
 // printHistory writes a list of changes, a line for each, on a terminal those faint that are
@@ -137,8 +141,8 @@ func (c *cli) printHistory(text string, changes skill.Changes) error {
 
 // printColoured writes lines, on a terminal in colours, but not under NO_COLOR.
 func (c *cli) printColoured(text string, colour func(i int, line string) int) error {
-	o, ok := c.stdout.(*output)
-	if !ok || !o.terminal || c.getenv("NO_COLOR") != "" || c.getenv("TERM") == "dumb" {
+	o := c.coloured()
+	if o == nil {
 		return printLine(c.stdout, text)
 	}
 	for i, line := range strings.Split(text, "\n") {
@@ -148,6 +152,15 @@ func (c *cli) printColoured(text string, colour func(i int, line string) int) er
 		fmt.Fprintln(o)
 	}
 	return nil
+}
+
+// coloured returns standard output if it is a terminal that shows colours, else nil.
+func (c *cli) coloured() *output {
+	o, ok := c.stdout.(*output)
+	if !ok || !o.terminal || c.getenv("NO_COLOR") != "" || c.getenv("TERM") == "dumb" {
+		return nil
+	}
+	return o
 }
 
 // pageLines is how many lines go to a terminal without a pager.

@@ -16,11 +16,15 @@ type viewer struct {
 	price *agent.Price    // of the model; nil if it is not known
 	x     *skill.Executor // for the diffs of changes; nil to show none
 	words strings.Builder
+	paint *markdown // nil without colours
 }
 
 // show runs an expert and prints what happens. It returns the last event.
 func (c *cli) show(ctx context.Context, cfg agent.Config, query string) (last agent.Event, err error) {
 	v := &viewer{cli: c, price: cfg.Budget.Price}
+	if c.coloured() != nil {
+		v.paint = &markdown{start: true}
+	}
 	if onTerminal(c.stdout) {
 		v.x = cfg.Executor
 	}
@@ -43,12 +47,24 @@ func (v *viewer) heard(text string) {
 		fmt.Fprintln(v.stdout)
 	}
 	v.words.WriteString(text)
-	fmt.Fprint(v.stdout, visible(text))
+	v.print(visible(text))
+}
+
+// print prints words of the model, on a terminal with the colours of their Markdown.
+func (v *viewer) print(text string) {
+	if v.paint == nil {
+		fmt.Fprint(v.stdout, text)
+		return
+	}
+	v.coloured().send([]byte(v.paint.add(string(visibleControls([]byte(text))))))
 }
 
 // pause ends the line of words that were printed, and returns the words.
 func (v *viewer) pause() string {
 	words := v.words.String()
+	if v.paint != nil {
+		v.coloured().send([]byte(v.paint.end()))
+	}
 	if words != "" && !strings.HasSuffix(words, "\n") {
 		fmt.Fprintln(v.stdout)
 	}
@@ -59,8 +75,104 @@ func (v *viewer) pause() string {
 // said prints words that came in one piece, unless they were printed as they came.
 func (v *viewer) said(text string) {
 	if !strings.Contains(v.pause(), strings.TrimSpace(text)) {
-		fmt.Fprintf(v.stdout, "\n%s\n", visible(text))
+		fmt.Fprintln(v.stdout)
+		v.print(visible(text) + "\n")
 	}
+}
+
+// A markdown colours Markdown that comes in pieces, and leaves its characters as they are:
+// headings and **words** are bold, code has a colour.
+type markdown struct {
+	start, fence        bool // at the beginning of a line; between two lines of three backticks
+	heading, code, bold bool
+	marks               string // the last characters, if they are backticks or asterisks
+	shown               string // the style that the terminal has now
+}
+
+// add returns a text with the codes of its colours.
+func (m *markdown) add(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r == '*' || r == '`' {
+			if m.marks != "" && m.marks[0] != byte(r) {
+				m.mark(&b)
+			}
+			m.marks += string(r)
+			continue
+		}
+		m.mark(&b)
+		switch {
+		case r == '\n':
+			m.heading, m.code, m.bold = false, false, false
+		case m.start:
+			m.heading = r == '#' && !m.fence
+		}
+		if m.start = r == '\n'; m.start {
+			m.write(&b, "")
+			b.WriteByte('\n')
+		} else {
+			m.write(&b, string(r))
+		}
+	}
+	return b.String()
+}
+
+// mark writes the marks, and begins or ends what they do.
+func (m *markdown) mark(b *strings.Builder) {
+	marks := m.marks
+	if marks == "" {
+		return
+	}
+	var style *bool // that the marks begin or end
+	switch {
+	case marks[0] == '`' && len(marks) >= 3 && m.start:
+		style = &m.fence
+	case m.fence:
+	case marks[0] == '`':
+		style = &m.code
+	case len(marks) == 2 && !m.code:
+		style = &m.bold
+	}
+	m.marks, m.start = "", false
+	if style == nil {
+		m.write(b, marks)
+		return
+	}
+	on := *style
+	*style = true // marks have the style of what they are about
+	m.write(b, marks)
+	*style = !on
+}
+
+// write writes a text in the present style.
+func (m *markdown) write(b *strings.Builder, text string) {
+	style := ""
+	switch {
+	case m.fence || m.code:
+		style = fmt.Sprintf("\x1b[%dm", cyan)
+	case m.heading || m.bold:
+		style = fmt.Sprintf("\x1b[%dm", bold)
+	}
+	if text == "" {
+		style = ""
+	}
+	if style != m.shown {
+		if m.shown != "" {
+			b.WriteString("\x1b[0m")
+		}
+		b.WriteString(style)
+		m.shown = style
+	}
+	b.WriteString(text)
+}
+
+// end returns what is still to print, and ends all styles.
+func (m *markdown) end() string {
+	var b strings.Builder
+	m.mark(&b)
+	m.write(&b, "")
+	*m = markdown{start: true}
+	return b.String()
 }
 
 // event prints what an event says that matters to a person.
@@ -113,9 +225,9 @@ func (v *viewer) diffs(ctx context.Context, e agent.Event) {
 			continue // the history says why, to who asks for it
 		}
 		lines := strings.Split(visible(r.Message()), "\n")
-		for _, line := range lines[:min(len(lines), diffLines)] {
-			fmt.Fprintln(v.stdout, "     "+line)
-		}
+		const indent = "     "
+		text := indent + strings.Join(lines[:min(len(lines), diffLines)], "\n"+indent)
+		v.printColoured(text, func(_ int, line string) int { return diffColour(line[len(indent):]) })
 		if more := len(lines) - diffLines; more > 0 {
 			fmt.Fprintf(v.stdout, "     … %d more lines: %s diff %s\n", more, v.program(), id)
 		}
