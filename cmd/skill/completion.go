@@ -27,6 +27,28 @@ func needsShell(cmd *cobra.Command, words []string) error {
 	return fmt.Errorf("no completion for the shell %q; there is one for %s", words[0], list)
 }
 
+// bashWords is what the completion of bash calls of the package bash-completion, for a bash
+// without that package.
+const bashWords = `declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref() {
+    words=("${COMP_WORDS[@]}") cword=$COMP_CWORD
+    cur=${words[cword]} prev=${words[cword-1]}
+}
+`
+
+// withBashWords lets the completion of bash work without the package bash-completion.
+func withBashWords(completion *cobra.Command) {
+	for _, sub := range completion.Commands() {
+		if print := sub.RunE; sub.Name() == "bash" {
+			sub.RunE = func(cmd *cobra.Command, args []string) error {
+				if _, err := fmt.Fprint(cmd.OutOrStdout(), bashWords); err != nil {
+					return err
+				}
+				return print(cmd, args)
+			}
+		}
+	}
+}
+
 // completeOperation lets shells complete the operation of a text command, and after it
 // the names of files.
 func completeOperation(_ *cobra.Command, args []string, _ string) (list []cobra.Completion, _ cobra.ShellCompDirective) {

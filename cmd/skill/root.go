@@ -157,6 +157,7 @@ func (c *cli) addCommands(root *cobra.Command, o *options) {
 	for _, sub := range root.Commands() {
 		if sub.Name() == "completion" {
 			sub.Use, sub.Args, sub.RunE = "completion SHELL", cobra.ArbitraryArgs, needsShell
+			withBashWords(sub)
 		}
 	}
 }
