@@ -25,6 +25,7 @@ Commands: the fence
   all of the below from some 520 attempts by system calls, as root and as another user: TestFenceProbes TestFenceProbesWithoutAView TestFenceProbesWithoutNamespaces
   files outside the workspace, the temporary folder and the caches from writes: TestFenceFiles TestFenceServer
   caches and settings of other programs from writes: TestCachesAreApart
+  .git/config and .git/hooks, which run code from writes of commands, by any way and by links in their place: TestGitSettingsAreFixed TestGitSettingsAreNotFollowed
   temporary files and shared memory of other programs from reads and writes: TestOwnDirectories TestOwnDirectoriesAreFixed
   files of the user outside from set-id bits: TestFenceProbes
   keys, tokens, passwords, files of other projects from reads: TestFenceFiles TestFencePATH

@@ -67,8 +67,14 @@ func shellText(in *call, e skill.Executed) string {
 		}
 		fmt.Fprintf(&b, "[refused: %s%s]\n", wellFormed(strings.Join(e.Refused, ", ")), hint)
 	}
-	if e.Log != "" {
+	switch {
+	case e.LogCut > 0:
+		fmt.Fprintf(&b, "[the output without %d bytes in its middle is in %s]\n", e.LogCut, e.Log)
+	case e.Log != "":
 		fmt.Fprintf(&b, "[all of the output is in %s]\n", e.Log)
+	}
+	if len(e.Full) > 0 {
+		fmt.Fprintf(&b, "[full: %s, in memory; large files belong in $TMPDIR]\n", strings.Join(e.Full, ", "))
 	}
 	if e.Undo != "" {
 		fmt.Fprintf(&b, "undo ID %s\n", e.Undo)

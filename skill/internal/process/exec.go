@@ -53,6 +53,8 @@ type Executed struct {
 	Left    []string // command lines of processes that still ran when the program had ended, and were ended
 	Refused []string // hosts that it tried to reach and may not: HOST:PORT, or HOST if it only looked that up, then the reason in parentheses if no person can allow it
 
+	Full []string // directories in memory that were full at its end
+
 	Fence      Fence // the restrictions that the kernel enforced
 	Supervised bool  // ran under a helper, which also ended every process that the program started
 	Survivors  int   // processes that could not be ended: another user's, or stuck in the kernel
@@ -314,7 +316,7 @@ func (x *Runner) run(ctx context.Context, a Command, spec Spec) (Executed, error
 	if err = cmp.Or(err, end.Err); err != nil {
 		return Executed{}, err
 	}
-	done.ExitCode, done.Signal, done.Refused, done.Left = end.Code, end.signal, end.refused, end.left
+	done.ExitCode, done.Signal, done.Refused, done.Left, done.Full = end.Code, end.signal, end.refused, end.left, end.full
 	done.Supervised, done.Survivors, done.Lost = end.supervised, end.survivors, end.lost
 	done.Fence = x.fenceOfRun(spec, end.held)
 	done.Elapsed = time.Since(begin)
@@ -374,6 +376,7 @@ type Ending struct {
 	lost       bool
 	refused    []string
 	left       []string
+	full       []string
 	held       uint32 // what the fence enforced: Landlock's version and [callsFiltered]
 	Err        error  // the command could not be started; no other field is set
 }

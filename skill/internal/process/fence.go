@@ -126,6 +126,7 @@ type fenceRule struct {
 	name  string           // the path by which programs know it, if that leads through links; else ""
 	write bool             // also allow changes
 	shown bool             // allow nothing: a [view] shows it for its name
+	fixed bool             // a view shows it as a mount of its own, so that it is not renamed; unless write is set, nothing changes it
 	id    workspace.FileID // ignore the rule if path has another id by then; zero means any
 }
 
@@ -140,7 +141,7 @@ func (x *Runner) fenceFor(port int, temp func() (string, error)) (f fence, env [
 	if f.temp, err = temp(); err != nil {
 		return f, nil, err
 	}
-	f.rules = append(x.fenceRules(), fenceRule{path: f.temp, write: true})
+	f.rules = append(append(x.fenceRules(), fenceRule{path: f.temp, write: true}), x.gitRules()...)
 	env = append(slices.Clip(x.caches()), "TMPDIR="+f.temp)
 	if f.own.alone() {
 		env = append(env, withoutProxies()...)
@@ -183,6 +184,7 @@ func (x *Runner) newFence() (f fence, err error) {
 // programs and libraries. The zero Needs is right for one that only prints.
 type Needs struct {
 	Read, Write []string // files, directories and sockets outside the workspace; absolute paths, which need not exist
+	Temp        string   // one of them, which is removed if this process is killed meanwhile; "" for none
 	Workspace   Access   // to the whole workspace
 	Connect     int      // TCP port to which it may connect, at any address; 0 means none
 	Network     bool     // it may reach any machine
@@ -208,7 +210,7 @@ func (x *Runner) fenceForNeeds(n Needs) (f fence, err error) {
 	if f, err = x.newFence(); err != nil || !f.possible {
 		return f, err
 	}
-	f.network, f.connect = n.Network, n.Connect
+	f.network, f.connect, f.temp = n.Network, n.Connect, n.Temp
 	var list ruleList
 	switch {
 	case n.AsCommand:

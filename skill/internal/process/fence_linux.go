@@ -221,7 +221,7 @@ func (r fenceRule) addTo(rules int, handled uint64) (p place, ok bool, err error
 	if r.id != (workspace.FileID{}) && r.id != (workspace.FileID{Dev: uint64(st.Dev), Ino: st.Ino}) {
 		return p, false, nil
 	}
-	p = place{path: r.path, name: r.name, dev: uint64(st.Dev), ino: st.Ino, dir: st.Mode&unix.S_IFMT == unix.S_IFDIR, write: r.write}
+	p = place{path: r.path, name: r.name, dev: uint64(st.Dev), ino: st.Ino, dir: st.Mode&unix.S_IFMT == unix.S_IFDIR, write: r.write, fixed: r.fixed}
 	var access uint64
 	switch dir := p.dir; {
 	case r.shown:

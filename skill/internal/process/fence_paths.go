@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"textskill/skill/internal/state"
+	"textskill/skill/internal/workspace/tree"
 )
 
 // systemReads lists the system's files and directories that commands may read. Of /etc
@@ -142,6 +143,42 @@ func (x *Runner) passedSockets() (paths []string) {
 func (x *Runner) rootRules(write bool) (list ruleList) {
 	for _, r := range x.ws.Roots() {
 		list = append(list, fenceRule{path: r.Dir, name: linked(r.Dir, r.Given), write: write, id: r.ID})
+	}
+	return list
+}
+
+// gitParts are what of a folder's .git runs programs at the user's next command of git. The first is
+// the folder itself, which else could be renamed.
+var gitParts = []string{"", "config", "config.worktree", "hooks"}
+
+// gitRules returns the rules by which a [view] keeps commands from the parts of .git, unless the user
+// allows changes of them.
+func (x *Runner) gitRules() (list []fenceRule) {
+	if x.ws.Options().AllowConfig {
+		return nil
+	}
+	for _, r := range x.ws.Roots() {
+		list = append(list, gitRulesOf(r.Dir)...)
+	}
+	return list
+}
+
+func gitRulesOf(root string) (list []fenceRule) {
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	for _, part := range gitParts {
+		name := filepath.Join(".git", part)
+		info, err := dir.Lstat(name)
+		whole := part == ""
+		if whole && (err != nil || !info.IsDir()) { // no repository, or one that lies elsewhere
+			return nil
+		}
+		if err == nil && (info.IsDir() || info.Mode().IsRegular()) {
+			list = append(list, fenceRule{path: filepath.Join(root, name), write: whole, shown: true, fixed: true, id: tree.InfoOf(info).ID})
+		}
 	}
 	return list
 }

@@ -147,8 +147,19 @@ func superviseOne(spec Spec, v *views, g *gateway) bool {
 		unix.Close(h.pidfd)
 	}
 	g.tell()
+	v.tellFull()
 	event{eventEnded, uint32(h.status), uint32(left)}.send()
 	return left == 0 && err == nil
+}
+
+// tellFull tells which own directories of the view are full.
+func (v *views) tellFull() {
+	for i, fd := range v.last.own {
+		var st unix.Statfs_t
+		if fd > 0 && unix.Fstatfs(int(fd), &st) == nil && (st.Bavail == 0 || st.Ffree == 0) {
+			sendText(eventFull, ownDirs[i])
+		}
+	}
 }
 
 // A helper supervises one command.

@@ -125,3 +125,81 @@ func TestOwnDirectoriesAreFixed(t *testing.T) {
 		}
 	}
 }
+
+// Commands use git, and change neither what git runs at the user's next command nor where it looks
+// for that, unless the user allows it.
+func TestGitSettingsAreFixed(t *testing.T) {
+	needs.Program(t, "git", "mv", "ln")
+	x, _ := viewedRunner(t, Config{})
+	secret := t.TempDir()
+	if err := os.WriteFile(secret+"/config", []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, x, sh("git init -q .; echo mine > .git/hooks/pre-commit.sample; git config user.name N; git config user.email e@example.org"))
+	for script, failed := range map[string]bool{
+		"echo x > a; git add a; git commit -qm a; git branch b; git stash list; git checkout -q b; git log --format=%an": false,
+		"git config core.fsmonitor ./evil":         true,
+		"echo x >> .git/config":                    true,
+		"rm .git/config":                           true,
+		"mv .git/config .git/c":                    true,
+		"echo x > x; mv x .git/config":             true,
+		"echo x > .git/hooks/post-checkout":        true,
+		"chmod +x .git/hooks/pre-commit.sample":    true,
+		"mv .git/hooks .git/h":                     true,
+		"mv .git g":                                true,
+		"rm -rf .git":                              true,
+		"ln -sfn " + secret + " .git":              false, // a link in it
+		"rm -rf .git/objects; mv " + secret + " g": true,
+	} {
+		if got := mustExec(t, x, sh(script)); got.Failed() != failed {
+			t.Errorf("%s: %d, %s%s", script, got.ExitCode, got.Stdout, got.Stderr)
+		}
+	}
+}
+
+// A server that puts links in the place of .git does not get at a file outside.
+func TestGitSettingsAreNotFollowed(t *testing.T) {
+	needs.Program(t, "git", "python3")
+	x, _ := viewedRunner(t, Config{})
+	secret := t.TempDir()
+	if err := os.WriteFile(secret+"/config", []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(x.ws.Dir()+"/.git/hooks", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(x.ws.Dir()+"/.git/config", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan bool)
+	done := make(chan bool)
+	go func() { // outside, for a server cannot rename .git at all
+		defer close(done)
+		at := x.ws.Dir()
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			os.Rename(at+"/.git", at+"/g")
+			os.Symlink(secret, at+"/.git")
+			os.Remove(at + "/.git")
+			os.Rename(at+"/g", at+"/.git")
+		}
+	}()
+	for range 60 {
+		got, err := x.Exec(t.Context(), "", sh("cat .git/config"))
+		if strings.Contains(string(got.Stdout), "secret") {
+			t.Fatalf("%s%s", got.Stdout, got.Stderr)
+		}
+		if err == nil && !got.Fence.Sockets {
+			t.Fatalf("%s", got.Fence)
+		}
+	}
+	close(stop)
+	<-done
+	if got := mustExec(t, x, sh("echo x >> .git/config")); !got.Failed() || !got.Fence.Sockets {
+		t.Errorf("afterwards: %s%s %s", got.Stdout, got.Stderr, got.Fence)
+	}
+}

@@ -114,6 +114,7 @@ const (
 	eventEnded               // Value: wait status; More: number of processes that could not be ended. No event follows.
 	eventUnfenced            // the command did not start because the fence failed. No event follows.
 	eventRefused             // Value: length of the name of a host that the command may not reach, which follows
+	eventFull                // Value: length of the name of a directory in memory that is full, which follows
 	eventLeft                // Value: length of the command line of a process that was ended after the command, which follows
 )
 

@@ -111,8 +111,8 @@ const (
 
 // ruleHead is the fixed-size part of an encoded fenceRule.
 type ruleHead struct {
-	ID           workspace.FileID
-	Write, Shown bool
+	ID                  workspace.FileID
+	Write, Shown, Fixed bool
 }
 
 // encode returns s for [readSpec] in the helper: a length, the numbers, and the strings,
@@ -129,7 +129,7 @@ func (s Spec) encode() []byte {
 	reach, _ := json.Marshal(s.reach)
 	words := []string{s.Path, s.fence.temp, string(reach)}
 	for _, r := range s.fence.rules {
-		buf, _ = binary.Append(buf, binary.LittleEndian, ruleHead{r.id, r.write, r.shown})
+		buf, _ = binary.Append(buf, binary.LittleEndian, ruleHead{r.id, r.write, r.shown, r.fixed})
 		words = append(words, r.path, r.name)
 	}
 	for _, list := range [][]string{words, s.Args, s.Env} {
@@ -173,7 +173,7 @@ func readSpec(r io.Reader) (spec Spec, err error) {
 	spec = Spec{Path: words[0], Args: words[fixed : fixed+int(head.Args)], Env: words[fixed+int(head.Args):], server: has(flagServer), quiet: has(flagQuiet), tty: has(flagTTY), files: int(head.Files)}
 	spec.fence = fence{on: has(flagFence), require: has(flagRequire), network: has(flagNetwork), plain: has(flagPlain), port: int(head.Port), connect: int(head.Connect), temp: words[1], limits: head.Limits}
 	for i, r := range rules {
-		spec.fence.rules = append(spec.fence.rules, fenceRule{words[3+2*i], words[4+2*i], r.Write, r.Shown, r.ID})
+		spec.fence.rules = append(spec.fence.rules, fenceRule{words[3+2*i], words[4+2*i], r.Write, r.Shown, r.Fixed, r.ID})
 	}
 	if err := json.Unmarshal([]byte(words[2]), &spec.reach); err != nil {
 		return spec, err

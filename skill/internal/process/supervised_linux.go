@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -83,21 +84,17 @@ func (h *supervisedCommand) awaitEnding(spec Spec, report *os.File) Ending {
 	if first.Kind == eventStarted {
 		last = readEvent(report)
 	}
-	var refused, left []string
-	for ; last.Kind == eventRefused || last.Kind == eventLeft; last = readEvent(report) {
+	told := map[uint32][]string{} // texts by the kind of their events
+	for ; slices.Contains([]uint32{eventRefused, eventLeft, eventFull}, last.Kind); last = readEvent(report) {
 		text := make([]byte, min(last.Value, maxEventText))
 		io.ReadFull(report, text)
-		if last.Kind == eventLeft {
-			left = append(left, string(text))
-		} else {
-			refused = append(refused, string(text))
-		}
+		told[last.Kind] = append(told[last.Kind], string(text))
 	}
 	h.release(last.Kind == eventEnded && last.More == 0)
 	switch {
 	case last.Kind == eventEnded:
 		code, signal := outcome(syscall.WaitStatus(last.Value))
-		return Ending{Code: code, signal: signal, supervised: true, survivors: int(last.More), refused: refused, left: left, held: first.More}
+		return Ending{Code: code, signal: signal, supervised: true, survivors: int(last.More), refused: told[eventRefused], left: told[eventLeft], full: told[eventFull], held: first.More}
 	case last.Kind == eventFailed:
 		return Ending{Err: &SpawnError{Command: spec.Args[0], Err: syscall.Errno(last.Value)}}
 	case last.Kind == eventUnfenced:

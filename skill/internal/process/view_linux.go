@@ -35,6 +35,7 @@ type place struct {
 	path, name string // as in fenceRule
 	dev, ino   uint64
 	dir, write bool
+	fixed      bool
 	own        int // one more than the index in [ownDirs] if that takes its place
 }
 
@@ -164,6 +165,9 @@ func keyOf(places []place, in *network) string {
 		if p.write {
 			key = append(key, 1)
 		}
+		if p.fixed {
+			key = append(key, 2)
+		}
 		key = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(key, p.dev), p.ino)
 	}
 	return string(key)
@@ -200,7 +204,7 @@ func planView(places []place, own bool) (*viewPlan, error) {
 	}
 	for _, p := range places {
 		written := slices.ContainsFunc(shown, func(s place) bool { return s.own == 0 && s.write && Contains(s.path, p.path) })
-		if filepath.IsAbs(p.path) && (!inShown(p.path) || p.write && p.dir && !written) {
+		if filepath.IsAbs(p.path) && (p.fixed || !inShown(p.path) || p.write && p.dir && !written) {
 			shown = append(shown, p)
 		}
 	}
@@ -240,7 +244,7 @@ func planView(places []place, own bool) (*viewPlan, error) {
 func newViewPlan(shown []place, made map[string]string) *viewPlan {
 	plan := &viewPlan{within: -1, mount: -1, ids: idMaps(), last: textFor{cWord("/proc/sys/kernel/ns_last_pid"), anyPID()}}
 	for _, p := range shown {
-		at := shownPath{path: cWord(p.path), target: cWord(p.path[1:]), write: p.write, own: p.own}
+		at := shownPath{path: cWord(p.path), target: cWord(p.path[1:]), write: p.write, own: p.own, fixed: p.fixed, dev: p.dev, ino: p.ino}
 		if p.own > 0 {
 			at.path = cWord(ownNames[p.own-1])
 		}

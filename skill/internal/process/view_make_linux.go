@@ -36,6 +36,10 @@ type shownPath struct {
 	proc         bool // it is /proc; a PID namespace has its own
 	write        bool // commands change what is in it; all else is mounted read-only
 
+	fixed    bool // it lies where commands write: it is mounted only if it is still this one
+	dev, ino uint64
+	is       unix.Statx_t
+
 	own   int     // one more than the index in [ownDirs]; path is its name in the network then
 	below []entry // of the one that is own: what others are mounted in
 }
@@ -211,6 +215,10 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 		} else {
 			p.shown[i].tree, _, errno = syscall.RawSyscall(unix.SYS_OPEN_TREE, atCWD, uintptr(unsafe.Pointer(p.shown[i].path)), treeFlag)
 		}
+		if errno == 0 && p.shown[i].fixed && !p.shown[i].isSame(empty) {
+			errno = syscall.EAGAIN
+			goto failed
+		}
 		if errno != 0 {
 			p.shown[i].tree = ^uintptr(0)
 		}
@@ -256,6 +264,9 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 			continue
 		}
 		if errno = moveMount(p.shown[i].tree, atCWD, empty, p.shown[i].target); errno != 0 {
+			if p.shown[i].fixed { // it was replaced just now
+				errno = syscall.EAGAIN
+			}
 			goto failed
 		}
 	}
@@ -366,6 +377,16 @@ func (s *shownPath) placeOwn(empty *byte, fixed *unix.MountAttr) (errno syscall.
 		}
 	}
 	return 0
+}
+
+// isSame reports whether the tree of s is the file that was to be shown.
+//
+//go:nosplit
+//go:norace
+//go:nocheckptr
+func (s *shownPath) isSame(empty *byte) bool {
+	_, _, errno := syscall.RawSyscall6(unix.SYS_STATX, s.tree, uintptr(unsafe.Pointer(empty)), unix.AT_EMPTY_PATH|unix.AT_NO_AUTOMOUNT, unix.STATX_INO, uintptr(unsafe.Pointer(&s.is)), 0)
+	return errno == 0 && s.is.Ino == s.ino && unix.Mkdev(s.is.Dev_major, s.is.Dev_minor) == s.dev
 }
 
 // moveMount mounts a tree that has no place yet. It follows no link at the end of at.
