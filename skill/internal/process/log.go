@@ -17,7 +17,7 @@ import (
 
 // Limits of the logs of commands. The oldest logs are removed first.
 const (
-	maxLog      = 64 << 20  // bytes of one log; further output is left out
+	maxLog      = 64 << 20  // bytes of one log: its first and its last half; what lies between is left out
 	maxLogs     = 256 << 20 // bytes of all logs
 	maxLogCount = 200
 )
@@ -36,8 +36,7 @@ type outputLog struct {
 	f    *os.File // nil until limit is exceeded
 	off  bool     // the file could not be created
 	name string   // absolute path of f
-	size int64    // bytes of f
-	cut  int64    // bytes left out of f
+	size int64    // bytes that came for f
 }
 
 func (l *outputLog) Write(p []byte) (int, error) {
@@ -66,7 +65,7 @@ func (l *outputLog) create() {
 	defer dir.Close()
 	pruneLogs(dir)
 	name := time.Now().Format("20060102-150405-") + strings.ToLower(rand.Text()[:6]) + logSuffix
-	f, err := dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	f, err := dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return
 	}
@@ -75,11 +74,36 @@ func (l *outputLog) create() {
 	l.add(held)
 }
 
-// add writes p to the file, up to maxLog bytes in all.
+// add writes p to the file: the first half of maxLog in order, and what follows in a ring.
 func (l *outputLog) add(p []byte) {
-	n, _ := l.f.Write(p[:min(int64(len(p)), maxLog-l.size)])
-	l.size += int64(n)
-	l.cut += int64(len(p) - n)
+	const half = maxLog / 2
+	for len(p) > 0 {
+		at := l.size
+		if at >= half {
+			at = half + (l.size-half)%half
+		}
+		n := min(int64(len(p)), half-at%half)
+		l.f.WriteAt(p[:n], at) // a full disk leaves a hole
+		l.size += n
+		p = p[n:]
+	}
+}
+
+// unroll puts the ring of the file in order, after a line that says how many bytes are left out. It
+// returns that number.
+func (l *outputLog) unroll() (cut int64) {
+	const half = maxLog / 2
+	if cut = l.size - maxLog; cut <= 0 {
+		return 0
+	}
+	ring := make([]byte, half)
+	if _, err := l.f.ReadAt(ring, half); err != nil {
+		return l.size - half
+	}
+	from := cut % half
+	text := fmt.Appendf(nil, "\n[… %d bytes left out …]\n", cut)
+	l.f.WriteAt(slices.Concat(text, ring[from:], ring[:from]), half)
+	return cut
 }
 
 // finish closes the log, and returns its path and how many bytes it lacks. If there is
@@ -93,11 +117,8 @@ func (l *outputLog) finish(required bool) (name string, cut int64) {
 	if l.f == nil {
 		return "", 0
 	}
-	if l.cut > 0 {
-		fmt.Fprintf(l.f, "\n[… %d bytes left out …]\n", l.cut)
-	}
-	l.f.Close()
-	return l.name, l.cut
+	defer l.f.Close()
+	return l.name, l.unroll()
 }
 
 // pruneLogs removes the oldest logs of commands until there is room for one more.
