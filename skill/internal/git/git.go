@@ -134,7 +134,7 @@ func (r *repository) needs(c command) process.Needs {
 		n.Workspace = process.ReadAccess
 	}
 	if r.home != "" {
-		n.Write = append(n.Write, r.home)
+		n.Write, n.Temp = append(n.Write, r.home), r.home
 	}
 	n.Read = append(n.Read, r.reads...)
 	return n

@@ -144,15 +144,16 @@ func (r *repository) runWithLogin(ctx context.Context, address string, c command
 	if !ok {
 		return e, err
 	}
-	host := url.URL{Scheme: to.Scheme, User: login, Host: to.Host}
-	if err := os.WriteFile(filepath.Join(r.home, ".git-credentials"), []byte(host.String()+"\n"), 0o600); err != nil {
-		return e, err
-	}
-	host.User = nil
-	r.extra = append(r.extra, setting{key: "credential." + host.String() + ".helper", value: "store"})
-	c.env = append(slices.Clone(c.env), "HOME="+r.home)
+	host := url.URL{Scheme: to.Scheme, Host: to.Host}
+	password, _ := login.Password()
+	r.extra = append(r.extra, setting{key: "credential." + host.String() + ".helper", value: tellLogin})
+	c.env = append(slices.Clone(c.env), "SKILL_GIT_USERNAME="+login.Username(), "SKILL_GIT_PASSWORD="+password)
 	return r.git(ctx, c)
 }
+
+// tellLogin is a credential helper that tells the login in its environment. In a file it could
+// outlive this process.
+const tellLogin = `!f() { test "$1" != get || printf 'username=%s\npassword=%s\n' "$SKILL_GIT_USERNAME" "$SKILL_GIT_PASSWORD"; }; f`
 
 // askHelper asks the credential helpers of the user's configuration for a login. They run
 // outside the fence, for a login is what the fence keeps from everything else, in a
