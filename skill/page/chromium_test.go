@@ -301,7 +301,7 @@ func TestPageFits(t *testing.T) {
 	for _, size := range []struct {
 		name          string
 		width, height int64
-	}{{"phone", 360, 640}, {"window", 1000, 800}} {
+	}{{"phone", 375, 667}, {"tablet", 768, 1024}, {"desk", 1440, 900}} {
 		b.do(chromedp.EmulateViewport(size.width, size.height))
 		for _, path := range paths {
 			b.do(chromedp.Navigate(base + "/" + path))
@@ -415,7 +415,7 @@ func TestPagePictures(t *testing.T) {
 	for _, size := range []struct {
 		name          string
 		width, height int64
-	}{{"phone", 360, 640}, {"window", 1000, 800}} {
+	}{{"phone", 375, 667}, {"tablet", 768, 1024}, {"desk", 1440, 900}} {
 		b.do(chromedp.EmulateViewport(size.width, size.height))
 		for _, path := range []string{"", "runs/r1", "changes", "changes/4", "servers", "servers/srv0", "tests"} {
 			b.do(chromedp.Navigate(base + "/" + path))
@@ -427,6 +427,11 @@ func TestPagePictures(t *testing.T) {
 		}
 	}
 	model <- agent.Answer{Calls: call("attemptCompletion", "{}")}
-	model <- agent.Answer{Text: "Done."}
+	model <- agent.Answer{Text: "# Summary\nI wrote `summary.md`, with **twelve** lines.\n```sh\ncat summary.md\n```"}
 	end()
+	b.do(chromedp.Navigate(base + "/runs/r1"))
+	for _, scheme := range []string{"light", "dark"} {
+		b.scheme(scheme)
+		b.picture("runs-r1-completed-" + scheme)
+	}
 }

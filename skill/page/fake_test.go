@@ -21,6 +21,7 @@ type fake struct {
 	n      int
 	text   string
 	undone []string
+	words  string // of the report of a run; "" for no report
 }
 
 func (f *fake) config() page.Config {
@@ -48,6 +49,9 @@ func (f fakeRuns) Run(_ context.Context, id string, limit int) (page.Run, []page
 	var list []page.Event
 	for i := range min(f.n, limit) {
 		list = append(list, page.Event{ID: fmt.Sprint(i), Time: then, Step: i + 1, What: "calls " + f.text, Words: "I do that. " + f.text, Text: strings.Repeat(f.text+"\n", i), More: "skill log", Failed: i%3 == 1, Changes: []string{"7", f.text}})
+	}
+	if f.words != "" {
+		list = append(list, page.Event{ID: "end", Time: then, What: "reports", Words: f.words, Report: true})
 	}
 	return f.run(0), list, f.n - len(list), nil
 }
@@ -83,6 +87,14 @@ func (f fakeChanges) Change(_ context.Context, id string) (page.Change, error) {
 
 func (f fakeChanges) Diff(context.Context, string) (string, error) {
 	return "--- a\n+++ b\n@@ -1 +1 @@\n-" + f.text + "\n+" + f.text + "\n" + strings.Repeat(" line\n", 10*f.n), nil
+}
+
+func (f fakeChanges) UndoAll(_ context.Context, since, run string) error {
+	f.undone = append(f.undone, "since "+since+", run "+run)
+	if since+run == "refused" {
+		return errors.New("somebody holds it" + f.text)
+	}
+	return nil
 }
 
 func (f fakeChanges) Undo(_ context.Context, id string, force bool) (string, error) {

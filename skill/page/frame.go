@@ -12,6 +12,7 @@ type query struct {
 	path    string // below the folder of the page, like "runs/ID"
 	more    bool   // more of a list than usual
 	done    bool   // the change was just made
+	find    string // only changes with these words; "" for all
 	stream  bool   // only what may change is needed
 	refused error  // why the change was not undone
 }
@@ -19,7 +20,10 @@ type query struct {
 // live returns the path of the stream of what is seen.
 func (q query) live() string {
 	at := "live/" + (&url.URL{Path: q.path}).EscapedPath()
-	if q.more {
+	switch {
+	case q.find != "":
+		at += "?find=" + url.QueryEscape(q.find)
+	case q.more:
 		at += "?more"
 	}
 	return at

@@ -73,6 +73,7 @@ type Event struct {
 	What    string // in a few words: "calls readFile"
 	Words   string // the model's own
 	Text    string // what was asked for or answered
+	Report  bool   // Words are the report of the run
 	More    string // the command that prints both, if they are cut
 	Failed  bool
 	Changes []string // IDs of changes that were made
@@ -94,6 +95,10 @@ type Changes interface {
 	// undoes it also where a file was changed since. If force would help, the error is a
 	// [*skill.UndoError] that says so.
 	Undo(ctx context.Context, id string, force bool) (undo string, err error)
+
+	// UndoAll undoes a change and all later ones or, if run is not "", the changes of that
+	// run.
+	UndoAll(ctx context.Context, since, run string) error
 }
 
 // A Change is a recorded change of files.

@@ -297,6 +297,46 @@ func TestPageCutsNames(t *testing.T) {
 	}
 }
 
+// TestPageUndoesAll undoes a run, and a change with all later ones, and finds changes by words.
+func TestPageUndoesAll(t *testing.T) {
+	f := &fake{n: 150}
+	b := open(t, serve(t, f.config()))
+	for _, tt := range []struct {
+		path, body string
+		status     int
+		text       string
+	}{
+		{"runs/run1", "", 200, "the changes of this run are undone"},
+		{"changes/3", "&since=1", 200, "What it did"},
+		{"runs/refused", "", 409, ""},
+		{"servers/srv1", "", 404, ""},
+	} {
+		if status, _, text := b.ask("POST", tt.path, "key="+b.key()+tt.body, nil); status != tt.status || !strings.Contains(text, tt.text) {
+			t.Errorf("%s: %d %s", tt.path, status, text)
+		}
+	}
+	if got := strings.Join(f.undone, "; "); got != "since , run run1; since 3, run ; since , run refused" {
+		t.Errorf("undone is %s", got)
+	}
+	for find, want := range map[string]string{"WRITE+notes": "150 of 150 changes; 50 of them are not shown", "149": "1 of 150 changes", "nothing+notes": "0 of 150 changes"} {
+		if _, _, text := b.ask("GET", "changes?find="+find, "", nil); !strings.Contains(text, want) || !strings.Contains(text, `data-stream="/`) {
+			t.Errorf("%s: %s", find, text)
+		}
+	}
+}
+
+// TestPageShowsMarkdown shows what a model wrote with its marks, and the report first.
+func TestPageShowsMarkdown(t *testing.T) {
+	f := &fake{n: 1, words: "# Done\nI ran `go <test>` and **all** of *it*, 2**3.\n```sh\n**x** <b>\n```\n[x](javascript:alert(1)) ![p](https://example.com/p.png)"}
+	b := open(t, serve(t, f.config()))
+	_, _, text := b.ask("GET", "runs/run1", "", nil)
+	const want = "<h2>Report</h2><div class=\"words\"><strong>Done</strong>\nI ran <code>go &lt;test&gt;</code> and <strong>all</strong> of *it*, 2**3.\n" +
+		"<pre class=\"text\">**x** &lt;b&gt;\n</pre>[x](javascript:alert(1)) ![p](https://example.com/p.png)</div>"
+	if !strings.Contains(text, want) || strings.Count(text, "<strong>Done") != 1 || strings.Index(text, "Report") > strings.Index(text, "What happened") {
+		t.Errorf("the run is shown as %s", text)
+	}
+}
+
 // TestPageReadOnly has a page that may change nothing offer no undo, and refuse one.
 func TestPageReadOnly(t *testing.T) {
 	f := &fake{n: 5}
@@ -305,7 +345,7 @@ func TestPageReadOnly(t *testing.T) {
 	c.ReadOnly = true
 	b := open(t, serve(t, c))
 	for _, path := range []string{"", "changes", "changes/2"} {
-		if _, _, text := b.ask("GET", path, "", nil); strings.Contains(text, "<form") {
+		if _, _, text := b.ask("GET", path, "", nil); strings.Contains(text, `method="post"`) {
 			t.Errorf("/%s has a form", path)
 		}
 	}

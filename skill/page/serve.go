@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
 	"sync"
@@ -116,7 +117,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Write(data)
 		return
 	}
-	q := query{path: at, more: r.URL.Query().Has("more"), done: r.URL.Query().Has("done")}
+	q := query{path: at, more: r.URL.Query().Has("more"), done: r.URL.Query().Has("done"), find: strings.TrimSpace(r.URL.Query().Get("find"))}
 	if stream, ok := strings.CutPrefix(at, "live/"); ok && r.Method == http.MethodGet {
 		q.path, q.stream = stream, true
 		p.stream(w, r, q)
@@ -131,9 +132,13 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // post undoes a change, and leads to what that has become.
 func (p *page) post(w http.ResponseWriter, r *http.Request, q query) {
-	id, ok := strings.CutPrefix(q.path, "changes/")
-	if !ok || id == "" || p.Changes == nil || p.ReadOnly {
+	section, id, _ := strings.Cut(q.path, "/")
+	if section != "changes" && section != "runs" || id == "" || p.Changes == nil || p.ReadOnly {
 		p.write(w, missing())
+		return
+	}
+	if since := r.PostFormValue("since") != ""; since || section == "runs" {
+		p.undoAll(w, r, q, id, since)
 		return
 	}
 	undo, err := p.Changes.Undo(r.Context(), id, r.PostFormValue("force") != "")
@@ -149,6 +154,24 @@ func (p *page) post(w http.ResponseWriter, r *http.Request, q query) {
 		to = p.guard.base + "/changes/" + escape(undo) + "?done"
 	}
 	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+// undoAll undoes a run, or a change and all later ones, and leads back to where that was
+// asked for.
+func (p *page) undoAll(w http.ResponseWriter, r *http.Request, q query, id string, since bool) {
+	run := id
+	if since {
+		id, run = run, ""
+	} else {
+		id = ""
+	}
+	if q.refused = p.Changes.UndoAll(r.Context(), id, run); q.refused != nil {
+		v := p.view(r.Context(), q)
+		v.status = http.StatusConflict
+		p.write(w, v)
+		return
+	}
+	http.Redirect(w, r, p.guard.base+"/"+(&url.URL{Path: q.path}).EscapedPath()+"?done", http.StatusSeeOther)
 }
 
 // write writes a view with its frame.

@@ -98,7 +98,7 @@ func (p *page) tests(ctx context.Context, d *doc, limit int) {
 			} else {
 				d.add(`<span class="state bad">failed</span>`)
 				if shown <= usualItems {
-					difference(d, r.Text, r.More, maxText, maxLines)
+					difference(d, "Diff of "+r.File, r.Text, r.More, maxText, maxLines)
 				} else {
 					rest(d, r.More)
 				}

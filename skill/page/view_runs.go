@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -90,7 +91,22 @@ func (p *page) run(ctx context.Context, v *view, id string, q query) {
 		}
 		d.add(`<dt>% on</dt><dd>%</dd>`, verb, r.Holder)
 	}
-	d.add(`</dl>`)
+	d.add(`</dl></div><div id="report" data-live>`)
+	if last := len(events) - 1; last >= 0 && events[last].Report {
+		d.add(`<h2>Report</h2>`)
+		said(d, events[last].Words, events[last].More)
+	}
+	d.add(`</div><div id="take-back" data-live>`)
+	if q.refused != nil {
+		d.add(`<p class="notice bad" role="alert" tabindex="-1">Nothing was undone: %</p>`, q.refused.Error())
+	}
+	if q.done && q.refused == nil {
+		d.add(`<p class="notice good" role="status" tabindex="-1">Done: the changes of this run are undone. Those are changes too, and can be redone.</p>`)
+	}
+	if !r.Live && !q.done && slices.ContainsFunc(events, func(e Event) bool { return len(e.Changes) > 0 }) {
+		p.all(d, "runs", r.ID, "run", "Undo this run")
+	}
+	d.add(`</div><div id="problems" data-live>`)
 	if r.Problem != "" {
 		d.add(`<p class="notice bad">%</p>`, r.Problem)
 	}
@@ -108,6 +124,15 @@ func (p *page) run(ctx context.Context, v *view, id string, q query) {
 	d.add(`</ol>`)
 }
 
+// said shows what a model wrote.
+func said(d *doc, words, more string) {
+	head, whole := cut(strings.TrimSpace(words), maxText, maxLines)
+	marked(d, head)
+	if !whole {
+		rest(d, more)
+	}
+}
+
 // event shows what happened.
 func (p *page) event(d *doc, e Event) {
 	class := markup("event")
@@ -119,12 +144,8 @@ func (p *page) event(d *doc, e Event) {
 		d.add(` · <a href="%/changes/%">change %</a>`, markup(p.guard.base), escape(c), c)
 	}
 	d.add(`</p></div>`)
-	if words := strings.TrimSpace(e.Words); words != "" {
-		head, whole := cut(words, maxText, maxLines)
-		d.add(`<p class="words">%</p>`, head)
-		if !whole {
-			rest(d, e.More)
-		}
+	if words := strings.TrimSpace(e.Words); words != "" && !e.Report {
+		said(d, words, e.More)
 	}
 	if e.Text != "" {
 		folded(d, e.Text, e.More)

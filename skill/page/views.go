@@ -52,6 +52,13 @@ func (p *page) view(ctx context.Context, q query) (v view) {
 			limit = manyItems
 		}
 		v.main.add(`<h1>%</h1>`, t.name)
+		if section == "changes" {
+			search(&v.main, markup(p.guard.base), q.find)
+		}
+		if section == "changes" && q.find != "" {
+			p.found(ctx, &v.main, q.find)
+			break
+		}
 		t.list(ctx, &v.main, limit)
 	case section == "runs":
 		v.title = "Run " + id

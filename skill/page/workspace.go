@@ -82,6 +82,11 @@ func (w changes) Undo(ctx context.Context, id string, force bool) (string, error
 	return r.(skill.Reverted).UndoID(), nil
 }
 
+func (w changes) UndoAll(ctx context.Context, since, run string) error {
+	_, err := w.Executor.Execute(skill.WithLabel(ctx, "", w.Executor.Program()+" web"), &skill.Session{}, skill.Undo{Since: since, Run: run})
+	return err
+}
+
 type servers Workspace
 
 func (w servers) List(ctx context.Context) (list []Server, err error) {

@@ -86,6 +86,7 @@ if (at) {
 
 document.addEventListener("submit", async (event) => {
   const form = event.target;
+  if (form.method !== "post") return; // a search
   const button = form.querySelector("button");
   event.preventDefault();
   if (button.hasAttribute("aria-disabled")) return;

@@ -24,7 +24,7 @@ const maxKept = 2500
 
 // Of returns the runs that are recorded. The prices are per model.
 func Of(records agent.Records, prices agent.Prices) page.Runs {
-	return &recorded{Records: records, prices: prices, events: map[string]page.Event{}, runs: map[string]page.Run{}}
+	return &recorded{Records: records, prices: prices, events: map[string]page.Event{}, runs: map[string]page.Run{}, calls: map[string]string{}}
 }
 
 type recorded struct {
@@ -34,6 +34,7 @@ type recorded struct {
 	mu     sync.Mutex
 	events map[string]page.Event // by run and name
 	runs   map[string]page.Run   // by run and the name of its last record
+	calls  map[string]string     // what calls said, by run and ID of the call
 }
 
 // List implements [page.Runs].
@@ -166,6 +167,7 @@ func (r *recorded) event(ctx context.Context, run string, n agent.RecordName) pa
 		return page.Event{ID: n.String(), Time: time.UnixMilli(n.Timestamp), Step: n.StepNumber, What: "a record that cannot be read", Text: err.Error(), Failed: true}
 	}
 	e = Event(read)
+	r.once(run, read, &e)
 	e.More = fmt.Sprintf("%s log --run %s --step %d --json", r.Executor.Program(), run, read.StepNumber)
 	e.ID = n.String() // two records may say the same
 	e.Text, e.Words = clipped(e.Text), clipped(e.Words)
@@ -177,6 +179,33 @@ func (r *recorded) event(ctx context.Context, run string, n agent.RecordName) pa
 	r.events[key] = e
 	return e
 }
+
+// once leaves out of a result what the call said.
+func (r *recorded) once(run string, read agent.Event, e *page.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case read.ToolCall != nil:
+		if len(r.calls) > maxKept {
+			clear(r.calls)
+		}
+		r.calls[run+"/"+read.ToolCall.ID] = clipped(e.Text)
+	case read.ToolResult != nil:
+		call := "\n" + r.calls[run+"/"+read.ToolResult.ID]
+		text := ""
+		for _, p := range read.ToolResult.Result {
+			for _, part := range readables(p.Text) {
+				if len(part) <= fewBytes || !strings.Contains(call, "\n"+part) {
+					text += part
+				}
+			}
+		}
+		e.Text = text
+	}
+}
+
+// fewBytes are so few that they are shown again.
+const fewBytes = 80
 
 // words say what the events are that a page shows.
 var words = map[agent.EventType]string{
@@ -196,7 +225,7 @@ func Event(e agent.Event) page.Event {
 	case e.Error != nil:
 		shown.Text, shown.Failed = e.Error.Message, true
 	case e.Text != nil:
-		shown.Words = *e.Text
+		shown.Words, shown.Report = *e.Text, true
 	case e.Reason != "":
 		shown.Text, shown.Failed = e.ReasonText(), true
 	case e.ToolCall != nil:
@@ -225,25 +254,27 @@ func Event(e agent.Event) page.Event {
 
 // readable returns a JSON object as lines of names and values, with texts as they are, and
 // any other text unchanged.
-func readable(text string) string {
+func readable(text string) string { return strings.Join(readables(text), "") }
+
+// readables returns the parts of a readable text, a member each.
+func readables(text string) (parts []string) {
 	object := []byte(strings.TrimSpace(text))
 	if len(object) == 0 || object[0] != '{' || !json.Valid(object) {
-		return text
+		return []string{text}
 	}
-	var b strings.Builder
 	for name, value := range rawjson.EachMember(object) {
 		shown, ok := rawjson.String(value)
 		if !ok {
 			shown = string(value)
 		}
 		key, _ := rawjson.String(name)
-		b.WriteString(key + ": ")
+		part := key + ": "
 		if strings.Contains(strings.TrimSuffix(shown, "\n"), "\n") {
-			b.WriteString("\n")
+			part += "\n"
 		}
-		b.WriteString(strings.TrimSuffix(shown, "\n") + "\n")
+		parts = append(parts, part+strings.TrimSuffix(shown, "\n")+"\n")
 	}
-	return b.String()
+	return parts
 }
 
 // clipped returns the beginning of a text, which does not keep the rest in memory.
