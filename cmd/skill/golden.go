@@ -37,11 +37,12 @@ type goldenRunner struct {
 var goldenCommands = []string{"skill", "undo", "history", "diff", "log", "explain", "tools", "version", "help"}
 
 // testFile runs one golden file and returns how what it printed differs from what it wants,
-// and at which line of the file, from 1; with update it writes what was printed into the file.
-func (g goldenRunner) testFile(ctx context.Context, name string, update bool) (diff string, line int, err error) {
+// and at which line of the file, from 1; with update it writes what was printed into the file,
+// and wrote says so.
+func (g goldenRunner) testFile(ctx context.Context, name string, update bool) (diff string, line int, wrote bool, err error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return "", 0, err
+		return "", 0, false, err
 	}
 	if g.limit > 0 {
 		var stop context.CancelFunc
@@ -53,22 +54,30 @@ func (g goldenRunner) testFile(ctx context.Context, name string, update bool) (d
 	if windows {
 		data = bytes.ReplaceAll(data, crlf, lf)
 	}
-	got, err := g.play(ctx, txtar.Parse(data))
+	archive := txtar.Parse(data)
+	moved, err := inOrder(archive)
+	if err != nil {
+		return "", 0, false, err
+	}
+	if moved && !update { // the order in which it is written is not compared
+		data = txtar.Format(archive)
+	}
+	got, err := g.play(ctx, archive)
 	if ctx.Err() != nil {
-		return "", 0, context.Cause(ctx)
+		return "", 0, false, context.Cause(ctx)
 	}
 	if err != nil {
-		return "", 0, err
+		return "", 0, false, err
 	}
 	after := txtar.Format(got)
 	if bytes.Equal(data, after) {
-		return "", 0, nil
+		return "", 0, false, nil
 	}
 	if update {
 		if windows {
 			after = bytes.ReplaceAll(after, lf, crlf)
 		}
-		return "", 0, os.WriteFile(name, after, 0o666)
+		return "", 0, true, os.WriteFile(name, after, 0o666)
 	}
 	same := 0
 	for same < min(len(data), len(after)) && data[same] == after[same] {
@@ -77,7 +86,56 @@ func (g goldenRunner) testFile(ctx context.Context, name string, update bool) (d
 	show := func(null []byte) string { // of what holds a NUL no line is shown
 		return skill.Unified(name, name+" (got)", bytes.ReplaceAll(data, []byte{0}, null), bytes.ReplaceAll(after, []byte{0}, null))
 	}
-	return cmp.Or(show([]byte(`\x00`)), show([]byte{0})), 1 + bytes.Count(data[:same], []byte("\n")), nil
+	return cmp.Or(show([]byte(`\x00`)), show([]byte{0})), 1 + bytes.Count(data[:same], []byte("\n")), false, nil
+}
+
+// inOrder puts each want right after what prints it: the prompt, mcp or run before it that has
+// none, else the next one. What stands between a prompt and its want goes before the prompt.
+// It reports whether a want was elsewhere.
+func inOrder(a *txtar.Archive) (moved bool, err error) {
+	var files, early []txtar.File
+	open := -1 // where in files the last section is that prints and has no want
+	for _, f := range a.Files {
+		switch {
+		case plays(f):
+			open = len(files)
+			if files = append(files, f); len(early) > 0 {
+				files, early, open = append(files, early[0]), early[1:], -1
+			}
+		case f.Name == "want" && open >= 0:
+			between := slices.Clone(files[open+1:])
+			moved = moved || len(between) > 0
+			files = append(append(append(files[:open:open], between...), files[open]), f)
+			open = -1
+		case f.Name == "want":
+			moved, early = true, append(early, f)
+		default:
+			files = append(files, f)
+		}
+	}
+	if len(early) > 0 {
+		return moved, errors.New("a want is of no prompt, mcp or run; each of them has one at most")
+	}
+	a.Files = files
+	return moved, nil
+}
+
+// recordGolden writes a golden file that plays prompts. What they print is not in it yet.
+func recordGolden(name string, prompts []string) error {
+	a := txtar.Archive{Comment: []byte("What is the rule that this shows?\n")}
+	for _, prompt := range prompts {
+		a.Files = append(a.Files, txtar.File{Name: "prompt", Data: []byte(prompt + "\n")})
+	}
+	a.Files = append(a.Files, txtar.File{Name: "tree"})
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is there already; give another name, or remove it", name)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(txtar.Format(&a))
+	return errors.Join(err, f.Close())
 }
 
 // play plays an archive and returns it with what was printed.
@@ -223,9 +281,6 @@ func (g *golden) section(f txtar.File, wanted bool) error {
 		}
 		return nil
 	case "want":
-		if n := len(g.out.Files); n == 0 || !plays(g.out.Files[n-1]) {
-			return errors.New("a want has to follow its prompt, mcp or run; what comes between them belongs before the prompt")
-		}
 		if g.mask(text) != g.printed {
 			text = g.printed
 		}

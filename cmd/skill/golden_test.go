@@ -35,7 +35,7 @@ func TestGolden(t *testing.T) {
 				if d == dialect.Stack && filepath.Base(name) == "git.txtar" {
 					needs.Program(t, "git")
 				}
-				diff, _, err := goldenRunner{helper: ownProgram(), given: goldenGiven(t)}.testFile(t.Context(), name, *update)
+				diff, _, _, err := goldenRunner{helper: ownProgram(), given: goldenGiven(t)}.testFile(t.Context(), name, *update)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -88,14 +88,14 @@ func TestGoldenBytes(t *testing.T) {
 				t.Fatal(err)
 			}
 			g := goldenRunner{helper: ownProgram(), given: goldenGiven(t)}
-			diff, _, err := g.testFile(t.Context(), name, false)
+			diff, _, _, err := g.testFile(t.Context(), name, false)
 			if err != nil || !strings.Contains(diff, row.diff) || (diff == "") != (row.diff == "") {
 				t.Errorf("%v, %s, want %q in it", err, diff, row.diff)
 			}
 			if row.updated == "" {
 				return
 			}
-			if _, _, err := g.testFile(t.Context(), name, true); err != nil {
+			if _, _, _, err := g.testFile(t.Context(), name, true); err != nil {
 				t.Error(err)
 			}
 			if got, err := os.ReadFile(name); err != nil || string(got) != row.updated {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -18,8 +19,13 @@ import (
 	"textskill/skill"
 )
 
-const testLong = `test runs golden prompt files. A golden file is a txtar archive: a comment, the files
-that a temporary directory starts with, then sections in any order:
+const testLong = `test plays what a model or an agent might send to the tools, and compares what comes back
+and what the files hold then with what you expect. So you see in CI that a prompt, a set of
+flags or another version of this program still does what it did.
+
+A golden file is a txtar archive: a comment, the files that a temporary directory starts
+with, and sections, which are played in their order. A want is that of the prompt before it
+that has none, else of the next one; -update puts it right after that.
 
   -- flags --    command-line flags for the prompts that follow
   -- llm --      what the language model answers to the next prompt, or next in a run
@@ -32,6 +38,8 @@ that a temporary directory starts with, then sections in any order:
 
 In a run, a line "TOOL {JSON}" of llm is a call. A conversation that does not begin with
 initialize is initialized for it. Durations, times and random IDs are not compared.
+
+"skill test --record FILE PROMPT…" writes a golden file that plays these prompts.
 
 $WORK stands for the directory. If PATH is a directory, all .txtar files below it run.
 No model and no network is used.
@@ -57,12 +65,12 @@ var goldenFlags = map[string][]string{
 
 func (c *cli) testCommand(o *options) *cobra.Command {
 	var t goldenTest
-	var run string
+	var run, record string
 	cmd := &cobra.Command{
-		Use:     "test [flags] PATH…",
+		Use:     "test [flags] PATH… | --record FILE PROMPT…",
 		Short:   "Run golden prompt files",
 		Long:    testLong,
-		Example: "  skill test testdata\n  skill test -update -run delete testdata\n  skill test --network testdata\n  skill test --junit report.xml testdata",
+		Example: "  skill test testdata\n  skill test --record write.txtar 'writeFile a.txt content: hi'\n  skill test -v -update -run delete testdata\n  skill test --network testdata\n  skill test --junit report.xml testdata",
 		Args:    usage.Arguments(1, math.MaxInt, "PATH: a golden file, or a directory of golden files"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			re, err := regexp.Compile(run)
@@ -71,6 +79,12 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 			}
 			if t.parallel < 1 {
 				return fmt.Errorf("--parallel is %d; it must be at least 1", t.parallel)
+			}
+			if record != "" {
+				if err := recordGolden(record, paths); err != nil {
+					return c.failed(err)
+				}
+				paths, t.update = []string{record}, true
 			}
 			files, err := goldenFiles(paths)
 			if err != nil {
@@ -85,6 +99,8 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&t.update, "update", false, "write what the prompts print into the files")
+	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "name each file that passes too")
+	cmd.Flags().StringVar(&record, "record", "", "write the golden `FILE`, which plays the prompts that are given in place of PATH")
 	cmd.Flags().StringVar(&run, "run", "", "run only the files whose path matches the regular expression `REGEXP`")
 	cmd.Flags().IntVar(&t.parallel, "parallel", runtime.GOMAXPROCS(0), "run `N` files at the same time")
 	t.limit = 10 * time.Minute
@@ -117,6 +133,9 @@ func goFlags(root *cobra.Command, args []string) []string {
 func goldenFiles(paths []string) (files []string, err error) {
 	for _, p := range paths {
 		info, err := os.Stat(p)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, &fs.PathError{Op: "read", Path: p, Err: errors.New("there is no such file or folder")}
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -17,6 +17,7 @@ import (
 type goldenTest struct {
 	goldenRunner
 	update   bool
+	verbose  bool   // name each file that passes
 	parallel int    // files that run at the same time
 	json     bool   // results are lines of JSON
 	junit    string // file for the results; "" for none
@@ -30,6 +31,7 @@ type goldenResult struct {
 	Diff    string  `json:"diff,omitempty"`  // what it printed instead
 	Line    int     `json:"line,omitempty"`  // at which line of the file, from 1; 0 if it is not known
 	Error   string  `json:"error,omitempty"` // why it could not be played
+	Wrote   bool    `json:"wrote,omitempty"` // what it printed is in the file now
 	Seconds float64 `json:"seconds"`
 }
 
@@ -115,8 +117,8 @@ func (c *cli) testFiles(ctx context.Context, t goldenTest, files []string) error
 
 func (t goldenTest) result(ctx context.Context, name string) goldenResult {
 	start := time.Now()
-	diff, line, err := t.testFile(ctx, name, t.update)
-	r := goldenResult{File: name, OK: err == nil && diff == "", Diff: diff, Line: line, Seconds: time.Since(start).Seconds()}
+	diff, line, wrote, err := t.testFile(ctx, name, t.update)
+	r := goldenResult{File: name, OK: err == nil && diff == "", Wrote: wrote, Diff: diff, Line: line, Seconds: time.Since(start).Seconds()}
 	if err != nil {
 		r.Error = err.Error()
 	}
@@ -131,6 +133,10 @@ func (c *cli) printResult(t goldenTest, r goldenResult) {
 		fmt.Fprintf(c.stdout, "FAIL %s\n%s\n", r.File, r.Error)
 	case !r.OK:
 		fmt.Fprintf(c.stdout, "FAIL %s\n%s", r.File, r.Diff)
+	case r.Wrote:
+		fmt.Fprintf(c.stdout, "wrote %s\n", r.File)
+	case t.verbose:
+		fmt.Fprintf(c.stdout, "ok   %s (%.1f s)\n", r.File, r.Seconds)
 	}
 }
 
