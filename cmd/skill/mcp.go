@@ -119,7 +119,7 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 		c.sayf("serving the tools of the dialect %s; --tools perstack serves the Base Skill's", mcpDefault[0].Name)
 	}
 	for i, d := range list {
-		list[i] = m.limit(d.For(x.Config()))
+		list[i] = m.limit(d)
 	}
 	cfg := mcpserver.Config{Executor: x, Dialects: list, Version: version(), Log: c.stderr, Progress: skill.WithProgress}
 	if g := c.newGate(m.options, m.ask, askNever); g != nil {

@@ -69,7 +69,8 @@ type Tool struct {
 
 // For returns the dialect without the tools that an executor with this configuration refuses
 // in any case: those that change something if it only reads, those that start programs if it
-// changes nothing, and those that reach only other machines if it may not. Dialects that are
+// changes nothing or has no helper for them, and those that reach only other machines if it
+// may not. Dialects that are
 // another program's have all of their tools.
 func (d *Dialect) For(cfg skill.Config) *Dialect {
 	if !d.own {
@@ -82,7 +83,8 @@ func (d *Dialect) For(cfg skill.Config) *Dialect {
 		if t.Local && cfg.Helper != "" && !cfg.ReadOnly && !cfg.DryRun { // commands may have started a server
 			reads = false
 		}
-		return cfg.ReadOnly && changes || cfg.DryRun && opens || reads
+		alone := cfg.Helper == "" && !cfg.Unfenced
+		return cfg.ReadOnly && changes || opens && (cfg.DryRun || alone) || reads
 	})
 	return &able
 }

@@ -38,7 +38,7 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	server, err := mcpserver.New(mcpserver.Config{Executor: x, Dialects: []*dialect.Dialect{dialect.Workspace.For(x.Config()), own}, Version: "1"})
+	server, err := mcpserver.New(mcpserver.Config{Executor: x, Dialects: []*dialect.Dialect{dialect.Workspace, own}, Name: "sums", Version: "1"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -57,6 +57,6 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(r.Content[0].(*mcp.TextContent).Text, r.StructuredContent)
-	// Output: {"sum":3} map[sum:3]
+	fmt.Println(client.InitializeResult().ServerInfo.Name, r.Content[0].(*mcp.TextContent).Text, r.StructuredContent)
+	// Output: sums {"sum":3} map[sum:3]
 }

@@ -45,13 +45,15 @@ import (
 	"textskill/skill/dialect"
 )
 
-// The program as clients see it.
+// The program as clients see it, if [Config] does not say.
 const serverName, serverTitle = "skill", "Skill"
 
 // Config says what a server serves.
 type Config struct {
 	Executor *skill.Executor    // the workspace; stays the caller's to close
 	Dialects []*dialect.Dialect // whose tools are served, in this order; no two may share a name
+	Name     string             // of the program, sent to clients; "" means skill
+	Title    string             // for people; "" means Name, or Skill without one
 	Version  string             // of the program, sent to clients
 	Log      io.Writer          // receives a line for each event that the server's operator should see; may be nil
 
@@ -107,7 +109,8 @@ type Server struct {
 	patience  time.Duration // unreadTime; less in tests
 }
 
-// New makes a server. Two dialects that have a tool of the same name are an error,
+// New makes a server. It offers what the executor does not refuse in any case, see
+// [dialect.Dialect.For]. Two dialects that have a tool of the same name are an error,
 // and so is a dialect that is given twice.
 func New(cfg Config) (*Server, error) {
 	if len(cfg.Dialects) == 0 {
@@ -121,7 +124,10 @@ func New(cfg Config) (*Server, error) {
 		maxUnread: maxUnread,
 		patience:  unreadTime,
 	}
-	for _, d := range cfg.Dialects {
+	s.cfg.Dialects = make([]*dialect.Dialect, len(cfg.Dialects))
+	for i, d := range cfg.Dialects {
+		d = d.For(cfg.Executor.Config())
+		s.cfg.Dialects[i] = d
 		for _, t := range d.Tools {
 			if first, ok := s.tools[t.Name]; ok {
 				return nil, fmt.Errorf("the dialects %s and %s both have a tool %s; choose one of the two", first.dialect.Name, d.Name, t.Name)
@@ -130,7 +136,7 @@ func New(cfg Config) (*Server, error) {
 			s.order = append(s.order, t.Name)
 		}
 	}
-	info := &mcp.Implementation{Name: serverName, Title: serverTitle, Version: cfg.Version}
+	info := &mcp.Implementation{Name: cmp.Or(cfg.Name, serverName), Title: cmp.Or(cfg.Title, cfg.Name, serverTitle), Version: cfg.Version}
 	s.info, _ = json.Marshal(info) // texts can always be encoded
 	s.sdk = mcp.NewServer(info, s.options())
 	s.sdk.AddReceivingMiddleware(s.listInOrder)
@@ -267,6 +273,8 @@ func (s *Server) otherwise(req mcp.Request) string {
 		if all := dialect.Named(d.Name); all != nil && d.Lookup(p.Name) == nil {
 			switch t := all.Lookup(p.Name); {
 			case t == nil:
+			case t.Open && t.Effect != dialect.Reads && !s.cfg.Executor.Config().ReadOnly && !s.cfg.Executor.Config().DryRun:
+				return "; it needs a program that fences what it starts: Helper of skill.Config"
 			case t.Open && t.Effect == dialect.Reads && !s.cfg.Executor.Config().Reaches():
 				return "; it needs --network"
 			default:

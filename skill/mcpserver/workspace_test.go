@@ -72,7 +72,7 @@ func hostCall(t *testing.T, c *mcp.ClientSession, name, arguments string) (*mcp.
 // TestWorkspaceDefinitions holds the definitions to 11 KB, and each tool to a title, a
 // description and hints.
 func TestWorkspaceDefinitions(t *testing.T) {
-	c := hostSession(t, skill.Config{Network: true, NoSync: true}, nil)
+	c := hostSession(t, skill.Config{Network: true, NoSync: true, Unfenced: true}, nil)
 	list, err := c.ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -343,7 +343,8 @@ func TestWorkspaceFor(t *testing.T) {
 		cfg  skill.Config
 		lack string
 	}{
-		{skill.Config{}, "fetch"}, {skill.Config{Network: true}, ""}, {skill.Config{DryRun: true}, "run server fetch"},
+		{skill.Config{}, "run server fetch"}, {skill.Config{Unfenced: true}, "fetch"}, {skill.Config{Helper: "h"}, ""},
+		{skill.Config{Network: true, Helper: "h"}, ""}, {skill.Config{DryRun: true, Helper: "h"}, "run server fetch"},
 		{skill.Config{ReadOnly: true}, "write edit replace patch move copy delete run server undo restore fetch"},
 	} {
 		for _, tool := range dialect.Workspace.Tools {
