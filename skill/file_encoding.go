@@ -79,6 +79,19 @@ func declared(data []byte) (encoding.Encoding, string) {
 	return e, name
 }
 
+// looksUTF16 reports whether half of the first bytes of a text are NUL, all at even or all at
+// odd places.
+func looksUTF16(text []byte) bool {
+	var nul [2]int
+	text = text[:min(len(text), headSize)&^1]
+	for i, b := range text {
+		if b == 0 {
+			nul[i%2]++
+		}
+	}
+	return len(text) >= 4 && max(nul[0], nul[1])*4 > len(text)*3/2 && min(nul[0], nul[1]) == 0
+}
+
 // asText returns the content of a file as UTF-8, like decode, with its size. A file in
 // UTF-8, without text, or too large to decode is returned itself.
 func asText(f io.ReaderAt, size int64) (src io.ReaderAt, textSize int64, name string, err error) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
 	"textskill/skill/internal/merge"
 	"textskill/skill/internal/patch"
 	"textskill/skill/internal/search"
@@ -128,6 +130,9 @@ func difference(text, wanted string) string {
 	if removeSpace(text) != removeSpace(wanted) {
 		if straight(text) == straight(wanted) {
 			return "typographic quotes or dashes"
+		}
+		if norm.NFC.String(text) == norm.NFC.String(wanted) {
+			return "the same letters, composed in one and decomposed in the other"
 		}
 		return "letters differ"
 	}

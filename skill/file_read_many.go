@@ -133,6 +133,9 @@ func (x *Executor) readPart(ctx context.Context, s *Session, f FileRange, text, 
 		part.Content, part.Type = nil, m.Type
 		return part, nil
 	}
+	if part.Encoding == "" && looksUTF16(part.Content) {
+		part.Note = "a NUL stands beside each letter: it looks like UTF-16 without a byte order mark"
+	}
 	if part.LineSize == 0 || part.LineAt+int64(len(part.Content)) >= part.LineSize { // else its end was not shown
 		cut := make([]int, len(part.Cuts))
 		for i, c := range part.Cuts {

@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"strings"
@@ -14,6 +15,7 @@ type WriteFile struct {
 	Content   string // any bytes
 	Parents   bool   // create the directories above Path
 	NoReplace bool   // the file must not exist, otherwise EEXIST
+	Keep      bool   // of a content that has only LF, the line ends and the byte order mark become those of the file
 }
 
 // AppendFile adds Content to the end of a file, or creates it. It returns a [Changed].
@@ -22,6 +24,7 @@ type AppendFile struct {
 	Content string // any bytes
 	Parents bool   // create the directories above Path
 	Exists  bool   // the file must exist, otherwise ENOENT
+	Keep    bool   // as of WriteFile
 	Lines   bool   // Content is whole lines, with the file's line ends: one goes behind it, and before it where the file's last line has none
 }
 
@@ -34,9 +37,10 @@ type Changed struct {
 	Bytes int64 // bytes written
 	More  bool  // EditFile.CheckMore: the old text occurs again
 
-	Added, Removed int   // EditFile.Edits: lines
-	Rows           []Row // EditFile.Edits: what was changed, folded
-	Unread         int   // of a whole file that was replaced: its lines, if the session had not read it
+	Added, Removed int      // EditFile.Edits: lines
+	Rows           []Row    // EditFile.Edits: what was changed, folded
+	Kept           []string // what WriteFile.Keep kept: "CRLF line ends", "byte order mark"
+	Unread         int      // of a whole file that was replaced: its lines, if the session had not read it
 }
 
 // pastTense describes changes that have been made.
@@ -64,6 +68,10 @@ func (x *Executor) writeFile(ctx context.Context, s *Session, a WriteFile) (Resu
 	if err != nil {
 		return nil, err
 	}
+	var kept []string
+	if a.Keep {
+		a.Content, kept = x.keepForm(abs, a.Content, false)
+	}
 	data, err := x.encodeLike(abs, a.Content)
 	if err != nil {
 		return nil, err
@@ -76,7 +84,7 @@ func (x *Executor) writeFile(ctx context.Context, s *Session, a WriteFile) (Resu
 	if err == nil && c.Applied {
 		x.noteOwn(s, abs, nil, data, true, nil)
 	}
-	return result(Changed{Change: c, Bytes: int64(len(data)), Unread: unread}, err)
+	return result(Changed{Change: c, Bytes: int64(len(data)), Unread: unread, Kept: kept}, err)
 }
 
 func (x *Executor) appendFile(ctx context.Context, s *Session, a AppendFile) (Result, error) {
@@ -89,8 +97,12 @@ func (x *Executor) appendFile(ctx context.Context, s *Session, a AppendFile) (Re
 			return nil, err
 		}
 	}
-	if a.Lines {
+	var kept []string
+	switch {
+	case a.Lines:
 		a.Content = x.asLines(abs, a.Content)
+	case a.Keep:
+		a.Content, kept = x.keepForm(abs, a.Content, true)
 	}
 	data, err := x.encodeEnd(abs, a.Content)
 	if err == nil {
@@ -104,7 +116,53 @@ func (x *Executor) appendFile(ctx context.Context, s *Session, a AppendFile) (Re
 	}
 	c, err := x.ws.AppendFile(ctx, abs, data, workspace.WriteOptions{Parents: a.Parents})
 	x.noteChange(s, abs, err == nil && c.Applied)
-	return result(Changed{Change: c, Bytes: int64(len(data))}, err)
+	return result(Changed{Change: c, Bytes: int64(len(data)), Kept: kept}, err)
+}
+
+// formSize is how many bytes of a file say what its line ends are.
+const formSize = 64 << 10
+
+// keepForm gives content the line ends of the file abs, and its byte order mark if the content
+// replaces it. Content with a CR or a mark of its own stays as it is. It also says what it kept.
+func (x *Executor) keepForm(abs, content string, add bool) (text string, kept []string) {
+	if strings.Contains(content, "\r") || strings.HasPrefix(content, "\ufeff") {
+		return content, nil
+	}
+	f, info, err := x.ws.Open(abs)
+	if err != nil {
+		return content, nil
+	}
+	defer f.Close()
+	at := int64(0)
+	if add {
+		at = max(info.Size-formSize, 0)
+	}
+	part, err := io.ReadAll(io.NewSectionReader(f, at, formSize))
+	if err != nil {
+		return content, nil
+	}
+	lines := strings.ReplaceAll(string(part), "\x00", "") // of UTF-16
+	if isCRLF(lines) && strings.Contains(content, "\n") {
+		content = strings.ReplaceAll(content, "\n", "\r\n")
+		kept = append(kept, "CRLF line ends")
+	}
+	if !add && hasMark(part) {
+		content = "\ufeff" + content
+		kept = append(kept, "byte order mark")
+	}
+	return content, kept
+}
+
+// hasMark reports whether a file begins with the byte order mark of UTF-8 or UTF-16.
+func hasMark(head []byte) bool {
+	e, _ := declared(head[:min(len(head), 3)])
+	return e != nil || bytes.HasPrefix(head, []byte("\ufeff"))
+}
+
+// isCRLF reports whether all lines of a text end with CR and LF, and there are some.
+func isCRLF(text string) bool {
+	n := strings.Count(text, "\n")
+	return n > 0 && n == strings.Count(text, "\r\n")
 }
 
 // asLines returns content as lines that go to the end of the file abs.

@@ -41,12 +41,15 @@ var writeTool = Tool{
 			return nil, err
 		}
 		if in.flag("append") {
-			return skill.AppendFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
+			return skill.AppendFile{Path: in.str("path"), Content: in.str("content"), Parents: true, Keep: true}, nil
 		}
-		return skill.WriteFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
+		return skill.WriteFile{Path: in.str("path"), Content: in.str("content"), Parents: true, Keep: true}, nil
 	},
 	reply: typed(func(in *call, c skill.Changed) string {
 		text := fmt.Sprintf("wrote %s: %d bytes", in.name(c.Path), c.Bytes)
+		if len(c.Kept) > 0 {
+			text += "; kept the " + strings.Join(c.Kept, " and the ")
+		}
 		if c.Unread > 0 {
 			text += fmt.Sprintf("; it replaced %s that you have not read", countOf(c.Unread, "line"))
 		}
@@ -298,10 +301,12 @@ type changeMembers struct {
 	NotKept string `json:"not_undoable,omitempty"`
 	Diff    string `json:"diff,omitempty"`
 	DryRun  bool   `json:"dry_run,omitempty"`
+
+	Kept []string `json:"kept,omitempty"`
 }
 
 func changeKeys(in *call, c skill.Changed) changeMembers {
-	k := changeMembers{Path: in.name(c.Path), Undo: c.ID, NotKept: c.NotKept, Diff: in.diff(c), DryRun: !c.Applied}
+	k := changeMembers{Path: in.name(c.Path), Undo: c.ID, NotKept: c.NotKept, Diff: in.diff(c), DryRun: !c.Applied, Kept: c.Kept}
 	if c.From != "" {
 		k.From = in.name(c.From)
 	}
