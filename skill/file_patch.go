@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strings"
 	"syscall"
 
 	"textskill/skill/internal/patch"
@@ -244,11 +243,11 @@ func addsLetters(h patch.Hunk) bool {
 	return slices.ContainsFunc(h.Lines, func(l patch.Line) bool { return l.Mark == '+' && hasLetters(l.Text) })
 }
 
-// path is where a name in the patch leads to. One below ~ is refused: nobody means a folder
-// that is called ~.
+// path is where a name in the patch leads to.
 func (p *patching) path(name string) (string, error) {
-	if name == "~" || strings.HasPrefix(name, "~/") {
-		return "", fmt.Errorf("%s is relative to a home folder, which is outside the workspace; a folder named ~ is ./~", name)
+	name, err := LocalName(name)
+	if err != nil {
+		return "", err
 	}
 	return p.x.path(p.s, "path", name)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"textskill/parser"
@@ -50,10 +51,39 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, s
 	if in.values, err = d.arguments(in.tool, in.raw); err == nil && d.noSurrogates {
 		err = refuseSurrogates(in.tool, sent.Arguments)
 	}
+	if err == nil && d.own {
+		err = in.localNames()
+	}
 	if err != nil {
 		return in.refuse(ctx, err)
 	}
 	return in.run(ctx)
+}
+
+// localNames replaces the paths among the arguments by those that they stand for.
+func (in *call) localNames() (err error) {
+	local := func(p Param, v any) any {
+		name, isText := v.(string)
+		if !isText || err != nil {
+			return v
+		}
+		if name, err = skill.LocalName(name); err != nil {
+			err = fmt.Errorf("%s %w", p.Name, err)
+		}
+		return name
+	}
+	for _, p := range in.tool.Params {
+		v, given := in.values[p.Name]
+		if !given || !p.Path {
+			continue
+		}
+		list, _ := v.([]any)
+		for i := range list {
+			list[i] = local(p, list[i])
+		}
+		in.values[p.Name] = local(p, v)
+	}
+	return err
 }
 
 // Report gives a call that the dialect does not carry out to [skill.Config].Called: one that is

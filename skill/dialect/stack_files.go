@@ -124,8 +124,8 @@ func (in *call) sourceAndDest(follow bool) (from, to string, err error) {
 
 // refuseHome refuses to make a file below a folder called ~, which nobody means.
 func refuseHome(in *call, param string) error {
-	if p := in.str(param); p == "~" || strings.HasPrefix(p, "~/") {
-		return fmt.Errorf("%s %s is relative to a home folder, which is outside the workspace; a folder named ~ is ./~", param, p)
+	if _, err := skill.LocalName(in.str(param)); err != nil {
+		return fmt.Errorf("%s %w", param, err)
 	}
 	return nil
 }

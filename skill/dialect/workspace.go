@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -48,6 +49,11 @@ func workspaceFail(in *call, err error) Reply {
 	}
 	if pe, ok := errors.AsType[*os.PathError](err); ok && pe.Op == "mkdir" && pe.Err == syscall.EEXIST && !in.isFolder(pe.Path) {
 		f.Message = in.sent + ": " + pe.Path + " is a file, not a folder"
+	}
+	if pe, ok := errors.AsType[*os.PathError](err); ok && pe.Err == syscall.ENOENT && f.Hint == "" {
+		if alike := in.x.Alike(pe.Path); alike != "" {
+			f.Hint = fmt.Sprintf("there is %s, which looks alike", strconv.QuoteToASCII(in.name(alike)))
+		}
 	}
 	if in.tool == nil && errors.Is(err, errUnknown) {
 		f.Message = in.unknown()

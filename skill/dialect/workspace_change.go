@@ -37,9 +37,6 @@ var writeTool = Tool{
 		{Name: "create_only", Type: "boolean", Hidden: true}},
 	Output: changeOutput, Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
-		if err := refuseHome(in, "path"); err != nil {
-			return nil, err
-		}
 		if in.flag("append") {
 			return skill.AppendFile{Path: in.str("path"), Content: in.str("content"), Parents: true, Keep: true}, nil
 		}
@@ -50,6 +47,11 @@ var writeTool = Tool{
 		if len(c.Kept) > 0 {
 			text += "; kept the " + strings.Join(c.Kept, " and the ")
 		}
+		if strings.ContainsFunc(filepath.Base(c.Path), mayLookAlike) {
+			if alike := in.x.Alike(c.Path); alike != "" {
+				text += fmt.Sprintf("; beside it is %s, which looks alike", strconv.QuoteToASCII(in.name(alike)))
+			}
+		}
 		if c.Unread > 0 {
 			text += fmt.Sprintf("; it replaced %s that you have not read", countOf(c.Unread, "line"))
 		}
@@ -57,6 +59,9 @@ var writeTool = Tool{
 	}),
 	data: changeData,
 }
+
+// mayLookAlike reports whether a letter of a name is one that others look like.
+func mayLookAlike(r rune) bool { return r == ' ' || r == '\'' || r == '"' || r >= utf8.RuneSelf }
 
 var editTool = Tool{
 	Name: "edit", Title: "Edit a file",
@@ -227,7 +232,7 @@ var moveTool = Tool{
 		if t, err := in.lineTransfer(false); t != nil || err != nil {
 			return *cmp.Or(t, &skill.TransferLines{}), err
 		}
-		return skill.MoveFile{Source: in.str("source"), Dest: in.destination(), Parents: true, NoReplace: !in.flag("overwrite")}, refuseHome(in, "destination")
+		return skill.MoveFile{Source: in.str("source"), Dest: in.destination(), Parents: true, NoReplace: !in.flag("overwrite")}, nil
 	},
 	reword: refusedToReplace,
 	reply:  transferred("moved"),
@@ -243,7 +248,7 @@ var copyTool = Tool{
 		if t, err := in.lineTransfer(true); t != nil || err != nil {
 			return *cmp.Or(t, &skill.TransferLines{}), err
 		}
-		return skill.CopyFile{Source: in.str("source"), Dest: in.destination(), Tree: true, Parents: true, NoReplace: !in.flag("overwrite")}, refuseHome(in, "destination")
+		return skill.CopyFile{Source: in.str("source"), Dest: in.destination(), Tree: true, Parents: true, NoReplace: !in.flag("overwrite")}, nil
 	},
 	reword: refusedToReplace,
 	reply:  transferred("copied"),
