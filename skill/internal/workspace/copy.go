@@ -17,7 +17,7 @@ type CopyOptions struct {
 	Replace bool // replace a file at the destination; else it is EEXIST
 	Parents bool // make the folders above the destination
 	Times   bool // keep the times
-	Follow  bool // copy what the links in a tree lead to; else copy the links
+	Follow  bool // copy what the links in a tree lead to, where they can be followed; else copy the links
 	DryRun  bool // describe only
 
 	moving  bool   // the source is removed after it: keep owners and attributes, leave nothing out

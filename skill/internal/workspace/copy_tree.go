@@ -73,14 +73,19 @@ type copiedFolder struct {
 	old      bool          // dst was there
 }
 
+// isBelow reports whether the folder that is copied is another one, or below it.
+func (s *copiedFolder) isBelow(other Info) bool {
+	for up := s; up != nil; up = up.above {
+		if up.info.ID == other.ID && other.ID != (FileID{}) {
+			return true
+		}
+	}
+	return false
+}
+
 // copyFolder makes the folder name in to and copies into it, on another goroutine if
 // fewer than GOMAXPROCS are copying.
 func (c *treeCopy) copyFolder(to tree.Folder, name string, s copiedFolder) error {
-	for up := s.above; up != nil; up = up.above {
-		if up.info.ID == s.info.ID && s.info.ID != (FileID{}) {
-			return &fs.PathError{Op: "copyfile", Path: s.src.path(), Err: syscall.ELOOP}
-		}
-	}
 	err := to.Mkdir(name, 0o700)
 	if s.old = c.o.missing && errors.Is(err, fs.ErrExist); err != nil && !s.old {
 		return err
@@ -136,9 +141,12 @@ func (c *treeCopy) copyEntry(from, to tree.Folder, s copiedFolder, e Entry) erro
 			return err
 		}
 	}
+	if e.Type == fs.ModeSymlink && c.o.Follow {
+		if err := c.copyLinkTarget(to, s, src); !isUnfollowed(err) {
+			return err
+		}
+	}
 	switch {
-	case e.Type == fs.ModeSymlink && c.o.Follow:
-		return c.copyLinkTarget(to, s, src)
 	case e.Type == fs.ModeSymlink:
 		target, err := from.Readlink(e.Name)
 		if err != nil {
@@ -155,18 +163,34 @@ func (c *treeCopy) copyEntry(from, to tree.Folder, s copiedFolder, e Entry) erro
 	return c.copyFile(src, from, e.Name, to, e.Name)
 }
 
+// errUnfollowed is of a link that leads to nothing, outside, to what may not be read, or back up.
+type errUnfollowed struct{ error }
+
+func isUnfollowed(err error) bool {
+	_, ok := err.(errUnfollowed)
+	return ok
+}
+
 // copyLinkTarget copies what the link src leads to, which must be inside the workspace.
 func (c *treeCopy) copyLinkTarget(to tree.Folder, s copiedFolder, src location) error {
 	at, err := c.w.resolve(src.path(), true)
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.w.denied(at, request{src.path(), true, toRead})
 	}
-	if err := c.w.denied(at, request{src.path(), true, toRead}); err != nil {
-		return err
+	var info Info
+	if err == nil {
+		info, err = at.root.tree.Stat(at.rel)
 	}
-	info, err := at.root.tree.Stat(at.rel)
+	for _, cannot := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.ELOOP, syscall.ENOTDIR} {
+		if errors.Is(err, cannot) {
+			return errUnfollowed{err}
+		}
+	}
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: src.path(), Err: err}
+	}
+	if info.IsDir() && s.isBelow(info) {
+		return errUnfollowed{syscall.ELOOP}
 	}
 	if info.IsDir() {
 		return c.copyFolder(to, src.base(), copiedFolder{src: at, dst: s.dst.child(src.base()), info: info, above: &s})
