@@ -20,7 +20,7 @@ type EditFile struct {
 	Path      string
 	Old, New  string // Old must not be empty
 	DryRun    bool   // describe the change only
-	CheckMore bool   // report in Changed.More whether Old occurs again after the replaced text
+	CheckMore bool   // report in Changed.More whether Old occurs again, be it in a part of the replaced text
 
 	Edits []Replacement // made instead of Old and New: all of them, or none
 }
@@ -72,7 +72,7 @@ func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result
 			err = checkLetters(abs, text, textSize, encoding, a.New)
 		}
 		r.Bytes = int64(len(sp.New))
-		if rest := sp.Offset + sp.Old; ok && err == nil && a.CheckMore {
+		if rest := sp.Offset + 1; ok && err == nil && a.CheckMore {
 			_, r.More, err = locate(ctx, io.NewSectionReader(text, rest, textSize-rest), textSize-rest, a.Old, "")
 		}
 		if encoding != "" && err == nil {
