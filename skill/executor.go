@@ -22,7 +22,7 @@ type Config struct {
 	ReadOnly    bool     // refuse every change
 	DryRun      bool     // describe every change and apply none
 	Guard       Guard    // of changes, against changes of others; "" means the guard of the tools
-	AllowConfig bool     // allow changes to .git, perstack, perstack.toml and skill.toml
+	AllowConfig bool     // allow changes to .git, perstack.toml, .mcp.json and other files through which programs run code
 	NoSync      bool     // do not wait for the disk
 	Program     string   // how a person starts this program, for messages that say what to type; "" means skill
 

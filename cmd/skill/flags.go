@@ -209,7 +209,7 @@ func (w *workspaceFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&w.readOnly, "read-only", false, "refuse every change")
 	f.BoolVar(&w.dryRun, "dry-run", false, "show what would change, and change nothing")
 	f.Var(choice{&w.stale, "GUARD", []string{"on", "off", "strict"}}, "guard", "refuse changes to what others have changed since it was read: on, off or strict, which asks for a read first (default on for --tools workspace)")
-	f.BoolVar(&w.allowConfig, "allow-config", false, "allow changes to .git, perstack, perstack.toml and skill.toml")
+	f.BoolVar(&w.allowConfig, "allow-config", false, "allow changes to files through which programs run code: .git, perstack.toml, .mcp.json, .vscode and the like")
 	f.BoolVar(&w.noSync, "no-sync", false, "do not wait until changes are on disk")
 	f.StringVar(&w.audit, "audit", "", "append a line of JSON for each call, reads included, to `FILE`, outside the workspace")
 }

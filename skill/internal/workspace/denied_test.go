@@ -117,6 +117,7 @@ func TestRecordsInATree(t *testing.T) {
 var configPaths = []string{
 	".git/config", ".git/hooks/post-commit", "sub/.git/config", ".GIT/config", ".Git", ".git./config", ".git /config",
 	"perstack.toml", "PERSTACK.TOML", "a/b/perstack.toml", "perstack.toml.",
+	".mcp.json", ".vscode/tasks.json", "a/.Claude/settings.json", ".envrc", "opencode.json",
 	"perstack/x", "a/perstack/b/c", "Perstack/x", "per\u017ftack/x",
 }
 

@@ -321,7 +321,18 @@ func Hidden(name string) bool {
 
 // configNames are files and folders from which other programs take commands to run:
 // operations read them, and change them only with [Options].AllowConfig.
-var configNames = []string{".git", "perstack", "perstack.toml", "skill.toml"}
+var configNames = []string{
+	".git", ".gitmodules", ".githooks", ".husky",
+	"perstack", "perstack.toml", "skill.toml",
+
+	// of hosts
+	".mcp.json", ".claude", ".claude.json", ".codex", ".cursor", ".gemini", ".qwen", ".opencode", "opencode.json", "opencode.jsonc",
+	".kiro", ".roo", ".windsurf", ".continue", ".amazonq",
+
+	// of editors, debuggers and shells
+	".vscode", ".zed", ".idea", ".devcontainer", ".devcontainer.json", ".dir-locals.el", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc",
+	".gdbinit", ".lldbinit", ".envrc", ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
+}
 
 // denied fails with a [*refusal.RefusedError] if q may not lead to p.
 func (w *Workspace) denied(p location, q request) error {

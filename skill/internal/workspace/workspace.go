@@ -31,7 +31,7 @@ type Options struct {
 	Allow       []string // further folders that count as inside
 	ReadOnly    bool     // every change fails with EROFS
 	DryRun      bool     // every change is described and none is applied
-	AllowConfig bool     // .git, perstack, perstack.toml and skill.toml may be changed
+	AllowConfig bool     // .git, perstack.toml, .mcp.json and other files through which programs run code may be changed
 	NoSync      bool     // changes and their records are not flushed to the disk
 	State       string   // folder in which the history is kept; "" means one that package state finds
 	Journal     Journal  // how much is kept for undo
