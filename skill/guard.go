@@ -2,6 +2,7 @@ package skill
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -546,11 +547,12 @@ const (
 // A view is what a session knows of a file.
 type view struct {
 	raw     []byte            // the file as the session last knew it; nil if it was given up
-	sum     [sha256.Size]byte // of raw, if that was given up
-	spans   [][2]int          // lines that were shown, if raw was given up
-	lines   [][]byte          // of the decoded text
-	flags   []byte            // of the lines
-	gaps    map[int]byte      // flags of the places before lines where others took lines away
+	sum     [sha256.Size]byte // of raw, if that was given up or summed is set
+	summed  bool
+	spans   [][2]int     // lines that were shown, if raw was given up
+	lines   [][]byte     // of the decoded text
+	flags   []byte       // of the lines
+	gaps    map[int]byte // flags of the places before lines where others took lines away
 	stamp   stamp
 	read    bool           // it was read, and not only found or changed
 	command string         // the last command of the session that changed it
@@ -642,7 +644,7 @@ func (v *view) set(raw []byte) {
 		raw = []byte{}
 	}
 	text, _, _ := decode(raw)
-	v.raw, v.lines = raw, merge.Split(text)
+	v.raw, v.lines, v.summed = raw, merge.Split(text), false
 	v.flags, v.gaps, v.old = make([]byte, len(v.lines)), map[int]byte{}, nil
 }
 
@@ -666,6 +668,54 @@ func (s *seen) shrink() {
 		s.size -= len(oldest.raw)
 		oldest.sum, oldest.spans = sha256.Sum256(oldest.raw), oldest.shownSpans()
 		oldest.raw, oldest.lines, oldest.flags, oldest.gaps, oldest.old = nil, nil, nil, nil, nil
+	}
+}
+
+// maxSummary is how many files of a session a snapshot has.
+const maxSummary = 200
+
+// summary returns what the session knows of the files that it used last.
+func (s *seen) summary() (list []SeenFile) {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := slices.SortedFunc(maps.Keys(s.files), func(a, b string) int { return cmp.Compare(s.files[b].used, s.files[a].used) })
+	for _, name := range names {
+		v := s.files[name]
+		if v.raw == nil && v.found != nil {
+			continue
+		}
+		one := SeenFile{Path: name, Shown: v.spans, Read: v.read}
+		if v.raw != nil {
+			if !v.summed {
+				v.sum, v.summed = sha256.Sum256(v.raw), true
+			}
+			one.Shown = v.shownSpans()
+		}
+		one.Sum = hex.EncodeToString(v.sum[:])
+		if list = append(list, one); len(list) == maxSummary {
+			break
+		}
+	}
+	return list
+}
+
+// resume replaces what the session knows by a summary.
+func (s *seen) resume(list []SeenFile) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files, s.links, s.size = map[string]*view{}, nil, 0
+	for _, f := range slices.Backward(list) {
+		v := &view{spans: f.Shown, read: f.Read}
+		sum, err := hex.DecodeString(f.Sum)
+		if err != nil || copy(v.sum[:], sum) < len(v.sum) {
+			continue
+		}
+		s.clock++
+		v.used = s.clock
+		s.files[f.Path] = v
 	}
 }
 
@@ -725,7 +775,7 @@ func (s *seen) become(v *view, raw []byte, by author) {
 		at = c.To
 	}
 	v.remember(changes)
-	v.raw, v.lines, v.flags, v.gaps = raw, now, flags, gaps
+	v.raw, v.lines, v.flags, v.gaps, v.summed = raw, now, flags, gaps, false
 	s.shrink()
 }
 

@@ -77,11 +77,20 @@ func (s *Session) within(dir string) *Session {
 type Snapshot struct {
 	Dir   string     `json:"dir,omitempty"`
 	Todos []TodoItem `json:"todos,omitempty"`
+	Seen  []SeenFile `json:"seen,omitempty"` // with a Guard
+}
+
+// A SeenFile is what a session was shown of a file.
+type SeenFile struct {
+	Path  string   `json:"path"` // absolute
+	Sum   string   `json:"sum"`  // SHA-256 of what it held, in hexadecimal digits
+	Shown [][2]int `json:"shown,omitempty"`
+	Read  bool     `json:"read,omitempty"` // and not only found or changed
 }
 
 // Snapshot returns a copy of the session's state.
 func (s *Session) Snapshot() Snapshot {
-	return Snapshot{Dir: s.Dir, Todos: s.list().all()}
+	return Snapshot{Dir: s.Dir, Todos: s.list().all(), Seen: s.seen().summary()}
 }
 
 // Restore replaces the session's state by that of a Snapshot. The todos get new ids in
@@ -93,4 +102,7 @@ func (s *Session) Restore(saved Snapshot) {
 		items[i].ID = i
 	}
 	s.list().set(items)
+	if k := s.seen(); k != nil {
+		k.resume(saved.Seen)
+	}
 }

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -73,5 +75,27 @@ allowedDomains = ["example.org"]
 	}
 	if !strings.Contains(warned, "allowedDomains") {
 		t.Errorf("warned of %q", warned)
+	}
+}
+
+// TestGuardOverResume continues a run of an expert with the tools of workspace, which has read a
+// file. It may write over it, unless somebody else has changed it.
+func TestGuardOverResume(t *testing.T) {
+	for changed, want := range map[string]string{"before\n": "mine", "theirs\n": "theirs\n"} {
+		l := newLab(t, calls(`read {"paths":["f"]}`), calls(`write {"path":"f","content":"mine"}`))
+		e := l.cfg.Experts["e"]
+		e.Skills = map[string]SkillConfig{"w": {Type: builtinSkill, Dialect: "workspace"}}
+		l.cfg.Experts["e"] = e
+		for _, text := range []string{"before\n", changed} {
+			if err := os.WriteFile(filepath.Join(l.cfg.Executor.Dir(), "f"), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			l.cfg.MaxSteps = 1
+			l.ran(map[string]string{"": "go"}[l.cfg.Continue])
+			l.cfg.Continue = "run"
+		}
+		if got := l.file("f"); got != want {
+			t.Errorf("f holds %q, want %q", got, want)
+		}
 	}
 }

@@ -55,6 +55,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 // Run gives the query to an expert and reports what happens, in order. The run
@@ -352,7 +353,13 @@ func (r *run) resume(ctx context.Context, from position, query string) (*task, e
 }
 
 func (r *run) newTask(e Expert) *task {
-	return &task{run: r, expert: e, session: &skill.Session{}}
+	s := &skill.Session{Guard: r.cfg.Executor.Config().Guard}
+	for _, c := range e.Skills {
+		if c.Type == builtinSkill {
+			s.Guard = cmp.Or(s.Guard, dialect.Named(c.Dialect).Guard)
+		}
+	}
+	return &task{run: r, expert: e, session: s}
 }
 
 // setting is what is recorded of how the run was started.

@@ -1,0 +1,57 @@
+package skill
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestGuardResumes has a session read a file, and another one that begins with its state write
+// over it.
+func TestGuardResumes(t *testing.T) {
+	x, dir := open(t)
+	name := filepath.Join(dir, "f")
+	long := strings.Repeat("line\n", 9)
+	for _, tt := range []struct {
+		name    string
+		read    ReadFiles
+		changed string // what the file holds when the session goes on; "" for what it held
+		refused bool
+	}{
+		{"unchanged", ReadFiles{Files: []FileRange{{Path: "f", To: End}}}, "", false},
+		{"changed by others", ReadFiles{Files: []FileRange{{Path: "f", To: End}}}, "others\n", true},
+		{"read in part", ReadFiles{Files: []FileRange{{Path: "f", To: 3}}}, "", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := os.WriteFile(name, []byte(long), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			before := &Session{Guard: GuardOn}
+			if _, err := x.Execute(t.Context(), before, tt.read); err != nil {
+				t.Fatal(err)
+			}
+			data, err := json.Marshal(before.Snapshot())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var saved Snapshot
+			if err := json.Unmarshal(data, &saved); err != nil {
+				t.Fatal(err)
+			}
+			after := &Session{Guard: GuardOn}
+			after.Restore(saved)
+			if tt.changed != "" {
+				if err := os.WriteFile(name, []byte(tt.changed), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err = x.Execute(t.Context(), after, WriteFile{Path: "f", Content: "new\n"})
+			if _, stale := errors.AsType[*StaleError](err); stale != tt.refused {
+				t.Errorf("%v after %s", err, data)
+			}
+		})
+	}
+}
