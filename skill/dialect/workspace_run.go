@@ -52,10 +52,10 @@ func shellText(in *call, e skill.Executed) string {
 			b.WriteString("\n")
 		}
 	}
-	add(wellFormed(string(e.Stdout)))
+	add(wellFormed(shownText(string(e.Stdout))))
 	if len(e.Stderr) > 0 {
 		b.WriteString("--- stderr\n")
-		add(wellFormed(string(e.Stderr)))
+		add(wellFormed(shownText(string(e.Stderr))))
 	}
 	if len(e.Left) > 0 && !e.TimedOut && !e.Cancelled {
 		fmt.Fprintf(&b, "[ended what still ran: %s; start what must go on with server]\n", wellFormed(strings.Join(e.Left, "; ")))
@@ -129,7 +129,7 @@ var backgroundTool = Tool{
 	},
 	reword: func(in *call, err error) error {
 		if not, ok := errors.AsType[*skill.NotServingError](err); ok {
-			return fmt.Errorf("%w\n%s", err, wellFormed(string(not.Text)))
+			return fmt.Errorf("%w\n%s", err, wellFormed(shownText(string(not.Text))))
 		}
 		return err
 	},
@@ -142,7 +142,7 @@ var backgroundTool = Tool{
 			}
 			return cmp.Or(p.text(), "no servers")
 		case skill.ServerLog:
-			text := r.Message() + "\n" + string(r.Text)
+			text := r.Message() + "\n" + shownText(string(r.Text))
 			if r.More {
 				text += "[its last lines; all are in " + r.Log + "]"
 			}
