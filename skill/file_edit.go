@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 
+	"textskill/skill/internal/merge"
 	"textskill/skill/internal/workspace"
 )
 
@@ -144,21 +145,19 @@ func (x *Executor) makeEdits(ctx context.Context, s *Session, abs string, v *vie
 	if err != nil {
 		return err
 	}
-	moved := !bytes.Equal(now, text)
 	for i := range edits {
-		one := &edits[i]
-		if !isText && hasLetters(one.New) {
+		if !isText && hasLetters(edits[i].New) {
 			return ofSeveral(i, edits, mixedError(abs))
 		}
-		if one.Lines != nil {
-			continue
-		}
-		next, err := x.replaceText1(ctx, at, now, *one, !moved)
-		if err != nil {
-			return ofSeveral(i, edits, err)
-		}
-		now = next
 	}
+	together, ok, err := x.replaceTogether(ctx, at, text, edits)
+	if err == nil && !ok {
+		together, err = x.replaceInTurn(ctx, at, now, edits, bytes.Equal(now, text))
+	}
+	if err != nil {
+		return err
+	}
+	now = together
 	e.text, e.now, e.after = text, now, now
 	if encoding != "" {
 		if e.after, err = encodeAs(encoding, abs, string(now)); err != nil {
@@ -167,6 +166,39 @@ func (x *Executor) makeEdits(ctx context.Context, s *Session, abs string, v *vie
 	}
 	e.rows, e.added, e.gone = changedRows(text, now)
 	return nil
+}
+
+// replaceTogether makes edits of texts in one pass; ok is false where that cannot be done.
+func (x *Executor) replaceTogether(ctx context.Context, at *address, text []byte, edits []Replacement) (now []byte, ok bool, err error) {
+	plain := make([]merge.Edit, len(edits))
+	for i, e := range edits {
+		if e.All || e.Lines != nil {
+			return nil, false, nil
+		}
+		plain[i] = merge.Edit{Old: e.Old, New: e.New}
+	}
+	now, places, ok := merge.Together(text, plain)
+	for i := range places {
+		if err := x.checkPart(ctx, at, text, places[i], places[i]+len(edits[i].Old)); err != nil {
+			return nil, true, ofSeveral(i, edits, err)
+		}
+	}
+	return now, ok, nil
+}
+
+// replaceInTurn makes the edits of texts one after the other. guard is as of replaceText1.
+func (x *Executor) replaceInTurn(ctx context.Context, at *address, now []byte, edits []Replacement, guard bool) ([]byte, error) {
+	for i, e := range edits {
+		if e.Lines != nil {
+			continue
+		}
+		next, err := x.replaceText1(ctx, at, now, e, guard)
+		if err != nil {
+			return nil, ofSeveral(i, edits, err)
+		}
+		now = next
+	}
+	return now, nil
 }
 
 // replaceText1 replaces the text of one edit. guard says that the lines are as they were
