@@ -8,8 +8,6 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/text/unicode/norm"
-
 	"textskill/skill/internal/merge"
 	"textskill/skill/internal/patch"
 	"textskill/skill/internal/search"
@@ -131,7 +129,7 @@ func difference(text, wanted string) string {
 		if straight(text) == straight(wanted) {
 			return "typographic quotes or dashes"
 		}
-		if norm.NFC.String(text) == norm.NFC.String(wanted) {
+		if patch.Compose(text) == patch.Compose(wanted) {
 			return "the same letters, composed in one and decomposed in the other"
 		}
 		return "letters differ"

@@ -169,6 +169,9 @@ func keyboard(r rune) rune {
 	return Straight(r)
 }
 
+// Compose returns a text with its letters composed, as in NFC.
+func Compose(s string) string { return norm.NFC.String(s) }
+
 // Straight returns the quote or dash of ASCII that a typographic one stands for.
 func Straight(r rune) rune {
 	switch r {
