@@ -218,10 +218,13 @@ func (x *Executor) noteOwn(s *Session, abs string, before, data []byte, whole bo
 		if v.read = true; old != nil && old.raw != nil {
 			v.inherit(old)
 		}
-	case v == nil || v.raw == nil:
+	case v == nil || v.raw == nil && before == nil:
 		v = k.start(abs, before)
 		k.become(v, data, bySelf)
 	default:
+		if before != nil { // what others changed first
+			k.become(v, before, byOthers)
+		}
 		k.become(v, data, bySelf)
 	}
 	for _, r := range rows {

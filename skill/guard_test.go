@@ -55,3 +55,32 @@ func TestGuardResumes(t *testing.T) {
 		})
 	}
 }
+
+// TestGuardAfterReplace has others change a file that a session has read, before the session
+// replaces a text in it. That is not shown, and the session may not write over it.
+func TestGuardAfterReplace(t *testing.T) {
+	x, dir := open(t)
+	name := filepath.Join(dir, "f")
+	s := &Session{Guard: GuardOn}
+	do := func(args Args) error {
+		_, err := x.Execute(t.Context(), s, args)
+		return err
+	}
+	for _, step := range []struct{ theirs, replace string }{{"one\ntwo\ntheirs\n", "one"}, {"uno\ntwo\nmore\n", "two"}} {
+		if err := os.WriteFile(name, []byte("one\ntwo\nthree\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := do(ReadFiles{Files: []FileRange{{Path: "f", To: End}}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(step.theirs), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := do(ReplaceText{Path: ".", Glob: "f", Old: step.replace, New: "uno", Count: -1}); err != nil {
+			t.Fatal(err)
+		}
+		if _, stale := errors.AsType[*StaleError](do(WriteFile{Path: "f", Content: "mine\n"})); !stale {
+			t.Errorf("%q was written over", step.theirs)
+		}
+	}
+}
