@@ -16,7 +16,7 @@ func TestClientGoneAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 20 {
+	for range 8 {
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
