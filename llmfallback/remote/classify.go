@@ -109,33 +109,39 @@ func (c complaint) class(status int) (class Class, rule string, window int) {
 	}
 	for i, pattern := range compiled() {
 		s := signs[i]
-		switch {
-		case (status == 401 || status == 403) && s.class != Quota:
-		case s.class == Refused && status == 429:
-		case s.class == RateLimit && status != 0 && status != 429 && status < 500 && status != 403:
-		case !pattern.MatchString(c.all):
-		case s.class == Overflow:
-			return s.class, "", windowIn(c.all)
-		default:
-			return s.class, s.rule, 0
+		if !s.class.fits(status) || !pattern.MatchString(c.all) {
+			continue
 		}
+		if s.class == Overflow {
+			return s.class, "", windowIn(c.all)
+		}
+		return s.class, s.rule, 0
 	}
 	if m := refusedTool().FindStringSubmatch(c.all); m != nil && (status == 400 || status == 422) {
 		return Refused, RefusedTool + " " + cmp.Or(m[1], "#"+m[2]), 0
 	}
-	switch {
-	case status == 401 || status == 403:
-		return Login, "", 0
-	case status == 402:
-		return Quota, "", 0
-	case status == 413:
-		return Overflow, "", 0
-	case status == 429:
-		return RateLimit, "", 0
-	case status == 408 || status == 409 || status == 425 || status >= 500:
+	if status >= 500 {
 		return Server, "", 0
 	}
-	return "", "", 0
+	return ofStatus[status], "", 0
+}
+
+// ofStatus are the classes of statuses below 500 whose words say nothing more.
+var ofStatus = map[int]Class{
+	401: Login, 403: Login, 402: Quota, 413: Overflow, 429: RateLimit, 408: Server, 409: Server, 425: Server,
+}
+
+// fits reports whether words of a class are believed beside a status.
+func (c Class) fits(status int) bool {
+	switch {
+	case status == 401 || status == 403:
+		return c == Quota
+	case status == 429:
+		return c != Refused
+	case c == RateLimit:
+		return status == 0 || status >= 500
+	}
+	return true
 }
 
 // windowIn returns the size of the window that a complaint names, 0 if it names none.

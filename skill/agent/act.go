@@ -215,52 +215,67 @@ func (t *task) runCalls(ctx context.Context, calls []*call, events *callEvents) 
 // that they have begun as soon as their changes are.
 func (t *task) runInOrder(ctx context.Context, calls []*call, events *callEvents) error {
 	for len(calls) > 0 {
-		n, outside := 0, false
-		for n < len(calls) && (n == 0 || calls[0].readOnly() && calls[n].readOnly()) {
-			if err := t.allow(ctx, calls[n]); err != nil {
-				return err
-			}
-			outside = outside || calls[n].tool != nil && !calls[n].tool.inside
-			n++
+		together := calls[:1]
+		for n := 2; n <= len(calls) && calls[0].readOnly() && calls[n-1].readOnly(); n++ {
+			together = calls[:n]
 		}
-		for _, c := range calls[:n] {
-			t.spent.called(c.ToolCall)
-			if err := t.emit(ctx, events.event(CallTool, c.ToolCall)); err != nil {
-				return err
-			}
-		}
-		acts := outside && !calls[0].readOnly()
-		if acts || t.waits() && (outside || len(t.held) > maxHeld || t.unflushed.Open() > maxOpen) {
-			if err := t.settle(ctx); err != nil {
-				return err
-			}
-		}
-		if acts && t.cfg.Begin != nil {
-			if err := t.cfg.Begin(ctx, calls[0].ToolCall); err != nil {
-				return err
-			}
+		if err := t.announce(ctx, together, events); err != nil {
+			return err
 		}
 		before := t.session.Snapshot()
 		t.cfg.point(beforeChange)
-		t.runConcurrently(ctx, calls[:n])
-		for _, c := range calls[:n] {
-			t.files.add(c.changes...)
-			if told := t.spent.round.answered(c.ToolCall, c.outcome.contents); told != "" && t.spent.EqualCalls > 0 {
-				c.outcome.contents = append(c.outcome.contents, textPart("\n"+told))
-			}
-			t.results = append(t.results, c.result(c.outcome.contents...))
-			r := c.result(texts(c.outcome.contents)...)
-			r.IsError = c.outcome.failed
-			if after := t.session.Snapshot(); !slices.Equal(after.Todos, before.Todos) || c.changes != nil {
-				r.Session = &SessionState{Snapshot: t.clean.snapshot(after), Changes: c.changes}
-			}
-			if err := t.emit(ctx, Event{Type: cmp.Or(c.outcome.event, ResolveToolResult), ToolResult: &r}); err != nil {
+		t.runConcurrently(ctx, together)
+		for _, c := range together {
+			if err := t.resolve(ctx, c, before); err != nil {
 				return err
 			}
 		}
-		calls = calls[n:]
+		calls = calls[len(together):]
 	}
 	return nil
+}
+
+// announce asks whether calls are allowed, and reports that they begin.
+func (t *task) announce(ctx context.Context, calls []*call, events *callEvents) error {
+	outside := false
+	for _, c := range calls {
+		if err := t.allow(ctx, c); err != nil {
+			return err
+		}
+		outside = outside || c.tool != nil && !c.tool.inside
+	}
+	for _, c := range calls {
+		t.spent.called(c.ToolCall)
+		if err := t.emit(ctx, events.event(CallTool, c.ToolCall)); err != nil {
+			return err
+		}
+	}
+	acts := outside && !calls[0].readOnly()
+	many := len(t.held) > maxHeld || t.unflushed.Open() > maxOpen
+	if acts || t.waits() && (outside || many) {
+		if err := t.settle(ctx); err != nil {
+			return err
+		}
+	}
+	if acts && t.cfg.Begin != nil {
+		return t.cfg.Begin(ctx, calls[0].ToolCall)
+	}
+	return nil
+}
+
+// resolve reports the result of a call. The session was as before when the call began.
+func (t *task) resolve(ctx context.Context, c *call, before skill.Snapshot) error {
+	t.files.add(c.changes...)
+	if told := t.spent.round.answered(c.ToolCall, c.outcome.contents); told != "" && t.spent.EqualCalls > 0 {
+		c.outcome.contents = append(c.outcome.contents, textPart("\n"+told))
+	}
+	t.results = append(t.results, c.result(c.outcome.contents...))
+	r := c.result(texts(c.outcome.contents)...)
+	r.IsError = c.outcome.failed
+	if after := t.session.Snapshot(); !slices.Equal(after.Todos, before.Todos) || c.changes != nil {
+		r.Session = &SessionState{Snapshot: t.clean.snapshot(after), Changes: c.changes}
+	}
+	return t.emit(ctx, Event{Type: cmp.Or(c.outcome.event, ResolveToolResult), ToolResult: &r})
 }
 
 // allow refuses a call that the user does not allow.

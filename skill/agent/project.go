@@ -302,13 +302,7 @@ func (c SkillConfig) check(name string) error {
 			return errors.New("packageName and args are both given; there must be exactly one of them")
 		}
 	case sseSkill:
-		if c.Endpoint == "" {
-			return errors.New("endpoint is required")
-		}
-		if u, err := url.Parse(c.Endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return errors.New("endpoint is not a URL like https://example.org/mcp")
-		}
-		return c.checkCredentials()
+		return c.checkEndpoint()
 	case interactiveSkill:
 		if len(c.Tools) == 0 {
 			return errors.New("tools are required")
@@ -325,4 +319,16 @@ func (c SkillConfig) check(name string) error {
 		return fmt.Errorf("unknown type %q; choose %s, %s, %s or %s", c.Type, stdioSkill, sseSkill, interactiveSkill, builtinSkill)
 	}
 	return nil
+}
+
+// checkEndpoint validates where a server of a skill is, and what it is sent.
+func (c SkillConfig) checkEndpoint() error {
+	if c.Endpoint == "" {
+		return errors.New("endpoint is required")
+	}
+	u, err := url.Parse(c.Endpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return errors.New("endpoint is not a URL like https://example.org/mcp")
+	}
+	return c.checkCredentials()
 }

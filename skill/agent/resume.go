@@ -83,57 +83,79 @@ func (r Records) position(ctx context.Context, runID string) (position, []string
 		return position{}, nil, err
 	}
 	last, at, damage, broken := r.lastCheckpoint(ctx, runID, files)
-	p := position{Checkpoint: last, usage: last.Usage}
-	begun := at >= 0
-	var lost []string
+	w := retracing{records: r, runID: runID, files: files, last: last, begun: at >= 0, damage: damage}
+	w.p = position{Checkpoint: last, usage: last.Usage}
 	for _, n := range files[at+1:] {
 		if n.Kind != "event" {
 			continue
 		}
-		e, err := r.Event(ctx, runID, n)
-		switch {
-		case ctx.Err() != nil:
-			return p, damage, ctx.Err()
-		case err != nil:
-			damage = append(damage, err.Error())
-			if !endsStep(n.Of) {
-				lost = append(lost, n.String())
-			}
-		case e.Type == StartRun && e.InitialCheckpoint != nil:
-			started, repaired, err := r.started(ctx, runID, files, e)
-			damage = append(damage, repaired...)
-			switch {
-			case err != nil:
-				damage, lost = append(damage, err.Error()), append(lost, n.String())
-			case started.Status == StoppedByInteractiveTool && started.step == 0:
-				p, begun = started, true
-			case started.step == 0: // the task that was delegated has ended, and its report was not used
-				p, begun = position{Checkpoint: last}, true
-			default:
-				p.interrupt()
-				nothingAdded := started.step == p.step && len(started.input) == len(p.input)
-				started.completing = p.completing && nothingAdded
-				p, begun, lost = started, true, nil
-			}
-		case begun && !p.awaits() && (e.Checkpoint == nil || e.Checkpoint.ID != last.ID):
-			p.add(e)
+		if w.event(ctx, n); ctx.Err() != nil {
+			return w.p, w.damage, ctx.Err()
 		}
 	}
 	missing, _ := r.missing(files)
 	for _, n := range missing {
 		if n.Kind == "event" && !endsStep(n.Of) && (at < 0 || n.Timestamp > files[at].Timestamp) {
-			damage, lost = append(damage, n.String()+" is missing"), append(lost, n.String())
+			w.damage, w.lost = append(w.damage, n.String()+" is missing"), append(w.lost, n.String())
 		}
 	}
-	if !begun {
-		p, err = r.unbegun(ctx, runID, broken)
-		return p, damage, err
+	if !w.begun {
+		p, err := r.unbegun(ctx, runID, broken)
+		return p, w.damage, err
 	}
-	p.interrupt()
-	if len(lost) > 0 {
-		p.tell(fmt.Sprintf(lostRecords, strings.Join(lost, ", ")))
+	w.p.interrupt()
+	if len(w.lost) > 0 {
+		w.p.tell(fmt.Sprintf(lostRecords, strings.Join(w.lost, ", ")))
 	}
-	return p, damage, nil
+	return w.p, w.damage, nil
+}
+
+// A retracing puts a position together from the events behind the last checkpoint.
+type retracing struct {
+	records Records
+	runID   string
+	files   []RecordName
+	last    Checkpoint
+
+	p            position
+	begun        bool     // there is something to go on from
+	damage, lost []string // what cannot be read, and the names of events that p lacks for it
+}
+
+// event adds an event.
+func (w *retracing) event(ctx context.Context, n RecordName) {
+	e, err := w.records.Event(ctx, w.runID, n)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		w.damage = append(w.damage, err.Error())
+		if !endsStep(n.Of) {
+			w.lost = append(w.lost, n.String())
+		}
+	case e.Type == StartRun && e.InitialCheckpoint != nil:
+		w.start(ctx, n, e)
+	case w.begun && !w.p.awaits() && (e.Checkpoint == nil || e.Checkpoint.ID != w.last.ID):
+		w.p.add(e)
+	}
+}
+
+// start adds the beginning of a task or of its continuation.
+func (w *retracing) start(ctx context.Context, n RecordName, e Event) {
+	started, repaired, err := w.records.started(ctx, w.runID, w.files, e)
+	w.damage = append(w.damage, repaired...)
+	switch {
+	case err != nil:
+		w.damage, w.lost = append(w.damage, err.Error()), append(w.lost, n.String())
+	case started.Status == StoppedByInteractiveTool && started.step == 0:
+		w.p, w.begun = started, true
+	case started.step == 0: // the task that was delegated has ended, and its report was not used
+		w.p, w.begun = position{Checkpoint: w.last}, true
+	default:
+		w.p.interrupt()
+		nothingAdded := started.step == w.p.step && len(started.input) == len(w.p.input)
+		started.completing = w.p.completing && nothingAdded
+		w.p, w.begun, w.lost = started, true, nil
+	}
 }
 
 // awaits reports whether the task goes on only with the result of another one or of the

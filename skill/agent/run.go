@@ -316,40 +316,54 @@ func (r *run) resume(ctx context.Context, from position, query string) (*task, e
 	t := r.newTask(e)
 	t.parent, t.last = parent, &from.Checkpoint
 	from.restore(t.session)
-	waits := from.Status == StoppedByInteractiveTool || from.Status == StoppedByDelegate && r.cfg.Answer
 	reports := from.Status == StoppedByDelegate || from.Status == Completed && parent != nil
+	if err := r.checkQuery(from, query, reports); err != nil {
+		return nil, err
+	}
 	switch {
-	case r.cfg.Answer && (!waits || from.step > 0):
-		return nil, errNoAnswer
 	case from.step > 0:
-		t.recovered, t.completing = from.input, from.completing && query == ""
-		if query != "" {
-			t.query = &query
-		}
-		t.resumeAt(from.step)
-		t.cp.Usage = from.usage
+		t.resumeWithin(from, query)
 		return t, nil
-	case waits && !r.cfg.Answer:
-		return nil, fmt.Errorf("the run waits for the result of %s; give it as the query with -i", from.pendingToolName())
-	case waits && query == "":
-		return nil, errNoQuery
-	case waits:
+	case r.cfg.Answer:
 		return t, t.resumeWith(query)
-	case reports && query != "":
-		return nil, errors.New("the run is in the middle of a delegation; go on without a query")
 	case reports:
 		next, err := r.next(t)
 		if err == nil && next == nil {
 			err = errors.New("there is no step left to go on with")
 		}
 		return next, err
-	case query == "" && from.Status == Completed:
-		return nil, errors.New("the run is completed; going on takes a query")
 	case query != "":
 		t.query = &query
 	}
 	t.resumeAt(from.StepNumber + 1)
 	return t, nil
+}
+
+// waits reports whether the run goes on with the result of a call alone, which is given.
+func (p position) waits(given bool) bool {
+	return p.Status == StoppedByInteractiveTool || p.Status == StoppedByDelegate && given
+}
+
+// checkQuery refuses a query where the run does not wait for one, and the lack of one. reports says
+// that the run goes on with the report of a task.
+func (r *run) checkQuery(from position, query string, reports bool) error {
+	answered := r.cfg.Answer
+	waits := from.waits(answered)
+	switch {
+	case answered && (!waits || from.step > 0):
+		return errNoAnswer
+	case from.step > 0:
+		return nil
+	case waits && !answered:
+		return fmt.Errorf("the run waits for the result of %s; give it as the query with -i", from.pendingToolName())
+	case waits && query == "":
+		return errNoQuery
+	case !waits && reports && query != "":
+		return errors.New("the run is in the middle of a delegation; go on without a query")
+	case !waits && !reports && query == "" && from.Status == Completed:
+		return errors.New("the run is completed; going on takes a query")
+	}
+	return nil
 }
 
 func (r *run) newTask(e Expert) *task {

@@ -126,6 +126,16 @@ func (t *task) resumeAt(step int) {
 	}
 }
 
+// resumeWithin continues the task in the step that was under way.
+func (t *task) resumeWithin(from position, query string) {
+	t.recovered, t.completing = from.input, from.completing && query == ""
+	if query != "" {
+		t.query = &query
+	}
+	t.resumeAt(from.step)
+	t.cp.Usage = from.usage
+}
+
 // resumeWith continues the task with the result of the call that it waits for.
 func (t *task) resumeWith(text string) (err error) {
 	t.results, t.pending, err = t.last.answer(t.clean.Text(text))
@@ -150,7 +160,8 @@ func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 	}
 	t.read(&answer)
 	t.fruitless++
-	insists := (t.answered || t.cfg.Talk && t.parent == nil) && !slices.ContainsFunc(t.session.Snapshot().Todos, func(todo skill.TodoItem) bool { return !todo.Completed })
+	said := strings.TrimSpace(answer.Text) != ""
+	reports := said && len(answer.Calls) == 0 && t.mayReport()
 	t.answered = false
 	report, misfit := t.fitting(answer.Text)
 	switch {
@@ -158,14 +169,14 @@ func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 		err = t.again(ctx, answer, "Too many tool calls", fmt.Sprintf("There are %d tool calls; at most %d are carried out at once. Try again.", len(answer.Calls), maxCalls))
 	case answer.Cut:
 		err = t.again(ctx, answer, "Tool call generation failed", "Generation length exceeded. Try again.")
-	case len(answer.Calls) == 0 && insists && strings.TrimSpace(answer.Text) != "" && misfit == nil:
+	case reports && misfit == nil:
 		answer.Text = report
 		return true, t.report(ctx, answer)
-	case len(answer.Calls) == 0 && insists && strings.TrimSpace(answer.Text) != "":
+	case reports:
 		t.answered = true
 		err = t.again(ctx, answer, misfitting, misfit.Error())
 	case len(answer.Calls) == 0:
-		t.answered = strings.TrimSpace(answer.Text) != ""
+		t.answered = said
 		err = t.again(ctx, answer, noToolCall, callATool)
 	default:
 		t.fruitless = 0
@@ -175,6 +186,13 @@ func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 		return true, err
 	}
 	return t.tooManyFruitless(ctx)
+}
+
+// mayReport reports whether a text without calls is the report: a second one, or the first in a
+// conversation, if no todos are open.
+func (t *task) mayReport() bool {
+	open := slices.ContainsFunc(t.session.Snapshot().Todos, func(todo skill.TodoItem) bool { return !todo.Completed })
+	return (t.answered || t.cfg.Talk && t.parent == nil) && !open
 }
 
 // tooManyFruitless ends the run after too many answers in a row that were of no use.

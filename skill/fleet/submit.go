@@ -144,23 +144,15 @@ func (s Submission) store(ctx context.Context, p Plane, r Run) (_ *Workspace, be
 	case ws.Manifest != "" && !s.Replace:
 		return nil, "", fmt.Errorf("there is a workspace %s already; leave -C out to use its files, or replace them with --replace", r.Workspace)
 	}
-	if ws.Run != "" {
-		switch other, err := p.Run(ctx, ws.Run); {
-		case err != nil && !errors.Is(err, ErrNoRun):
+	for _, check := range []func() error{
+		func() error { return checkIdle(ctx, p, ws) },
+		s.checkDir,
+		func() error { return refuseShared(s.Dir, "copy it to a local disk first") },
+		s.checkExpert,
+	} {
+		if err := check(); err != nil {
 			return nil, "", err
-		case err == nil && !other.Status.Over():
-			return nil, "", fmt.Errorf("the run %s works in the workspace %s; wait until it has ended, or cancel it", ws.Run, ws.Name)
 		}
-	}
-	err = s.checkDir()
-	if err == nil {
-		err = refuseShared(s.Dir, "copy it to a local disk first")
-	}
-	if err == nil {
-		err = s.checkExpert()
-	}
-	if err != nil {
-		return nil, "", err
 	}
 	f, err := pack.Open(s.Owner.pack(p.Blobs(r.Workspace), r.Pin != ""), s.Dir)
 	if err != nil {
@@ -174,6 +166,21 @@ func (s Submission) store(ctx context.Context, p Plane, r Run) (_ *Workspace, be
 		return nil, "", err
 	}
 	return &Workspace{Name: r.Workspace, Tenant: r.Tenant, Manifest: manifest, Updated: time.Now().UTC(), Revision: ws.Revision}, ws.Manifest, nil
+}
+
+// checkIdle fails if a run works in a workspace.
+func checkIdle(ctx context.Context, p Plane, ws Workspace) error {
+	if ws.Run == "" {
+		return nil
+	}
+	other, err := p.Run(ctx, ws.Run)
+	switch {
+	case errors.Is(err, ErrNoRun):
+		return nil
+	case err == nil && !other.Status.Over():
+		return fmt.Errorf("the run %s works in the workspace %s; wait until it has ended, or cancel it", ws.Run, ws.Name)
+	}
+	return err
 }
 
 // checkExpert fails if the project of the submitted folder does not define the expert.

@@ -101,8 +101,8 @@ var signs = words.Pattern(`gemini-[3-9]`)
 // thinkingTokens are budgets of thinking for models that know no level.
 var thinkingTokens = map[string]int{"none": 0, "minimal": 512, "low": 2048, "medium": 8192, "high": 24_576}
 
-// request returns a request without what the endpoint refuses.
-func (p *google) request(q question) (r googleRequest) {
+// generation returns the settings of an answer that the endpoint accepts.
+func (p *google) generation(q question) map[string]any {
 	config := map[string]any{}
 	if p.endpoint.Temperature >= 0 && q.accepts(temperature) {
 		config["temperature"] = p.endpoint.Temperature
@@ -118,7 +118,12 @@ func (p *google) request(q question) (r googleRequest) {
 	if q.Schema != nil && q.accepts(responseSchema) {
 		config["responseMimeType"], config["responseJsonSchema"] = "application/json", q.Schema
 	}
-	r.GenerationConfig = config
+	return config
+}
+
+// request returns a request without what the endpoint refuses.
+func (p *google) request(q question) (r googleRequest) {
+	r.GenerationConfig = p.generation(q)
 	if text := q.instruction(); text != "" {
 		r.SystemInstruction = &googleContent{Parts: []googlePart{{Text: &text}}}
 	}
