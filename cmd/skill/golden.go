@@ -251,6 +251,21 @@ func (g *golden) mask(text string) string {
 	return text
 }
 
+// addMasks adds the patterns of a section, one a line.
+func (g *golden) addMasks(text string) error {
+	for line := range strings.Lines(text) {
+		if line == "\n" {
+			continue // it would match everywhere
+		}
+		re, err := regexp.Compile(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			return fmt.Errorf("mask: %w", err)
+		}
+		g.masks = append(g.masks, re)
+	}
+	return nil
+}
+
 func (g *golden) section(f txtar.File, wanted bool) error {
 	text := string(f.Data)
 	var err error
@@ -260,15 +275,8 @@ func (g *golden) section(f txtar.File, wanted bool) error {
 	case "llm":
 		g.llm = append(g.llm, strings.TrimSuffix(g.expand(text), "\n"))
 	case "mask":
-		for line := range strings.Lines(text) {
-			if line == "\n" {
-				continue // it would match everywhere
-			}
-			re, err := regexp.Compile(strings.TrimSuffix(line, "\n"))
-			if err != nil {
-				return fmt.Errorf("mask: %w", err)
-			}
-			g.masks = append(g.masks, re)
+		if err := g.addMasks(text); err != nil {
+			return err
 		}
 	case "prompt", "mcp", "run":
 		play := map[string]func(string) (string, error){"prompt": g.run, "mcp": g.converse, "run": g.runExpert}[f.Name]
@@ -289,18 +297,23 @@ func (g *golden) section(f txtar.File, wanted bool) error {
 			return err
 		}
 	default:
-		if section := mistyped(f.Name); section != "" {
-			return fmt.Errorf("there is no section %s; is it %s? A file of that name is ./%[1]s", f.Name, section)
-		}
-		if !filepath.IsLocal(filepath.FromSlash(f.Name)) {
-			return fmt.Errorf("%s is not a name inside the folder", f.Name)
-		}
-		if err := errors.Join(g.root.MkdirAll(path.Dir(f.Name), 0o777), g.root.WriteFile(f.Name, f.Data, 0o666)); err != nil {
+		if err := g.write(f); err != nil {
 			return err
 		}
 	}
 	g.keep(f.Name, text)
 	return nil
+}
+
+// write makes a file of the workspace.
+func (g *golden) write(f txtar.File) error {
+	if section := mistyped(f.Name); section != "" {
+		return fmt.Errorf("there is no section %s; is it %s? A file of that name is ./%[1]s", f.Name, section)
+	}
+	if !filepath.IsLocal(filepath.FromSlash(f.Name)) {
+		return fmt.Errorf("%s is not a name inside the folder", f.Name)
+	}
+	return errors.Join(g.root.MkdirAll(path.Dir(f.Name), 0o777), g.root.WriteFile(f.Name, f.Data, 0o666))
 }
 
 func (g *golden) keep(name, text string) {

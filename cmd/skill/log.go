@@ -84,6 +84,12 @@ func (c *cli) logCommand(o *options) *cobra.Command {
 	return cmd
 }
 
+// selects reports whether the flags are about one run, the last one if none is named.
+func (l *logOptions) selects() bool {
+	events := l.step != "" || l.types != nil || l.errors
+	return events || l.tools || l.last || l.checkpoint != ""
+}
+
 // log is skill log.
 func (c *cli) log(ctx context.Context, l *logOptions, inStep func(int) bool) error {
 	x, err := c.executor(l.options)
@@ -95,23 +101,16 @@ func (c *cli) log(ctx context.Context, l *logOptions, inStep func(int) bool) err
 	if l.check != "" {
 		return c.checkRun(ctx, records, l.check)
 	}
-	one := l.run != "" || l.last || l.checkpoint != "" || l.step != "" || l.types != nil || l.errors || l.tools
 	if l.run == "" {
 		runs, err := records.Runs(ctx)
 		if err != nil {
 			return err
 		}
-		switch {
-		case len(runs) == 0 && one:
-			return errors.New("no run is recorded in " + x.Dir())
-		case len(runs) == 0 && l.json:
-			return nil // no line
-		case len(runs) == 0:
-			fmt.Fprintln(c.stdout, "No data found")
-			c.sayf("no run is recorded in %s; %s run begins one", x.Dir(), c.program())
-			return nil
-		case !one:
+		if !l.selects() {
 			return c.listRuns(ctx, l, records, runs)
+		}
+		if len(runs) == 0 {
+			return errors.New("no run is recorded in " + x.Dir())
 		}
 		l.run = runs[0].RunID
 	}
@@ -158,6 +157,11 @@ func (c *cli) checkRun(ctx context.Context, records agent.Records, run string) e
 
 // listRuns prints a line for each run.
 func (c *cli) listRuns(ctx context.Context, l *logOptions, records agent.Records, runs []agent.RunSetting) error {
+	if len(runs) == 0 && !l.json {
+		fmt.Fprintln(c.stdout, "No data found")
+		c.sayf("no run is recorded in %s; %s run begins one", records.Executor.Dir(), c.program())
+		return nil
+	}
 	if l.take > 0 {
 		runs = runs[:min(l.take, len(runs))]
 	}
@@ -204,21 +208,7 @@ func (c *cli) showRun(ctx context.Context, l *logOptions, records agent.Records,
 	if setting, err := records.Setting(ctx, l.run); err == nil {
 		price = prices.Of(setting.Model)
 	}
-	var chosen []agent.Event
-	var damaged error
-	for _, n := range files {
-		e, err := records.Event(ctx, l.run, n)
-		if err != nil {
-			damaged = cmp.Or(damaged, err)
-			continue
-		}
-		if (!l.tools || e.ToolCall != nil || e.ToolResult != nil) && (!l.errors || wentWrong(e)) {
-			chosen = append(chosen, e)
-		}
-	}
-	if l.take > 0 {
-		chosen = chosen[max(0, len(chosen)-l.take):]
-	}
+	chosen, damaged := l.choose(ctx, records, files)
 	for _, e := range chosen {
 		if l.json {
 			c.printJSON(e)
@@ -227,6 +217,25 @@ func (c *cli) showRun(ctx context.Context, l *logOptions, records agent.Records,
 		}
 	}
 	return damaged
+}
+
+// choose reads the events that the flags select. The error is that of the first one that cannot be read.
+func (l *logOptions) choose(ctx context.Context, records agent.Records, files []agent.RecordName) (chosen []agent.Event, damaged error) {
+	for _, n := range files {
+		e, err := records.Event(ctx, l.run, n)
+		if err != nil {
+			damaged = cmp.Or(damaged, err)
+			continue
+		}
+		ofTool := e.ToolCall != nil || e.ToolResult != nil
+		if (ofTool || !l.tools) && (!l.errors || wentWrong(e)) {
+			chosen = append(chosen, e)
+		}
+	}
+	if l.take > 0 {
+		chosen = chosen[max(0, len(chosen)-l.take):]
+	}
+	return chosen, damaged
 }
 
 // wentWrong reports whether an event is of a failure: of the model, or of a tool.
@@ -260,14 +269,8 @@ func line(e agent.Event, price *agent.Price) string {
 	switch {
 	case e.Error != nil:
 		return oneLine(e.Error.Message, lineWidth)
-	case e.Text != nil && e.Step != nil && e.Step.Usage.TotalTokens > 0:
-		return oneLine(spent(e.Step.Usage, price)+": "+*e.Text, lineWidth)
-	case e.Text != nil:
-		return oneLine(*e.Text, lineWidth)
-	case e.Reason != "" && e.Step != nil:
-		return oneLine(e.ReasonText()+"; "+spent(e.Step.Usage, price), lineWidth)
-	case e.Reason != "":
-		return oneLine(e.ReasonText(), lineWidth)
+	case e.Text != nil || e.Reason != "":
+		return oneLine(ending(e, price), lineWidth)
 	case e.ToolCall != nil:
 		return oneLine(e.ToolCall.ToolName+" "+string(e.ToolCall.Args), lineWidth)
 	case e.ToolResult != nil:
@@ -276,6 +279,8 @@ func line(e agent.Event, price *agent.Price) string {
 			texts = append(texts, p.Text)
 		}
 		return oneLine(e.ToolResult.ToolName+": "+strings.Join(texts, " "), lineWidth)
+	case e.Type == agent.StartGeneration:
+		return fmt.Sprintf("%d new messages", len(e.Messages))
 	case e.Type == agent.StartRun:
 		text := e.ExpertKey
 		for _, m := range e.InputMessages {
@@ -284,14 +289,31 @@ func line(e agent.Event, price *agent.Price) string {
 			}
 		}
 		return oneLine(text, lineWidth)
-	case e.Type == agent.CompactConversation && e.Step != nil && e.Checkpoint != nil:
-		return oneLine(fmt.Sprintf("checkpoint %s, shortened to %d messages, %s", e.Checkpoint.ID, len(e.Step.NewMessages), spent(e.Step.Usage, price)), lineWidth)
-	case e.Step != nil && e.Checkpoint != nil:
-		return oneLine("checkpoint "+e.Checkpoint.ID+", "+spent(e.Step.Usage, price), lineWidth)
-	case e.Type == agent.StartGeneration:
-		return fmt.Sprintf("%d new messages", len(e.Messages))
 	}
-	return ""
+	return oneLine(ending(e, price), lineWidth)
+}
+
+// ending returns what the event at the end of a step says.
+func ending(e agent.Event, price *agent.Price) string {
+	used := ""
+	if e.Step != nil {
+		used = spent(e.Step.Usage, price)
+	}
+	switch {
+	case e.Text != nil && used != "" && e.Step.Usage.TotalTokens > 0:
+		return used + ": " + *e.Text
+	case e.Text != nil:
+		return *e.Text
+	case e.Reason != "" && used != "":
+		return e.ReasonText() + "; " + used
+	case e.Reason != "":
+		return e.ReasonText()
+	case used == "" || e.Checkpoint == nil:
+		return ""
+	case e.Type == agent.CompactConversation:
+		return fmt.Sprintf("checkpoint %s, shortened to %d messages, %s", e.Checkpoint.ID, len(e.Step.NewMessages), used)
+	}
+	return "checkpoint " + e.Checkpoint.ID + ", " + used
 }
 
 // oneLine returns a text without line ends and control characters, cut to n characters.

@@ -160,6 +160,11 @@ func (p *prompter) print(r dialect.Reply) error {
 		rec.Result, rec.Data = r.Body, dialect.Data(r.Result)
 		return p.printJSON(rec)
 	}
+	return p.printFailure(rec, r)
+}
+
+// printFailure writes the reply of a call that failed. The error is an exit.
+func (p *prompter) printFailure(rec record, r dialect.Reply) error {
 	code := exitFailed
 	var confirm *llmfallback.ConfirmError
 	if errors.As(r.Err, &confirm) {

@@ -213,20 +213,11 @@ func (c *cli) record(o *options) (func(skill.Call), error) {
 
 // prompt is the root command: a prompt from the words or from standard input.
 func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
-	switch d, err := o.dialect(); {
-	case err != nil:
+	if err := c.checkPrompt(cmd, o, words); err != nil {
 		return err
-	case d == nil && o.wire != "" && wire.Named(o.wire).IsText():
-		return fmt.Errorf("--wire %s reads a model's text for calls; name the tools that they may use: --tools DIALECT", o.wire)
-	case o.lines && len(words) > 0:
-		return errors.New("--lines reads standard input; give the command there or leave --lines out")
-	case len(words) == 0 && !o.lines && isTerminal(c.stdin):
+	}
+	if len(words) == 0 && !o.lines && isTerminal(c.stdin) {
 		return cmd.Help()
-	case len(words) == 1 && cmd.ArgsLenAtDash() < 0 && dialect.Of(words[0]).Lookup(words[0]) == nil:
-		c.addCommands(cmd, o)
-		if similar(cmd, words[0]) != "" {
-			return unknownCommand(cmd, words[0])
-		}
 	}
 	command, err := o.argvCommand(cmd, words)
 	if err != nil {
@@ -250,6 +241,24 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 		return c.failed(err)
 	}
 	return p.answer(cmd.Context(), text)
+}
+
+// checkPrompt refuses flags that contradict each other, and a mistyped command.
+func (c *cli) checkPrompt(cmd *cobra.Command, o *options, words []string) error {
+	switch d, err := o.dialect(); {
+	case err != nil:
+		return err
+	case d == nil && o.wire != "" && wire.Named(o.wire).IsText():
+		return fmt.Errorf("--wire %s reads a model's text for calls; name the tools that they may use: --tools DIALECT", o.wire)
+	case o.lines && len(words) > 0:
+		return errors.New("--lines reads standard input; give the command there or leave --lines out")
+	case len(words) == 1 && cmd.ArgsLenAtDash() < 0 && dialect.Of(words[0]).Lookup(words[0]) == nil:
+		c.addCommands(cmd, o)
+		if similar(cmd, words[0]) != "" {
+			return unknownCommand(cmd, words[0])
+		}
+	}
+	return nil
 }
 
 // failed prints an error that is not the command line's.

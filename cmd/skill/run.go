@@ -188,12 +188,18 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 	}
 	c.setGate(&cfg, r, askNever, ask)
 	last, err := run(ctx, cfg, query)
-	if errors.Is(err, errUnasked) || errors.Is(err, errRuled) {
+	switch {
+	case errors.Is(err, errUnasked) || errors.Is(err, errRuled):
 		return c.unasked(cfg, r, last.RunID, err)
-	}
-	if err != nil {
+	case err != nil:
 		return c.ended(ctx, cfg, last.RunID, err)
 	}
+	return c.afterRun(cfg, r, last, people)
+}
+
+// afterRun writes the report, and says how a run that has stopped goes on. people says that its events
+// were shown to a person.
+func (c *cli) afterRun(cfg agent.Config, r *runOptions, last agent.Event, people bool) error {
 	if last.Type == agent.CompleteRun && last.ExpertKey == cfg.Expert && r.lastMessage != "" {
 		if err := os.WriteFile(r.lastMessage, []byte(*last.Text), 0o666); err != nil {
 			return err

@@ -43,6 +43,34 @@ func (h host) edit(data []byte, e entry) ([]byte, error) {
 	return slices.Concat(mark, text), err
 }
 
+// setMembers sets the members of an object whose line is indented by outer.
+func setMembers(o *hujson.Object, e entry, outer, indent string) error {
+	for _, m := range e {
+		text := encode(m.value)
+		i, err := memberOf(o, m.name)
+		switch {
+		case err != nil:
+			return err
+		case i < 0:
+			addMember(o, m.name, text, outer+indent, outer)
+		case !sameJSON(o.Members[i].Value, text):
+			o.Members[i].Value.Value = parsed(text)
+		}
+	}
+	return nil
+}
+
+// indentOf returns how the first member of a file is indented, two spaces if it has no line of its own.
+func indentOf(v hujson.Value) string {
+	if o, ok := v.Value.(*hujson.Object); ok && len(o.Members) > 0 {
+		before := string(o.Members[0].Name.BeforeExtra)
+		if i := strings.LastIndexByte(before, '\n'); i >= 0 {
+			return before[i+1:]
+		}
+	}
+	return "  "
+}
+
 // editJSON sets the members of the object at a path of keys, or removes the object if e
 // is nil. All else stays as it is, comments included. Empty data is an empty object.
 func editJSON(data []byte, path []string, e entry) ([]byte, error) {
@@ -56,12 +84,7 @@ func editJSON(data []byte, path []string, e entry) ([]byte, error) {
 	if err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "hujson: "))
 	}
-	indent := "  "
-	if o, ok := v.Value.(*hujson.Object); ok && len(o.Members) > 0 {
-		if before := string(o.Members[0].Name.BeforeExtra); strings.Contains(before, "\n") {
-			indent = before[strings.LastIndexByte(before, '\n')+1:]
-		}
-	}
+	indent := indentOf(v)
 	at := &v
 	for depth, key := range path {
 		o, ok := at.Value.(*hujson.Object)
@@ -87,15 +110,8 @@ func editJSON(data []byte, path []string, e entry) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("%q is not an object", path[len(path)-1])
 	}
-	for _, m := range e {
-		text := encode(m.value)
-		if i, err := memberOf(o, m.name); err != nil {
-			return nil, err
-		} else if i < 0 {
-			addMember(o, m.name, text, strings.Repeat(indent, len(path)+1), strings.Repeat(indent, len(path)))
-		} else if !sameJSON(o.Members[i].Value, text) {
-			o.Members[i].Value.Value = parsed(text)
-		}
+	if err := setMembers(o, e, strings.Repeat(indent, len(path)), indent); err != nil {
+		return nil, err
 	}
 	return v.Pack(), nil
 }
@@ -180,21 +196,30 @@ func editTOML(data []byte, path []string, e entry) ([]byte, error) {
 	if change(wanted, path, e); reflect.DeepEqual(before, wanted) {
 		return data, nil
 	}
+	text := editLines(string(data), table, e)
+	if after, err := readTOML([]byte(text)); err != nil || !sameTOML(after, wanted, path[0]) {
+		return nil, fmt.Errorf("it has %s in a form that only a person can change", table)
+	}
+	return []byte(text), nil
+}
+
+// editLines is editTOML without the comparison.
+func editLines(data, table string, e entry) string {
 	members := ""
 	for _, m := range e {
 		members += m.name + " = " + encode(m.value) + "\n"
 	}
 	var out strings.Builder
 	in, placed := false, false // in the lines of the table; its members are written
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(data) {
 		text := strings.TrimSpace(line)
 		name, _, _ := strings.Cut(text, "=")
 		switch {
 		case strings.HasPrefix(text, "["):
-			if in = text == "["+table+"]" || e == nil && strings.HasPrefix(text, "["+table+"."); in && e == nil {
-				continue
+			in = text == "["+table+"]" || e == nil && strings.HasPrefix(text, "["+table+".")
+			if !in || e != nil {
+				out.WriteString(line)
 			}
-			out.WriteString(line)
 			if in {
 				out.WriteString(members)
 				placed = true
@@ -203,20 +228,16 @@ func editTOML(data []byte, path []string, e entry) ([]byte, error) {
 			out.WriteString(line)
 		}
 	}
-	if e != nil && !placed {
-		if out.Len() > 0 {
-			out.WriteString("\n")
-		}
-		out.WriteString("[" + table + "]\n" + members)
-	}
 	text := out.String()
-	if e == nil && in && strings.HasSuffix(text, "\n\n") { // the line that parted the table from what is before it
-		text = text[:len(text)-1]
+	switch {
+	case e == nil && in && strings.HasSuffix(text, "\n\n"): // the line that parted the table from what is before it
+		return text[:len(text)-1]
+	case e == nil || placed:
+		return text
+	case text != "":
+		text += "\n"
 	}
-	if after, err := readTOML([]byte(text)); err != nil || !sameTOML(after, wanted, path[0]) {
-		return nil, fmt.Errorf("it has %s in a form that only a person can change", table)
-	}
-	return []byte(text), nil
+	return text + "[" + table + "]\n" + members
 }
 
 func (e entry) has(name string) bool {
