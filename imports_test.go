@@ -35,19 +35,19 @@ var mayImport = map[string][]string{
 
 	"skill/internal/workspace/tree": {},
 
-	"skill/internal/state": {"skill/internal/workspace/tree"},
+	"skill/internal/merge": {},
 
-	"skill/internal/workspace": {"skill/internal/refusal", "skill/internal/state", "skill/internal/workspace/tree"},
+	"skill/internal/history": {"skill/internal/merge", "skill/internal/workspace/tree"},
+
+	"skill/internal/workspace": {"skill/internal/refusal", "skill/internal/history", "skill/internal/workspace/tree"},
 
 	"skill/internal/patch": {},
-
-	"skill/internal/merge": {},
 
 	"skill/internal/search": {"skill/internal/workspace", "skill/internal/workspace/tree"},
 
 	"skill/internal/egress": {},
 
-	"skill/internal/process": {"skill/internal/egress", "skill/internal/state", "skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/search", "skill/internal/refusal", "skill/internal/words"},
+	"skill/internal/process": {"skill/internal/egress", "skill/internal/history", "skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/search", "skill/internal/refusal", "skill/internal/words"},
 
 	"skill/internal/web": {"skill/internal/egress", "skill/internal/process", "skill/internal/workspace", "skill/internal/refusal", "skill/internal/words"},
 
@@ -55,7 +55,7 @@ var mayImport = map[string][]string{
 
 	"skill/internal/project": {"skill/internal/process", "skill/internal/search", "skill/internal/workspace", "skill/internal/refusal", "skill/internal/words"},
 
-	"skill": {"skill/internal/state", "skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/patch", "skill/internal/merge", "skill/internal/search", "skill/internal/egress", "skill/internal/process", "skill/internal/web",
+	"skill": {"skill/internal/history", "skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/patch", "skill/internal/merge", "skill/internal/search", "skill/internal/egress", "skill/internal/process", "skill/internal/web",
 		"skill/internal/git", "skill/internal/project", "skill/internal/refusal", "skill/internal/words"},
 
 	"skill/browser": {"skill"},
@@ -125,10 +125,10 @@ var doors = map[string][]string{
 	"github.com/spf13/cobra":                       {"cmd/internal/usage/*.go", "cmd/skill/*.go", "cmd/skill-fleet/*.go"},
 	"github.com/spf13/pflag":                       {"cmd/internal/usage/*.go", "cmd/skill/*.go", "cmd/skill-fleet/*.go"},
 	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/golden.go"},
-	"golang.org/x/sys":                             {"skill/internal/search/literal_vector_amd64.go", "skill/internal/workspace/tree/*.go", "skill/internal/state/*.go", "skill/internal/process/*.go", "skill/mcpserver/unix_*.go"},
+	"golang.org/x/sys":                             {"skill/internal/search/literal_vector_amd64.go", "skill/internal/workspace/tree/*.go", "skill/internal/history/*.go", "skill/internal/process/*.go", "skill/mcpserver/unix_*.go"},
 	"golang.org/x/net":                             {"skill/internal/web/*.go", "skill/internal/egress/*.go", "skill/file_encoding.go", "skill/page/serve.go"},
 	"golang.org/x/text":                            {"skill/file_encoding.go", "skill/internal/patch/looks.go"},
-	"golang.org/x/sync":                            {"skill/fleet/jetstream/*.go", "skill/fleet/pack/*.go", "skill/internal/state/*.go", "skill/internal/workspace/*.go"},
+	"golang.org/x/sync":                            {"skill/fleet/jetstream/*.go", "skill/fleet/pack/*.go", "skill/internal/history/*.go", "skill/internal/workspace/*.go"},
 	"golang.org/x/term":                            {"cmd/skill/root.go"},
 	"github.com/peterh/liner":                      {"cmd/skill/terminal.go"},
 	"github.com/google/jsonschema-go":              {"skill/agent/schema.go", "skill/agent/run.go", "skill/dialect/func.go"},

@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
-	"textskill/skill/internal/state"
+	"textskill/skill/internal/history"
 	"textskill/skill/internal/words"
 )
 
@@ -19,7 +18,7 @@ func (x *Executor) Inspect(ctx context.Context) (Inspected, error) {
 
 // Inspected describes histories, the workspace's own first.
 type Inspected struct {
-	List []state.Report
+	List []history.Report
 }
 
 // Message describes each history in some lines.
@@ -32,34 +31,33 @@ func (i Inspected) Message() string {
 	return strings.Join(lines, "\n")
 }
 
-func inspected(r state.Report) (lines []string) {
+func inspected(r history.Report) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, "  "+fmt.Sprintf(format, args...)) }
-	if len(r.Segments) == 0 {
+	if r.Last == 0 {
 		add("it holds no changes")
 	} else {
-		last := len(r.Segments) - 1
-		add("it holds changes %d to %d in %s, %d bytes in all", r.Segments[0].First, r.Segments[last].Last, words.Count(len(r.Segments), "block", "blocks"), r.Bytes)
+		add("it holds changes %d to %d, %d bytes in all", r.First, r.Last, r.Bytes)
 	}
 	if len(r.Damaged) > 0 {
 		add("damaged records, of which nothing is known: %v", r.Damaged)
 	}
-	if len(r.NoImage) > 0 {
-		add("changes that cannot be undone, because what they took away is missing: %v", r.NoImage)
+	if len(r.Missing) > 0 {
+		add("changes that cannot be undone, because what they took away is missing: %v", r.Missing)
 	}
-	for _, path := range r.NoRecord {
-		add("kept without a record, until its block is dropped: %s", path)
+	for _, path := range r.Orphans {
+		add("kept for 30 days, though no change names it: %s", path)
 	}
 	for _, path := range r.Gone {
 		add("waits to be deleted: %s", path)
 	}
 	for _, h := range r.Holders {
-		add("process %d (%s) holds the lock %s", h.PID, h.Command, h.Lock)
+		add("process %d (%s) holds the lock", h.PID, h.Command)
 	}
-	for _, e := range r.Earlier {
-		add("an earlier history of this path, last used %s: %s", e.Used.Local().Format(time.DateTime), e.Key)
+	if r.Running > 0 {
+		add("%s now", words.Count(r.Running, "command runs", "commands run"))
 	}
-	if r.OldJournal != "" {
-		add("the journal of an older version, which the next change imports: %s", r.OldJournal)
+	for _, path := range r.Older {
+		add("an older version of skill left a history, which this one does not read: %s", path)
 	}
 	return lines
 }
@@ -69,5 +67,5 @@ func damagedNote(n int, program string) string {
 	if n == 0 {
 		return ""
 	}
-	return words.Count(n, "record", "records") + " of the history damaged; " + program + " doctor lists the changes"
+	return words.Count(n, "record of the history is", "records of the history are") + " damaged; " + program + " doctor lists the changes"
 }

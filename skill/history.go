@@ -24,6 +24,9 @@ type Difference struct{ ID string }
 func (History) op()    {}
 func (Difference) op() {}
 
+// An Untracked is something that a command changed and that undo leaves as it is.
+type Untracked = workspace.Untracked
+
 // Changes is the result of [History].
 type Changes struct {
 	List    []workspace.HistoryEntry // the newest first

@@ -362,8 +362,8 @@ func (c *powerCut) audit() (unrecorded int) {
 	}
 	report, err := x.Inspect(c.Context())
 	for _, r := range report.List {
-		if err != nil || len(r.NoImage) > 1 || len(r.NoImage) == 1 && len(c.begun) == 0 {
-			c.Errorf("%v: images of %v are not there", err, r.NoImage)
+		if err != nil || len(r.Missing) > 1 || len(r.Missing) == 1 && len(c.begun) == 0 {
+			c.Errorf("%v: images of %v are not there", err, r.Missing)
 		}
 	}
 	for try, o := range []Undo{{}, {Force: true}} {

@@ -10,12 +10,13 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// Restore returns what a file held before a recorded change, without undoing that, or writes
-// it to another file. It returns a [Restored], or with To a [Changed].
+// Restore returns what a file held before a recorded change, without undoing that change, or writes
+// it to a file. It returns a [Restored], or with Back or To a [Changed].
 type Restore struct {
 	ID   string // the change
 	Path string // the file; "" means the only one that the change is about
-	To   string // the file to write; "" means none
+	Back bool   // write the content back to the file itself
+	To   string // another file to write; "" means none
 }
 
 func (Restore) op() {}
@@ -45,7 +46,10 @@ func (x *Executor) restore(ctx context.Context, s *Session, a Restore) (Result, 
 			return nil, err
 		}
 	}
-	if a.To == "" {
+	if a.Back && a.To != "" {
+		return nil, &ArgError{Arg: "to", Reason: "is given together with back; one of them says where the content goes"}
+	}
+	if a.To == "" && !a.Back {
 		r := Restored{ID: a.ID}
 		err := x.ws.Before(ctx, a.ID, from, func(path string, size int64, content io.Reader) (err error) {
 			if r.Path = path; size > x.cfg.MaxRead {
@@ -56,7 +60,15 @@ func (x *Executor) restore(ctx context.Context, s *Session, a Restore) (Result, 
 		})
 		return r, err
 	}
-	if to, err = x.path(s, "to", a.To); err != nil {
+	if a.Back {
+		err = x.ws.Before(ctx, a.ID, from, func(path string, _ int64, _ io.Reader) error {
+			to = path
+			return nil
+		})
+	} else {
+		to, err = x.path(s, "to", a.To)
+	}
+	if err != nil {
 		return nil, err
 	}
 	var n int64

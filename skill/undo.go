@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"textskill/skill/internal/words"
 	"textskill/skill/internal/workspace"
@@ -43,52 +44,56 @@ func (r Reverted) Message() string {
 	if len(r.Changes) == 0 {
 		return "nothing was changed since"
 	}
-	word, text := "undid ", ""
+	lines := make([]string, len(r.Changes))
 	for i, u := range r.Changes {
-		if !u.Applied {
-			word = "would undo "
+		lines[i] = reverted(u)
+	}
+	for _, u := range r.Changes {
+		for _, err := range u.Passed[:min(len(u.Passed), maxPassed)] {
+			lines = append(lines, "passed over: "+err.Error())
 		}
-		if i > 0 {
-			text += ", "
+		if more := len(u.Passed) - maxPassed; more > 0 {
+			lines = append(lines, fmt.Sprintf("passed over: %d more; %s history names them", more, r.program))
 		}
-		text += "change " + u.Of + " of " + u.Path
-		if u.More > 0 {
-			text += fmt.Sprintf(" and %d more", u.More)
-		}
-		if u.Left > 0 {
-			text += "; " + words.Count(u.Left, "other file that it changed stays as it is", "other files that it changed stay as they are")
-		}
-		if u.Unchecked {
-			text += " (not checked: a change that is undone first is about the same files)"
-		}
-		if n := len(u.Skipped); n > 0 {
-			text += fmt.Sprintf("; %s, first %s: %s", words.Count(n, "of these files stays as it is", "of these files stay as they are"), u.Skipped[0].Path, u.Skipped[0].Reason)
-		}
-		if u.Apart > 0 {
-			text += fmt.Sprintf("; %s more names (hard links) then, and what is there now under the others stays as it is", words.Count(u.Apart, "file had", "files had"))
-		}
-		text += passedOver(u.Passed, r.program)
 	}
 	if note := damagedNote(r.Damaged, r.program); note != "" {
-		text += "; " + note
+		lines = append(lines, note)
 	}
-	return word + text
+	return strings.Join(lines, "\n")
 }
 
 // maxPassed is how many changes that were passed over are explained.
 const maxPassed = 3
 
-// passedOver says which changes were passed over, and why the last ones were.
-func passedOver(list []error, program string) (text string) {
-	n := len(list)
-	if n > maxPassed+1 {
-		n = maxPassed
+// reverted describes one change that was undone.
+func reverted(u workspace.Undone) string {
+	word := "undid"
+	if !u.Applied {
+		word = "would undo"
 	}
-	for _, err := range list[:n] {
-		text += "; passed over: " + err.Error()
+	text := word + " change " + u.Of + ": " + u.What
+	if u.More > 0 {
+		text += fmt.Sprintf(" (%d files)", u.More+1)
+	} else {
+		text += " " + u.Path
 	}
-	if more := len(list) - n; more > 0 {
-		text += fmt.Sprintf("; passed over: %d more; %s history names them", more, program)
+	list := func(what string, names []string) {
+		const most = 3
+		if n := len(names); n > most {
+			names = append(names[:most:most], fmt.Sprintf("and %d more", n-most))
+		}
+		if len(names) > 0 {
+			text += "; " + what + " " + strings.Join(names, ", ")
+		}
+	}
+	list("kept later changes in", u.Merged)
+	list("replaced a later version, which is saved, of", u.Lost)
+	list("did not remove, because something else is in it:", u.Stays)
+	if u.Left > 0 {
+		text += "; " + words.Count(u.Left, "other file that it changed stays as it is", "other files that it changed stay as they are")
+	}
+	if n := len(u.Skipped); n > 0 {
+		text += fmt.Sprintf("; %s, first %s: %s", words.Count(n, "of these files stays as it is", "of these files stay as they are"), u.Skipped[0].Path, u.Skipped[0].Reason)
 	}
 	return text
 }

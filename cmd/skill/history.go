@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -53,11 +54,12 @@ func (c *cli) diffCommand(o *options) *cobra.Command {
 
 func (c *cli) restoreCommand(o *options) *cobra.Command {
 	var to string
+	var print bool
 	cmd := &cobra.Command{
 		Use:               "restore [flags] ID [PATH]",
-		Short:             "Show what a file held before a change",
-		Long:              "restore prints what a file held before a change, or writes it to another file. The\nchange itself is not undone. PATH names the file if the change is about several.",
-		Example:           "  skill restore 12\n  skill restore 12 --to notes/old.txt\n  skill restore 31 src/main.go",
+		Short:             "Bring a file back as it was before a change",
+		Long:              "restore writes what a file held before a change back to it, to another file with --to,\nor prints it with --print. The change itself is not undone. PATH names the file if the\nchange is about several.",
+		Example:           "  skill restore 12\n  skill restore 12 --print\n  skill restore 12 --to notes/old.txt\n  skill restore 31 src/main.go",
 		Args:              usage.Arguments(1, 2, "ID: the number of a change; \""+c.program()+" history\" lists them"),
 		ValidArgsFunction: c.completeChange(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,13 +67,20 @@ func (c *cli) restoreCommand(o *options) *cobra.Command {
 			if len(args) > 1 {
 				in["path"] = args[1]
 			}
-			if to != "" {
+			switch {
+			case to != "" && print:
+				return errors.New("--print shows the content and --to writes it; leave one of them out")
+			case to != "":
 				in["to"] = to
+			case !print:
+				in["back"] = true
 			}
+			o.allowConfig = true // a person typed it
 			return c.journal(cmd.Context(), o, cmd.Name(), in)
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "write the content to `FILE`, in the workspace")
+	cmd.Flags().BoolVar(&print, "print", false, "print the content instead of writing it")
 	o.obey(cmd, "workspace", "--journal-changes", "--journal-age", "--journal-bytes", "--state", "--json")
 	return cmd
 }

@@ -132,7 +132,7 @@ func diffColour(line string) int {
 // not in effect.
 func (c *cli) printHistory(text string, changes skill.Changes) error {
 	return c.printColoured(text, func(i int, _ string) int {
-		if i < len(changes.List) && (changes.List[i].Undone || changes.List[i].Idle || changes.List[i].Unmade) {
+		if i < len(changes.List) && (changes.List[i].Undone || changes.List[i].Idle) {
 			return faint
 		}
 		return 0

@@ -37,6 +37,7 @@ func (c *cli) undoCommand(o *options) *cobra.Command {
 		ValidArgsFunction: c.completeChange(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := map[string]any{"force": force}
+			o.allowConfig = true // a person typed it
 			if run != "" || cmd.Flags().Changed("step") {
 				if since != "" || len(args) > 0 {
 					return errors.New("--run undoes the changes of a run; leave the ID and --since out")

@@ -74,8 +74,8 @@ func undone(r skill.Reverted) []data {
 	list := make([]data, len(r.Changes))
 	for i, u := range r.Changes {
 		list[i] = data{"change": u.Of, "path": u.Path, "applied": u.Applied}
-		list[i].add(data{"undo": u.ID, "more": u.More, "left": u.Left, "apart": u.Apart, "passed": each(u.Passed, error.Error)})
-		list[i].add(data{"unchecked": u.Unchecked, "skipped": each(u.Skipped, (*skill.UndoError).Error)})
+		list[i].add(data{"undo": u.ID, "more": u.More, "left": u.Left, "what": u.What, "passed": each(u.Passed, error.Error)})
+		list[i].add(data{"merged": u.Merged, "lost": u.Lost, "stays": u.Stays, "skipped": each(u.Skipped, (*skill.UndoError).Error)})
 	}
 	return list
 }
@@ -84,7 +84,7 @@ func recorded(r skill.Changes) []data {
 	list := make([]data, len(r.List))
 	for i, c := range r.List {
 		list[i] = data{"id": c.ID, "time": c.Time.Format(time.RFC3339Nano), "kind": c.Kind, "path": c.Path, "undone": c.Undone}
-		list[i].add(data{"dialect": c.Dialect, "tool": c.Tool, "from": c.From, "undoes": c.Of, "not_kept": c.NotKept, "idle": c.Idle, "unmade": c.Unmade, "command": c.Command, "config": c.Config})
+		list[i].add(data{"dialect": c.Dialect, "tool": c.Tool, "from": c.From, "undoes": c.Of, "not_kept": c.NotKept, "idle": c.Idle, "command": c.Command, "config": c.Config, "left": each(c.Left, skill.Untracked.String), "left_more": c.More})
 		if len(c.Paths) > 1 {
 			list[i]["paths"] = c.Paths
 		}

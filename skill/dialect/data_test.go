@@ -34,10 +34,10 @@ func TestDataOfUndo(t *testing.T) {
 	u.Changes = slices.Grow(u.Changes, 1)[:1]
 	done := &u.Changes[0]
 	done.Of, done.Path, done.Applied = "3", "/w/a.txt", true
-	done.More, done.Left, done.Apart, done.Passed = 2, 1, 4, []error{errors.New("change 4 is not kept")}
+	done.More, done.Left, done.What, done.Passed = 2, 1, "write", []error{errors.New("change 4 is not kept")}
 	done.Skipped = []*skill.UndoError{{ID: "3", Path: "/w/b.txt", Reason: "is gone"}}
 	got, err := json.Marshal(Data(u))
-	if want := `{"undone":[{"apart":4,"applied":true,"change":"3","left":1,"more":2,"passed":["change 4 is not kept"],"path":"/w/a.txt","skipped":["change 3 cannot be undone: /w/b.txt is gone"]}]}`; string(got) != want || err != nil {
+	if want := `{"undone":[{"applied":true,"change":"3","left":1,"more":2,"passed":["change 4 is not kept"],"path":"/w/a.txt","skipped":["change 3 cannot be undone: /w/b.txt is gone"],"what":"write"}]}`; string(got) != want || err != nil {
 		t.Errorf("%s: %s, %v; want %s", u.Message(), got, err, want)
 	}
 }

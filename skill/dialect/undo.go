@@ -54,14 +54,15 @@ var historyTool = Tool{
 }
 
 var restoreTool = Tool{
-	Name: "restore", Doc: "Show what a file held before a change, or write that to another file. The change stays.",
+	Name: "restore", Doc: "Show what a file held before a change, or write that to a file. The change stays.",
 	Params: []Param{
 		{Name: "id", Type: "string", Required: true, Doc: "the change"},
 		{Name: "path", Type: "string", Path: true, Doc: "the file, if the change is about several"},
-		{Name: "to", Type: "string", Path: true, Doc: "the file to write; by default the content is the answer"}},
+		{Name: "back", Type: "boolean", Doc: "write the content back to the file itself"},
+		{Name: "to", Type: "string", Path: true, Doc: "another file to write; by default the content is the answer"}},
 	Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
-		return skill.Restore{ID: in.str("id"), Path: in.str("path"), To: in.str("to")}, nil
+		return skill.Restore{ID: in.str("id"), Path: in.str("path"), Back: in.flag("back"), To: in.str("to")}, nil
 	},
 	reply: message,
 }

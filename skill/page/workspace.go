@@ -40,9 +40,6 @@ func (w changes) List(ctx context.Context, limit int) (list []Change, more int, 
 		if n := len(e.Paths); n > 1 {
 			c.What += fmt.Sprintf(" and %d more", n-1)
 		}
-		if e.Unmade {
-			c.NotKept = "it was never made"
-		}
 		list = append(list, c)
 	}
 	return list, history.More, nil

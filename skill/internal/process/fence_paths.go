@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"textskill/skill/internal/state"
+	"textskill/skill/internal/history"
 	"textskill/skill/internal/workspace/tree"
 )
 
@@ -73,7 +73,7 @@ var sharedDirs = []string{".local", ".cargo", ".config", ".docker", ".deno", ".b
 // temporary files. They depend on the configuration, never on the arguments of a call.
 func (x *Runner) findFenceRules() []fenceRule {
 	list := x.rootRules(true)
-	if dir, err := x.ws.State(state.Output); err == nil { // made now, because all commands have these rules
+	if dir, err := x.ws.State(history.Output); err == nil { // made now, because all commands have these rules
 		dir.Close()
 		list.add(x.ws.OutputDir(), false)
 	}

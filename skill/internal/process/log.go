@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"textskill/skill/internal/state"
+	"textskill/skill/internal/history"
 )
 
 // Limits of the logs of commands. The oldest logs are removed first.
@@ -22,7 +22,7 @@ const (
 	maxLogCount = 200
 )
 
-// logSuffix distinguishes these logs from other files in [state.Output].
+// logSuffix distinguishes these logs from other files in [history.Output].
 const logSuffix = ".run.log"
 
 // An outputLog keeps the whole output of a command, both streams interleaved: in memory
@@ -58,7 +58,7 @@ func (l *outputLog) Write(p []byte) (int, error) {
 func (l *outputLog) create() {
 	held := l.held
 	l.held, l.off = nil, true
-	dir, err := l.x.ws.State(state.Output)
+	dir, err := l.x.ws.State(history.Output)
 	if err != nil {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"textskill/skill/internal/state"
+	"textskill/skill/internal/history"
 	"textskill/testdata/needs"
 )
 
@@ -51,7 +51,7 @@ func TestForgedNetworks(t *testing.T) {
 			t.Errorf("%s is taken: %+v", name, n)
 		}
 	}
-	dir, err := x.ws.State(state.Servers)
+	dir, err := x.ws.State(history.Servers)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"textskill/skill/internal/egress"
-	"textskill/skill/internal/state"
+	"textskill/skill/internal/history"
 )
 
 // A session holds the network in which the commands of a Runner run. The zero session is ready for
@@ -120,7 +120,7 @@ func (x *Runner) withHelper(do func(h *helperProcess) error) (err error) {
 // lentNetwork returns the network of the newest server that runs in this workspace and reaches the
 // same hosts, unless that one is used already. It returns nil for none.
 func (x *Runner) lentNetwork(used *network) *network {
-	dir, err := x.ws.State(state.Servers)
+	dir, err := x.ws.State(history.Servers)
 	if err != nil {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"textskill/skill/internal/state"
+	"textskill/skill/internal/history"
 	"textskill/skill/internal/words"
 )
 
@@ -147,7 +147,7 @@ func (x *Runner) removeRecord(dir *os.Root, id string) {
 	dir.Remove(id + recordSuffix)
 	dir.Remove(id + eventsSuffix)
 	dir.Remove(id + doorSuffix)
-	if logs, err := x.ws.State(state.Output); err == nil {
+	if logs, err := x.ws.State(history.Output); err == nil {
 		logs.Remove(serverLogName(id))
 		logs.Close()
 	}
@@ -173,7 +173,7 @@ const maxLogRead = 256 << 10
 
 // lastLines returns the last n lines of a server's log, and whether there are earlier ones.
 func (x *Runner) lastLines(id string, n int) (text []byte, more bool) {
-	logs, err := x.ws.State(state.Output)
+	logs, err := x.ws.State(history.Output)
 	if err != nil {
 		return nil, false
 	}

@@ -13,7 +13,7 @@ import (
 
 	"textskill/testdata/needs"
 
-	"textskill/skill/internal/state"
+	"textskill/skill/internal/history"
 )
 
 // Stopping a server never kills a process that is not its helper, whatever the record says.
@@ -35,7 +35,7 @@ func TestForgedServerRecordsKillNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { x.StopServer(ServerName{ID: real.ID}) })
-	dir, err := x.ws.State(state.Servers)
+	dir, err := x.ws.State(history.Servers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestForgedServerEventsKillNothing(t *testing.T) {
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := x.ws.State(state.Servers)
+	dir, err := x.ws.State(history.Servers)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"textskill/skill/internal/history"
 	"textskill/skill/internal/refusal"
-	"textskill/skill/internal/state"
 	"textskill/skill/internal/words"
 	"textskill/skill/internal/workspace"
 )
@@ -39,7 +39,7 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 		return ServerState{}, err
 	}
 	defer wd.Close()
-	dir, err := x.ws.State(state.Servers)
+	dir, err := x.ws.State(history.Servers)
 	if err != nil {
 		return ServerState{}, err
 	}
@@ -107,7 +107,7 @@ func (x *Runner) portFree(ctx context.Context, dir *os.Root, port int) error {
 // launchServer starts the helper, writes the record, and only then lets the helper start
 // the server: no server runs without a record.
 func (x *Runner) launchServer(dir *os.Root, r *serverRecord, spec Spec) error {
-	logs, err := x.ws.State(state.Output)
+	logs, err := x.ws.State(history.Output)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (x *Runner) findServers(n ServerName) (dir *os.Root, list []serverRecord, e
 	if err := x.CheckAllowed("access to servers"); err != nil {
 		return nil, nil, err
 	}
-	if dir, err = x.ws.State(state.Servers); err != nil {
+	if dir, err = x.ws.State(history.Servers); err != nil {
 		return nil, nil, err
 	}
 	for _, r := range readRecords(dir) {
@@ -278,7 +278,7 @@ func (x *Runner) Type(ctx context.Context, in Input) (ServerLog, error) {
 		return ServerLog{}, err
 	}
 	defer dir.Close()
-	logs, err := x.ws.State(state.Output)
+	logs, err := x.ws.State(history.Output)
 	if err != nil {
 		return ServerLog{}, err
 	}

@@ -1,11 +1,9 @@
 package process
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"time"
 
@@ -45,28 +43,30 @@ func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Co
 		return c, run(ctx)
 	}
 	inner := context.WithValue(ctx, trackedKey{}, true)
-	s, serr := x.snapshot(ctx)
-	if s == nil || serr != nil {
-		if err = ctx.Err(); err != nil {
-			return c, err
-		}
-		if serr != nil {
-			defer x.ws.Begin(ctx, name)()
-		}
-		err = run(inner)
-		if serr != nil && !IsSpawnError(err) {
-			c.unknown(ctx, x.ws, name, serr)
+	command, berr := x.begin(ctx, name)
+	if err = ctx.Err(); err != nil {
+		if command != nil {
+			command.Cancel()
 		}
 		return c, err
 	}
-	defer s.Close()
-	defer x.ws.Begin(ctx, name)()
+	switch {
+	case berr != nil && !isTooMuch(berr):
+		return c, fmt.Errorf("the command was not started, because its changes cannot be recorded: %w; --no-journal runs it without undo", berr)
+	case command == nil:
+		err = run(inner)
+		if berr != nil && !IsSpawnError(err) {
+			c.unknown(ctx, x.ws, name, berr)
+		}
+		return c, err
+	}
 	if err = run(inner); IsSpawnError(err) {
+		command.Cancel()
 		return c, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	change, left, rerr := s.Record(ctx, name)
+	change, left, rerr := command.End(ctx)
 	c.Undo = change.ID
 	if change.NotKept != "" {
 		c.NotUndoable = append(c.NotUndoable, change.NotKept)
@@ -110,44 +110,29 @@ func (c *Tracked) unknown(ctx context.Context, ws *workspace.Workspace, name str
 	}
 }
 
-// snapshot records what the workspace holds; nil if snapshots are turned off.
-func (x *Runner) snapshot(ctx context.Context) (*workspace.Snapshot, error) {
+// isTooMuch reports whether the changes of a command cannot be told because the workspace holds too
+// much, in which case it runs all the same.
+func isTooMuch(err error) bool {
+	return errors.Is(err, workspace.ErrTooManyFiles) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// begin records what the workspace holds; nil if the changes of commands are not recorded.
+func (x *Runner) begin(ctx context.Context, name string) (*workspace.Command, error) {
 	limit := x.cfg.SnapshotBytes
 	if limit == 0 {
 		limit = defaultSnapshot
 	}
 	ctx, cancel := context.WithTimeout(ctx, snapshotTimeout)
 	defer cancel()
-	return x.ws.Snapshot(ctx, limit, x.walkAll)
+	return x.ws.Begin(ctx, name, limit, x.walkAll)
 }
 
-// walkAll implements [workspace.Walker]. Of a .git folder it visits what makes git run other
-// programs: the settings and the hooks.
+// walkAll implements [workspace.Walker].
 func (x *Runner) walkAll(ctx context.Context, visit func(worker int, v workspace.Visited) error) error {
-	o := search.WalkOptions{Git: true, Ignore: true, Marked: true, Workers: min(search.Workers(), workspace.SnapshotWorkers)}
+	o := search.WalkOptions{Git: true, Ignore: true, Marked: true, Workers: min(search.Workers(), workspace.CommandWorkers)}
 	ctx = workspace.WithProgress(ctx, func(int64, int64, string) {}) // the caller asked for no walk
 	_, err := search.Walk(ctx, x.ws, x.ws.Dir(), o, func(worker int, e *search.Entry) error {
-		v := workspace.Visited{Folder: e.Folder(), Name: e.Name, Ignored: e.Ignored, File: e}
-		switch name := string(e.Name); {
-		case name == ".git":
-			v.Ignored = false
-		case isBelow(v.Folder, ".git"):
-			if v.Ignored = name != "hooks"; v.Ignored && name != "config" && name != "config.worktree" {
-				return fs.SkipDir
-			}
-		case isBelow(v.Folder, ".git/hooks"):
-			v.Ignored = true
-		case e.Type.IsDir() && workspace.IsCache(e.Name):
-			v.Ignored = true
-			return cmp.Or(visit(worker, v), fs.SkipDir)
-		}
-		return visit(worker, v)
+		return visit(worker, workspace.Visited{Folder: e.Folder(), Name: e.Name, Ignored: e.Ignored, File: e})
 	})
 	return err
-}
-
-// isBelow reports whether the last parts of a folder's path are name.
-func isBelow(folder, name string) bool {
-	rest, ok := strings.CutSuffix(folder, name)
-	return ok && (rest == "" || rest[len(rest)-1] == '/')
 }

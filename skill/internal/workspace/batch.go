@@ -10,7 +10,7 @@ import (
 	"slices"
 	"syscall"
 
-	"textskill/skill/internal/state"
+	"textskill/skill/internal/history"
 	"textskill/skill/internal/workspace/tree"
 )
 
@@ -32,7 +32,7 @@ const maxBatch = 200
 // [Workspace.Remove].
 func (w *Workspace) ChangeFiles(ctx context.Context, compute func() ([]FileChange, error)) (c Change, err error) {
 	var refused error // by compute
-	for n := 0; n == 0 || err == errChanged && n < 100; n++ {
+	for n := 0; n == 0 || errors.Is(err, history.ErrChanged) && n < 100; n++ {
 		c = Change{Kind: Patch, Path: w.Dir()}
 		err = w.changeFiles(ctx, &c, func() (list []FileChange, err error) {
 			list, refused = compute()
@@ -60,7 +60,7 @@ func (w *Workspace) changeFiles(ctx context.Context, c *Change, compute func() (
 		}
 		return nil
 	}
-	l, err := w.lockAll(ctx)
+	l, err := w.lockJournals(ctx, w.journals)
 	if err != nil {
 		return err
 	}
@@ -69,10 +69,10 @@ func (w *Workspace) changeFiles(ctx context.Context, c *Change, compute func() (
 		if err := b.gather(compute); err != nil {
 			return err
 		}
-		if err := b.lock(ctx, l); err != nil {
+		if err := b.open(l); err != nil {
 			return err
 		}
-		return b.apply(ctx)
+		return b.apply(ctx, l)
 	}()
 	if serr := w.settle(c, l); err == nil {
 		err = serr
@@ -86,7 +86,6 @@ type batch struct {
 	c       *Change
 	files   []*batchFile
 	folders []location // to be made, the outermost first
-	made    []location
 }
 
 // A batchFile is one of them.
@@ -97,8 +96,8 @@ type batchFile struct {
 	old   *Info       // nil if there is none
 	d     tree.Folder // it is in; nil until that is made
 	ready *newFile    // with the content; nil until it is written, and of a file to remove
-	step  int         // of the record
-	image string
+	delta int         // of the op
+	done  bool
 }
 
 func (b *batch) close() {
@@ -190,15 +189,15 @@ func (b *batch) look(f *batchFile) error {
 	return nil
 }
 
-// lock opens and locks the folders that exist, and writes the new files in them, as far as
+// open opens the folders that exist, and writes the new files in them, as far as
 // they need no name for that: a full disk then changes nothing.
-func (b *batch) lock(ctx context.Context, l *heldLocks) error {
+func (b *batch) open(l *heldLocks) error {
 	for _, f := range b.files {
 		if _, err := f.p.root.tree.Stat(f.p.parent().rel); err != nil {
 			b.planParents(f.p.parent())
 			continue
 		}
-		d, err := l.lockFolders(ctx, b.w, f.p)
+		d, err := l.openFolders(f.p)
 		if err != nil {
 			return err
 		}
@@ -243,104 +242,115 @@ func (b *batch) draft(f *batchFile) (err error) {
 }
 
 // plan is what is recorded of the batch.
-func (b *batch) plan() (plan, error) {
+func (b *batch) plan(l *heldLocks) (plan, error) {
 	if len(b.files) == 0 {
 		return plan{}, nil
 	}
 	root := b.files[0].p.root
-	h := b.w.journal(root)
-	if h == nil {
+	j := b.w.recorder(root)
+	if j == nil {
 		return plan{}, nil
 	}
-	planned := plan{root: root, end: true}
+	planned := plan{root: root, steps: len(b.folders) + len(b.files)}
 	for _, p := range b.folders {
-		planned.Steps = append(planned.Steps, state.Step{Path: h.name(p), After: madeFolder(0o777)})
+		planned.Deltas = append(planned.Deltas, history.Delta{Path: j.name(p), After: madeFolder})
 	}
 	for _, f := range b.files {
-		s := state.Step{Path: h.name(f.p)}
+		d := history.Delta{Path: j.name(f.p)}
 		if f.old != nil {
 			var note string
 			var err error
-			if s.Before, note, err = h.takenFrom(f.d, f.p.base(), f.old.Links > 1 && f.After != nil); err != nil {
+			d.InPlace = f.After != nil && f.old.Links > 1
+			d.Torn = d.InPlace || f.ready != nil && f.ready.misfit
+			if d.Before, note, err = j.taken(l, f.p, f.d, d.Torn, false); err != nil {
 				return plan{}, err
 			}
-			planned.Note, s.Keep = note+planned.Note, true
-			planned.Bytes += s.Before.Size
+			planned.Note += note
 		}
 		if f.After != nil {
-			s.After = state.State{Kind: kindFile, Mode: uint32(cmp.Or(f.Mode, 0o644)), Size: int64(len(f.After)), Sum: sumOf(f.After)}
-			keepNames(&s)
+			d.After = history.Entry{Kind: history.File, Mode: uint32(cmp.Or(f.Mode, 0o644))}.Holds(f.After)
+			if f.ready != nil {
+				info, err := tree.StatRegular(f.ready.file)
+				if err != nil {
+					return plan{}, err
+				}
+				d.After = history.EntryOf(info).Holds(f.After)
+			}
+			if f.old != nil {
+				d.After.Mode = d.Before.Mode
+			}
 		}
-		f.step = len(planned.Steps)
-		planned.Steps = append(planned.Steps, s)
+		f.delta = len(planned.Deltas)
+		planned.Deltas = append(planned.Deltas, d)
 	}
 	return planned, nil
 }
 
 // apply changes the files. After an error those that were changed are as before.
-func (b *batch) apply(ctx context.Context) error {
-	planned, err := b.plan()
+func (b *batch) apply(ctx context.Context, l *heldLocks) error {
+	planned, err := b.plan(l)
 	if err != nil {
 		return err
 	}
-	var broken error // what could not be put back
-	err = b.w.commit(ctx, b.c, planned, func(k *keeper) error {
-		if k != nil && len(b.files) > 1 { // a part of it is not there without the record
-			if err := k.Flush(); err != nil {
-				return err
+	return b.w.commit(ctx, b.c, l, planned, func(k *history.Keeper) error {
+		var made []location
+		undo := func(err error) error {
+			if k == nil { // nothing is recorded, by which commit would take it back
+				b.putBack(made)
 			}
+			return err
 		}
-		var err error
 		for _, p := range b.folders {
-			made, ferr := b.w.makeFolders(b.c, p)
-			if b.made = append(b.made, made...); ferr != nil {
-				err = wrapMkdir("mkdir", p.path(), p.path(), ferr)
-				break
+			folders, err := b.w.makeFolders(b.c, p)
+			if made = append(made, folders...); err != nil {
+				return undo(wrapMkdir("mkdir", p.path(), p.path(), err))
 			}
 		}
-		done := 0
-		for err == nil && done < len(b.files) {
-			if err = b.change(ctx, k, b.files[done]); err == nil {
-				done++
+		for _, f := range b.files {
+			if err := b.change(k, f); err != nil {
+				f.ready.close() // it may have the temporary name
+				f.ready = nil
+				return undo(err)
 			}
+			f.done = true
 		}
-		if err == nil {
-			return nil
-		}
-		if done < len(b.files) {
-			failed := b.files[done]
-			failed.ready.close() // it may have the temporary name
-			failed.ready = nil
-		}
-		for _, f := range slices.Backward(b.files[:done]) {
-			perr := b.putBack(k, f)
-			if perr == nil { // before it is recorded that nothing was changed
-				perr = b.w.flushNames(k, f.d)
-			}
-			if perr != nil {
-				broken = errors.Join(broken, wrap("open", f.abs, perr))
-			}
-		}
-		removeFolders(b.made)
-		if broken != nil {
-			broken = fmt.Errorf("%w; some of the files were changed and could not be put back: %w", err, broken)
-			return nil // the record stays: undo can still bring them back
-		}
-		return err
+		return nil
 	})
-	return errors.Join(err, broken)
+}
+
+// putBack makes the files that were changed what they were, where nothing is recorded.
+func (b *batch) putBack(made []location) {
+	for _, f := range slices.Backward(b.files) {
+		if !f.done {
+			continue
+		}
+		if f.old == nil {
+			f.d.Remove(f.p.base(), false)
+			continue
+		}
+		old, err := createFile(f.d, true, allOf(f.Before))
+		if err != nil {
+			continue
+		}
+		if f.After != nil {
+			history.Overwrite(old.file, f.d, f.p.base(), b.w.opts.NoSync)
+		} else if old.file.Chmod(f.old.Mode.Perm()) == nil {
+			old.installNew(f.p.base())
+		}
+		old.close()
+	}
+	removeFolders(made)
 }
 
 // change changes one file.
-func (b *batch) change(ctx context.Context, k *keeper, f *batchFile) (err error) {
+func (b *batch) change(k *history.Keeper, f *batchFile) (err error) {
 	defer func() {
-		if err != errChanged {
+		if !errors.Is(err, history.ErrChanged) {
 			err = wrap("open", f.abs, err)
 		}
 	}()
 	if k != nil {
-		k.step = f.step
-		f.image = k.image()
+		k.Delta = f.delta
 	}
 	if f.d == nil {
 		if f.d, err = f.p.root.tree.OpenFolder(f.p.parent().rel); err != nil {
@@ -352,7 +362,7 @@ func (b *batch) change(ctx context.Context, k *keeper, f *batchFile) (err error)
 		if k == nil {
 			return f.d.Remove(f.p.base(), false)
 		}
-		return k.take(ctx, f.p, f.d, *f.old)
+		return k.Take(f.d, f.p.base())
 	}
 	if f.ready == nil {
 		if err := b.draft(f); err != nil {
@@ -360,39 +370,15 @@ func (b *batch) change(ctx context.Context, k *keeper, f *batchFile) (err error)
 		}
 	}
 	if !f.ready.misfit {
-		return f.ready.install(f.p.base(), f.old != nil, k)
-	}
-	if k != nil {
-		if err := k.copy(f.d, f.p.base()); err != nil {
+		err := f.ready.install(f.p.base(), f.old != nil, k)
+		if !errors.Is(err, syscall.EBUSY) {
 			return err
 		}
 	}
-	return b.w.overwriteBytes(f.ready.file, f.d, f.p.base())
-}
-
-// putBack makes a file that was changed what it was before.
-func (b *batch) putBack(k *keeper, f *batchFile) error {
-	name := f.p.base()
-	switch {
-	case f.old == nil:
-		return f.d.Remove(name, false)
-	case f.image != "" && (f.ready == nil || !f.ready.misfit) && k.Images().Rename(f.image, f.d, name, f.After != nil) == nil:
-		return nil
-	}
-	old, err := createFile(f.d, true, allOf(f.Before))
-	if err != nil {
-		return err
-	}
-	defer old.close()
-	if f.After != nil {
-		err = b.w.overwriteBytes(old.file, f.d, name)
-	} else if err = old.file.Chmod(f.old.Mode.Perm()); err == nil {
-		if err = b.w.flush(old.file); err == nil {
-			err = old.installNew(name)
+	if k != nil {
+		if err := k.Copy(f.d, f.p.base()); err != nil {
+			return err
 		}
 	}
-	if err == nil && f.image != "" {
-		discard(k.Images(), f.image)
-	}
-	return tree.Cause(err)
+	return history.Overwrite(f.ready.file, f.d, f.p.base(), b.w.opts.NoSync)
 }

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"syscall"
 
-	"textskill/skill/internal/state"
+	"textskill/skill/internal/history"
 	"textskill/skill/internal/workspace/tree"
 )
 
@@ -26,11 +26,13 @@ type Change struct {
 	ID      string // for [Workspace.Undo]; "" if the change is not in a journal
 	NotKept string // why the change cannot be undone although there is a journal; "" if it can
 
-	parents *state.Change   // the record of the folders that were made for it, nil if none were
-	open    []*state.Change // all of its records; see settle
-	folders []tree.Folder   // that were changed on the way
-	files   []*os.File      // that were written in place
-	later   *Unflushed      // see [RunStep]
+	parents *history.Op    // the op of the folders that were made for it, nil if none were
+	ops     int            // how many were recorded; see settle
+	store   *history.Store // in which
+	op      int64          // the number of the last one
+	folders []tree.Folder  // that were changed on the way
+	files   []*os.File     // that were written in place
+	later   *Unflushed     // see [RunStep]
 }
 
 // Kind is what a Change does. It is printed after "would": "would write P".
@@ -46,7 +48,7 @@ const (
 	Delete Kind = "delete"
 	Mkdir  Kind = "create directory"
 	Undo   Kind = "undo"
-	Run    Kind = "run"   // what a command changed, see [Snapshot.Record]
+	Run    Kind = "run"   // what a command changed, see [Workspace.Begin]
 	Patch  Kind = "patch" // of several files, see [Workspace.ChangeFiles]
 )
 
@@ -60,70 +62,68 @@ func (c Change) String() string {
 
 // commit is the one way to change something: it records planned, calls apply to make the
 // change, and completes c. What the last step takes away goes to the keeper, which is nil if
-// nothing is to be kept. A record that cannot be written refuses the change. The record and
-// the change are made durable by settle, after the locks are released. So are those of a change that
-// apply has made a part of, if it returns a halfMade.
-func (w *Workspace) commit(ctx context.Context, c *Change, planned plan, apply func(*keeper) error) error {
+// nothing is to be kept. An op that cannot be recorded refuses the change. The op and the change are
+// made durable by settle, after the locks are released. What a failing apply has made is taken back.
+func (w *Workspace) commit(ctx context.Context, c *Change, l *heldLocks, planned plan, apply func(*history.Keeper) error) error {
 	by := runOf(ctx)
 	c.later = by.Later
-	h := w.journal(planned.root)
-	if h == nil {
+	j := w.recorder(planned.root)
+	if j == nil {
 		if err := apply(nil); err != nil {
 			return err
 		}
 		c.Applied = true
 		return nil
 	}
-	s, err := h.open()
-	if err != nil {
-		return err
-	}
-	r := &planned.Record
-	r.Kind = cmp.Or(r.Kind, string(c.Kind))
+	tx, op := l.tx(j), &planned.Op
+	op.Kind = cmp.Or(op.Kind, string(c.Kind))
 	if c.parents != nil {
-		r.Steps = append(slices.Clone(c.parents.Steps), r.Steps...)
+		op.Deltas = append(slices.Clone(c.parents.Deltas), op.Deltas...)
 	}
-	r.Dialect, r.Tool = labelOf(ctx)
-	r.Run, r.RunStep = by.Run, by.Step
-	for i := range r.Steps {
-		r.Steps[i].Keep = r.Steps[i].Keep && r.Note == ""
+	op.Dialect, op.Tool = labelOf(ctx)
+	op.Run, op.RunStep = by.Run, by.Step
+	names := make([]history.Name, len(op.Deltas))
+	for i := range op.Deltas {
+		names[i] = op.Deltas[i].Path
+		if op.Note != "" {
+			op.Deltas[i].Before.Blob = ""
+		}
 	}
-	change, err := s.Add(ctx, r)
+	err := tx.CatchUp(names...)
+	if err == nil {
+		err = tx.Add(op)
+	}
 	if err != nil {
 		return err
 	}
-	c.open = append(c.open, change)
-	var k *keeper
-	if r.Note == "" {
-		k = &keeper{change, w, h, len(r.Steps) - 1}
+	c.ops, c.store, c.op = c.ops+1, tx.Store, op.ID
+	var k *history.Keeper
+	if op.Note == "" {
+		k = tx.Keeper(op, len(op.Deltas)-1)
 	}
-	err = apply(k)
-	_, half := errors.AsType[halfMade](err)
-	if err != nil && !half {
-		change.End(context.WithoutCancel(ctx), state.Void)
-		return err
+	if planned.steps > 1 {
+		err = tx.FlushLog()
 	}
-	if c.parents != nil { // its steps are those of this record now
-		c.parents.End(context.WithoutCancel(ctx), state.Void)
+	if err == nil {
+		err = apply(k)
 	}
-	if planned.end && !half {
-		if err := change.End(context.WithoutCancel(ctx), state.Done); err != nil {
+	if err != nil {
+		return tx.Void(op, err)
+	}
+	if c.parents != nil { // its deltas are those of this op now
+		if err := tx.Supersede(c.parents); err != nil {
 			return err
 		}
 	}
-	c.ID = w.changeID(h, r.ID)
+	tx.Made()
+	tx.Follow(names...)
+	c.ID = w.changeID(j, op.ID)
 	if by.Made != nil && !planned.parents {
 		by.Made(c.ID)
 	}
-	c.Applied, c.NotKept = true, r.Note
-	return err
+	c.Applied, c.NotKept = true, op.Note
+	return nil
 }
-
-// A halfMade is the error of a change of which a part was made and could not be put back. Its record stays, as
-// that of a change whose process was killed: an undo brings back what it took.
-type halfMade struct{ error }
-
-func (e halfMade) Unwrap() error { return e.error }
 
 // settle makes what commit recorded and changed durable, in that order, with the changes of
 // others; or leaves that to the caller, see [RunStep]. It closes the folders of l.
@@ -131,12 +131,16 @@ func (w *Workspace) settle(c *Change, l *heldLocks) error {
 	if l != nil {
 		c.folders, l.folders = append(c.folders, l.folders...), nil
 	}
-	made := Unflushed{c.open, c.folders, c.files, w.opts.NoSync}
-	c.open, c.folders, c.files, c.parents = nil, nil, nil, nil
+	made := Unflushed{count: c.ops, folders: c.folders, files: c.files, noSync: w.opts.NoSync}
+	if c.store != nil {
+		made.stores = []*history.Store{c.store}
+	}
+	recorded := c.ops > 0
+	c.ops, c.store, c.folders, c.files, c.parents = 0, nil, nil, nil, nil
 	switch {
 	case !c.Applied:
 		made.close()
-	case c.later != nil && len(made.open) > 0:
+	case c.later != nil && recorded:
 		c.later.add(made)
 	default:
 		return made.Flush()
@@ -187,71 +191,59 @@ func (w *Workspace) checkWritable() error {
 	return nil
 }
 
-// A scope is what a change locks besides the folder that it is made in.
+// A scope says more of how a change is made.
 type scope struct {
-	parents   bool      // make the folders above
-	exclusive bool      // lock the roots exclusively: nobody else changes anything meanwhile
-	source    *location // lock the root of this one as well; nil for none
+	parents bool      // make the folders above
+	source  *location // another place that the change is about; nil for none
 }
 
-// inFolder calls do with the folder of p locked. Folders above p are made under
-// exclusive locks, so that nobody removes them before do is called; if do fails, they
-// are removed.
-func (w *Workspace) inFolder(ctx context.Context, c *Change, p location, s scope, do func(d tree.Folder) error) error {
-	return w.again(s.parents, s.exclusive, func(alone bool) error {
-		s.exclusive = alone
-		return w.tryInFolder(ctx, c, p, s, do)
-	})
-}
-
-// again calls try once more where something else has changed a file meanwhile, and with the
-// roots locked alone where folders are to be made.
-func (w *Workspace) again(parents, alone bool, try func(alone bool) error) error {
-	err := try(alone)
-	if parents && !alone && missingFolder(err) {
-		alone = true
-		err = try(alone)
-	}
-	for n := 0; err == errChanged && n < 100; n++ {
-		err = try(alone)
-	}
-	return err
-}
-
-// missingFolder reports whether an operation failed for want of a folder above, or
-// because something else has the place of one.
-func missingFolder(err error) bool { return errors.Is(err, fs.ErrNotExist) || err == syscall.ENOTDIR }
-
-func (w *Workspace) tryInFolder(ctx context.Context, c *Change, p location, s scope, do func(d tree.Folder) error) error {
+// inFolder calls do with the folder of p open and the history locked. If folders above p are missing
+// and are to be made, they are, and removed again if do fails.
+func (w *Workspace) inFolder(ctx context.Context, c *Change, p location, s scope, do func(l *heldLocks, d tree.Folder) error) error {
 	locked := []location{p}
 	if s.source != nil {
 		locked = append(locked, *s.source)
 	}
-	return w.locked(ctx, c, s.parents && s.exclusive, s.exclusive, locked, []location{p}, func(d []tree.Folder) error {
-		removeLeftover(d[0])
-		return do(d[0])
+	return w.again(func() error {
+		return w.locked(ctx, c, s.parents, locked, []location{p}, func(l *heldLocks, d []tree.Folder) error {
+			removeLeftover(d[0])
+			return do(l, d[0])
+		})
 	})
 }
 
-// locked locks the roots of some locations, makes the folder of the last of at with those
-// above if parents is set, locks the folders of at, and calls do with them. After that all is
+// again calls try once more where something else has changed a file meanwhile.
+func (w *Workspace) again(try func() error) error {
+	err := try()
+	for n := 0; errors.Is(err, history.ErrChanged) && n < 100; n++ {
+		err = try()
+	}
+	return err
+}
+
+// missingFolder reports whether an operation failed because a folder above is missing, or something
+// else has its place.
+func missingFolder(err error) bool { return errors.Is(err, fs.ErrNotExist) || err == syscall.ENOTDIR }
+
+// locked locks the histories of some locations, makes the folder of the last of at with those
+// above if parents is set, opens the folders of at, and calls do with them. After that all is
 // unlocked and made durable.
-func (w *Workspace) locked(ctx context.Context, c *Change, parents, alone bool, roots, at []location, do func(d []tree.Folder) error) error {
-	l, err := w.lockRoots(ctx, alone, roots...)
+func (w *Workspace) locked(ctx context.Context, c *Change, parents bool, roots, at []location, do func(l *heldLocks, d []tree.Folder) error) error {
+	l, err := w.lockRoots(ctx, roots...)
 	if err != nil {
 		return err
 	}
 	err = func() error {
 		defer l.release()
 		removeParents := func() {}
-		if parents {
-			if removeParents, err = w.makeParents(ctx, c, at[len(at)-1].parent()); err != nil {
+		if parents && w.isMissing(at[len(at)-1].parent()) {
+			if removeParents, err = w.makeParents(ctx, c, l, at[len(at)-1].parent()); err != nil {
 				return err
 			}
 		}
-		d, err := l.lockFolders(ctx, w, at...)
+		d, err := l.openFolders(at...)
 		if err == nil {
-			err = do(d)
+			err = do(l, d)
 		}
 		if err != nil {
 			removeParents()
@@ -261,25 +253,33 @@ func (w *Workspace) locked(ctx context.Context, c *Change, parents, alone bool, 
 	return cmp.Or(err, w.settle(c, l))
 }
 
+// isMissing reports whether a folder does not exist.
+func (w *Workspace) isMissing(p location) bool {
+	info, err := p.root.tree.Stat(p.rel)
+	return err != nil || !info.IsDir()
+}
+
 // makeParents makes p and the folders above it for c, which is recorded next. The
 // function that it returns removes them again.
-func (w *Workspace) makeParents(ctx context.Context, c *Change, p location) (removeParents func(), err error) {
+func (w *Workspace) makeParents(ctx context.Context, c *Change, l *heldLocks, p location) (removeParents func(), err error) {
 	var made []location
 	part := Change{Kind: Mkdir, Path: p.path()}
 	planned := w.planFolders(p)
 	planned.parents = true
-	err = w.commit(ctx, &part, planned, func(*keeper) error {
+	err = w.commit(ctx, &part, l, planned, func(*history.Keeper) error {
 		made, err = w.makeFolders(&part, p)
 		return err
 	})
-	c.open, c.folders = append(c.open, part.open...), append(c.folders, part.folders...)
-	if err == nil && len(part.open) > 0 {
-		c.parents = part.open[0]
+	c.ops, c.folders = c.ops+part.ops, append(c.folders, part.folders...)
+	c.store = cmp.Or(c.store, part.store)
+	if err == nil && part.ID != "" {
+		c.parents = &planned.Op
+		c.parents.ID = part.op
 	}
 	return func() {
 		removeFolders(made)
-		if c.parents != nil {
-			c.parents.End(context.WithoutCancel(ctx), state.Void)
+		if j := w.recorder(p.root); j != nil && c.parents != nil {
+			l.tx(j).Supersede(c.parents)
 		}
 		c.parents = nil
 	}, err
@@ -287,7 +287,7 @@ func (w *Workspace) makeParents(ctx context.Context, c *Change, p location) (rem
 
 // removeLeftover removes the temporary file or tree that a killed process left in d,
 // which is locked.
-func removeLeftover(d tree.Folder) { discard(d, tempName) }
+func removeLeftover(d tree.Folder) { history.Discard(d, tempName) }
 
 // makeFolders makes p and the folders above it for c, and returns those that did not
 // exist, the outermost first. If it fails, it leaves none of them.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"syscall"
 
+	"textskill/skill/internal/history"
 	"textskill/skill/internal/workspace/tree"
 )
 
@@ -48,17 +49,17 @@ func (w *Workspace) Copy(ctx context.Context, from, to string, o CopyOptions) (C
 		}
 		s := scope{parents: o.Parents}
 		if info.IsDir() {
-			s.exclusive, s.source = true, &src
+			s.source = &src
 		}
-		return w.inFolder(ctx, &c, dst, s, func(d tree.Folder) error {
+		return w.inFolder(ctx, &c, dst, s, func(l *heldLocks, d tree.Folder) error {
 			if !info.IsDir() {
-				return w.copyFile(ctx, &c, src, dst, d, o)
+				return w.copyFile(ctx, &c, l, src, dst, d, o)
 			}
 			if _, err := w.checkTree(src, copying); err != nil {
 				return err
 			}
 			return w.copyTree(ctx, src, d, dst, o, func(rename func() error) error {
-				return w.commit(ctx, &c, w.planTree(dst, d), func(*keeper) error { return rename() })
+				return w.commit(ctx, &c, l, w.planTree(dst, d), func(*history.Keeper) error { return rename() })
 			})
 		})
 	})
@@ -127,7 +128,7 @@ func (w *Workspace) previewCopy(c *Change, src, dst location, info Info, o CopyO
 }
 
 // copyFile copies the file src to dst, whose folder d is locked.
-func (w *Workspace) copyFile(ctx context.Context, c *Change, src, dst location, d tree.Folder, o CopyOptions) error {
+func (w *Workspace) copyFile(ctx context.Context, c *Change, l *heldLocks, src, dst location, d tree.Folder, o CopyOptions) error {
 	f, info, err := tree.RegularFile(src.root.tree.Open(src.rel, os.O_RDONLY))
 	if err != nil {
 		return err
@@ -140,7 +141,7 @@ func (w *Workspace) copyFile(ctx context.Context, c *Change, src, dst location, 
 	if old != nil {
 		old.Mode = info.Mode.Perm()
 	}
-	err = w.replace(ctx, c, dst, d, old, fill{write: func(new *os.File) error {
+	err = w.replace(ctx, c, l, dst, d, old, fill{write: func(new *os.File) error {
 		if old == nil {
 			if err := new.Chmod(info.Mode.Perm()); err != nil {
 				return err

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"textskill/skill/internal/history"
 	"textskill/skill/internal/workspace/tree"
 
 	"golang.org/x/sync/errgroup"
@@ -26,7 +27,7 @@ func (w *Workspace) copyTree(ctx context.Context, src location, to tree.Folder, 
 		err = commit(func() error { return to.Rename(name, to, dst.base(), o.moving && o.Replace) })
 	}
 	if err != nil {
-		discard(to, name)
+		history.Discard(to, name)
 	}
 	return err
 }

@@ -1,13 +1,15 @@
 package workspace
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
 	"time"
+
+	"textskill/skill/internal/history"
 )
 
 // A HistoryEntry is one change in the journal.
@@ -22,12 +24,13 @@ type HistoryEntry struct {
 	Run           string   // the run of an expert that made it; "" for none
 	RunStep       int      // in which step; 0 for none, as of its undos
 	Paths         []string // of a run or a patch: all that it changed, absolute
-	Config        []string // of a run: settings and hooks that it changed besides, and undo leaves
-	Of            string   // of an undo: the ID of the change that it undid
-	Undone        bool     // and not made again since
-	Unmade        bool     // recorded, and certainly not made
-	Idle          bool     // it left everything as it was, and undo of the last change passes it over
-	NotKept       string   // why it cannot be undone; "" if it can
+	Config        []string // of a run: what it changed through which other programs run code
+	Left          []Untracked
+	More          int    // how many further ones Left would have
+	Of            string // of an undo: the ID of the change that it undid
+	Undone        bool   // and not made again since
+	Idle          bool   // it left everything as it was, but for what undo leaves alone
+	NotKept       string // why it cannot be undone; "" if it can
 }
 
 // String returns the entry as one line.
@@ -45,7 +48,14 @@ func (e HistoryEntry) String() string {
 	case e.Of != "":
 		what = string(e.Kind) + " " + e.Of + ": " + e.Path
 	}
-	var notes []string
+	if notes := e.notes(); len(notes) > 0 {
+		what += " (" + strings.Join(notes, ", ") + ")"
+	}
+	return e.ID + "  " + e.Time.Local().Format(time.DateTime) + "  " + what
+}
+
+// notes say more of an entry.
+func (e HistoryEntry) notes() (notes []string) {
 	if e.Tool != "" {
 		notes = append(notes, e.Tool)
 	}
@@ -59,25 +69,40 @@ func (e HistoryEntry) String() string {
 		notes = append(notes, "undone")
 	}
 	if e.Idle {
-		notes = append(notes, "changed nothing")
-	}
-	if e.Unmade {
-		notes = append(notes, "never made")
+		notes = append(notes, "changed nothing that undo takes back")
 	}
 	if e.NotKept != "" {
 		notes = append(notes, "not kept: "+e.NotKept)
 	}
 	if len(e.Config) > 0 {
-		notes = append(notes, "changed besides: "+strings.Join(e.Config, ", "))
+		notes = append(notes, "can make programs run code: "+strings.Join(e.Config, ", "))
 	}
-	if len(notes) > 0 {
-		what += " (" + strings.Join(notes, ", ") + ")"
+	if len(e.Left) > 0 {
+		notes = append(notes, "undo leaves "+e.LeftList())
 	}
-	return e.ID + "  " + e.Time.Local().Format(time.DateTime) + "  " + what
+	return notes
+}
+
+// LeftList names the files that undo leaves as they are, in a few words.
+func (e HistoryEntry) LeftList() string {
+	const most = 3
+	var names []string
+	for _, l := range e.Left[:min(len(e.Left), most)] {
+		if l.Path != "" {
+			names = append(names, l.Path)
+		}
+	}
+	if n := len(e.Left) + e.More - len(names); n > 0 && len(names) > 0 {
+		names = append(names, fmt.Sprintf("and %d more", n))
+	}
+	if len(names) == 0 && len(e.Left) > 0 {
+		return "what another command did at the same time"
+	}
+	return strings.Join(names, ", ")
 }
 
 // History iterates over the changes after a position that are kept, all without one, the newest first. It reads
-// no more records than it is asked for, and ends after an error. Folders that were made for a change are part of it.
+// no more of the history than it is asked for, and ends after an error.
 func (w *Workspace) History(ctx context.Context, after ...string) iter.Seq2[HistoryEntry, error] {
 	return w.HistoryOf(ctx, "", after...)
 }
@@ -86,8 +111,11 @@ func (w *Workspace) History(ctx context.Context, after ...string) iter.Seq2[Hist
 func (w *Workspace) HistoryOf(ctx context.Context, abs string, after ...string) iter.Seq2[HistoryEntry, error] {
 	return func(yield func(HistoryEntry, error) bool) {
 		var heads []historyHead
-		for _, h := range w.histories {
-			next, stop := iter.Pull2(w.entries(ctx, h, abs, after))
+		for _, j := range w.journals {
+			if j.off {
+				continue
+			}
+			next, stop := iter.Pull2(w.entries(ctx, j, abs, after))
 			defer stop()
 			heads = append(heads, historyHead{next: next})
 		}
@@ -124,25 +152,29 @@ type historyHead struct {
 func (h *historyHead) take() { h.entry, h.err, h.more = h.next() }
 
 // entries iterates over the changes of one history after a position that are about abs, the newest first.
-func (w *Workspace) entries(ctx context.Context, h *history, abs string, after []string) iter.Seq2[HistoryEntry, error] {
+func (w *Workspace) entries(ctx context.Context, j *journal, abs string, after []string) iter.Seq2[HistoryEntry, error] {
 	return func(yield func(HistoryEntry, error) bool) {
-		from := w.numberAt(h, after)
-		name := h.nameOf(abs)
-		if _, all := below(abs, h.root.dir); all {
-			name = ""
+		s, err := j.open()
+		if errors.Is(err, errNoHistory) {
+			return
 		}
-		for c, err := range h.changes(ctx, false) {
+		if err != nil {
+			yield(HistoryEntry{}, wrap("open", j.root.dir, err))
+			return
+		}
+		name := history.Name("")
+		if _, all := below(abs, j.root.dir); abs != "" && !all {
+			name = j.nameOf(abs)
+		}
+		for l, err := range s.Ops(ctx, w.numberAt(j, after), name) {
 			if err != nil {
-				yield(HistoryEntry{}, wrap("open", h.root.dir, err))
+				yield(HistoryEntry{}, wrap("open", j.root.dir, err))
 				return
 			}
-			if c.ID <= from {
-				return
-			}
-			if name != "" && !c.mayName(name) || !c.applied() || !w.holdsAll(c) {
+			if l.IsDamaged() || l.Unmade || !w.holdsAll(j, l.Op) {
 				continue
 			}
-			if e := w.entry(c); (abs == "" || e.isAbout(abs)) && !yield(e, nil) {
+			if e := w.entry(j, l); (abs == "" || e.isAbout(abs)) && !yield(e, nil) {
 				return
 			}
 		}
@@ -151,30 +183,42 @@ func (w *Workspace) entries(ctx context.Context, h *history, abs string, after [
 
 // isAbout reports whether a change is about the file abs, or about the folder abs or what is in it.
 func (e HistoryEntry) isAbout(abs string) bool {
-	return slices.ContainsFunc(slices.Concat([]string{e.Path, e.From}, e.Paths, e.Config), func(path string) bool {
+	in := func(path string) bool {
 		_, in := below(abs, path)
-		return in
-	})
+		return in && path != ""
+	}
+	return in(e.Path) || in(e.From) || slices.ContainsFunc(e.Paths, in) ||
+		slices.ContainsFunc(e.Left, func(l Untracked) bool { return in(l.Path) })
 }
 
-func (w *Workspace) entry(c *change) HistoryEntry {
-	h, r := c.h, c.Record()
-	e := HistoryEntry{ID: w.changeID(h, c.ID), Time: c.time(), Dialect: r.Dialect, Tool: r.Tool, Kind: Kind(r.Kind), Command: r.Command, Run: r.Run, RunStep: r.RunStep, Undone: c.undone, Unmade: w.unmade(c), Idle: c.applied() && c.Undoes == 0 && c.idle(), NotKept: cmp.Or(r.Note, c.Gone)}
-	main := c.main()
-	e.Path = h.path(main.Path)
-	if main.From != "" && c.Undoes == 0 {
-		e.From = h.path(main.From)
+func (w *Workspace) entry(j *journal, l history.Listed) HistoryEntry {
+	op := l.Op
+	e := HistoryEntry{
+		ID: w.changeID(j, op.ID), Time: op.Time, Dialect: op.Dialect, Tool: op.Tool, Kind: Kind(op.Kind), Command: op.Command,
+		Run: op.Run, RunStep: op.RunStep, Undone: l.Undone, NotKept: op.Note, More: op.More, Path: j.path(mainPath(op)),
 	}
-	for _, s := range r.Steps {
+	e.Idle = op.Kind == history.KindRun && len(op.Deltas) == 0 && op.Note == ""
+	if n := len(op.Deltas); n > 0 && op.Deltas[n-1].From != "" && !l.IsUndo {
+		e.From = j.path(op.Deltas[n-1].From)
+	}
+	forbidden := forbids(false)
+	for _, d := range op.Deltas {
 		if e.Kind == Run || e.Kind == Patch {
-			e.Paths = append(e.Paths, h.path(s.Path))
+			e.Paths = append(e.Paths, j.path(d.Path))
+		}
+		if e.Kind == Run && forbidden(string(d.Path)) != "" {
+			e.Config = append(e.Config, j.path(d.Path))
 		}
 	}
-	for _, name := range r.Config {
-		e.Config = append(e.Config, h.path(name))
+	for _, left := range op.Left {
+		path := ""
+		if left.Path != "" {
+			path = j.path(left.Path)
+		}
+		e.Left = append(e.Left, Untracked{path, left.Why})
 	}
-	if c.Undoes > 0 {
-		e.Kind, e.Of = Undo, w.changeID(h, c.Undoes)
+	if l.IsUndo {
+		e.Kind, e.Of = Undo, w.changeID(j, op.Undoes)
 	}
 	return e
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -255,8 +256,6 @@ func TestUndoAmongUndone(t *testing.T) {
 		must(t, idle, err)
 		undo(UndoOptions{Since: two}, three, two)
 		four := write("4")
-		again := undo(UndoOptions{ID: idle.ID}, idle.ID)
-		undo(UndoOptions{ID: again}, again)
 		undo(UndoOptions{}, four)
 		undo(UndoOptions{}, one)
 	})
@@ -381,7 +380,7 @@ func rewrite(s *site, name, old, new string) {
 	}
 	line, _, _ := bytes.Cut(data, []byte("\n"))
 	text := strings.Replace(string(line[9:]), old, new, 1)
-	fresh := fmt.Sprintf("%08x %s\n", checksum([]byte(text)), text)
+	fresh := fmt.Sprintf("%08x %s\n", crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)), text)
 	s.put(name, fresh+string(make([]byte, len(data)-len(fresh))))
 }
 

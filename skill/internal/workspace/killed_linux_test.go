@@ -142,17 +142,16 @@ func killedChanges() (list []killedChange) {
 			))
 		}},
 		killedChange{"run", []string{"f=old", "d/g=x", "gone=x", "both/a=x"}, true, func(w *Workspace, s *site, _ string) (Change, error) {
-			before, err := w.Snapshot(bg, 1<<20, s.walk)
+			before, err := w.Begin(bg, "true", 1<<20, s.walk)
 			if err != nil {
 				return Change{}, err
 			}
-			defer before.Close()
 			s.put(s.p("f"), "new")
 			s.put(s.p("made/h"), "y")
 			os.Remove(s.p("gone"))
 			os.RemoveAll(s.p("both"))
 			os.Chmod(s.p("d/g"), 0o600)
-			c, _, err := before.Record(bg, "true")
+			c, _, err := before.End(bg)
 			return c, err
 		}},
 		linking("run on one of several links", "x", os.Rename),
@@ -165,15 +164,14 @@ func killedChanges() (list []killedChange) {
 // linking is a command that gives the name f, of a file with several ones, to new.
 func linking(name, content string, link func(old, new string) error) killedChange {
 	return killedChange{name, []string{"f=old", "new=" + content}, true, func(w *Workspace, s *site, _ string) (Change, error) {
-		before, err := w.Snapshot(bg, 1<<20, s.walk)
+		before, err := w.Begin(bg, "true", 1<<20, s.walk)
 		if err != nil {
 			return Change{}, err
 		}
-		defer before.Close()
 		if err := link(s.p("new"), s.p("f")); err != nil {
 			return Change{}, err
 		}
-		c, _, err := before.Record(bg, "true")
+		c, _, err := before.End(bg)
 		return c, err
 	}}
 }
@@ -391,8 +389,8 @@ func killAndUndo(t *testing.T, s *site, c killedChange, far, way string, n int, 
 		t.Helper()
 		t.Fatalf(format+"\nkilled:\n%s\nlog:\n%.3000s", append(args, short(killed), lastOf(s))...)
 	}
-	if reports, err := w.Inspect(bg); err != nil || len(reports[0].NoImage) > 0 {
-		fail("doctor: %v cannot be undone, %v", reports[0].NoImage, err)
+	if reports, err := w.Inspect(bg); err != nil || len(reports[0].Missing) > 0 {
+		fail("doctor: %v cannot be undone, %v", reports[0].Missing, err)
 	}
 	o := UndoOptions{}
 	var others []string

@@ -6,27 +6,22 @@ import (
 	"slices"
 	"time"
 
-	"textskill/skill/internal/state"
+	"textskill/skill/internal/history"
 	"textskill/skill/internal/workspace/tree"
 )
 
-// Locks are those of the store: see package state. A change locks the roots shared and the
-// folder that it is made in alone, so that changes in different folders run at the same
-// time. Operations on whole trees, and those that make folders on the way, lock the roots
-// alone.
-
-// heldLocks is a set of locks, and the folders that are open for them.
+// heldLocks are the locks of the histories of a change, and the folders that are open for it.
 type heldLocks struct {
-	stores  []rootLock
-	alone   bool
+	held    []heldJournal
 	folders []tree.Folder
 	shut    []int // descriptors of folders with a flock
 	free    func()
 }
 
-type rootLock struct {
-	store *state.Store
-	lock  *state.Lock
+type heldJournal struct {
+	j      *journal
+	tx     *history.Tx
+	shared bool // the lock is that of another journal, of the same folder
 }
 
 // release gives the locks back. The folders stay open.
@@ -34,54 +29,77 @@ func (l *heldLocks) release() {
 	for _, fd := range l.shut {
 		tree.Unlock(fd)
 	}
-	for _, r := range slices.Backward(l.stores) {
-		r.lock.Release()
+	for _, h := range slices.Backward(l.held) {
+		if !h.shared {
+			h.tx.End()
+		}
 	}
 	if l.free != nil {
 		l.free()
 	}
-	l.shut, l.stores, l.free = nil, nil, nil
+	l.shut, l.held, l.free = nil, nil, nil
 }
 
-// lockRoots locks the roots of the locations. Without a journal, where the store cannot
-// be opened either, changes of this Workspace alone are kept apart.
-func (w *Workspace) lockRoots(ctx context.Context, alone bool, locations ...location) (*heldLocks, error) {
+// tx returns the lock of a journal; nil if it is not held.
+func (l *heldLocks) tx(j *journal) *history.Tx {
+	for _, h := range l.held {
+		if h.j == j {
+			return h.tx
+		}
+	}
+	return nil
+}
+
+// lockRoots locks the histories of the locations, always in the same order. Without a journal, where
+// the history cannot be opened either, only changes of this Workspace are kept apart.
+func (w *Workspace) lockRoots(ctx context.Context, locations ...location) (*heldLocks, error) {
+	var list []*journal
+	for _, p := range locations {
+		if j := w.journalOf(p.root); !slices.Contains(list, j) {
+			list = append(list, j)
+		}
+	}
+	return w.lockJournals(ctx, list)
+}
+
+func (w *Workspace) lockJournals(ctx context.Context, list []*journal) (*heldLocks, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	l := &heldLocks{alone: alone}
-	var stores []*state.Store
-	for _, p := range locations {
-		h := w.history(p.root)
-		s, err := h.open()
-		if err != nil && !h.off {
+	l := &heldLocks{}
+	stores := map[*journal]*history.Store{}
+	for _, j := range list {
+		s, err := j.open()
+		if err != nil && !j.off {
 			return nil, err
 		}
 		if err != nil {
 			w.solo.Lock()
-			l.alone, l.free = true, w.solo.Unlock
+			l.free = w.solo.Unlock
 			return l, nil
 		}
-		stores = append(stores, s)
+		stores[j] = s
 	}
-	slices.SortFunc(stores, func(a, b *state.Store) int {
-		return cmp.Or(cmp.Compare(a.Place().Path, b.Place().Path), cmp.Compare(a.Place().Key, b.Place().Key))
-	})
-	for _, s := range slices.CompactFunc(stores, func(a, b *state.Store) bool { return a.Path() == b.Path() }) {
-		lock, err := s.Lock(ctx, alone)
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b *journal) int { return cmp.Compare(stores[a].Path(), stores[b].Path()) })
+	for i, j := range list {
+		if i > 0 && stores[j].Path() == stores[list[i-1]].Path() {
+			l.held = append(l.held, heldJournal{j, l.held[i-1].tx, true})
+			continue
+		}
+		tx, err := stores[j].Lock(ctx)
 		if err != nil {
 			l.release()
 			return nil, err
 		}
-		l.stores = append(l.stores, rootLock{s, lock})
+		l.held = append(l.held, heldJournal{j, tx, false})
 	}
 	return l, nil
 }
 
-// lockFolders opens and locks the folders that the locations are in; settle closes them. If
-// a folder is removed before it is locked, creating a file in it will fail with ENOENT.
-func (l *heldLocks) lockFolders(ctx context.Context, w *Workspace, locations ...location) ([]tree.Folder, error) {
-	ids := map[string][]FileID{} // by the path of the place
+// openFolders opens the folders that the locations are in; settle closes them. If a folder is
+// removed before that, creating a file in it fails with ENOENT.
+func (l *heldLocks) openFolders(locations ...location) ([]tree.Folder, error) {
 	first := len(l.folders)
 	for _, p := range locations {
 		d, err := p.root.tree.OpenFolder(p.parent().rel)
@@ -89,30 +107,15 @@ func (l *heldLocks) lockFolders(ctx context.Context, w *Workspace, locations ...
 			return nil, err
 		}
 		l.folders = append(l.folders, d)
-		if l.alone {
-			continue
-		}
-		s, err := w.history(p.root).open()
-		if err != nil {
-			return nil, err
-		}
-		ids[s.Place().Path] = append(ids[s.Place().Path], d.ID())
-	}
-	for _, r := range l.stores {
-		at := r.store.Place().Path
-		if err := r.lock.Folders(ctx, ids[at]...); err != nil {
-			return nil, err
-		}
-		delete(ids, at)
 	}
 	l.shutOut(first)
 	return l.folders[first:], nil
 }
 
 // shutOut locks the folders also with flock, against those who change them as part of
-// another workspace, which has another store. Anybody may hold such a lock for as long as
-// he likes: so it is not waited for longer than a change takes. The folders before first
-// have been: a second lock of the same one would wait for ourselves.
+// another workspace, which has another history. Anybody may hold such a lock for as long as
+// they like: so it is not waited for longer than a change takes. The folders before first
+// are locked already: a second lock of the same one would wait for ourselves.
 func (l *heldLocks) shutOut(first int) {
 	const patience = 300 * time.Millisecond
 	before := l.folders[:first]

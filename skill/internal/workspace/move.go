@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"textskill/skill/internal/history"
 	"textskill/skill/internal/workspace/tree"
 )
 
@@ -38,7 +39,7 @@ func (w *Workspace) Move(ctx context.Context, from, to string, o MoveOptions) (C
 			return previewMove(src, dst, o)
 		}
 		m := &move{w: w, src: src, dst: dst, info: info, o: o}
-		return w.again(o.Parents, info.IsDir(), func(alone bool) error { return m.try(ctx, &c, alone) })
+		return w.again(func() error { return m.try(ctx, &c) })
 	})
 	return c, wrap2("rename", from, to, err)
 }
@@ -145,30 +146,18 @@ type move struct {
 	copied   bool // to another file system, and perhaps not removed
 }
 
-// putBack puts what the move has replaced in the place of the copy.
-func (m *move) putBack(k *keeper, to tree.Folder) error {
-	err := k.Images().Rename(k.image(), to, m.dst.base(), true)
-	if errors.Is(err, syscall.EXDEV) {
-		err = m.w.copyInto(k.Images(), k.image(), to, m.dst.base(), true)
-	}
-	if err != nil {
-		return err
-	}
-	return m.w.flushNames(k, to)
-}
-
-// try locks and moves. Only with exclusive locks are folders made, as in inFolder.
-func (m *move) try(ctx context.Context, c *Change, exclusive bool) error {
+// try locks and moves.
+func (m *move) try(ctx context.Context, c *Change) error {
 	both := []location{m.src, m.dst}
-	return m.w.locked(ctx, c, m.o.Parents && exclusive, exclusive, both, both, func(d []tree.Folder) error {
+	return m.w.locked(ctx, c, m.o.Parents, both, both, func(l *heldLocks, d []tree.Folder) error {
 		removeLeftover(d[0])
 		removeLeftover(d[1])
-		return m.moveLocked(ctx, c, d[0], d[1])
+		return m.moveLocked(ctx, c, l, d[0], d[1])
 	})
 }
 
 // moveLocked moves between two locked folders.
-func (m *move) moveLocked(ctx context.Context, c *Change, from, to tree.Folder) error {
+func (m *move) moveLocked(ctx context.Context, c *Change, l *heldLocks, from, to tree.Folder) error {
 	now, err := from.Lstat(m.src.base())
 	if err == nil && now.IsDir() != m.info.IsDir() {
 		err = syscall.ELOOP // something else is there now: withLocations tries again
@@ -177,34 +166,23 @@ func (m *move) moveLocked(ctx context.Context, c *Change, from, to tree.Folder) 
 		return err
 	}
 	if !m.o.NoReplace && m.sameFile(now, to) { // rename would leave both names
-		return m.w.remove(ctx, c, m.src, from, now, false)
+		return m.w.remove(ctx, c, l, m.src, from, now, false)
 	}
-	planned, err := m.w.planMove(m.src, m.dst, from, to)
+	planned, err := m.w.planMove(l, m.src, m.dst, from, to)
 	if err != nil {
 		return err
 	}
-	return m.w.commit(ctx, c, planned, func(k *keeper) error {
-		kept := k != nil && !m.o.NoReplace && k.image() != ""
-		if kept {
-			if err := k.save(to, m.dst.base()); err != nil {
+	return m.w.commit(ctx, c, l, planned, func(k *history.Keeper) error {
+		if k != nil && !m.o.NoReplace {
+			if err := k.Save(to, m.dst.base()); err != nil {
 				return err
 			}
 		}
-		err := m.rename(ctx, k, from, to)
-		if err == nil || !kept {
-			return err
-		}
-		if m.copied {
-			if perr := m.putBack(k, to); perr != nil {
-				return halfMade{fmt.Errorf("%w; what was replaced could not be put back: %w", err, perr)}
-			}
-		}
-		discard(k.Images(), k.image())
-		return err
+		return m.rename(ctx, k, from, to)
 	})
 }
 
-func (m *move) rename(ctx context.Context, k *keeper, from, to tree.Folder) error {
+func (m *move) rename(ctx context.Context, k *history.Keeper, from, to tree.Folder) error {
 	err := from.Rename(m.src.base(), to, m.dst.base(), !m.o.NoReplace)
 	if errors.Is(err, syscall.EXDEV) {
 		return m.across(ctx, k, from, to)
@@ -224,51 +202,42 @@ func (m *move) sameFile(info Info, to tree.Folder) bool {
 }
 
 // across moves to another file system: it copies, and removes once the copy is durable.
-func (m *move) across(ctx context.Context, k *keeper, from, to tree.Folder) error {
+func (m *move) across(ctx context.Context, k *history.Keeper, from, to tree.Folder) (err error) {
 	if err := from.CheckWritable("."); err != nil {
 		return err
 	}
 	name, newName := m.src.base(), m.dst.base()
-	replaced, err := to.Lstat(newName)
-	lost := err == nil && !replaced.IsDir() && (k == nil || k.image() == "") // once the copy has replaced it
 	switch {
 	case m.info.IsDir():
 		if _, err := m.w.checkTree(m.src, removing); err != nil {
 			return err
 		}
-		err = m.w.copyTree(ctx, m.src, to, m.dst, CopyOptions{Times: true, Replace: !m.o.NoReplace, moving: true}, atOnce)
+		o := CopyOptions{Times: true, Replace: !m.o.NoReplace, moving: true}
+		err = m.w.copyTree(ctx, m.src, to, m.dst, o, atOnce)
 	case m.info.IsLink():
 		err = m.w.copyInto(from, name, to, newName, !m.o.NoReplace)
 	default:
 		err = m.w.copyAcross(from, name, to, newName, m.o)
 	}
-	if m.copied = err == nil; !m.copied {
+	if err != nil {
 		return err
 	}
 	if err = m.w.flushNames(k, to); err == nil {
 		err = removeSource(from, name, m.info)
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case lost:
-		return fmt.Errorf("%w; %s holds a copy, and what it replaced is not kept", err, m.dst.path())
 	}
-	err = m.w.takeBack(ctx, err, m.src, from, m.dst, to)
-	if _, half := errors.AsType[halfMade](err); half || !replaced.IsDir() {
-		return err
-	}
-	if merr := cmp.Or(to.Mkdir(newName, replaced.Mode.Perm()), to.Chmod(newName, replaced.Mode.Perm())); merr != nil {
-		err = halfMade{fmt.Errorf("%w; the empty folder %s cannot be made again: %v", err, m.dst.path(), merr)}
-	}
-	return err
+	return m.w.takeBack(ctx, err, m.src, from, m.dst, to)
 }
+
+func atOnce(appear func() error) error { return appear() }
 
 // removeSource removes what was copied to another file system. It may be gone already.
 func removeSource(from tree.Folder, name string, info Info) error {
 	remove := func() error { return from.Remove(name, false) }
 	if info.IsDir() {
-		remove = func() error { return removeTree(from, name) }
+		remove = func() error { return history.RemoveTree(from, name) }
 	}
 	if err := remove(); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -276,8 +245,8 @@ func removeSource(from tree.Folder, name string, info Info) error {
 	return nil
 }
 
-// takeBack removes a copy whose source could not be removed, and returns the error of that. What was removed of
-// a folder is put back first.
+// takeBack puts back what was removed of a folder whose copy is whole, and returns the error that
+// ended the removal. The copy is removed with the rest of the change.
 func (w *Workspace) takeBack(ctx context.Context, failed error, src location, from tree.Folder, dst location, to tree.Folder) error {
 	info, err := to.Lstat(dst.base())
 	if err == nil && info.IsDir() {
@@ -287,15 +256,14 @@ func (w *Workspace) takeBack(ctx context.Context, failed error, src location, fr
 	if err == nil {
 		_, err = from.Lstat(src.base())
 	}
-	holder := dst.path()
-	if dst.root.dir == "" {
-		holder = "the history"
-	}
 	if err != nil { // not wrapped: nothing is to be tried again
-		return halfMade{fmt.Errorf("%w; what of it was removed cannot be put back (%v), and %s holds all of it", failed, err, holder)}
+		return fmt.Errorf("%w; what of it was removed cannot be put back (%v), and %s holds all of it", failed, err, dst.path())
+	}
+	if !info.IsDir() {
+		return failed
 	}
 	if err := removeSource(to, dst.base(), info); err != nil {
-		return halfMade{fmt.Errorf("%w; the copy in %s cannot be removed either (%v)", failed, holder, err)}
+		return fmt.Errorf("%w; the copy in %s cannot be removed either (%v)", failed, dst.path(), err)
 	}
 	return failed
 }

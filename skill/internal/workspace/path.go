@@ -10,8 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"textskill/skill/internal/history"
 	"textskill/skill/internal/refusal"
-	"textskill/skill/internal/state"
 )
 
 // A location is where a path leads: a root, and a clean slash-separated path in it.
@@ -304,12 +304,12 @@ func (w *Workspace) holdsRoot(p location) bool {
 
 // StateDir is the folder of this program's records where they lie in the workspace. No operation
 // reads, lists or changes a folder of that name, but for the output of commands in it.
-const StateDir = state.Inside
+const StateDir = history.Inside
 
 // tempName is the name of a new file, where it needs one, before it replaces an old
 // one. A file of that name left by a killed process is removed by the next change
 // in its folder.
-const tempName = ".skill.tmp"
+const tempName = history.TempName
 
 // ownRecords is why [StateDir] is denied.
 const ownRecords = "it holds this program's own records"
@@ -376,10 +376,18 @@ func (w *Workspace) deniedName(name string, q request) error {
 	if q.access == toRead || w.opts.AllowConfig {
 		return nil
 	}
-	for _, c := range configNames {
-		if strings.EqualFold(name, c) {
-			return refusal.Denied(q.abs, "changing "+c+" can make other programs run code; --allow-config allows it")
-		}
+	if c := runsCode(name); c != "" {
+		return refusal.Denied(q.abs, "changing "+c+" can make other programs run code; --allow-config allows it")
 	}
 	return nil
+}
+
+// runsCode returns the name among configNames that a part of a path has; "" if it has none.
+func runsCode(name string) string {
+	for _, c := range configNames {
+		if strings.EqualFold(name, c) {
+			return c
+		}
+	}
+	return ""
 }

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"syscall"
 
+	"textskill/skill/internal/history"
 	"textskill/skill/internal/refusal"
 	"textskill/skill/internal/workspace/tree"
 )
@@ -26,10 +26,11 @@ func (w *Workspace) MakeDir(ctx context.Context, abs string, dryRun bool) (Chang
 			return previewDir(p)
 		}
 		if info, err := p.root.tree.Stat(p.rel); err == nil && info.IsDir() {
-			return w.commit(ctx, &c, plan{}, func(*keeper) error { return nil })
+			c.Applied = true
+			return nil
 		}
-		return w.locked(ctx, &c, false, true, []location{p}, nil, func([]tree.Folder) error {
-			return w.commit(ctx, &c, w.planFolders(p), func(*keeper) error {
+		return w.locked(ctx, &c, false, []location{p}, nil, func(l *heldLocks, _ []tree.Folder) error {
+			return w.commit(ctx, &c, l, w.planFolders(p), func(*history.Keeper) error {
 				_, err := w.makeFolders(&c, p)
 				return err
 			})
@@ -125,16 +126,16 @@ func (w *Workspace) Remove(ctx context.Context, abs string, o RemoveOptions) (Ch
 			return w.previewRemove(&c, p, info, o)
 		}
 		whole := info.IsDir() && o.Tree
-		return w.inFolder(ctx, &c, p, scope{exclusive: whole}, func(d tree.Folder) error {
-			return w.removeLocked(ctx, &c, p, d, o, whole)
+		return w.inFolder(ctx, &c, p, scope{}, func(l *heldLocks, d tree.Folder) error {
+			return w.removeLocked(ctx, &c, l, p, d, o, whole)
 		})
 	})
 	return c, wrap(op, abs, err)
 }
 
 // removeLocked removes what is at p, if it is still what o allows; its folder d is
-// locked. whole means that a folder was found there, and that the roots are locked.
-func (w *Workspace) removeLocked(ctx context.Context, c *Change, p location, d tree.Folder, o RemoveOptions, whole bool) error {
+// open. whole means that a folder was found there.
+func (w *Workspace) removeLocked(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder, o RemoveOptions, whole bool) error {
 	info, err := d.Lstat(p.base())
 	if err == nil {
 		err = checkRemove(info, o)
@@ -150,23 +151,23 @@ func (w *Workspace) removeLocked(ctx context.Context, c *Change, p location, d t
 			return err
 		}
 	}
-	return w.remove(ctx, c, p, d, info, whole)
+	return w.remove(ctx, c, l, p, d, info, whole)
 }
 
-// remove moves what is at p, which info describes, into the backup, or removes it. Its
-// folder d is locked. With whole it may be a folder with something in it.
-func (w *Workspace) remove(ctx context.Context, c *Change, p location, d tree.Folder, info Info, whole bool) error {
+// remove moves what is at p, which info describes, to the blobs, or removes it. Its
+// folder d is open. With whole it may be a folder with something in it.
+func (w *Workspace) remove(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder, info Info, whole bool) error {
 	whole = whole && info.IsDir()
-	planned, err := w.planRemove(p, d, whole)
+	planned, err := w.planRemove(l, p, d, whole)
 	if err != nil {
 		return err
 	}
-	return w.commit(ctx, c, planned, func(k *keeper) error {
+	return w.commit(ctx, c, l, planned, func(k *history.Keeper) error {
 		switch {
 		case k != nil && (whole || !info.IsDir()):
-			return k.take(ctx, p, d, info)
+			return k.Take(d, p.base())
 		case whole:
-			return removeTree(d, p.base())
+			return history.RemoveTree(d, p.base())
 		}
 		return d.Remove(p.base(), info.IsDir())
 	})
@@ -292,68 +293,4 @@ func (w *Workspace) checkEntry(d tree.Folder, child location, e Entry, why purpo
 		return &fs.PathError{Op: "rmdir", Path: child.path(), Err: err}
 	}
 	return nil
-}
-
-// removeTree removes the folder name from d with everything in it. It gets the temporary
-// name first, so that no reader sees a part of it; what cannot be removed gets its own
-// name back.
-func removeTree(d tree.Folder, name string) error {
-	if err := d.Rename(name, d, tempName, false); err != nil {
-		return err
-	}
-	err := removeAll(d, tempName)
-	if err != nil {
-		d.Rename(tempName, d, name, false)
-	}
-	return err
-}
-
-// removeAll removes name from d with everything below it. It follows no link.
-func removeAll(d tree.Folder, name string) error {
-	err := d.Remove(name, false)
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	sub, serr := d.OpenFolder(name)
-	if serr != nil {
-		return err
-	}
-	entries, err := sub.Entries()
-	for _, e := range entries {
-		if err = removeAll(sub, e.Name); err != nil {
-			break
-		}
-	}
-	sub.Close()
-	if err != nil {
-		return err
-	}
-	return d.Remove(name, true)
-}
-
-// discard removes name from d: a file, or a tree, in which folders may be read-only.
-func discard(d tree.Folder, name string) {
-	if removeAll(d, name) != nil {
-		makeWritable(d, name)
-		removeAll(d, name)
-	}
-}
-
-// makeWritable lets the owner of the folder name, and of those below it, write to them.
-func makeWritable(d tree.Folder, name string) {
-	sub, err := d.OpenFolder(name)
-	if err != nil {
-		return
-	}
-	defer sub.Close()
-	if f, err := sub.OpenFile(".", os.O_RDONLY, 0); err == nil {
-		f.Chmod(0o700)
-		f.Close()
-	}
-	entries, _ := sub.Entries()
-	for _, e := range entries {
-		if e.Type == fs.ModeDir {
-			makeWritable(sub, e.Name)
-		}
-	}
 }

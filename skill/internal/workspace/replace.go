@@ -3,15 +3,15 @@ package workspace
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"syscall"
 
+	"textskill/skill/internal/history"
 	"textskill/skill/internal/workspace/tree"
 )
 
-// replace gives the file p the content that write produces; its folder d is locked. old
+// replace gives the file p the content that write produces; its folder d is open. old
 // describes the file that exists, with the mode that the new one is to have; it is nil
 // if none may exist. ready is a file that was written before the lock; it is used if nothing
 // has changed since, and may be nil.
@@ -20,13 +20,13 @@ import (
 // The old file is overwritten in place instead if it has several links, an owner or
 // attributes that the new file cannot be given, if its folder cannot be written, or if
 // something is mounted on it.
-func (w *Workspace) replace(ctx context.Context, c *Change, p location, d tree.Folder, old *Info, write fill, splice *Splice, ready *newFile) error {
+func (w *Workspace) replace(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder, old *Info, write fill, splice *Splice, ready *newFile) error {
 	n := ready
 	if !n.fitsNow(d, old) {
 		var err error
 		n, err = w.draft(p, d, old, write, splice)
 		if old != nil && n == nil && cannotCreate(err) {
-			return w.overwriteFrom(ctx, c, p, d, write)
+			return w.overwriteFrom(ctx, c, l, p, d, write)
 		}
 		if err != nil {
 			return err
@@ -34,48 +34,47 @@ func (w *Workspace) replace(ctx context.Context, c *Change, p location, d tree.F
 		defer n.close()
 	}
 	if n.misfit {
-		return w.overwrite(ctx, c, p, d, n)
+		return w.overwrite(ctx, c, l, p, d, n)
 	}
 	n.dir = d
-	err := w.commit(ctx, c, n.planned, func(k *keeper) error { return n.install(p.base(), old != nil, k) })
+	planned, err := w.planReplace(l, p, d, n)
+	if err != nil {
+		return err
+	}
+	err = w.commit(ctx, c, l, planned, func(k *history.Keeper) error { return n.install(p.base(), old != nil, k) })
 	if old != nil && errors.Is(err, syscall.EBUSY) {
-		return w.overwrite(ctx, c, p, d, n)
+		return w.overwrite(ctx, c, l, p, d, n)
 	}
 	return err
 }
 
-// draft writes a new file for p, in d, and plans to replace the old one with it. It is nil if
+// draft writes a new file for p, in d, which is to replace old. It is nil if
 // no file can be made there. splice is what it replaces in the old one, nil if that is all.
 func (w *Workspace) draft(p location, d tree.Folder, old *Info, write fill, splice *Splice) (n *newFile, err error) {
-	patch := w.patchOf(p, d, splice)
 	if n, err = createFile(d, old != nil, write); err != nil {
 		return n, err
 	}
 	n.old = old
-	var was oldFile
+	var was tree.File
+	var info Info
 	if old != nil {
-		if was.File, was.info, err = d.OpenContent(p.base()); err == nil {
+		if was, info, err = d.OpenContent(p.base()); err == nil {
 			defer was.Close()
 		}
-		if old.Links > 1 || !tree.CopyMetadataFrom(n.file, was.File, *old) {
-			n.misfit = true
-			return n, nil
-		}
+		n.misfit = old.Links > 1 || !tree.CopyMetadataFrom(n.file, was, *old)
 	}
-	if err = w.flush(n.file); err == nil {
-		n.planned, err = w.planReplace(p, d, n, was, patch)
+	err = nil
+	if !n.misfit {
+		err = w.flush(n.file)
+	}
+	if err == nil && w.recorder(p.root) != nil {
+		n.describeOld(was, info, splice)
+		err = w.describeNew(n, splice)
 	}
 	if err != nil {
 		n.close()
 	}
 	return n, tree.Cause(err)
-}
-
-// An oldFile is a file that is about to be replaced, as it was opened; the zero oldFile is
-// none, or not open.
-type oldFile struct {
-	tree.File
-	info Info
 }
 
 // prepare is draft before the folder of p is locked. It returns nil where that cannot be
@@ -118,7 +117,12 @@ func (n *newFile) fitsNow(d tree.Folder, old *Info) bool {
 	case old == nil:
 		return true
 	}
-	return stampFrom(*n.old) == stampFrom(*old) && n.old.ID == old.ID
+	return sameStamp(*n.old, *old)
+}
+
+// sameStamp reports whether a file has not changed between two descriptions of it.
+func sameStamp(a, b Info) bool {
+	return a.ID == b.ID && a.Size == b.Size && a.ModTime.Equal(b.ModTime) && a.Changed.Equal(b.Changed)
 }
 
 // A newFile is a file that is written before it gets its name.
@@ -128,9 +132,11 @@ type newFile struct {
 	named bool   // it has the temporary name
 	data  []byte // its content, where that is in memory; else nil
 
-	old     *Info // what it is to replace, nil for nothing
-	misfit  bool  // the old file must be overwritten
-	planned plan
+	old    *Info           // what it is to replace, nil for nothing
+	misfit bool            // the old file must be overwritten
+	before history.Entry   // what that is; the zero Entry if it is not known yet
+	after  history.Entry   // what it is
+	splice *history.Splice // how the old content becomes this one; nil if that is not recorded
 }
 
 // createFile creates a file in d and calls write to fill it: an unnamed file where the
@@ -174,46 +180,28 @@ func cannotCreate(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
-// install gives a finished file its name. With replace, the file of that name goes to the keeper, or is removed if that is nil or has only a part of it to keep.
-func (n *newFile) install(name string, replace bool, k *keeper) error {
+// install gives a finished file its name. With replace, the file of that name goes to the keeper, or
+// is removed if that is nil.
+func (n *newFile) install(name string, replace bool, k *history.Keeper) error {
 	if !replace {
 		return n.installNew(name)
 	}
-	switch {
-	case k == nil:
-	case k.Steps[k.step].Patch != nil:
-		if err := n.keepPart(name, k); err != nil {
+	if k != nil && n.named {
+		if err := k.Save(n.dir, name); err != nil {
 			return err
 		}
-		k = nil
-	default:
-		if done, err := k.exchange(n, name, *n.old); done || err != nil {
+	} else if k != nil {
+		if done, err := k.Exchange(n.file, n.dir, name, *n.old); done || err != nil {
 			return err
 		}
 	}
 	if err := n.giveTempName(); err != nil {
 		return err
 	}
-	if k == nil {
-		if err := n.exchange(name); err == nil || !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return n.rename(name, true)
-}
-
-// keepPart keeps the bytes that a patch replaces, unless the record has them.
-func (n *newFile) keepPart(name string, k *keeper) error {
-	patch := k.Steps[k.step].Patch
-	if k.image() == "" {
-		return nil
-	}
-	f, err := n.dir.OpenFile(name, os.O_RDONLY, 0)
-	if err != nil {
+	if err := n.exchange(name); err == nil || !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	defer f.Close()
-	return k.Copy(k.step, f, patch.Offset, patch.Length)
+	return n.rename(name, true)
 }
 
 // installNew gives a finished file a name that no file has.
@@ -265,7 +253,7 @@ func (w *Workspace) flush(f *os.File) error {
 
 // overwriteFrom is overwrite with what write produces. That goes into a private file
 // outside first, so that a write that fails changes nothing.
-func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, p location, d tree.Folder, write fill) error {
+func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder, write fill) error {
 	f, err := os.CreateTemp("", "skill-*")
 	if err != nil {
 		return err
@@ -275,51 +263,27 @@ func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, p location, d 
 	if err := write.write(f); err != nil {
 		return tree.Cause(err)
 	}
-	return w.overwrite(ctx, c, p, d, &newFile{file: f, misfit: true})
+	return w.overwrite(ctx, c, l, p, d, &newFile{file: f, misfit: true})
 }
 
 // overwrite replaces the content of the file p with that of n, in place.
-func (w *Workspace) overwrite(ctx context.Context, c *Change, p location, d tree.Folder, n *newFile) error {
+func (w *Workspace) overwrite(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder, n *newFile) error {
 	n.misfit = true
-	planned, err := w.planReplace(p, d, n, oldFile{}, nil)
+	if w.recorder(p.root) != nil && n.after.Kind == "" {
+		if err := w.describeNew(n, nil); err != nil {
+			return err
+		}
+	}
+	planned, err := w.planReplace(l, p, d, n)
 	if err != nil {
 		return err
 	}
-	return w.commit(ctx, c, planned, func(k *keeper) error {
+	return w.commit(ctx, c, l, planned, func(k *history.Keeper) error {
 		if k != nil {
-			if err := k.copy(d, p.base()); err != nil {
+			if err := k.Copy(d, p.base()); err != nil {
 				return err
 			}
 		}
-		return w.overwriteBytes(n.file, d, p.base())
+		return history.Overwrite(n.file, d, p.base(), w.opts.NoSync)
 	})
-}
-
-// overwriteBytes replaces the content of the file name with that of full. It reserves the
-// room first, where the system can, so that a full disk changes nothing.
-func (w *Workspace) overwriteBytes(full *os.File, d tree.Folder, name string) error {
-	dst, old, err := tree.RegularFile(d.OpenFile(name, os.O_WRONLY, 0))
-	if err != nil {
-		return err
-	}
-	defer dst.Close()
-	size, err := full.Seek(0, io.SeekEnd)
-	if err != nil {
-		return tree.Cause(err)
-	}
-	if err := tree.Reserve(dst, size); err != nil {
-		dst.Truncate(old.Size)
-		d.Chtimes(name, old)
-		return err
-	}
-	if _, err := full.Seek(0, io.SeekStart); err != nil {
-		return tree.Cause(err)
-	}
-	if _, err := io.Copy(dst, full); err != nil {
-		return tree.Cause(err)
-	}
-	if err := dst.Truncate(size); err != nil {
-		return tree.Cause(err)
-	}
-	return tree.Cause(w.flush(dst))
 }

@@ -262,3 +262,8 @@ func asNobody(t *testing.T) bool {
 	}
 	return false
 }
+
+// A statFunc is a file that a walk visits.
+type statFunc func() (Info, error)
+
+func (f statFunc) Stat() (Info, error) { return f() }

@@ -6,19 +6,19 @@ import (
 	"strings"
 	"syscall"
 
+	"textskill/skill/internal/history"
 	"textskill/skill/internal/refusal"
-	"textskill/skill/internal/state"
 )
 
 // State opens a folder of the history for this program's records, and makes it for this user
-// alone if it does not exist: [state.Output], whose files operations read, or
-// [state.Servers]. The caller closes it. The error is EROFS if the workspace is opened
+// alone if it does not exist: [history.Output], whose files operations read, or
+// [history.Servers]. The caller closes it. The error is EROFS if the workspace is opened
 // read-only or for a dry run.
 func (w *Workspace) State(name string) (*os.Root, error) {
 	if w.opts.ReadOnly || w.opts.DryRun {
 		return nil, wrap("mkdir", filepath.Join(w.Dir(), name), syscall.EROFS)
 	}
-	s, err := w.histories[0].open()
+	s, err := w.journals[0].open()
 	if err != nil {
 		return nil, err
 	}
@@ -29,59 +29,59 @@ func (w *Workspace) State(name string) (*os.Root, error) {
 // workspace is opened read-only, the error is fs.ErrNotExist where there is none. The caller
 // closes it.
 func (w *Workspace) Runs() (*os.Root, error) {
-	s, err := w.histories[0].open()
+	s, err := w.journals[0].open()
 	if err != nil {
 		return nil, err
 	}
-	return s.Folder(state.Runs)
+	return s.Folder(history.Runs)
 }
 
 // OutputDir returns the folder that holds the output of commands, whether it exists or not; ""
 // if there is no place for a history. Operations read it like a part of the workspace, and
 // do not change it.
 func (w *Workspace) OutputDir() string {
-	h := w.histories[0]
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.outputDir()
+	j := w.journals[0]
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.outputDir()
 }
 
-func (h *history) outputDir() string {
-	if h.store != nil {
-		return filepath.Join(h.store.Path(), state.Output)
+func (j *journal) outputDir() string {
+	if j.store != nil {
+		return filepath.Join(j.store.Path(), history.Output)
 	}
-	p, err := state.Find(h.options)
+	p, err := history.Find(j.options)
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(p.Path, p.Key, state.Output)
+	return filepath.Join(p.Path, p.Key, history.Output)
 }
 
 // outputs returns the folder of the output of commands as a root; nil if there is none, or if
 // it is in the workspace, whose own root confines what commands could have put there.
-func (h *history) outputs() *root {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.output != nil || h.closed {
-		return h.output
+func (j *journal) outputs() *root {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.output != nil || j.closed {
+		return j.output
 	}
-	dir := h.outputDir()
-	if _, inside := below(h.root.dir, dir); inside || dir == "" {
+	dir := j.outputDir()
+	if _, inside := below(j.root.dir, dir); inside || dir == "" {
 		return nil
 	}
-	if r, err := openRoot(dir, h.portable); err == nil {
+	if r, err := openRoot(dir, j.options.Portable); err == nil {
 		r.isOutput = true
-		h.output = r
+		j.output = r
 	}
-	return h.output
+	return j.output
 }
 
 // matchOutput finds a path in the folder of the output of commands by its spelling.
 func (w *Workspace) matchOutput(abs string) (location, bool) {
-	if !strings.Contains(abs, string(filepath.Separator)+state.Output) {
+	if !strings.Contains(abs, string(filepath.Separator)+history.Output) {
 		return location{}, false
 	}
-	r := w.histories[0].outputs()
+	r := w.journals[0].outputs()
 	if r == nil {
 		return location{}, false
 	}

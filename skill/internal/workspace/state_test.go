@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"textskill/skill/internal/state"
+	"textskill/skill/internal/history"
 )
 
 // What commands printed is there to be read, and nothing else of the records is.
@@ -18,7 +18,7 @@ func TestOutputIsReadAndNotChanged(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("d/f=x", ".skill/output/a.log=x", "d/.skill/output/a.log=x", "l => output")
 		w := s.open(Options{AllowConfig: true})
-		dir, err := w.State(state.Output)
+		dir, err := w.State(history.Output)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestStateIsMadeForThisUserAlone(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		w := s.open(Options{})
 		for range 2 {
-			dir, err := w.State(state.Output)
+			dir, err := w.State(history.Output)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func TestStateIsMadeForThisUserAlone(t *testing.T) {
 func TestStateIsMadeWhereChangesAreAllowed(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		for name, o := range map[string]Options{"read": {ReadOnly: true}, "dry": {DryRun: true}} {
-			if _, err := s.open(o).State(state.Output); !errors.Is(err, syscall.EROFS) {
+			if _, err := s.open(o).State(history.Output); !errors.Is(err, syscall.EROFS) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

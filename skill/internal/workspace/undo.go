@@ -1,13 +1,17 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"iter"
+	"fmt"
+	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
-	"textskill/skill/internal/state"
+	"textskill/skill/internal/history"
 )
 
 // UndoOptions say what to undo. The zero value undoes the last change that is in effect
@@ -24,13 +28,15 @@ type UndoOptions struct {
 // Undone is one change that was undone. Its ID is that of the undo.
 type Undone struct {
 	Change
-	Of        string       // the ID of the change that was undone
-	More      int          // files, besides Path, of a run or a patch
-	Apart     int          // files that had more names (hard links) when they were changed: what is there now under the others is not undone
-	Left      int          // files that a run changed besides, which stay as they are
-	Skipped   []*UndoError // with Force, why files of the change were not undone
-	Passed    []error      // why later changes were skipped: they cannot be undone, or are not in effect
-	Unchecked bool         // in a dry run: a later change that is undone first is about the same files
+	Of      string       // the ID of the change that was undone
+	What    string       // a few words about that change: `run "npm test"`, "write"
+	More    int          // files, besides Path, that were changed back
+	Left    int          // files that the change changed besides, which stay as they are
+	Skipped []*UndoError // with Force, why files of the change were not undone
+	Merged  []string     // absolute: files that keep what was changed in them since
+	Lost    []string     // absolute: with Force, files of which a later version was replaced, and saved
+	Stays   []string     // absolute: folders that stay, because something else is in them
+	Passed  []error      // why later changes were skipped: nothing is left of them to undo
 }
 
 // An UndoError reports that there is no such change to undo, or that it cannot be
@@ -39,7 +45,8 @@ type UndoError struct {
 	ID     string // of the change; "" if none was named
 	Path   string // absolute, of the file that is in the way; "" if none is
 	Reason string
-	Force  bool // [UndoOptions].Force would undo it, or pass over it
+	Force  bool   // [UndoOptions].Force would undo it, or the rest of it
+	Before string // of a bare undo: the ID of the change before this one; "" if there is none
 }
 
 func (e *UndoError) Error() string {
@@ -54,63 +61,79 @@ func (e *UndoError) Error() string {
 
 // Hint says what to do, "" if nothing helps.
 func (e *UndoError) Hint() string {
-	if !e.Force {
-		return ""
+	var hints []string
+	if e.Force {
+		hints = append(hints, "force: true goes on anyway: what it replaces is saved first, and what cannot be undone is skipped")
 	}
-	return "force: true goes on anyway: what it replaces is saved first, and what cannot be undone is skipped"
+	if e.Before != "" {
+		hints = append(hints, "id: "+e.Before+" undoes the change before it")
+	}
+	return strings.Join(hints, "; ")
+}
+
+// errNoHistory is the error of a history that does not exist and is not made.
+var errNoHistory = fs.ErrNotExist
+
+// An undoing is an undo of one call, with the locks of all histories.
+type undoing struct {
+	w    *Workspace
+	l    *heldLocks
+	how  history.How
+	done []Undone
 }
 
 // Undo undoes changes, the last one first. Those that were undone before an error stay
-// undone, and are returned with it. Errors are [*UndoError] or the workspace's own.
+// undone, and are returned with it. Errors are [*UndoError], [*PartlyUndoneError] or the workspace's own.
 func (w *Workspace) Undo(ctx context.Context, o UndoOptions) (done []Undone, err error) {
 	if err := w.checkWritable(); err != nil {
 		return nil, wrap("change", w.Dir(), err)
 	}
-	if w.histories[0].off {
+	if w.journals[0].off {
 		return nil, &UndoError{Reason: "there is no journal, and so nothing to undo"}
 	}
-	if !w.opts.DryRun {
-		w.recordKilled(ctx)
-		l, err := w.lockAll(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer l.release()
+	l, err := w.lockJournals(ctx, w.journals)
+	if errors.Is(err, errNoHistory) && w.opts.DryRun {
+		return nil, &UndoError{Reason: "there is nothing to undo"}
 	}
-	all := &undone{paths: map[string]bool{}, parted: map[string]bool{}, last: map[*history]int64{}}
-	defer func() {
-		if serr := w.settleUndone(ctx, all); err == nil {
-			err = serr
-		}
-	}()
-	done, err = w.undoAs(ctx, all, o)
-	if no, ok := err.(*UndoError); ok && no.Force {
-		if err := w.settleUndone(ctx, all); err != nil { // only complete undos are seen
-			return done, err
-		}
-		o.Force = true
-		if _, ferr := w.undoAs(ctx, &undone{trial: true, parted: all.parted, last: all.last}, o); ferr != nil {
-			err = ferr // force would not help
-		}
+	if err != nil {
+		return nil, err
 	}
-	if _, refused := err.(*UndoError); refused && len(done) > 0 && !w.opts.DryRun {
-		err = &PartlyUndoneError{Done: done, Left: []error{err}}
+	a := about(ctx, "")
+	u := &undoing{w: w, l: l, how: history.How{About: a, Force: o.Force, Config: w.opts.AllowConfig, Dry: w.opts.DryRun}}
+	done, err = u.run(ctx, o)
+	l.release()
+	if serr := u.settle(); err == nil {
+		err = serr
 	}
 	return done, err
 }
 
-func (w *Workspace) undoAs(ctx context.Context, all *undone, o UndoOptions) (done []Undone, err error) {
+// settle makes the undos durable.
+func (u *undoing) settle() error {
+	if u.w.opts.DryRun || u.w.opts.NoSync || len(u.done) == 0 {
+		return nil
+	}
+	var errs []error
+	for _, j := range u.w.journals {
+		if j.store != nil {
+			errs = append(errs, j.store.FlushAll())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (u *undoing) run(ctx context.Context, o UndoOptions) ([]Undone, error) {
 	switch {
 	case o.Run != "":
-		return w.undoRun(ctx, all, o)
+		return u.ofRun(ctx, o)
 	case o.ID == "" && o.Since == "":
-		return w.undoLast(ctx, all, o.Force)
+		return u.last(ctx)
 	case o.ID != "" && o.Since != "":
 		return nil, unknown(o.ID)
 	case o.ID != "":
-		return w.undoOne(ctx, all, o.ID, o.Force)
+		return u.named(ctx, o.ID)
 	}
-	return w.undoSince(ctx, all, o.Since, o.Force)
+	return u.since(ctx, o.Since)
 }
 
 func unknown(id string) error {
@@ -121,272 +144,388 @@ func unknown(id string) error {
 	return &UndoError{ID: id, Reason: "is not one of this workspace; history lists those that are"}
 }
 
-// lockAll locks all roots exclusively.
-func (w *Workspace) lockAll(ctx context.Context) (*heldLocks, error) {
-	var all []location
-	for _, r := range w.roots {
-		all = append(all, location{r, "."})
-	}
-	return w.lockRoots(ctx, true, all...)
-}
-
-// undoLast undoes the last change that is in effect and is not an undo itself. Those that
-// cannot be undone are passed over, unless the next one that can is about the same files: that
-// needs force.
-func (w *Workspace) undoLast(ctx context.Context, all *undone, force bool) ([]Undone, error) {
-	type refusal struct {
-		*change
-		why error
-	}
-	var refused []refusal
-	var passed []error
-	for c, err := range w.changes(ctx, true, func(c *change) bool { return (c.undoable() || c.applied() && !c.undone && c.idle()) && w.holdsAll(c) }) {
-		if err != nil {
-			return nil, err
-		}
-		if c.idle() { // or one would wonder why not this one was undone
-			passed = append(passed, &UndoError{ID: w.changeID(c.h, c.ID), Reason: "left everything as it was"})
-			continue
-		}
-		for _, p := range refused {
-			if p.h == c.h && p.overlaps(c) && !force && c.Record().Note+c.Gone == "" {
-				return nil, &UndoError{ID: w.changeID(c.h, c.ID), Path: c.h.path(c.main().Path), Force: true,
-					Reason: "was changed since, and " + p.why.Error()}
-			}
-		}
-		u := w.newUndo(c, all, force)
-		u.first = len(refused) == 0
-		done, err := u.run(ctx)
-		no, ok := errors.AsType[*UndoError](err)
-		switch {
-		case errors.Is(err, errNoEffect):
-			passed = append(passed, w.notInEffect(ctx, c))
-		case ok && !no.Force:
-			passed = append(passed, err)
-			if !c.unkept() || c.Record().Left > 0 { // else git ignores what it changed, or nothing is known of it
-				refused = append(refused, refusal{c, err})
-			}
-		case err != nil:
-			return nil, err
-		default:
-			done.Passed = passed
-			return []Undone{done}, nil
-		}
-	}
-	if err := firstRefusal(passed); err != nil {
-		return nil, err
-	}
-	return nil, &UndoError{Reason: "there is nothing to undo"}
-}
-
-// firstRefusal returns the first error for a change that is in effect; nil if there is none.
-func firstRefusal(passed []error) error {
-	for _, err := range passed {
-		if no, ok := errors.AsType[*UndoError](err); ok && no.Path != "" {
-			return err
-		}
-	}
-	return nil
-}
-
-// notInEffect returns the error for a change that needs no undo. Where it is certain that it
-// was never made, that is recorded.
-func (w *Workspace) notInEffect(ctx context.Context, c *change) error {
-	id := w.changeID(c.h, c.ID)
-	if !w.unmade(c) {
-		return &UndoError{ID: id, Reason: "is not in effect: everything is as it was before"}
-	}
-	if s, err := c.h.open(); err == nil && !w.opts.DryRun {
-		s.End(context.WithoutCancel(ctx), c.ID, state.Void)
-	}
-	return &UndoError{ID: id, Reason: "was never made: its process was ended before"}
-}
-
-// unmade reports whether a change was recorded and certainly not made: all that it was to
-// change is still the same, by its stamp. What is written in place is recorded as complete: if it
-// was not, and of an append the file has no byte, a power cut has left the record alone.
-func (w *Workspace) unmade(c *change) bool {
-	if c.End != "" || c.Undoes > 0 || len(c.Record().Steps) == 0 {
-		return false
-	}
-	proof := false
-	for _, s := range c.Record().Steps {
-		name, was := s.Path, s.Before
-		if s.From != "" {
-			name, was = s.From, s.After
-		}
-		p, d, err := w.openRecorded(c.h, name)
-		if err != nil {
-			return false
-		}
-		now, err := stateAt(d, p.base(), -1)
-		d.Close()
-		lost := s.Patch != nil && s.Patch.Sum != "" && now.Stamp.Ino == was.Stamp.Ino && now.Size == was.Size
-		if err != nil || now.Kind != was.Kind || was.Kind != "" && (was.Stamp.Ino == 0 || now.Stamp != was.Stamp && !lost) {
-			return false
-		}
-		proof = proof || was.Kind != ""
-	}
-	return proof
-}
-
-// changes iterates over those changes of all histories that are wanted, the last one first.
-func (w *Workspace) changes(ctx context.Context, jump bool, wanted func(*change) bool) iter.Seq2[*change, error] {
-	return func(yield func(*change, error) bool) {
-		var next []*change
-		var more []func() (*change, error, bool)
-		for _, h := range w.histories {
-			pull, stop := iter.Pull2(h.changes(ctx, jump))
-			defer stop()
-			more, next = append(more, pull), append(next, nil)
-		}
-		for {
-			latest := -1
-			for i, pull := range more {
-				for next[i] == nil && pull != nil {
-					c, err, ok := pull()
-					if err != nil {
-						yield(nil, err)
-						return
-					}
-					if !ok {
-						more[i], pull = nil, nil
-					} else if wanted(c) {
-						next[i] = c
-					}
-				}
-				if next[i] != nil && (latest < 0 || next[i].time().After(next[latest].time())) {
-					latest = i
-				}
-			}
-			if latest < 0 || !yield(next[latest], nil) {
-				return
-			}
-			next[latest] = nil
-		}
-	}
-}
-
-// undoOne undoes the change that is named.
-func (w *Workspace) undoOne(ctx context.Context, all *undone, id string, force bool) ([]Undone, error) {
-	h, n, ok := w.byID(id)
-	if !ok {
-		return nil, unknown(id)
-	}
-	first := true
-	for c, err := range h.changes(ctx, false) {
-		switch {
-		case err != nil:
-			return nil, err
-		case c.ID < n:
-			return nil, notRecorded(id)
-		case c.ID > n:
-			first = first && !c.undoable()
-			continue
-		case c.Damaged():
-			return nil, &UndoError{ID: id, Reason: "has a damaged record"}
-		case c.undone && c.open == nil || !c.applied():
-			return nil, &UndoError{ID: id, Reason: "is not in effect: it was undone, or never made"}
-		case !w.holdsAll(c):
-			return nil, unknown(id)
-		}
-		u := w.newUndo(c, all, force)
-		u.first = first
-		done, err := u.run(ctx)
-		if errors.Is(err, errNoEffect) {
-			return nil, w.notInEffect(ctx, c)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return []Undone{done}, nil
-	}
-	return nil, notRecorded(id)
-}
-
 func notRecorded(id string) error {
 	return &UndoError{ID: id, Reason: "is not in the history; history lists those that are"}
 }
 
-// undoSince undoes the change that is named and all after it, in all histories. If it is an
-// undo, that makes what was undone since again. With force it passes over those that cannot be
-// undone.
-func (w *Workspace) undoSince(ctx context.Context, all *undone, id string, force bool) (done []Undone, err error) {
-	todo, isUndo, err := w.since(ctx, id)
+// A candidate is an op of one of the histories.
+type candidate struct {
+	j  *journal
+	id int64
+	op history.Listed
+
+	at   int64 // the number by which it is ordered in its history
+	time time.Time
+}
+
+// candidates returns the ops that wanted accepts, of all histories, the newest first.
+func (u *undoing) candidates(wanted func(j *journal, l history.Listed) (take, more bool)) (list []candidate) {
+	for _, j := range u.w.journals {
+		if j.off {
+			continue
+		}
+		for l := range u.l.tx(j).Newest() {
+			take, more := wanted(j, l)
+			if !more {
+				break
+			}
+			if !take || !u.w.holdsAll(j, l.Op) {
+				continue
+			}
+			c := candidate{j, l.ID, l, l.ID, l.Time}
+			if tx := u.l.tx(j); tx.InForceNow(l.ID) { // a change that was made again counts as of when it was made
+				c.at = tx.Origin(l.ID)
+				if o, ok := tx.Find(c.at); ok {
+					c.time = o.Time
+				}
+			}
+			list = append(list, c)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int {
+		if a.j == b.j {
+			return cmp.Compare(b.at, a.at)
+		}
+		return b.time.Compare(a.time)
+	})
+	return list
+}
+
+// holdsAll reports whether all of an op is inside w, which it need not be if the
+// history is another Workspace's.
+func (w *Workspace) holdsAll(j *journal, op *history.Op) bool {
+	return !w.borrowed || !slices.ContainsFunc(op.Deltas, func(d history.Delta) bool {
+		_, ok := w.matchRoot(j.path(d.Path))
+		return !ok
+	})
+}
+
+// one undoes an op.
+func (u *undoing) one(ctx context.Context, j *journal, id int64) (Undone, error) {
+	tx := u.l.tx(j)
+	if tx.InForceNow(id) { // of a change that was made again, the change is named
+		id = tx.Origin(id)
+	}
+	return u.exactly(ctx, j, id)
+}
+
+// exactly undoes an op, and names it.
+func (u *undoing) exactly(ctx context.Context, j *journal, id int64) (Undone, error) {
+	d, err := u.l.tx(j).Undo(ctx, id, u.how)
+	if no, ok := errors.AsType[*history.ConflictError](err); ok {
+		return Undone{}, u.w.undoError(j, no)
+	}
+	if err != nil {
+		return Undone{}, err
+	}
+	done := u.w.undone(j, d)
+	u.done = append(u.done, done)
+	return done, nil
+}
+
+func (w *Workspace) undoError(j *journal, no *history.ConflictError) *UndoError {
+	e := &UndoError{ID: w.changeID(j, no.ID), Reason: no.Reason, Force: no.Force}
+	if no.Path != "" {
+		e.Path = j.path(no.Path)
+	}
+	return e
+}
+
+// undone describes an undo.
+func (w *Workspace) undone(j *journal, d history.Undone) Undone {
+	u := Undone{Of: w.changeID(j, d.Of.ID), What: describe(d.Of), Left: len(d.Of.Left) + d.Of.More}
+	u.Kind, u.Path = Undo, j.path(mainPath(d.Of))
+	if d.Op.ID != 0 {
+		u.ID, u.Applied = w.changeID(j, d.Op.ID), true
+	}
+	paths := map[history.Name]bool{}
+	for _, o := range d.Op.Deltas {
+		paths[o.Path] = true
+	}
+	u.More = max(len(paths)-1, 0)
+	for _, s := range d.Skipped {
+		u.Skipped = append(u.Skipped, w.undoError(j, s))
+	}
+	abs := func(names []history.Name) (list []string) {
+		for _, n := range names {
+			list = append(list, j.path(n))
+		}
+		return list
+	}
+	u.Merged, u.Lost, u.Stays = abs(d.Merged), abs(d.Lost), abs(d.Stays)
+	return u
+}
+
+// describe says in a few words what an op was.
+func describe(op *history.Op) string {
+	if op.Command != "" {
+		return op.Kind + " " + strconv.Quote(oneLine(op.Command))
+	}
+	return op.Kind
+}
+
+// mainPath returns the path that names an op: where a move leads, what a command changed last, or what
+// else is changed besides folders that are made for it.
+func mainPath(op *history.Op) history.Name {
+	if n := len(op.Deltas); n > 0 {
+		return op.Deltas[n-1].Path
+	}
+	if len(op.Left) > 0 && op.Left[0].Path != "" {
+		return op.Left[0].Path
+	}
+	return "."
+}
+
+// last undoes the newest change that is in force. If it cannot be undone, nothing is done: an older one
+// may be about the same files. A change of which nothing is left is passed over.
+func (u *undoing) last(ctx context.Context) ([]Undone, error) {
+	list := u.candidates(func(j *journal, l history.Listed) (take, more bool) { return u.l.tx(j).InForceNow(l.ID), true })
+	var passed []error
+	for i, c := range list {
+		done, err := u.one(ctx, c.j, c.id)
+		no, refused := errors.AsType[*UndoError](err)
+		switch {
+		case err == nil:
+			done.Passed = passed
+			return []Undone{done}, nil
+		case errors.Is(err, history.ErrNoEffect):
+			passed = append(passed, u.noEffect(c))
+		case refused && c.op.Quiet:
+			passed = append(passed, no)
+		case refused && u.how.Force:
+			passed = append(passed, no)
+		case refused:
+			for _, older := range list[i+1:] {
+				no.Before = u.w.changeID(older.j, u.l.tx(older.j).Origin(older.id))
+				break
+			}
+			return nil, no
+		default:
+			return nil, err
+		}
+	}
+	if len(passed) > 0 && u.how.Force {
+		return nil, passed[0]
+	}
+	return nil, &UndoError{Reason: "there is nothing to undo"}
+}
+
+func (u *undoing) noEffect(c candidate) error {
+	if l, ok := u.l.tx(c.j).Find(c.id); ok && l.IsIdle() {
+		return &UndoError{ID: u.w.changeID(c.j, c.id), Reason: "left everything as it was"}
+	}
+	return &UndoError{ID: u.w.changeID(c.j, c.id), Reason: "is not in effect: everything is as it was before"}
+}
+
+// named undoes one change.
+func (u *undoing) named(ctx context.Context, id string) ([]Undone, error) {
+	j, n, ok := u.w.byID(id)
+	if !ok {
+		return nil, unknown(id)
+	}
+	if l, ok := u.l.tx(j).Find(n); ok && !u.w.holdsAll(j, l.Op) {
+		return nil, unknown(id)
+	}
+	done, err := u.exactly(ctx, j, n)
+	if errors.Is(err, history.ErrNoEffect) {
+		return nil, u.noEffect(candidate{j: j, id: n})
+	}
 	if err != nil {
 		return nil, err
 	}
-	var passed []error
-	var made []*change
-	for _, c := range todo {
-		var back Undone
-		if c.Damaged() {
-			err = &UndoError{ID: w.changeID(c.h, c.ID), Reason: "has a damaged record, and so what it did is not known"}
-		} else {
-			u := w.newUndo(c, all, force)
-			u.first = !isUndo
-			back, err = u.runAfter(ctx, made)
-		}
-		no, ok := errors.AsType[*UndoError](err)
-		switch {
-		case errors.Is(err, errNoEffect):
-			passed = append(passed, w.notInEffect(ctx, c))
-		case ok && (force || c.unkept()):
-			passed = append(passed, err)
-		case ok:
-			no.Force = true // which passes it over
-			return done, no
-		case err != nil:
-			return done, err
-		default:
-			done, made = append(done, back), append(made, c)
-			c.undone = back.Applied // and so is not what is in the way of an earlier one
-		}
-	}
-	if n := len(done); n > 0 {
-		done[n-1].Passed = passed
-		return done, nil
-	}
-	return nil, firstRefusal(passed)
+	return []Undone{done}, nil
 }
 
-// since returns the change that is named and those after it, in all histories, of which an
-// undo may have something to do, the last one first, and whether the one that is named is an
-// undo.
-func (w *Workspace) since(ctx context.Context, id string) (todo []*change, isUndo bool, err error) {
-	h, n, ok := w.byID(id)
+// since undoes the change that is named and all after it, in all histories. If it is an
+// undo, that makes what was undone since again. With force it passes over those that cannot be
+// undone.
+func (u *undoing) since(ctx context.Context, id string) ([]Undone, error) {
+	j, n, ok := u.w.byID(id)
 	if !ok {
-		return nil, false, unknown(id)
+		return nil, unknown(id)
 	}
-	undoable := func(c *change) bool {
-		return c.Damaged() || (c.undoable() || c.h == h && c.undoableTo(n-1)) && w.holdsAll(c)
+	first, ok := u.l.tx(j).Find(n)
+	if !ok || !u.w.holdsAll(j, first.Op) {
+		return nil, notRecorded(id)
 	}
-	for c, err := range w.changes(ctx, false, func(c *change) bool { return undoable(c) || c.h == h && c.ID <= n }) {
+	list := u.candidates(func(at *journal, l history.Listed) (take, more bool) {
+		if at == j && l.ID < n || at != j && l.Time.Before(first.Time) {
+			return false, false
+		}
+		if tx := u.l.tx(at); at == j {
+			return tx.Differs(l.ID, n) && (first.IsUndo || tx.InForceNow(l.ID)), true
+		}
+		return u.l.tx(at).InForceNow(l.ID), true
+	})
+	var passed []error
+	for i, c := range list {
+		done, err := u.one(ctx, c.j, c.id)
+		no, refused := errors.AsType[*UndoError](err)
 		switch {
-		case err != nil:
-			return nil, false, err
-		case c.h == h && c.ID < n:
-			return nil, false, notRecorded(id)
+		case err == nil:
+			u.done[len(u.done)-1] = done
+		case errors.Is(err, history.ErrNoEffect):
+			passed = append(passed, u.noEffect(c))
+		case refused && (u.how.Force || c.op.Quiet || len(c.op.Deltas) == 0 && c.op.Note == ""):
+			passed = append(passed, no)
+		case refused:
+			no.Force = u.forceHelps(ctx, list[i:]) // which passes it over
+			return u.partly(no)
+		default:
+			return u.done, err
 		}
-		if undoable(c) {
-			todo = append(todo, c)
+	}
+	if n := len(u.done); n > 0 {
+		u.done[n-1].Passed = passed
+		return u.done, nil
+	}
+	for _, err := range passed {
+		if no, ok := errors.AsType[*UndoError](err); ok && no.Path != "" {
+			return nil, err
 		}
-		if c.h != h || c.ID > n {
+	}
+	return nil, nil
+}
+
+// forceHelps reports whether force would undo one of the changes.
+func (u *undoing) forceHelps(ctx context.Context, list []candidate) bool {
+	how := u.how
+	how.Force, how.Dry = true, true
+	return slices.ContainsFunc(list, func(c candidate) bool {
+		_, err := u.l.tx(c.j).Undo(ctx, c.id, how)
+		return err == nil
+	})
+}
+
+// partly returns what was undone before an error.
+func (u *undoing) partly(no *UndoError) ([]Undone, error) {
+	if len(u.done) == 0 || u.w.opts.DryRun {
+		return u.done, no
+	}
+	return u.done, &PartlyUndoneError{Done: u.done, Left: []error{no}}
+}
+
+// A PartlyUndoneError reports that some changes of a run were not undone, or one of the changes since
+// another one.
+type PartlyUndoneError struct {
+	Run  string   // "" for the changes since another one
+	Done []Undone // those that were undone; nil if Whole was asked for
+	Left []error  // why the others were not, the last one first
+}
+
+func (e *PartlyUndoneError) Error() string {
+	var left []string
+	for _, err := range e.Left {
+		left = append(left, err.Error())
+	}
+	if e.Run == "" {
+		return fmt.Sprintf("later changes were undone (undo of all since %s makes them again), and %s", e.Done[0].ID, strings.Join(left, "; "))
+	}
+	return fmt.Sprintf("%d changes of the run %s were undone, and %d were not: %s", len(e.Done), e.Run, len(left), strings.Join(left, "; "))
+}
+
+// Unwrap returns the errors of the changes that were not undone.
+func (e *PartlyUndoneError) Unwrap() []error { return e.Left }
+
+// Force reports whether [UndoOptions].Force would undo some of the others.
+func (e *PartlyUndoneError) Force() bool {
+	return slices.ContainsFunc(e.Left, func(err error) bool {
+		u, ok := errors.AsType[*UndoError](err)
+		return ok && u.Force
+	})
+}
+
+// Hint says what to do, "" if nothing helps.
+func (e *PartlyUndoneError) Hint() string {
+	if !e.Force() {
+		return ""
+	}
+	return "force: true undoes these too; the current versions are saved first"
+}
+
+// ofRun undoes the changes of a run, the last one first. It goes on after those that
+// cannot be undone. Its undos are changes of the run, too, so that a position which the run
+// had before can be returned to.
+func (u *undoing) ofRun(ctx context.Context, o UndoOptions) ([]Undone, error) {
+	for _, j := range u.w.journals {
+		from := u.w.numberAt(j, o.After)
+		if from < 0 || j.off {
 			continue
 		}
-		if isUndo = c.Undoes > 0; !isUndo {
-			todo = slices.DeleteFunc(todo, func(c *change) bool { return c.Undoes > 0 })
+		if first := u.l.tx(j).First(); first > from+1 {
+			return nil, &UndoError{Reason: fmt.Sprintf("the history begins with change %s, and does not go back to change %s any more", u.w.changeID(j, first), u.w.changeID(j, from))}
 		}
-		return todo, isUndo, nil
 	}
-	return nil, false, notRecorded(id)
+	u.how.Run, u.how.RunStep = o.Run, 0
+	list := u.candidates(func(j *journal, l history.Listed) (take, more bool) {
+		from := u.w.numberAt(j, o.After)
+		return l.Run == o.Run && u.l.tx(j).Differs(l.ID, from+1), l.ID > from
+	})
+	failed := &PartlyUndoneError{Run: o.Run}
+	var passed []error
+	for _, c := range list {
+		_, err := u.one(ctx, c.j, c.id)
+		no, refused := errors.AsType[*UndoError](err)
+		switch {
+		case err == nil, errors.Is(err, history.ErrNoEffect):
+		case refused && len(c.op.Deltas) == 0:
+			passed = append(passed, no)
+		case refused:
+			failed.Left = append(failed.Left, no)
+		default:
+			return u.done, err
+		}
+		if o.Whole && len(failed.Left) > 0 {
+			break
+		}
+	}
+	if n := len(u.done); n > 0 {
+		u.done[n-1].Passed = passed
+	}
+	switch {
+	case len(failed.Left) == 0 && len(u.done) == 0 && len(passed) > 0 && !o.Whole:
+		return nil, passed[0]
+	case len(failed.Left) == 0:
+		return u.done, nil
+	case !o.Whole:
+		failed.Done = u.done
+		return nil, failed
+	case u.how.Dry:
+		return nil, failed
+	}
+	for _, d := range slices.Backward(slices.Clone(u.done)) {
+		if _, err := u.named(ctx, d.ID); err != nil {
+			return u.done, errors.Join(failed, err)
+		}
+	}
+	return nil, failed
 }
 
-// holdsAll reports whether all of a change is inside w, which it need not be if the
-// history is another Workspace's.
-func (w *Workspace) holdsAll(c *change) bool {
-	return !w.borrowed || !slices.ContainsFunc(c.Record().Steps, func(s state.Step) bool {
-		_, ok := w.matchRoot(c.h.path(s.Path))
-		return !ok
-	})
+// Position returns where the histories stand: the ID of the last change in each.
+func (w *Workspace) Position(ctx context.Context) ([]string, error) {
+	var at []string
+	for _, j := range w.journals {
+		s, err := j.open()
+		last := int64(0)
+		if err == nil {
+			_, last, err = s.Last(ctx)
+		}
+		if err != nil && !errors.Is(err, errNoHistory) {
+			return nil, err
+		}
+		at = append(at, w.changeID(j, last))
+	}
+	return at, nil
+}
+
+// numberAt returns the number of a position in one history, -1 if it has none. Its op may not
+// be there any more.
+func (w *Workspace) numberAt(j *journal, position []string) int64 {
+	for _, id := range position {
+		number, _, _ := strings.Cut(id, "@")
+		if n, err := strconv.ParseInt(number, 10, 64); err == nil && w.changeID(j, n) == id {
+			return n
+		}
+	}
+	return -1
 }

@@ -6,22 +6,23 @@ import (
 	"os"
 	"slices"
 
-	"textskill/skill/internal/state"
+	"textskill/skill/internal/history"
 	"textskill/skill/internal/workspace/tree"
 )
 
 // Unflushed is changes that are made and may not survive a power cut: one wait for the disk
-// serves all of them. It holds what they need open, a descriptor for each folder. It is not
+// serves all of them. It holds the folders that they changed open, a descriptor for each. It is not
 // safe for concurrent use.
 type Unflushed struct {
-	open    []*state.Change // the records
-	folders []tree.Folder   // that were changed
-	files   []*os.File      // that were written in place
+	count   int              // of ops
+	stores  []*history.Store // that hold them
+	folders []tree.Folder    // that were changed
+	files   []*os.File       // that were written in place
 	noSync  bool
 }
 
-// Len returns the number of records of changes that are not flushed.
-func (u *Unflushed) Len() int { return len(u.open) }
+// Len returns the number of changes that are not flushed.
+func (u *Unflushed) Len() int { return u.count }
 
 // Open returns the number of descriptors of folders and files that it holds.
 func (u *Unflushed) Open() int { return len(u.folders) + len(u.files) }
@@ -29,7 +30,13 @@ func (u *Unflushed) Open() int { return len(u.folders) + len(u.files) }
 // add takes over what another one holds.
 func (u *Unflushed) add(made Unflushed) {
 	u.noSync = made.noSync
-	u.open, u.files = append(u.open, made.open...), append(u.files, made.files...)
+	u.count += made.count
+	u.files = append(u.files, made.files...)
+	for _, s := range made.stores {
+		if !slices.Contains(u.stores, s) {
+			u.stores = append(u.stores, s)
+		}
+	}
 	for _, d := range made.folders {
 		if slices.ContainsFunc(u.folders, func(have tree.Folder) bool { return have.ID() == d.ID() }) {
 			d.Close()
@@ -45,26 +52,20 @@ func (u *Unflushed) Flush() error {
 	return u.flush()
 }
 
-// flush makes the records durable before the folders, and both before the files.
+// flush makes the ops durable before the folders, and both before the files.
 func (u *Unflushed) flush() error {
 	if u.noSync {
 		return nil
 	}
-	var logs []*state.Change // one of each
-	for _, c := range u.open {
-		if !slices.ContainsFunc(logs, func(l *state.Change) bool { return l.Images().ID() == c.Images().ID() }) {
-			logs = append(logs, c)
-		}
-	}
 	var errs []error
-	for i, c := range logs {
-		if i < len(logs)-1 {
-			errs = append(errs, c.Flush())
+	for i, s := range u.stores {
+		if i < len(u.stores)-1 {
+			errs = append(errs, s.Flush())
 		} else {
-			errs = append(errs, c.Flush(u.folders...))
+			errs = append(errs, s.Flush(u.folders...))
 		}
 	}
-	if len(logs) == 0 {
+	if len(u.stores) == 0 {
 		errs = append(errs, syncFolders(u.folders))
 	}
 	for _, f := range u.files {
@@ -81,9 +82,6 @@ func (u *Unflushed) close() {
 	for _, f := range u.files {
 		f.Close()
 	}
-	for _, c := range u.open {
-		c.Close()
-	}
 	for _, d := range u.folders {
 		d.Close()
 	}
@@ -94,7 +92,7 @@ func (u *Unflushed) close() {
 func syncFolders(folders []tree.Folder) error {
 	var errs []error
 	for _, d := range folders {
-		errs = append(errs, state.SyncFolder(d))
+		errs = append(errs, history.SyncFolder(d))
 	}
 	return errors.Join(errs...)
 }

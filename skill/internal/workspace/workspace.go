@@ -20,7 +20,7 @@ import (
 	"sync"
 	"syscall"
 
-	"textskill/skill/internal/state"
+	"textskill/skill/internal/history"
 	"textskill/skill/internal/workspace/tree"
 )
 
@@ -33,7 +33,7 @@ type Options struct {
 	DryRun      bool     // every change is described and none is applied
 	AllowConfig bool     // .git, perstack.toml, .mcp.json and other files through which programs run code may be changed
 	NoSync      bool     // changes and their records are not flushed to the disk
-	State       string   // folder in which the history is kept; "" means one that package state finds
+	State       string   // folder in which the history is kept; "" means one that package history finds
 	Journal     Journal  // how much is kept for undo
 	Program     string   // what errors say to type for this program
 	Portable    bool     // use os.Root also on Linux, as on other systems
@@ -44,10 +44,10 @@ type Options struct {
 type Workspace struct {
 	opts  Options
 	roots []*root    // the workspace first, then the allowed folders
-	solo  sync.Mutex // see lockRoots
+	solo  sync.Mutex // held instead of the lock of a history that cannot be opened
 
-	histories []*history // of the roots
-	borrowed  bool       // the histories are another Workspace's, which closes them
+	journals []*journal // of the roots
+	borrowed bool       // the journals are another Workspace's, which closes them
 
 	records string // the user's state folder, if a root holds it or is in it; else ""
 }
@@ -94,7 +94,7 @@ func Open(opts Options) (*Workspace, error) {
 	for _, r := range w.roots {
 		dirs = append(dirs, r.dir)
 	}
-	if records := state.UserDir(); records != "" {
+	if records := history.UserDir(); records != "" {
 		for _, r := range w.roots {
 			_, holds := below(r.dir, records)
 			_, inside := below(records, r.dir)
@@ -104,7 +104,7 @@ func Open(opts Options) (*Workspace, error) {
 		}
 	}
 	for _, r := range w.roots {
-		w.histories = append(w.histories, newHistory(r, opts, dirs))
+		w.journals = append(w.journals, w.newJournal(r, dirs))
 	}
 	return w, nil
 }
@@ -118,7 +118,7 @@ func (w *Workspace) Narrow(dir string, allow ...string) (*Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.histories, n.borrowed = w.histories, true
+	n.journals, n.borrowed = w.journals, true
 	return n, nil
 }
 
@@ -126,8 +126,8 @@ func (w *Workspace) Narrow(dir string, allow ...string) (*Workspace, error) {
 func (w *Workspace) Close() error {
 	var errs []error
 	if !w.borrowed {
-		for _, h := range w.histories {
-			h.close()
+		for _, j := range w.journals {
+			j.close()
 		}
 	}
 	for _, r := range w.roots {

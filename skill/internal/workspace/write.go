@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"textskill/skill/internal/state"
+	"textskill/skill/internal/history"
 	"textskill/skill/internal/workspace/tree"
 )
 
@@ -37,8 +37,8 @@ func (w *Workspace) WriteFile(ctx context.Context, abs string, data []byte, o Wr
 func (w *Workspace) writeWhole(ctx context.Context, c *Change, o WriteOptions, content fill, preview preview) error {
 	return w.write(ctx, c, o, func(p location, d tree.Folder, old *Info) (*newFile, error) {
 		return w.draft(p, d, old, content, nil)
-	}, func(p location, d tree.Folder, old *Info, ready *newFile) error {
-		return w.replace(ctx, c, p, d, old, content, nil, ready)
+	}, func(l *heldLocks, p location, d tree.Folder, old *Info, ready *newFile) error {
+		return w.replace(ctx, c, l, p, d, old, content, nil, ready)
 	}, preview)
 }
 
@@ -46,11 +46,11 @@ func (w *Workspace) writeWhole(ctx context.Context, c *Change, o WriteOptions, c
 // a part of data. Errors are as for [Workspace.WriteFile].
 func (w *Workspace) AppendFile(ctx context.Context, abs string, data []byte, o WriteOptions) (Change, error) {
 	c := Change{Kind: Append, Path: abs}
-	err := w.write(ctx, &c, o, nil, func(p location, d tree.Folder, old *Info, _ *newFile) error {
+	err := w.write(ctx, &c, o, nil, func(l *heldLocks, p location, d tree.Folder, old *Info, _ *newFile) error {
 		if old == nil {
-			return w.replace(ctx, &c, p, d, nil, allOf(data), nil, nil)
+			return w.replace(ctx, &c, l, p, d, nil, allOf(data), nil, nil)
 		}
-		return w.appendInPlace(ctx, &c, p, d, data)
+		return w.appendInPlace(ctx, &c, l, p, d, data)
 	}, func(d tree.Folder, name string, old *Info) (string, error) {
 		if old == nil {
 			return Unified(abs, abs, nil, data), nil
@@ -87,7 +87,7 @@ type preview func(d tree.Folder, name string, old *Info) (string, error)
 // that does not exist, and the folder is nil in a preview if it does not exist either.
 func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 	draft func(p location, d tree.Folder, old *Info) (*newFile, error),
-	apply func(p location, d tree.Folder, old *Info, ready *newFile) error,
+	apply func(l *heldLocks, p location, d tree.Folder, old *Info, ready *newFile) error,
 	preview preview) error {
 	err := w.withLocation(request{c.Path, true, toChange}, func(p location) error {
 		if err := w.checkWritable(); err != nil {
@@ -109,7 +109,7 @@ func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 			ready = w.prepare(p, func(d tree.Folder, old *Info) (*newFile, error) { return draft(p, d, old) })
 			defer ready.close()
 		}
-		return w.inFolder(ctx, c, p, scope{parents: o.Parents}, func(d tree.Folder) error {
+		return w.inFolder(ctx, c, p, scope{parents: o.Parents}, func(l *heldLocks, d tree.Folder) error {
 			old, err := existingFile(d, p.base(), o.NoReplace)
 			if err == nil && o.Diff {
 				c.Diff, err = preview(d, p.base(), old)
@@ -117,7 +117,7 @@ func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 			if err != nil {
 				return err
 			}
-			return apply(p, d, old, ready)
+			return apply(l, p, d, old, ready)
 		})
 	})
 	dir := filepath.Dir(c.Path)
@@ -182,26 +182,19 @@ func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, fi
 		}
 		return use(src, s)
 	}
-	// patched returns the splice if it is to be kept instead of the whole file.
-	patched := func(old *Info, s Splice) *Splice {
-		if old.Size < state.PatchFrom {
-			return nil
-		}
-		return &s
-	}
 	err := w.write(ctx, &c, WriteOptions{DryRun: o.DryRun, Diff: o.Diff}, func(p location, d tree.Folder, old *Info) (n *newFile, err error) {
 		err = choose(d, p.base(), old, func(src *os.File, s Splice) (err error) {
-			n, err = w.draft(p, d, old, spliced(src, old.Size, s), patched(old, s))
+			n, err = w.draft(p, d, old, spliced(src, old.Size, s), &s)
 			return err
 		})
 		refused = nil
 		return n, err
-	}, func(p location, d tree.Folder, old *Info, ready *newFile) error {
+	}, func(l *heldLocks, p location, d tree.Folder, old *Info, ready *newFile) error {
 		if ready.fitsNow(d, old) {
-			return w.replace(ctx, &c, p, d, old, fill{}, nil, ready)
+			return w.replace(ctx, &c, l, p, d, old, fill{}, nil, ready)
 		}
 		return choose(d, p.base(), old, func(src *os.File, s Splice) error {
-			return w.replace(ctx, &c, p, d, old, spliced(src, old.Size, s), patched(old, s), nil)
+			return w.replace(ctx, &c, l, p, d, old, spliced(src, old.Size, s), &s, nil)
 		})
 	}, func(d tree.Folder, name string, old *Info) (diff string, err error) {
 		err = choose(d, name, old, func(src *os.File, s Splice) error {
@@ -266,12 +259,22 @@ func previewTarget(p location, o WriteOptions) (tree.Folder, *Info, error) {
 }
 
 // appendInPlace adds data to an existing file. If not all of it fits, none of it stays.
-func (w *Workspace) appendInPlace(ctx context.Context, c *Change, p location, d tree.Folder, data []byte) error {
+func (w *Workspace) appendInPlace(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder, data []byte) error {
 	f, info, err := tree.RegularFile(d.OpenFile(p.base(), os.O_WRONLY|os.O_APPEND, 0))
 	if err != nil {
 		return err
 	}
-	err = w.commit(ctx, c, w.planAppend(p, info, data), func(*keeper) error {
+	planned, err := w.planAppend(l, p, d, info, data)
+	if err != nil {
+		f.Close()
+		return err
+	}
+	err = w.commit(ctx, c, l, planned, func(k *history.Keeper) error {
+		if k != nil && planned.steps > 1 {
+			if err := k.Copy(d, p.base()); err != nil {
+				return err
+			}
+		}
 		if _, err := f.Write(data); err != nil {
 			f.Truncate(info.Size)
 			d.Chtimes(p.base(), info)

@@ -1,0 +1,616 @@
+package history
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+// TempName is the name of a new file, where it needs one, before it replaces an old one. The next
+// change of a folder removes a file of that name, which a killed process has left.
+const TempName = ".skill.tmp"
+
+// Add writes an op that is about to be made. It gives the op its number and time, and names to the
+// blobs that have no sum. After an error the change must not be made.
+func (t *Tx) Add(op *Op) error {
+	if t.o.ReadOnly {
+		return syscall.EROFS
+	}
+	if op.Undoes == 0 {
+		t.retain()
+	}
+	op.ID, op.Time = t.log.last()+1, time.Now().UTC()
+	for i := range op.Deltas {
+		d := &op.Deltas[i]
+		if d.Before.Blob == newBlob {
+			d.Before.Blob = fmt.Sprintf("%d.%d", op.ID, i)
+		}
+	}
+	if err := t.log.add(op); err != nil {
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+			return fmt.Errorf("no room in %s for the record of the change: %w; make room there, or go without undo with --no-journal", t.Path(), err)
+		}
+		return named(t.Path(), err)
+	}
+	t.failed = true // until it is ended
+	t.crash("recorded")
+	return nil
+}
+
+// newBlob stands for the name of a blob until the op has its number.
+const newBlob = "new"
+
+// Keep marks an entry whose content is to become a blob under the number of its op, because it has
+// no sum.
+func (e Entry) Keep() Entry {
+	if e.Kind == File && e.Sum == "" && e.Derived == 0 || e.Kind == Dir && e.Whole || e.Kind == Other {
+		e.Blob = newBlob
+	}
+	return e
+}
+
+// Keeper returns the keeper of a delta of the op.
+func (t *Tx) Keeper(op *Op, delta int) *Keeper { return &Keeper{t, op, delta} }
+
+// Made says that the op is made.
+func (t *Tx) Made() { t.failed = false }
+
+// FlushLog makes the op durable, before its second step.
+func (t *Tx) FlushLog() error { return t.log.flush() }
+
+// Void takes back what was made of an op, and records that it was not made. cause is why.
+func (t *Tx) Void(op *Op, cause error) error {
+	err := t.rollBack(op)
+	if err == nil {
+		err = t.log.add(&Op{ID: op.ID, Undoes: op.Undoes, Void: true, Time: time.Now().UTC()})
+	}
+	t.failed = false
+	if err != nil && cause != nil { // the op stays, so that an undo can take back what was made of it
+		return fmt.Errorf("%w; a part of it was made and cannot be taken back now: %w", cause, err)
+	}
+	return cause
+}
+
+// Supersede records that an op was not made by itself: the next op has its deltas.
+func (t *Tx) Supersede(op *Op) error {
+	return t.log.add(&Op{ID: op.ID, Void: true, Time: time.Now().UTC()})
+}
+
+// recover ends the last op if its process did not live to do so: an undo is finished, and what a
+// tool was about to do is taken back.
+func (t *Tx) recover() error {
+	last, clean := t.log.last(), t.clean()
+	if clean > last { // a power cut has taken the lines
+		t.setClean(last)
+	}
+	if clean >= last {
+		return nil
+	}
+	at, _ := t.log.find(last)
+	op := t.log.op(at)
+	if op == nil || t.log.undoes[last] == last || len(op.Deltas) == 0 || op.isCommands() {
+		return nil
+	}
+	for _, d := range op.Deltas {
+		now, err := t.at(d.Path, d.After, d.Before)
+		if err == nil && d.isThere(now, d.After) {
+			continue
+		}
+		if op.Undoes == 0 || t.apply(op, nil) != nil {
+			t.Void(op, nil) // where that fails, the op stays, and an undo can take it back later
+		}
+		return nil
+	}
+	return nil
+}
+
+// isCommands reports whether the op was made before it was recorded.
+func (op *Op) isCommands() bool { return op.Kind == KindRun }
+
+// isThere reports whether the path of a delta is now as e says.
+func (d Delta) isThere(now, e Entry) bool {
+	if d.Added {
+		return now.Kind == File && now.Ino == e.Ino && now.Size == e.Size
+	}
+	return now.equal(e)
+}
+
+// rollBack takes back what was made of a tool's op. A file that something else has changed since
+// stays, unless it was torn while it was written in place.
+func (t *Tx) rollBack(op *Op) error {
+	back := &Op{ID: op.ID, Deltas: reversed(op.Deltas)}
+	return t.apply(back, func(d Delta, now Entry) bool {
+		return d.Torn || now.Kind == absent || d.isThere(now, d.Before) || d.isThere(now, d.After)
+	})
+}
+
+// apply makes the deltas of an op: first moves, then removals, the innermost first, then what
+// appears, the outermost first. Each step may be made already. With only, a delta is left out where
+// that says no.
+func (t *Tx) apply(op *Op, only func(d Delta, now Entry) bool) error {
+	a := &applier{Tx: t, op: op, only: only, done: make([]bool, len(op.Deltas))}
+	return a.run()
+}
+
+func (a *applier) run() error {
+	for _, i := range order(a.op.Deltas) { // what is in the way of moves
+		d := a.op.Deltas[i]
+		if d.After.Kind == Dir && !d.After.Whole && d.Before.Kind != Dir && d.Before.Kind != absent {
+			if err := a.step(i); err != nil {
+				return a.stepError(i, err)
+			}
+			a.done[i] = true
+		}
+	}
+	if err := a.moveAll(); err != nil {
+		return err
+	}
+	for _, i := range order(a.op.Deltas) {
+		if a.done[i] {
+			continue
+		}
+		if err := a.step(i); err != nil {
+			return a.stepError(i, err)
+		}
+	}
+	return nil
+}
+
+func (a *applier) stepError(i int, err error) error {
+	return &fs.PathError{Op: "undo", Path: a.PathOf(a.op.Deltas[i].Path), Err: tree.Cause(err)}
+}
+
+// An applier makes the deltas of an op.
+type applier struct {
+	*Tx
+	op   *Op
+	only func(d Delta, now Entry) bool
+	done []bool
+
+	stays []Name // folders that are not empty, and so stay
+}
+
+// order returns the numbers of deltas in the order in which they are made.
+func order(deltas []Delta) []int {
+	list := make([]int, len(deltas))
+	for i := range list {
+		list[i] = i
+	}
+	removes := func(i int) int {
+		if d := deltas[i]; d.After.Kind == absent || d.Before.Kind == Dir && d.After.Kind != Dir {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(list, func(i, j int) int {
+		a, b := deltas[i], deltas[j]
+		if removes(i) == 0 && removes(j) == 0 {
+			a, b = b, a
+		}
+		return cmp.Or(removes(i)-removes(j), byPath(string(a.Path), string(b.Path)))
+	})
+	return list
+}
+
+// moveAll moves files back that are under another name now: those of a tool's move, and those of a
+// command's whose content is not kept.
+func (a *applier) moveAll() error {
+	from := sources(a.op.Deltas)
+	for i, d := range a.op.Deltas {
+		j, ok := from[i]
+		if !ok || a.done[i] {
+			continue
+		}
+		moved, err := a.moveOne(d, a.op.Deltas[j])
+		if err != nil {
+			return &fs.PathError{Op: "undo", Path: a.PathOf(d.Path), Err: tree.Cause(err)}
+		}
+		if moved {
+			a.crash("moved")
+			a.done[i], a.done[j] = d.Mode() == a.op.Deltas[j].Before.Mode, a.op.Deltas[j].After.Kind == absent
+		}
+	}
+	return nil
+}
+
+// Mode returns the permissions that the path is to have.
+func (d Delta) Mode() uint32 { return d.After.Mode }
+
+// sources returns, by the number of a delta whose content is now at the path of another one, that
+// other's number.
+func sources(deltas []Delta) map[int]int {
+	byName, byIno := map[Name]int{}, map[uint64]int{}
+	for i, d := range deltas {
+		byName[d.Path] = i
+		if d.Before.Kind == File && d.Before.Ino != 0 && d.After.Ino != d.Before.Ino {
+			byIno[d.Before.Ino] = i
+		}
+	}
+	from := map[int]int{}
+	for i, d := range deltas {
+		if d.From != "" {
+			if j, ok := byName[d.From]; ok {
+				from[i] = j
+			}
+			continue
+		}
+		j, ok := byIno[d.After.Ino]
+		if ok && i != j && d.Before.Kind == absent && d.After.Kind == File && deltas[j].Before.Same(d.After) {
+			from[i] = j
+		}
+	}
+	return from
+}
+
+// moveOne moves what is at the path of src to that of d. It is not an error where that is no longer
+// possible: then the content comes from a blob.
+func (a *applier) moveOne(d, src Delta) (moved bool, err error) {
+	now, err := a.at(src.Path, src.Before)
+	if err != nil || !now.Same(src.Before) {
+		return false, err
+	}
+	there, err := a.at(d.Path)
+	if err != nil || there.Kind != absent && !(there.Kind == Dir && d.Before.Kind == Dir && !d.Before.Whole) {
+		return false, err
+	}
+	from, name, err := a.parent(src.Path)
+	if err != nil {
+		return false, err
+	}
+	defer from.Close()
+	if info, err := from.Lstat(name); err != nil || info.Links > 1 && !info.IsDir() {
+		return false, err
+	}
+	to, newName, err := a.makeParent(d.Path)
+	if err != nil {
+		return false, err
+	}
+	defer to.Close()
+	if there.Kind == Dir { // an empty one
+		to.Remove(newName, true)
+	}
+	err = from.Rename(name, to, newName, false)
+	switch {
+	case errors.Is(err, syscall.EXDEV):
+		err = moveAcross(from, name, to, newName, now)
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist):
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// moveAcross copies a file or folder to another file system, and removes it.
+func moveAcross(from tree.Folder, name string, to tree.Folder, newName string, e Entry) (err error) {
+	switch e.Kind {
+	case Dir:
+		err = copyTree(from, name, to, TempName, false)
+	case Link:
+		err = to.Symlink(string(e.Target), TempName)
+	default:
+		err = copyFile(from, name, to, TempName)
+	}
+	if err == nil {
+		err = to.Rename(TempName, to, newName, false)
+	}
+	if err != nil {
+		Discard(to, TempName)
+		return err
+	}
+	if e.Kind != Dir {
+		err = from.Remove(name, false)
+	} else if err = RemoveTree(from, name); err != nil {
+		err = cmp.Or(copyTree(to, newName, from, name, true), err)
+	}
+	if err != nil {
+		Discard(to, newName)
+	}
+	return err
+}
+
+// makeParent is parent, and makes the folders above a path.
+func (s *Store) makeParent(name Name) (tree.Folder, string, error) {
+	d, base, err := s.parent(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return d, base, err
+	}
+	above := Name(path.Dir(string(name)))
+	if above == "." || above == name {
+		return nil, "", err
+	}
+	up, dir, err := s.makeParent(above)
+	if err != nil {
+		return nil, "", err
+	}
+	err = up.Mkdir(dir, 0o777)
+	up.Close()
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, "", err
+	}
+	return s.parent(name)
+}
+
+// step makes the path of a delta what it is to be.
+func (a *applier) step(i int) error {
+	d := a.op.Deltas[i]
+	now, err := a.at(d.Path, d.Before, d.After)
+	if err != nil || d.isThere(now, d.After) || a.only != nil && !a.only(d, now) {
+		return err
+	}
+	open := a.makeParent
+	if d.After.Kind == absent {
+		open = a.parent
+	}
+	dir, base, err := open(d.Path)
+	if d.After.Kind == absent && noFolder(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	a.crash("step")
+	Discard(dir, TempName)
+	k := &Keeper{a.Tx, a.op, i}
+	if d.Added {
+		return a.appended(k, dir, base)
+	}
+	if now.Kind != absent && now.Same(d.After) && now.Kind != Link {
+		return dir.Chmod(base, fs.FileMode(d.After.Mode))
+	}
+	if now.Kind != absent && (now.Kind != File || d.After.Kind != File) {
+		if err := a.remove(k, dir, base, now); err != nil {
+			return err
+		}
+		if d.After.Kind == absent {
+			return nil
+		}
+	}
+	return a.create(k, dir, base)
+}
+
+// remove removes what is at a path, which goes to the blobs.
+func (a *applier) remove(k *Keeper, dir tree.Folder, base string, now Entry) error {
+	d := k.delta()
+	if now.Kind == Dir && !d.Before.Whole {
+		err := dir.Remove(base, true)
+		if sub, oerr := dir.OpenFolder(base); errors.Is(err, syscall.ENOTEMPTY) && oerr == nil {
+			Discard(sub, TempName) // of a process that was killed
+			sub.Close()
+			err = dir.Remove(base, true)
+		}
+		if errors.Is(err, syscall.ENOTEMPTY) && d.After.Kind == absent {
+			a.stays = append(a.stays, d.Path)
+			return nil
+		}
+		return err
+	}
+	if now.Kind == File && d.Before.Kind == File && !now.Same(d.Before) && a.only == nil {
+		return ErrChanged
+	}
+	return a.take(now, k.needs(), dir, base)
+}
+
+// create makes what is to be at a path, where there is nothing or a file.
+func (a *applier) create(k *Keeper, dir tree.Folder, base string) error {
+	d := k.delta()
+	switch d.After.Kind {
+	case Dir:
+		if d.After.Whole {
+			return a.restoreTree(d.After, dir, base)
+		}
+		if d.After.Mode == UsualMode {
+			return dir.Mkdir(base, 0o777)
+		}
+		if err := dir.Mkdir(base, 0o700); err != nil {
+			return err
+		}
+		return dir.Chmod(base, fs.FileMode(d.After.Mode))
+	case Link:
+		return dir.Symlink(string(d.After.Target), base)
+	case Other:
+		return a.blobs.Rename(d.After.Blob, dir, base, false)
+	case File:
+		return a.putFile(k, dir, base)
+	}
+	return nil
+}
+
+// restoreTree moves a whole folder back, or copies it from another disk.
+func (a *applier) restoreTree(e Entry, dir tree.Folder, base string) error {
+	err := a.blobs.Rename(e.Blob, dir, base, false)
+	if !errors.Is(err, syscall.EXDEV) {
+		return err
+	}
+	if err := copyTree(a.blobs.Folder, e.Blob, dir, TempName, false); err != nil {
+		Discard(dir, TempName)
+		return err
+	}
+	return dir.Rename(TempName, dir, base, false)
+}
+
+// putFile gives a path the content that it is to have. What is there goes to the blobs.
+func (a *applier) putFile(k *Keeper, dir tree.Folder, base string) error {
+	d := k.delta()
+	c, err := a.contentOf(d.Path, d.After)
+	if errors.Is(err, errGone) && d.Splice == nil { // of a file that was moved
+		for _, o := range a.op.Deltas {
+			if o.Path != d.Path && c == nil {
+				c, _ = a.contentOf(o.Path, d.After)
+			}
+		}
+	}
+	if c == nil {
+		return cmp.Or(err, errGone)
+	}
+	defer c.close()
+	info, err := dir.Lstat(base)
+	exists := err == nil && info.Mode.IsRegular()
+	n, named, err := a.draft(dir, c, d.After, base, exists, info)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	if named {
+		defer dir.Remove(TempName, false)
+	}
+	if !exists {
+		return install(n, named, dir, base)
+	}
+	if d.InPlace && info.Links > 1 {
+		return a.overwrite(k, n, dir, base, info)
+	}
+	if !named {
+		done, err := k.Exchange(n, dir, base, info)
+		if errors.Is(err, syscall.EBUSY) {
+			return a.overwrite(k, n, dir, base, info)
+		}
+		if done || err != nil {
+			return err
+		}
+		if err := dir.LinkUnnamed(n, TempName); err != nil {
+			return err
+		}
+	} else if err := k.Save(dir, base); err != nil {
+		return err
+	}
+	a.crash("named")
+	err = dir.Rename(TempName, dir, base, true)
+	if errors.Is(err, syscall.EBUSY) {
+		dir.Remove(TempName, false)
+		return a.overwrite(k, n, dir, base, info)
+	}
+	return err
+}
+
+// draft writes a new file that has no name yet, or where there are no such files the temporary name.
+func (a *applier) draft(dir tree.Folder, c *content, e Entry, base string, exists bool, info tree.Info) (n *os.File, named bool, err error) {
+	n, err = dir.CreateUnnamed(0o600)
+	if err != nil {
+		named = true
+		if n, err = dir.OpenFile(TempName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+			return nil, false, err
+		}
+	}
+	if _, err = io.Copy(n, io.NewSectionReader(c, 0, c.size)); err == nil {
+		switch {
+		case exists:
+			tree.CopyMetadata(n, dir, base, info)
+		case c.name != "":
+			if saved, serr := a.blobs.Lstat(c.name); serr == nil {
+				tree.CopyMetadata(n, a.blobs.Folder, c.name, saved)
+			}
+		}
+		chown(n, e.Owner)
+		err = n.Chmod(fs.FileMode(e.Mode))
+	}
+	if err == nil && e.MTime != 0 && (!exists || e.Sum == "") {
+		setTime(n, time.Unix(0, e.MTime))
+	}
+	if err == nil && !a.o.NoSync {
+		err = tree.Datasync(n)
+	}
+	if err != nil {
+		n.Close()
+		if named {
+			dir.Remove(TempName, false)
+		}
+		return nil, false, tree.Cause(err)
+	}
+	return n, named, nil
+}
+
+func install(n *os.File, named bool, dir tree.Folder, base string) error {
+	if named {
+		return dir.Rename(TempName, dir, base, false)
+	}
+	return dir.LinkUnnamed(n, base)
+}
+
+// chown gives a file the owner of an entry. Only root can; for others it is this user's anyway.
+func chown(f *os.File, owner string) {
+	uid, gid, ok := strings.Cut(owner, ":")
+	u, uerr := strconv.Atoi(uid)
+	g, gerr := strconv.Atoi(gid)
+	if ok && uerr == nil && gerr == nil {
+		f.Chown(u, g)
+	}
+}
+
+// overwrite writes the content of n into the file at base, whose own content is kept first.
+func (a *applier) overwrite(k *Keeper, n *os.File, dir tree.Folder, base string, info tree.Info) error {
+	if err := k.Copy(dir, base); err != nil {
+		return err
+	}
+	a.crash("in place")
+	if err := Overwrite(n, dir, base, a.o.NoSync); err != nil {
+		return err
+	}
+	return dir.Chmod(base, fs.FileMode(k.delta().After.Mode))
+}
+
+// Overwrite replaces the content of the file at name with that of full. It reserves the room first,
+// where the system can, so that a full disk changes nothing.
+func Overwrite(full *os.File, d tree.Folder, name string, noSync bool) error {
+	dst, old, err := tree.RegularFile(d.OpenFile(name, os.O_WRONLY, 0))
+	if err != nil {
+		return err
+	}
+	defer dst.Close()
+	size, err := full.Seek(0, io.SeekEnd)
+	if err != nil {
+		return tree.Cause(err)
+	}
+	if err := tree.Reserve(dst, size); err != nil {
+		dst.Truncate(old.Size)
+		d.Chtimes(name, old)
+		return err
+	}
+	if _, err := full.Seek(0, io.SeekStart); err != nil {
+		return tree.Cause(err)
+	}
+	if _, err := io.Copy(dst, full); err != nil {
+		return tree.Cause(err)
+	}
+	if err := dst.Truncate(size); err != nil {
+		return tree.Cause(err)
+	}
+	if noSync {
+		return nil
+	}
+	return tree.Cause(tree.Datasync(dst))
+}
+
+// appended takes the end of a file off, or adds it again.
+func (a *applier) appended(k *Keeper, dir tree.Folder, base string) error {
+	d := k.delta()
+	if err := a.log.flush(); err != nil {
+		return err
+	}
+	f, info, err := tree.RegularFile(dir.OpenFile(base, os.O_RDWR, 0))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if d.After.Size <= d.Before.Size {
+		err = f.Truncate(d.After.Size)
+	} else if d.Splice != nil {
+		if _, err = f.WriteAt(d.Splice.New, d.Splice.Offset); err != nil {
+			f.Truncate(info.Size)
+		}
+	}
+	if err != nil || a.o.NoSync {
+		return tree.Cause(err)
+	}
+	return tree.Datasync(f)
+}

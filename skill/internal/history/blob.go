@@ -1,0 +1,488 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+// MaxCopied is how many bytes are copied for one change to be kept, where they cannot
+// be moved or share their blocks.
+const MaxCopied = 256 << 20
+
+// ErrChanged means that something else has changed a file since it was read.
+var ErrChanged = errors.New("something else changed it at the same time")
+
+// A blobFolder holds the contents that changes took away, and those that files had before a command.
+type blobFolder struct {
+	tree.Folder
+	tree   tree.Tree
+	noSync bool
+}
+
+func openBlobs(s *Store, dir string) (*blobFolder, error) {
+	t, err := tree.Open(dir, false)
+	if err != nil {
+		return nil, err
+	}
+	d, err := t.OpenFolder(".")
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	d.FD() // which some folders open when they are first asked
+	return &blobFolder{d, t, s.o.NoSync}, nil
+}
+
+func (b *blobFolder) close() {
+	b.Folder.Close()
+	b.tree.Close()
+}
+
+// sync makes the names of blobs durable.
+func (b *blobFolder) sync() error {
+	if b.noSync {
+		return nil
+	}
+	return SyncFolder(b.Folder)
+}
+
+// has reports whether there is a blob of that name.
+func (b *blobFolder) has(name string) bool {
+	if name == "" {
+		return false
+	}
+	_, err := b.Lstat(name)
+	return err == nil
+}
+
+// isSum reports whether a blob's name begins with the sum of its content. The sum of its attributes
+// may follow.
+func isSum(name string) bool { return len(name) >= 2*sumLength && !strings.Contains(name, ".") }
+
+// whole reports whether a blob holds the content that its name says. A kill between the link and the
+// exchange leaves a new content under the old sum.
+func (b *blobFolder) whole(name string) bool {
+	f, info, err := b.OpenContent(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	sum, err := sumOfReader(f, info.Size)
+	return err == nil && sum == name[:2*sumLength]
+}
+
+// verified reports whether a blob of that name exists and can be trusted. One with a wrong content
+// is removed.
+func (b *blobFolder) verified(name string) bool {
+	if !b.has(name) {
+		return false
+	}
+	if !isSum(name) || b.whole(name) {
+		return true
+	}
+	b.Remove(name, false)
+	return false
+}
+
+// A Keeper puts what one delta of an op takes away into blobs.
+type Keeper struct {
+	t     *Tx
+	op    *Op
+	Delta int // which delta of the op
+}
+
+// delta returns the delta whose content the keeper keeps.
+func (k *Keeper) delta() *Delta { return &k.op.Deltas[k.Delta] }
+
+// needs returns the name of the blob that is still to be made; "" if the content is kept, or is
+// not to be.
+func (k *Keeper) needs() string {
+	before := k.delta().Before
+	if before.Derived != 0 || k.delta().Added {
+		return ""
+	}
+	return before.blob()
+}
+
+// Exchange installs the file n, which has no name yet, under name in dir; what was there becomes
+// the blob. done is false if that is not possible here: then the content is kept, and the caller
+// replaces the file by a rename. The error is [ErrChanged] if another file than was described there.
+func (k *Keeper) Exchange(n *os.File, dir tree.Folder, name string, old tree.Info) (done bool, err error) {
+	b, blob := k.t.blobs, k.needs()
+	if blob == "" || k.t.o.Portable || b.verified(blob) {
+		return false, k.Save(dir, name)
+	}
+	err = b.LinkUnnamed(n, blob)
+	if errors.Is(err, syscall.EXDEV) || errors.Is(err, errors.ErrUnsupported) {
+		return false, k.Save(dir, name)
+	}
+	if err != nil {
+		return true, err
+	}
+	k.t.crash("linked")
+	err = b.Exchange(blob, dir, name)
+	if err == nil {
+		k.t.crash("exchanged")
+		return true, k.checkExchange(n, blob, dir, name, old)
+	}
+	if rerr := b.Remove(blob, false); rerr != nil || !errors.Is(err, errors.ErrUnsupported) {
+		return true, errors.Join(err, rerr)
+	}
+	return false, k.Save(dir, name)
+}
+
+// checkExchange takes an exchange back if the blob is not the file that was described.
+func (k *Keeper) checkExchange(n *os.File, blob string, dir tree.Folder, name string, old tree.Info) error {
+	b := k.t.blobs
+	info, err := b.Lstat(blob)
+	if err == nil && untouched(info, old) {
+		return nil
+	}
+	fresh, err := tree.StatRegular(n)
+	if err != nil {
+		return err
+	}
+	for there := fresh; ; { // another program may replace the file again and again
+		back, err := b.Lstat(blob)
+		if err == nil {
+			err = b.Exchange(blob, dir, name)
+		}
+		var out tree.Info
+		if err == nil {
+			out, err = b.Lstat(blob)
+		}
+		switch {
+		case err != nil:
+			return err
+		case untouched(out, fresh):
+			b.Remove(blob, false)
+			if info.IsDir() {
+				return syscall.EISDIR
+			}
+			return ErrChanged
+		case untouched(out, there):
+			return ErrChanged
+		}
+		there = back
+	}
+}
+
+func untouched(now, before tree.Info) bool {
+	return now.ID == before.ID && now.Size == before.Size && now.ModTime.Equal(before.ModTime)
+}
+
+// Save keeps the content of the file at name, which is about to be replaced by a rename: by another
+// link to it, or by a copy. A folder that can be replaced is empty and needs no blob.
+func (k *Keeper) Save(d tree.Folder, name string) error {
+	blob := k.needs()
+	if blob == "" || k.t.blobs.verified(blob) {
+		return nil
+	}
+	info, err := d.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode.IsRegular() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Links == 1 && !k.t.o.Portable && d.Link(name, k.t.blobs, blob) == nil {
+		return nil
+	}
+	return k.Copy(d, name)
+}
+
+// Copy makes a copy of the file at name the blob, and makes it durable with the op before the file is
+// changed in place.
+func (k *Keeper) Copy(d tree.Folder, name string) error {
+	if blob := k.needs(); blob != "" && !k.t.blobs.verified(blob) {
+		if err := k.t.blobs.copyFrom(d, name, blob); err != nil {
+			return err
+		}
+	}
+	return k.FlushOp()
+}
+
+// FlushOp makes the op and the names of the blobs durable.
+func (k *Keeper) FlushOp() error {
+	return errors.Join(k.t.log.flush(), k.t.blobs.sync())
+}
+
+// copyFrom copies a file, with its attributes. The blob gets its name once it is whole.
+func (b *blobFolder) copyFrom(d tree.Folder, name, blob string) error {
+	fresh := blob + "~"
+	b.Remove(fresh, false)
+	err := d.CopyFile(name, b.Folder, fresh, true)
+	if err == nil {
+		err = b.finish(d, name, fresh, blob)
+	}
+	if err != nil {
+		b.Remove(fresh, false)
+	}
+	return err
+}
+
+func (b *blobFolder) finish(d tree.Folder, name, fresh, blob string) error {
+	if f, err := b.OpenFile(fresh, os.O_RDONLY, 0); err == nil {
+		defer f.Close()
+		if info, err := d.Lstat(name); err == nil {
+			tree.CopyMetadata(f, d, name, info)
+		}
+		if !b.noSync {
+			if err := tree.Datasync(f); err != nil {
+				return err
+			}
+		}
+	}
+	return b.Rename(fresh, b.Folder, blob, true)
+}
+
+// Take moves what is at name in d to blobs, or removes it where its content is kept already. Where it
+// cannot be moved, a file is copied and removed, and the error for a folder is EXDEV.
+func (k *Keeper) Take(d tree.Folder, name string) error {
+	return k.t.take(k.delta().Before, k.needs(), d, name)
+}
+
+func (t *Tx) take(e Entry, blob string, d tree.Folder, name string) error {
+	b := t.blobs
+	switch {
+	case e.Kind == Link, blob == "" && e.Kind != Dir:
+		return d.Remove(name, false)
+	case e.Kind == Other:
+		err := d.Rename(name, b.Folder, blob, false)
+		if errors.Is(err, syscall.EXDEV) {
+			err = d.Remove(name, false)
+		}
+		return err
+	case blob == "":
+		return d.Remove(name, true)
+	case e.Kind != Dir && b.verified(blob):
+		return d.Remove(name, false)
+	}
+	if e.Kind == File {
+		if info, err := d.Lstat(name); err != nil || info.Links > 1 { // its other names may be written to
+			if err == nil {
+				err = b.copyFrom(d, name, blob)
+			}
+			if err == nil {
+				err = d.Remove(name, false)
+			}
+			return err
+		}
+	}
+	if !t.o.Portable {
+		if err := d.Rename(name, b.Folder, blob, false); err == nil || !errors.Is(err, syscall.EXDEV) {
+			return err
+		}
+	}
+	if e.Kind == Dir {
+		return t.takeTree(d, name, blob)
+	}
+	if err := b.copyFrom(d, name, blob); err != nil {
+		return err
+	}
+	return d.Remove(name, false)
+}
+
+// takeTree copies a folder to the blobs, where it cannot be moved there, and removes it. What was
+// removed of it comes back if the rest cannot be removed.
+func (t *Tx) takeTree(d tree.Folder, name, blob string) error {
+	b := t.blobs
+	fresh := blob + "~"
+	Discard(b.Folder, fresh)
+	err := copyTree(d, name, b.Folder, fresh, false)
+	if err == nil && !t.o.NoSync {
+		err = tree.Syncfs(b.Folder)
+	}
+	if err == nil {
+		err = b.Rename(fresh, b.Folder, blob, false)
+	}
+	if err != nil {
+		Discard(b.Folder, fresh)
+		return err
+	}
+	if err := t.log.flush(); err != nil {
+		return err
+	}
+	err = RemoveTree(d, name)
+	if err == nil {
+		return nil
+	}
+	if cerr := copyTree(b.Folder, blob, d, name, true); cerr != nil {
+		return fmt.Errorf("%w; what of it was removed cannot be put back (%v), and %s holds all of it", err, cerr, t.blobPath(blob))
+	}
+	Discard(b.Folder, blob)
+	return err
+}
+
+// A content is a saved content that is open to be read.
+type content struct {
+	io.ReaderAt
+	size  int64
+	close func()
+	file  tree.File // in blobs, where the content is all of it; else the zero File
+	name  string    // of that
+}
+
+func (c *content) all() ([]byte, error) {
+	data := make([]byte, c.size)
+	n, err := c.ReadAt(data, 0)
+	if n == len(data) {
+		err = nil
+	}
+	return data, err
+}
+
+// errGone reports a content that is not kept any more.
+var errGone = errors.New("is not kept any more")
+
+// errWritten reports a blob that something has written to.
+var errWritten = errors.New("was written to since it was saved")
+
+// maxDepth is how many splices may lie between a content and a blob.
+const maxDepth = 300
+
+// contentOf opens the content of an entry of a path, and verifies it. The caller closes it.
+func (s *Store) contentOf(name Name, e Entry) (*content, error) {
+	if e.Kind != File {
+		return nil, errGone
+	}
+	if blob := e.blob(); blob != "" {
+		f, info, err := s.blobs.OpenContent(blob)
+		if err == nil {
+			if isSum(blob) && !s.blobs.whole(blob) {
+				f.Close()
+				return nil, errWritten
+			}
+			return &content{f, info.Size, func() { f.Close() }, f, blob}, nil
+		}
+	}
+	if e.Derived == 0 || e.Depth > maxDepth {
+		return nil, errGone
+	}
+	return s.derive(name, e)
+}
+
+// rawBlob opens a blob whatever it holds.
+func (s *Store) rawBlob(name string) (*content, error) {
+	f, info, err := s.blobs.OpenContent(name)
+	if err != nil {
+		return nil, errGone
+	}
+	return &content{f, info.Size, func() { f.Close() }, f, name}, nil
+}
+
+// derive makes a content from the one before the op that it is derived from.
+func (s *Store) derive(name Name, e Entry) (*content, error) {
+	at, _ := s.log.find(e.Derived)
+	op := s.log.op(at)
+	if op == nil {
+		return nil, errGone
+	}
+	for _, d := range op.Deltas {
+		if d.Path != name && d.From != name || d.Splice == nil || !d.After.Same(e) {
+			continue
+		}
+		base, err := s.contentOf(d.Path, d.Before)
+		if err != nil {
+			return nil, err
+		}
+		c := &content{spliced{base, *d.Splice}, d.After.Size, base.close, tree.File{}, ""}
+		if e.Sum != "" {
+			data, err := c.all() // at once, or a chain of splices is walked for each read
+			c.close()
+			if err != nil || SumOf(data) != e.Sum {
+				return nil, errWritten
+			}
+			c = &content{readerOf(data), c.size, func() {}, tree.File{}, ""}
+		}
+		return c, nil
+	}
+	return nil, errGone
+}
+
+// spliced is a content with a part of it replaced.
+type spliced struct {
+	io.ReaderAt
+	Splice
+}
+
+func (c spliced) ReadAt(p []byte, off int64) (n int, err error) {
+	end := c.Offset + int64(len(c.New))
+	for n < len(p) && err == nil {
+		m, at := 0, off+int64(n)
+		switch {
+		case at < c.Offset:
+			m, err = c.ReaderAt.ReadAt(p[n:min(len(p), n+int(c.Offset-at))], at)
+		case at < end:
+			m = copy(p[n:], c.New[at-c.Offset:])
+		default:
+			m, err = c.ReaderAt.ReadAt(p[n:], at-int64(len(c.New))+c.Old)
+		}
+		n += m
+	}
+	return n, err
+}
+
+type readerOf []byte
+
+func (r readerOf) ReadAt(p []byte, off int64) (n int, err error) {
+	if off < int64(len(r)) {
+		n = copy(p, r[off:])
+	}
+	if n < len(p) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// CopyNote returns the reason for which size bytes cannot be copied to be kept; "" if they can.
+func CopyNote(size int64) string {
+	if size <= MaxCopied {
+		return ""
+	}
+	return fmt.Sprintf("it held %d bytes, and at most %d are copied to another disk", size, MaxCopied)
+}
+
+// keepContent saves a content under its sum, unless it is there. The caller has read it.
+func (b *blobFolder) keepContent(name string, src io.Reader, attributes *os.File) error {
+	if b.verified(name) {
+		return nil
+	}
+	dst, err := b.CreateUnnamed(0o600)
+	named := err != nil
+	if named {
+		b.Remove(name+"~", false)
+		dst, err = b.OpenFile(name+"~", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	defer dst.Close()
+	if _, err = io.Copy(dst, src); err == nil && attributes != nil {
+		tree.CopyAttributes(dst, attributes)
+	}
+	switch {
+	case err != nil:
+	case named:
+		err = b.Rename(name+"~", b.Folder, name, true)
+	default:
+		if err = b.LinkUnnamed(dst, name); errors.Is(err, fs.ErrExist) { // another process has saved it
+			err = nil
+		}
+	}
+	if err != nil && named {
+		b.Remove(name+"~", false)
+	}
+	return tree.Cause(err)
+}
+
+// path returns the absolute path of a blob.
+func (s *Store) blobPath(name string) string { return filepath.Join(s.Path(), blobsName, name) }

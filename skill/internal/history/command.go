@@ -1,0 +1,664 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+// Kinds of an op that this package tells apart.
+const (
+	KindRun  = "run"
+	KindUndo = "undo"
+	KindRedo = "redo"
+)
+
+// maxDeltas is the largest number of paths in an op of a command that can be undone.
+const maxDeltas = 50_000
+
+// maxLeft is how many paths that undo leaves are recorded by name.
+const maxLeft = 50
+
+// runningName is a folder of the history. It has a file for each command that runs, which the
+// process that runs it has locked.
+const runningName = "running"
+
+// About says who makes a change.
+type About struct {
+	Command, Dialect, Tool, Run string
+	RunStep                     int
+}
+
+// opened is what the file of a command that runs holds.
+type opened struct {
+	About
+	Base string // the folder of the root in which it runs
+}
+
+// A Command is a command that runs: what it changes is the difference between the index and the
+// workspace when it ends.
+type Command struct {
+	s       *Store
+	about   About
+	walk    Walker
+	limit   int64
+	base    string
+	name    string // of its file among those that run
+	file    *os.File
+	since   int64                      // the last op before it began
+	beside  bool                       // another command was running then
+	objects map[string]map[string]bool // of git, by the folder of the repository
+}
+
+// Begin is called before a command runs in the folder base of the root; "." is all of it. It brings
+// the index up to date, unless other commands run already, and keeps the contents of files, as far as
+// they fit into limit bytes. Errors are [ErrTooManyFiles], [*BusyError], those of ctx and the system's.
+func (s *Store) Begin(ctx context.Context, about About, base string, limit int64, walk Walker) (*Command, error) {
+	c := &Command{s: s, about: about, walk: walk, limit: limit, base: base}
+	release, err := s.beginAlone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	t, err := s.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x, err := t.current()
+	alone := !t.anyRunning()
+	if err == nil && !alone {
+		c.beside = true
+		err = c.open(t)
+	}
+	t.End()
+	if err == nil && alone {
+		err = c.refresh(ctx, x)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.objects = s.allObjects()
+	return c, nil
+}
+
+// beginAlone keeps commands from beginning at the same time: the second one must see that the first
+// one runs.
+func (s *Store) beginAlone(ctx context.Context) (release func(), err error) {
+	f, err := s.dir.Load().OpenFile("begin", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, named(s.Path(), err)
+	}
+	for {
+		if ok, err := tree.TryLock(int(f.Fd()), true); ok || err != nil {
+			return func() { f.Close() }, err
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// refresh makes the index what is on the disk: edits by others are nobody's op.
+func (c *Command) refresh(ctx context.Context, old *index) error {
+	s := c.s
+	found, err := s.scan(ctx, old, c.base, c.walk)
+	if err != nil {
+		return err
+	}
+	x := found.updated()
+	if x != old || old.limit != c.limit {
+		if x == old {
+			x = newIndex(slices.Clone(old.list))
+			x.upTo = old.upTo
+		}
+		whole, err := s.keepAll(ctx, x.fit(c.limit), found.begin)
+		if err != nil {
+			return err
+		}
+		if whole {
+			x.limit = c.limit
+		}
+	}
+	t, err := s.Lock(context.WithoutCancel(ctx))
+	if err != nil {
+		return err
+	}
+	defer t.End()
+	s.index = x
+	t.replayAll()
+	if x != old {
+		if err := s.writeIndex(x.folded()); err != nil {
+			return named(s.Path(), err)
+		}
+	}
+	return c.open(t)
+}
+
+// open notes that the command runs.
+func (c *Command) open(t *Tx) (err error) {
+	c.since = t.log.last()
+	d, err := c.s.runningFolder()
+	if err != nil {
+		return err
+	}
+	c.name = fmt.Sprintf("%d-%d", os.Getpid(), time.Now().UnixNano())
+	if c.file, err = d.OpenFile(c.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		return err
+	}
+	err = json.NewEncoder(c.file).Encode(opened{c.about, c.base})
+	if _, lerr := tree.TryLock(int(c.file.Fd()), true); err == nil {
+		err = lerr
+	}
+	if err != nil {
+		c.file.Close()
+		d.Remove(c.name, false)
+	}
+	return err
+}
+
+// close notes that the command has ended.
+func (c *Command) close() {
+	if c.file == nil {
+		return
+	}
+	if d, err := c.s.runningFolder(); err == nil {
+		d.Remove(c.name, false)
+	}
+	c.file.Close()
+	c.file = nil
+}
+
+// Cancel says that the command was not started.
+func (c *Command) Cancel() {
+	if t, err := c.s.Lock(context.Background()); err == nil {
+		c.close()
+		t.End()
+	}
+}
+
+func (s *Store) runningFolder() (tree.Folder, error) {
+	if s.running != nil {
+		return s.running, nil
+	}
+	if err := s.dir.Load().Mkdir(runningName, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, named(s.Path(), err)
+	}
+	t, err := tree.Open(filepath.Join(s.Path(), runningName), false)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	s.running, err = t.OpenFolder(".")
+	return s.running, err
+}
+
+// anyRunning reports whether a command runs.
+func (t *Tx) anyRunning() bool {
+	d, err := t.runningFolder()
+	if err != nil {
+		return false
+	}
+	entries, _ := d.Entries()
+	return len(entries) > 0
+}
+
+// closeKilled records what commands changed whose process was killed, as when a command ends.
+func (t *Tx) closeKilled(ctx context.Context) error {
+	d, err := t.runningFolder()
+	if err != nil {
+		return nil
+	}
+	entries, err := d.Entries()
+	t.commands = len(entries) > 0
+	for _, e := range entries {
+		f, _, oerr := tree.RegularFile(d.OpenFile(e.Name, os.O_RDWR, 0))
+		if oerr != nil {
+			continue
+		}
+		free, lerr := tree.TryLock(int(f.Fd()), true)
+		if lerr == nil && free {
+			err = errors.Join(err, t.closeOne(ctx, f))
+			d.Remove(e.Name, false)
+		}
+		f.Close()
+	}
+	if entries, _ := d.Entries(); err == nil {
+		t.commands = len(entries) > 0
+	}
+	return err
+}
+
+func (t *Tx) closeOne(ctx context.Context, f *os.File) error {
+	var o opened
+	data, _ := io.ReadAll(io.LimitReader(f, 1<<20))
+	if json.Unmarshal(data, &o) != nil { // a power cut has left it empty
+		o.Base = "."
+	}
+	c := &Command{s: t.Store, about: o.About, base: o.Base, walk: t.plainWalk(o.Base)}
+	x, err := t.current()
+	if err != nil {
+		return err
+	}
+	found, err := t.scan(ctx, x, c.base, c.walk)
+	if err != nil {
+		op := c.op()
+		op.Note = "it is not known what the command changed: skill was killed while it ran, and then " + err.Error()
+		return t.addMade(op)
+	}
+	_, err = c.record(ctx, t, found)
+	return err
+}
+
+// plainWalk visits all names of a folder. Which ones git ignores is known from the index.
+func (t *Tx) plainWalk(base string) Walker {
+	return func(ctx context.Context, visit func(int, Visited) error) error {
+		x := t.index
+		var walk func(rel string) error
+		walk = func(rel string) error {
+			d, err := t.o.Tree.OpenFolder(path.Join(base, rel))
+			if err != nil {
+				return nil
+			}
+			defer d.Close()
+			entries, err := sortedEntries(d)
+			if err != nil {
+				return nil
+			}
+			for _, e := range entries {
+				if strings.HasPrefix(e.Name, ".skill") {
+					continue
+				}
+				at := path.Join(rel, e.Name)
+				was := x.find(path.Join(base, at))
+				v := Visited{Folder: strings.TrimPrefix(rel, "."), Name: []byte(e.Name), File: statIn{d, e.Name}}
+				v.Ignored = was != nil && was.ignored
+				err := visit(0, v)
+				if err == nil && e.Type == fs.ModeDir && !v.Ignored && e.Name != ".git" {
+					err = walk(at)
+				}
+				if err != nil && err != fs.SkipDir {
+					return err
+				}
+			}
+			return nil
+		}
+		if err := walk("."); err != fs.SkipAll {
+			return err
+		}
+		return nil
+	}
+}
+
+type statIn struct {
+	d    tree.Folder
+	name string
+}
+
+func (s statIn) Stat() (tree.Info, error) { return s.d.Lstat(s.name) }
+
+// op returns the op of a command, without what it changed.
+func (c *Command) op() *Op {
+	a := c.about
+	return &Op{Kind: KindRun, Command: a.Command, Dialect: a.Dialect, Tool: a.Tool, Run: a.Run, RunStep: a.RunStep}
+}
+
+// End records what the command changed since the index, and returns the op. Its ID is 0 if nothing
+// that undo takes back was changed.
+func (c *Command) End(ctx context.Context) (*Op, error) {
+	s := c.s
+	defer func() {
+		if c.file != nil {
+			c.Cancel()
+		}
+	}()
+	t, err := s.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x, err := t.current()
+	t.End()
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.scan(ctx, x, c.base, c.walk)
+	if err != nil {
+		return nil, err
+	}
+	if t, err = s.Lock(ctx); err != nil {
+		return nil, err
+	}
+	op, err := c.record(ctx, t, found)
+	c.close()
+	t.End()
+	if err == nil && op.ID > 0 && !s.o.NoSync {
+		if len(op.Deltas) > 0 {
+			err = tree.Syncfs(s.blobs.Folder)
+		}
+		err = errors.Join(err, s.Flush())
+	}
+	return op, err
+}
+
+// record compares the workspace with the index, adds the op, and makes the index what is on the
+// disk.
+func (c *Command) record(ctx context.Context, t *Tx, found *scan) (*Op, error) {
+	t.replayAll()
+	r := &recorder{Tx: t, scan: found, op: c.op()}
+	r.op.Left = found.left()
+	if err := r.compare(ctx); err != nil {
+		return nil, err
+	}
+	r.gitObjects(c)
+	switch others := c.file != nil && (c.beside || t.othersRun(c.name) || t.ranSince(c.since)); {
+	case others && len(r.op.Deltas) > 0:
+		r.leave("", "another command ran at the same time, and what it changed may be among these changes")
+	case others:
+		r.leave("", "another command ran at the same time, and what this one changed may be among that one's changes")
+	}
+	op := r.op
+	op.Quiet = op.isQuiet()
+	if n := len(op.Left); n > maxLeft {
+		op.Left, op.More = op.Left[:maxLeft], n-maxLeft
+	}
+	if len(op.Deltas) > maxDeltas {
+		op.Note = fmt.Sprintf("it changed %d files, and at most %d can be undone", len(op.Deltas), maxDeltas)
+		op.Deltas = nil
+	}
+	x := t.index.folded()
+	changed := x != t.index || r.changed
+	t.index = x
+	if len(op.Deltas)+len(op.Left) > 0 || op.Note != "" {
+		if err := t.addMade(op); err != nil {
+			return op, err
+		}
+	}
+	x.upTo = t.log.last()
+	if !changed {
+		return op, nil
+	}
+	return op, named(t.Path(), t.writeIndex(x))
+}
+
+// addMade adds an op that is made already. One that has no deltas and says what the last op says is
+// left out: the same command in a loop would push changes out of the history.
+func (t *Tx) addMade(op *Op) error {
+	if n := len(t.log.lines); n > 0 && len(op.Deltas) == 0 {
+		if last := t.log.op(t.log.lines[n-1]); last != nil && last.saysTheSame(op) {
+			return nil
+		}
+	}
+	err := t.Add(op)
+	t.Made()
+	return err
+}
+
+func (op *Op) saysTheSame(o *Op) bool {
+	return len(op.Deltas) == 0 && op.Kind == o.Kind && op.Command == o.Command && op.Note == o.Note &&
+		op.Run == o.Run && op.RunStep == o.RunStep && slices.Equal(op.Left, o.Left)
+}
+
+// RecordUnknown records that a command was run, and why it is not known what it changed.
+func (s *Store) RecordUnknown(ctx context.Context, about About, why string) error {
+	t, err := s.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	c := &Command{about: about}
+	op := c.op()
+	op.Note = why
+	err = t.addMade(op)
+	t.End()
+	return errors.Join(err, s.Flush())
+}
+
+// othersRun reports whether another command than the one of that file runs.
+func (t *Tx) othersRun(name string) bool {
+	d, err := t.runningFolder()
+	if err != nil {
+		return false
+	}
+	entries, _ := d.Entries()
+	return slices.ContainsFunc(entries, func(e tree.Entry) bool { return e.Name != name })
+}
+
+// ranSince reports whether a change of a command was recorded after an op.
+func (t *Tx) ranSince(id int64) bool {
+	for at := range t.log.newest() {
+		if at.id <= id {
+			return false
+		}
+		if op := t.log.op(at); op != nil && op.Kind == KindRun {
+			return true
+		}
+	}
+	return false
+}
+
+// current returns the index, up to what tools did since.
+func (t *Tx) current() (*index, error) {
+	if stamp := t.indexTime(); t.index == nil || stamp != t.indexStamp { // another process has written it
+		t.index, t.indexStamp = t.readIndex(), stamp
+	}
+	t.replayAll()
+	t.index = t.index.folded()
+	return t.index, nil
+}
+
+// replayAll makes the index follow the ops of tools, and what was recorded of commands that still
+// run.
+func (t *Tx) replayAll() {
+	x := t.index
+	for _, at := range t.log.lines {
+		if at.id <= x.upTo {
+			continue
+		}
+		if op := t.log.op(at); op != nil && t.log.undoes[at.id] != at.id {
+			for _, d := range op.Deltas {
+				t.replay(x, d)
+			}
+		}
+	}
+	x.upTo = t.log.last()
+}
+
+// replay makes the index what a delta left. The metadata is not known: the next scan reads the file.
+func (t *Tx) replay(x *index, d Delta) {
+	name := string(d.Path)
+	if filepath.IsAbs(name) {
+		return
+	}
+	if d.Before.Kind == Dir {
+		x.removeBelow(name)
+	}
+	if d.After.Kind == absent {
+		x.set(name, nil)
+		return
+	}
+	e := &item{path: name, racy: true, stamp: stamp{
+		size: d.After.Size, mod: d.After.MTime, mode: d.After.Mode, id: tree.FileID{Ino: d.After.Ino},
+		uid: uint32(os.Geteuid()), gid: uint32(os.Getegid()),
+	}}
+	if was := x.find(name); was != nil {
+		e.ignored, e.git = was.ignored, was.git
+	}
+	switch d.After.Kind {
+	case File:
+		e.kind = aFile
+		if blob := d.After.blob(); isSum(blob) && t.blobs.has(blob) {
+			e.digest = blob
+		}
+	case Dir:
+		e.kind = aFolder
+	case Link:
+		e.kind, e.digest = aLink, string(d.After.Target)
+	default:
+		e.kind = aSpecial
+	}
+	x.set(name, e)
+	if d.After.Whole { // what is in it is a tool's, not a command's
+		t.adopt(x, name, e)
+	}
+}
+
+// adopt takes in what is in a folder that a tool made or moved with everything in it.
+func (t *Tx) adopt(x *index, folder string, like *item) {
+	d, err := t.o.Tree.OpenFolder(folder)
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	entries, _ := d.Entries()
+	for _, e := range entries {
+		info, err := d.Lstat(e.Name)
+		if err != nil {
+			continue
+		}
+		in := &item{path: folder + "/" + e.Name, kind: letterOf(info), stamp: stampOf(info), ignored: like.ignored}
+		if !info.IsDir() {
+			t.keepIn(d, e.Name, in, time.Now().UnixNano())
+		}
+		x.set(in.path, in)
+		if info.IsDir() {
+			t.adopt(x, in.path, in)
+		}
+	}
+}
+
+// allObjects lists the objects of each repository in the workspace.
+func (s *Store) allObjects() map[string]map[string]bool {
+	const most = 8
+	all := map[string]map[string]bool{}
+	x := s.index
+	if x == nil {
+		return all
+	}
+	for i := range x.list {
+		if e := &x.list[i]; e.git && path.Base(e.path) == ".git" && e.kind == aFolder && len(all) < most {
+			all[e.path] = s.objectNames(e.path)
+		}
+	}
+	return all
+}
+
+// CatchUp records what running commands have done to paths so far, before a tool or an undo changes
+// them: each change of a path is in one op, in the order in which they were made.
+func (t *Tx) CatchUp(names ...Name) error {
+	if !t.commands {
+		return nil
+	}
+	if _, err := t.current(); err != nil {
+		return err
+	}
+	r := &recorder{Tx: t, scan: t.newScan(t.index, ".", 0), op: &Op{Kind: KindRun, Command: t.runningCommand()}}
+	for _, name := range withParents(names) {
+		if filepath.IsAbs(string(name)) {
+			continue
+		}
+		if err := r.one(string(name)); err != nil {
+			return err
+		}
+	}
+	r.sort()
+	if len(r.op.Deltas) == 0 {
+		return nil
+	}
+	err := t.addMade(r.op)
+	t.index.upTo = t.log.last()
+	return err
+}
+
+// withParents returns paths after the folders above them.
+func withParents(names []Name) (list []Name) {
+	for _, name := range names {
+		for i := range name {
+			if name[i] == '/' && i > 0 && !slices.Contains(list, name[:i]) {
+				list = append(list, name[:i])
+			}
+		}
+		list = append(list, name)
+	}
+	return list
+}
+
+// runningCommand names the commands that run.
+func (t *Tx) runningCommand() string {
+	d, err := t.runningFolder()
+	if err != nil {
+		return ""
+	}
+	var all []string
+	entries, _ := sortedEntries(d)
+	for _, e := range entries {
+		var o opened
+		if f, _, err := tree.RegularFile(d.OpenFile(e.Name, os.O_RDONLY, 0)); err == nil {
+			json.NewDecoder(f).Decode(&o)
+			f.Close()
+		}
+		if o.Command != "" {
+			all = append(all, o.Command)
+		}
+	}
+	return strings.Join(all, " & ")
+}
+
+// Follow keeps what a tool or an undo left at paths while commands run, because one may overwrite it.
+func (t *Tx) Follow(names ...Name) {
+	if !t.commands || t.index == nil {
+		return
+	}
+	t.replayAll()
+	for _, name := range names {
+		if e := t.index.find(string(name)); e != nil && !filepath.IsAbs(string(name)) {
+			info, err := t.statAt(name)
+			if err != nil {
+				continue
+			}
+			fresh := *e
+			fresh.kind, fresh.stamp, fresh.digest = letterOf(info), stampOf(info), ""
+			if fresh.kind != aFolder {
+				t.keepOne(&fresh, time.Now().UnixNano())
+			}
+			t.index.set(string(name), &fresh)
+		}
+	}
+}
+
+func (t *Tx) statAt(name Name) (tree.Info, error) {
+	d, base, err := t.parent(name)
+	if err != nil {
+		return tree.Info{}, err
+	}
+	defer d.Close()
+	return d.Lstat(base)
+}
+
+// sameIndex reports whether two versions of git's index differ only in what git writes again whenever
+// it looks at files.
+func (s *Store) sameIndex(a, b *item) bool {
+	var sums []string
+	for _, e := range []*item{a, b} {
+		if e == nil || e.digest == "" {
+			return false
+		}
+		data, err := s.blobs.tree.ReadFile(e.digest, maxGitIndex)
+		if err != nil {
+			return false
+		}
+		sums = append(sums, indexSum(data))
+	}
+	return sums[0] != "" && sums[0] == sums[1]
+}

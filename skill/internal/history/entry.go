@@ -1,0 +1,280 @@
+package history
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"unicode/utf8"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+// Kinds of an [Entry]. The empty kind is nothing.
+const (
+	File   = "file"
+	Link   = "link"
+	Dir    = "dir"
+	Other  = "other" // a pipe, socket or device
+	absent = ""
+)
+
+// An Entry is what is at a path. The zero Entry is nothing.
+type Entry struct {
+	Kind    string `json:"kind,omitempty"`
+	Mode    uint32 `json:"mode,omitempty"` // permission bits
+	Size    int64  `json:"size,omitempty"` // bytes
+	MTime   int64  `json:"mtime,omitempty"`
+	Ino     uint64 `json:"ino,omitempty"`     // inode; 0 for a whole folder that is known by its listing alone
+	Owner   string `json:"owner,omitempty"`   // "uid:gid" where that is not this process's own
+	Sum     string `json:"sum,omitempty"`     // of a file's content or a whole folder's listing; "" if it was not read
+	Target  Name   `json:"target,omitempty"`  // of a link
+	Blob    string `json:"blob,omitempty"`    // name in blobs, where that is not the sum
+	Whole   bool   `json:"whole,omitempty"`   // of a folder: with everything in it
+	Derived int64  `json:"derived,omitempty"` // the op whose splice made this content
+	Depth   int    `json:"depth,omitempty"`   // how many splices lie between it and a blob
+}
+
+// A Name is a path relative to the root with slashes, or an absolute path outside of the root.
+// One that is not UTF-8 survives JSON: it is written as NUL and base64.
+type Name string
+
+// MarshalText implements [encoding.TextMarshaler].
+func (n Name) MarshalText() ([]byte, error) {
+	if utf8.ValidString(string(n)) {
+		return []byte(n), nil
+	}
+	return base64.StdEncoding.AppendEncode([]byte{0}, []byte(n)), nil
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (n *Name) UnmarshalText(text []byte) (err error) {
+	if coded, ok := bytes.CutPrefix(text, []byte{0}); ok {
+		text, err = base64.StdEncoding.AppendDecode(nil, coded)
+	}
+	*n = Name(text)
+	return err
+}
+
+// maxSum is the size in bytes up to which a file is read to learn its sum. A larger file
+// is known by its size and modification time.
+const maxSum = 1 << 20
+
+// sumLength is how many bytes of a SHA-256 are kept.
+const sumLength = 20
+
+// SumOf returns the sum of a content, in hexadecimal digits.
+func SumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:sumLength])
+}
+
+// sumOfReader is SumOf for size bytes that are read.
+func sumOfReader(r io.ReaderAt, size int64) (string, error) {
+	const small = 8 << 10
+	if size <= small {
+		buf := make([]byte, size)
+		n, err := r.ReadAt(buf, 0)
+		if err == io.EOF {
+			err = nil
+		}
+		return SumOf(buf[:n]), tree.Cause(err)
+	}
+	h := sha256.New()
+	_, err := io.CopyBuffer(onlyWriter{h}, io.NewSectionReader(r, 0, size), make([]byte, min(size, 256<<10)))
+	return hex.EncodeToString(h.Sum(nil)[:sumLength]), tree.Cause(err)
+}
+
+// An onlyWriter hides the other methods of a writer.
+type onlyWriter struct{ io.Writer }
+
+// kindOf returns the kind of a file of that mode.
+func kindOf(m fs.FileMode) string {
+	switch {
+	case m.IsRegular():
+		return File
+	case m.IsDir():
+		return Dir
+	case m.Type() == fs.ModeSymlink:
+		return Link
+	}
+	return Other
+}
+
+// EntryOf describes a file without reading it.
+func EntryOf(i tree.Info) Entry {
+	e := Entry{Kind: kindOf(i.Mode), Mode: uint32(i.Mode.Perm()), Ino: i.ID.Ino}
+	if int(i.UID) != os.Geteuid() || int(i.GID) != os.Getegid() {
+		e.Owner = fmt.Sprintf("%d:%d", i.UID, i.GID)
+	}
+	switch e.Kind {
+	case File:
+		e.Size, e.MTime = i.Size, i.ModTime.UnixNano()
+	case Link:
+		e.Mode = 0
+	}
+	return e
+}
+
+// Holds returns e for a file that has that content.
+func (e Entry) Holds(data []byte) Entry {
+	e.Size, e.Sum = int64(len(data)), SumOf(data)
+	return e
+}
+
+// At describes what is at name in d. The sum of a file of more than 1 MiB is found only if one
+// of want has a sum and the same size. A file that may not be read has no sum.
+func At(d tree.Folder, name string, want ...Entry) (Entry, error) {
+	info, err := d.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Entry{}, nil
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	e := EntryOf(info)
+	switch e.Kind {
+	case Link:
+		target, err := d.Readlink(name)
+		e.Target = Name(target)
+		return e, err
+	case Dir:
+		for _, w := range want {
+			if w.Kind == Dir && w.Whole && !e.Whole {
+				e.Whole = true
+			}
+			if w.Kind == Dir && w.Sum != "" && e.Sum == "" {
+				e.Sum, e.Size, err = listing(d, name)
+			}
+		}
+		return e, err
+	case File:
+		read := e.Size <= maxSum
+		for _, w := range want {
+			read = read || w.Sum != "" && w.Size == e.Size
+		}
+		if !read {
+			return e, nil
+		}
+		f, info, err := d.OpenContent(name)
+		if errors.Is(err, fs.ErrPermission) {
+			return e, nil
+		}
+		if err != nil {
+			return e, err
+		}
+		defer f.Close()
+		return Content(f, info)
+	}
+	return e, nil
+}
+
+// Content describes an open file of at most 1 MiB, or of any size that a caller wants read.
+func Content(f io.ReaderAt, info tree.Info) (e Entry, err error) {
+	e = EntryOf(info)
+	e.Sum, err = sumOfReader(f, e.Size)
+	return e, err
+}
+
+// Same reports whether two entries have the same content. Permissions are compared by [sameMode].
+func (e Entry) Same(o Entry) bool {
+	switch {
+	case e.Kind != o.Kind:
+		return false
+	case e.Kind == absent:
+		return true
+	case e.Kind == Link:
+		return e.Target == o.Target
+	case e.Kind == Dir && !(e.Whole && o.Whole):
+		return true
+	case e.Kind == Dir && e.Ino != 0 && e.Ino == o.Ino:
+		return true
+	case e.Sum != "" && o.Sum != "":
+		return e.Sum == o.Sum
+	case e.Kind == Other || e.Kind == Dir:
+		return e.Ino == o.Ino
+	}
+	return e.Size == o.Size && e.MTime == o.MTime
+}
+
+// UsualMode stands for the permissions that the system gives a new folder.
+const UsualMode = 1 << 30
+
+// sameMode reports whether two entries have the same permissions. Links have none.
+func (e Entry) sameMode(o Entry) bool {
+	return e.Mode == o.Mode || e.Kind == Link || e.Kind == absent || e.Kind == Dir && max(e.Mode, o.Mode) == UsualMode
+}
+
+// equal is Same with permissions.
+func (e Entry) equal(o Entry) bool { return e.Same(o) && e.sameMode(o) }
+
+// blob returns the name of the content in blobs, "" if it has none.
+func (e Entry) blob() string {
+	if e.Blob != "" {
+		return e.Blob
+	}
+	if e.Kind == File {
+		return e.Sum
+	}
+	return ""
+}
+
+// listing returns a sum of the names, kinds, permissions and sizes of everything in a folder,
+// and the size of its files in bytes. No file is read, and times do not count: an undo below the folder
+// changes them.
+func listing(d tree.Folder, name string) (sum string, size int64, err error) {
+	l := &lister{}
+	err = l.folder(d, name)
+	total := sha256.Sum256(l.text)
+	return hex.EncodeToString(total[:sumLength]), l.size, err
+}
+
+type lister struct {
+	text []byte
+	size int64
+}
+
+func (l *lister) folder(d tree.Folder, name string) error {
+	sub, err := d.OpenFolder(name)
+	if errors.Is(err, fs.ErrPermission) {
+		l.text = append(l.text, "closed\x00"...)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer sub.Close()
+	entries, err := sortedEntries(sub)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		info, err := sub.Lstat(e.Name)
+		if err != nil {
+			return err
+		}
+		l.text = fmt.Appendf(l.text, "%s\x00%o\x00", e.Name, info.Mode)
+		switch {
+		case info.IsDir():
+			if err := l.folder(sub, e.Name); err != nil {
+				return err
+			}
+		case info.IsLink():
+			target, err := sub.Readlink(e.Name)
+			if err != nil {
+				return err
+			}
+			l.text = append(append(l.text, target...), 0)
+		default:
+			l.size += info.Size
+			l.text = fmt.Appendf(l.text, "%d\x00", info.Size)
+		}
+		l.text = append(l.text, '/')
+	}
+	return nil
+}

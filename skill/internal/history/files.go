@@ -1,0 +1,116 @@
+package history
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+// named gives an error of a file below dir its whole path, and the usual name of the call
+// that failed.
+func named(dir string, err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok && !filepath.IsAbs(e.Path) {
+		e.Op, e.Path = strings.TrimSuffix(e.Op, "at"), filepath.Join(dir, e.Path)
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok && !filepath.IsAbs(e.Old) {
+		e.Op, e.Old, e.New = strings.TrimSuffix(e.Op, "at"), filepath.Join(dir, e.Old), filepath.Join(dir, e.New)
+	}
+	return err
+}
+
+// namesIn lists a folder of the store.
+func namesIn(dir *os.Root, name string) ([]string, error) {
+	d, err := dir.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Readdirnames(-1)
+}
+
+// openFolder opens a folder of the store for changes.
+func openFolder(path string) (tree.Folder, error) {
+	t, err := tree.Open(path, false)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	d, err := t.OpenFolder(".")
+	if err == nil {
+		d.FD() // which some folders open when they are first asked
+	}
+	return d, err
+}
+
+// readJSON reads a small file of the store.
+func readJSON(dir *os.Root, name string, v any) error {
+	data, err := dir.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// writeJSON replaces a small file of the store.
+func writeJSON(dir *os.Root, name string, v any, sync bool) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return writeFile(dir, name, append(data, '\n'), time.Time{}, sync)
+}
+
+// writeFile replaces a file of the store in one step. The new one has that modification time, if
+// it is not zero.
+func writeFile(dir *os.Root, name string, data []byte, modified time.Time, sync bool) error {
+	fresh := fmt.Sprintf("%s.%x", name, rand.Uint64())
+	f, err := dir.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil && sync {
+		err = tree.Datasync(f)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil && !modified.IsZero() {
+		err = dir.Chtimes(fresh, modified, modified)
+	}
+	if err == nil {
+		err = dir.Rename(fresh, name)
+	}
+	if err != nil {
+		dir.Remove(fresh)
+		return err
+	}
+	if sync {
+		return syncName(dir, filepath.Dir(name))
+	}
+	return nil
+}
+
+// syncName makes a file or folder of the store durable.
+func syncName(dir *os.Root, name string) error {
+	f, err := dir.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && !info.IsDir() {
+		return f.Sync()
+	}
+	return fsync(int(f.Fd()))
+}

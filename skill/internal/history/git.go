@@ -1,0 +1,280 @@
+package history
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+// State of git is content of the workspace: everything in .git but objects, which need no copy as
+// long as a ref or a reflog names them.
+
+// gitPart splits a path at its last .git folder.
+func gitPart(name string) (dir, rest string, ok bool) {
+	i := strings.LastIndex("/"+name+"/", "/.git/")
+	if i < 0 {
+		return "", "", false
+	}
+	end := min(i+len(".git"), len(name))
+	return name[:end], strings.TrimPrefix(name[end:], "/"), true
+}
+
+// gitSkips reports whether a name in a folder of .git is left out: objects, and locks that git holds.
+func gitSkips(folder, name string) bool {
+	_, rest, _ := gitPart(folder)
+	first, _, _ := strings.Cut(rest, "/")
+	if strings.HasSuffix(name, ".lock") || name == "gc.pid" {
+		return true
+	}
+	return first != "refs" && first != "logs" && (name == "objects" || name == "lfs")
+}
+
+// GitRunsCode reports whether a path is a file of git's state through which git runs programs.
+func GitRunsCode(name string) bool {
+	_, rest, ok := gitPart(name)
+	if !ok {
+		return false
+	}
+	for {
+		first, below, _ := strings.Cut(rest, "/")
+		switch first {
+		case "modules", "worktrees":
+			_, rest, _ = strings.Cut(below, "/")
+			continue
+		}
+		return !gitState[first]
+	}
+}
+
+// gitState are the files and folders of .git through which git runs nothing.
+var gitState = map[string]bool{
+	"": true, "HEAD": true, "ORIG_HEAD": true, "FETCH_HEAD": true, "MERGE_HEAD": true, "MERGE_MSG": true,
+	"MERGE_MODE": true, "AUTO_MERGE": true, "CHERRY_PICK_HEAD": true, "REVERT_HEAD": true, "REBASE_HEAD": true,
+	"SQUASH_MSG": true, "COMMIT_EDITMSG": true, "TAG_EDITMSG": true, "index": true, "packed-refs": true,
+	"refs": true, "logs": true, "rebase-merge": true, "rebase-apply": true, "sequencer": true, "shallow": true,
+	"BISECT_LOG": true, "BISECT_NAMES": true, "BISECT_START": true, "BISECT_TERMS": true, "BISECT_ANCESTORS_OK": true,
+	"BISECT_EXPECTED_REV": true, "description": true, "branches": true, "gc.log": true, "reftable": true,
+	"commondir": true, "gitdir": true, "locked": true, "lost-found": true, "info": true, "rr-cache": true,
+}
+
+// isGitIndex reports whether a path is git's own index.
+func isGitIndex(name string) bool {
+	_, rest, ok := gitPart(name)
+	return ok && path.Base(rest) == "index" && !strings.HasPrefix(rest, "refs/") && !strings.HasPrefix(rest, "logs/")
+}
+
+// indexSum returns a sum of what git's index says of its files, without the times and numbers that
+// git writes again whenever it looks at them. It is "" for bytes that are not an index.
+func indexSum(data []byte) string {
+	if len(data) < 12 || string(data[:4]) != "DIRC" {
+		return ""
+	}
+	version, n := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
+	h, rest := sha256.New(), data[12:]
+	for range n {
+		const stat, oid = 40, 20 // git's SHA-256 repositories have longer names, and fail the check of the padding
+		if len(rest) < stat+oid+2 {
+			return ""
+		}
+		h.Write(rest[24:28]) // mode
+		flags := binary.BigEndian.Uint16(rest[stat+oid:])
+		at := stat + oid + 2
+		if version >= 3 && flags&0x4000 != 0 {
+			at += 2
+		}
+		if at > len(rest) {
+			return ""
+		}
+		end := bytes.IndexByte(rest[at:], 0)
+		if end < 0 {
+			return ""
+		}
+		end += at
+		h.Write(rest[stat:end])
+		h.Write([]byte{0})
+		if end++; version < 4 {
+			end = (end - 1 + 8) &^ 7
+		}
+		if end > len(rest) {
+			return ""
+		}
+		rest = rest[end:]
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// refersTo returns the objects that a file of git's refs names.
+func refersTo(name string, data []byte) (objects []string) {
+	_, rest, ok := gitPart(name)
+	base := path.Base(rest)
+	isRef := strings.HasPrefix(rest, "refs/") || strings.Contains(rest, "/refs/") || strings.HasSuffix(base, "HEAD") || base == "packed-refs"
+	if !ok || !isRef || strings.HasPrefix(rest, "logs/") {
+		return nil
+	}
+	for line := range strings.Lines(string(data)) {
+		word, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "^"), " ")
+		if n := len(word); (n == 40 || n == 64) && strings.Trim(word, "0123456789abcdef") == "" {
+			objects = append(objects, word)
+		}
+	}
+	return objects
+}
+
+// hasObject reports whether a repository has an object, loose or in a pack. It is true where that
+// cannot be known: with alternates, or packs of another version.
+func hasObject(t tree.Tree, gitDir, object string) bool {
+	objects := gitDir + "/objects"
+	if _, err := t.Stat(objects + "/" + object[:2] + "/" + object[2:]); err == nil {
+		return true
+	}
+	if _, err := t.Stat(objects + "/info/alternates"); err == nil {
+		return true
+	}
+	d, err := t.OpenFolder(objects + "/pack")
+	if err != nil {
+		return false
+	}
+	defer d.Close()
+	entries, _ := d.Entries()
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name, ".idx") && inPack(d, e.Name, object) {
+			return true
+		}
+	}
+	return false
+}
+
+// inPack reports whether the index of a pack lists an object.
+func inPack(d tree.Folder, name, object string) bool {
+	f, info, err := tree.RegularFile(d.OpenFile(name, os.O_RDONLY, 0))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	const head, fan = 8, 256 * 4
+	start := make([]byte, head+fan)
+	want, herr := hex.DecodeString(object)
+	if _, err := f.ReadAt(start, 0); err != nil || herr != nil {
+		return false
+	}
+	if !bytes.Equal(start[:head], []byte("\xfftOc\x00\x00\x00\x02")) {
+		return true
+	}
+	count := func(i int) int64 { return int64(binary.BigEndian.Uint32(start[head+4*i:])) }
+	lo, hi := int64(0), count(int(want[0]))
+	if want[0] > 0 {
+		lo = count(int(want[0]) - 1)
+	}
+	if info.Size < head+fan+count(255)*int64(len(want)) {
+		return true
+	}
+	one := make([]byte, len(want))
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if _, err := f.ReadAt(one, head+fan+mid*int64(len(want))); err != nil && !errors.Is(err, io.EOF) {
+			return false
+		}
+		switch c := bytes.Compare(one, want); {
+		case c == 0:
+			return true
+		case c < 0:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
+	}
+	return false
+}
+
+// missingObject returns an object that a file of refs would name and the repository has not; "" if
+// all are there.
+func (s *Store) missingObject(name Name, data []byte) string {
+	dir, _, ok := gitPart(string(name))
+	if !ok {
+		return ""
+	}
+	_, rest, _ := gitPart(string(name))
+	if after, isModule := strings.CutPrefix(rest, "modules/"); isModule { // of a submodule, which has its own objects
+		for i := range after {
+			if after[i] == '/' {
+				if _, err := s.o.Tree.Stat(dir + "/modules/" + after[:i] + "/objects"); err == nil {
+					dir += "/modules/" + after[:i]
+					break
+				}
+			}
+		}
+	}
+	for _, object := range refersTo(string(name), data) {
+		if !hasObject(s.o.Tree, dir, object) {
+			return object
+		}
+	}
+	return ""
+}
+
+// gitLocks makes the locks that git makes before it writes the files, so that no git writes them
+// meanwhile. unlock removes them. The error names a lock that exists.
+func (s *Store) gitLocks(names []Name) (unlock func(), err error) {
+	type held struct {
+		d    tree.Folder
+		name string
+	}
+	var locks []held
+	unlock = func() {
+		for _, l := range locks {
+			l.d.Remove(l.name, false)
+			l.d.Close()
+		}
+	}
+	for _, name := range names {
+		_, rest, ok := gitPart(string(name))
+		if !ok || strings.HasPrefix(rest, "logs/") || GitRunsCode(string(name)) {
+			continue
+		}
+		d, base, err := s.parent(name)
+		if err != nil {
+			continue // its folder is to be made
+		}
+		f, err := d.OpenFile(base+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err == nil {
+			f.Close()
+			locks = append(locks, held{d, base + ".lock"})
+			continue
+		}
+		d.Close()
+		if errors.Is(err, fs.ErrExist) {
+			unlock()
+			return func() {}, &ConflictError{Path: name, Reason: "is locked by git: wait until git has ended, or remove " + s.PathOf(name) + ".lock"}
+		}
+	}
+	return unlock, nil
+}
+
+// objectNames lists the folders of loose objects and the packs of a repository: where one is gone,
+// objects were removed.
+func (s *Store) objectNames(gitDir string) map[string]bool {
+	names := map[string]bool{}
+	for _, folder := range []string{"objects", "objects/pack"} {
+		d, err := s.o.Tree.OpenFolder(gitDir + "/" + folder)
+		if err != nil {
+			continue
+		}
+		entries, _ := d.Entries()
+		d.Close()
+		for _, e := range entries {
+			if len(e.Name) == 2 || strings.HasSuffix(e.Name, ".pack") {
+				names[e.Name] = true
+			}
+		}
+	}
+	return names
+}

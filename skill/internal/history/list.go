@@ -1,0 +1,373 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+// A Listed is an op with what was recorded about it since.
+type Listed struct {
+	*Op
+	Undone bool  // and not made again since
+	Unmade bool  // it was recorded and then taken back, because its process was killed
+	Origin int64 // of an undo: the change that it takes back or makes again
+	IsUndo bool
+}
+
+// Ops iterates over the ops with a number above after, the newest first. name limits them to ops that
+// may be about a path; "" is all. The lock is held until the iteration ends; a damaged op has only its ID.
+func (s *Store) Ops(ctx context.Context, after int64, name Name) iter.Seq2[Listed, error] {
+	return func(yield func(Listed, error) bool) {
+		t, err := s.Lock(ctx)
+		if err != nil {
+			yield(Listed{}, err)
+			return
+		}
+		lines := slices.Clone(t.log.lines)
+		t.End()
+		for _, at := range slices.Backward(lines) {
+			if at.id <= after {
+				return
+			}
+			l, ok, err := s.listed(ctx, at, name)
+			if err != nil || ok && !yield(l, nil) {
+				if err != nil {
+					yield(Listed{}, err)
+				}
+				return
+			}
+		}
+	}
+}
+
+// listed reads an op. ok is false if it is not wanted, or was dropped meanwhile.
+func (s *Store) listed(ctx context.Context, at line, name Name) (l Listed, ok bool, err error) {
+	if err := s.enter(ctx); err != nil {
+		return l, false, err
+	}
+	defer s.leave()
+	if at, ok = s.log.find(at.id); !ok || name != "" && !s.log.has(at, string(name)) {
+		return l, false, nil
+	}
+	return s.asListed(at), true, nil
+}
+
+func (s *Store) asListed(at line) Listed {
+	op := s.log.op(at)
+	if op == nil {
+		op = &Op{ID: at.id, Kind: kindDamaged}
+		if !at.bad && !slices.Contains(s.log.damaged, at.id) {
+			s.log.damaged = append(s.log.damaged, at.id)
+		}
+	}
+	_, inForce := s.log.active(at.id)
+	return Listed{
+		Op: op, Undone: !inForce, Unmade: s.log.undoes[at.id] == at.id, Origin: s.log.origin(at).id, IsUndo: s.log.depth[at.id] > 0,
+	}
+}
+
+// kindDamaged is the kind of an op that cannot be read.
+const kindDamaged = "damaged"
+
+// IsDamaged reports whether the op cannot be read.
+func (l Listed) IsDamaged() bool { return l.Kind == kindDamaged }
+
+// Find returns an op.
+func (s *Store) Find(ctx context.Context, id int64) (l Listed, ok bool, err error) {
+	if err := s.enter(ctx); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return l, false, err
+	}
+	defer s.leave()
+	at, ok := s.log.find(id)
+	if !ok {
+		return l, false, nil
+	}
+	return s.asListed(at), true, nil
+}
+
+// Last returns the number of the newest op, and First that of the oldest one that is kept.
+func (s *Store) Last(ctx context.Context) (first, last int64, err error) {
+	if err := s.enter(ctx); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return 0, 0, err
+	}
+	defer s.leave()
+	return s.log.first + 1, s.log.last(), nil
+}
+
+// Damaged returns how many lines of the log cannot be read.
+func (s *Store) Damaged() int {
+	if s.enter(context.Background()) != nil {
+		return 0
+	}
+	defer s.leave()
+	return len(s.log.damaged)
+}
+
+// Read calls use with the content of an entry of a path, if it is kept or still in the workspace.
+// found is false if it is not.
+func (s *Store) Read(name Name, e Entry, use func(size int64, content io.ReaderAt) error) (found bool, err error) {
+	if err := s.enter(context.Background()); err != nil {
+		return false, err
+	}
+	defer s.leave()
+	if c, err := s.contentOf(name, e); err == nil {
+		defer c.close()
+		return true, use(c.size, c)
+	}
+	d, base, err := s.parent(name)
+	if err != nil {
+		return false, nil
+	}
+	defer d.Close()
+	if now, err := At(d, base, e); err != nil || now.Kind != File || !now.Same(e) {
+		return false, nil
+	}
+	f, info, err := d.OpenContent(base)
+	if err != nil {
+		return false, nil
+	}
+	defer f.Close()
+	return true, use(info.Size, f)
+}
+
+// Tree calls use with a folder that an op made or removed with everything in it, if it is kept or
+// still there. found is false if it is not.
+func (s *Store) Tree(name Name, e Entry, use func(in tree.Folder, base string)) (found bool, err error) {
+	if e.Blob != "" && s.blobs.has(e.Blob) {
+		use(s.blobs.Folder, e.Blob)
+		return true, nil
+	}
+	d, base, err := s.parent(name)
+	if err != nil {
+		return false, nil
+	}
+	defer d.Close()
+	if now, err := At(d, base, e); err != nil || now.Kind != Dir || !now.Same(e) {
+		return false, nil
+	}
+	use(d, base)
+	return true, nil
+}
+
+// A Report is what can be said of a history.
+type Report struct {
+	Place       Place
+	First, Last int64    // numbers of ops; 0 if there are none
+	Bytes       int64    // of all files of the history
+	Damaged     []int64  // ops that cannot be read
+	Missing     []int64  // ops in force whose content is gone, though nothing says why
+	Orphans     []string // blobs that no op names, as paths
+	Gone        []string // histories that wait to be deleted, as paths
+	Holders     []Holder // of its lock, now
+	Running     int      // commands that run now
+	Older       []string // histories that an older version of this program wrote, which it left alone
+}
+
+// A Holder is a process that holds the lock.
+type Holder struct {
+	PID     int // 0 where the system does not say
+	Command string
+}
+
+// Inspect looks at a history, and changes nothing. Where there is none, the report has its place only.
+func Inspect(ctx context.Context, o Options) (Report, error) {
+	p, err := Find(o)
+	if err != nil {
+		return Report{}, err
+	}
+	r := Report{Place: p, Older: olderHistories(p)}
+	o.ReadOnly = true
+	s, err := Open(o)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil {
+		return r, err
+	}
+	defer s.Close()
+	for _, pid := range holders(s.lock) {
+		r.Holders = append(r.Holders, Holder{pid, commandOf(pid)})
+	}
+	t, err := s.Lock(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer t.End()
+	t.inspect(&r)
+	r.Gone, _ = filepath.Glob(filepath.Join(p.Path, goneName+"*"))
+	err = filepath.WalkDir(s.Path(), func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if info, ierr := d.Info(); ierr == nil && info.Mode().IsRegular() {
+			r.Bytes += info.Size()
+		}
+		return nil
+	})
+	return r, err
+}
+
+func (t *Tx) inspect(r *Report) {
+	if len(t.log.lines) > 0 {
+		r.First, r.Last = t.log.lines[0].id, t.log.last()
+	}
+	for _, at := range t.log.lines {
+		op := t.log.op(at)
+		if op == nil {
+			r.Damaged = append(r.Damaged, at.id)
+			continue
+		}
+		if _, inForce := t.log.active(at.id); !inForce || t.log.undoes[at.id] != 0 || op.Note != "" {
+			continue
+		}
+		moved := map[Name]bool{}
+		for _, d := range op.Deltas {
+			moved[d.From] = true
+		}
+		for _, d := range op.Deltas {
+			if !moved[d.Path] && t.lacks(d) {
+				r.Missing = append(r.Missing, at.id)
+				break
+			}
+		}
+	}
+	needed := t.neededBlobs()
+	entries, _ := t.blobs.Entries()
+	for _, e := range entries {
+		if info, err := t.blobs.Lstat(e.Name); err == nil && !needed[e.Name] && !(isSum(e.Name) && info.Mode.Perm() == 0o600) {
+			r.Orphans = append(r.Orphans, t.blobPath(e.Name))
+		}
+	}
+	if d, err := os.Open(filepath.Join(t.Path(), runningName)); err == nil {
+		names, _ := d.Readdirnames(-1)
+		r.Running = len(names)
+		d.Close()
+	}
+}
+
+// lacks reports whether the content that an undo would need is gone.
+func (t *Tx) lacks(d Delta) bool {
+	switch {
+	case d.Added || d.isMode() || d.Before.Kind == absent || d.Before.Kind == Link:
+		return false
+	case d.Before.Kind == Dir:
+		return d.Before.Whole && d.Before.Blob != "" && !t.blobs.has(d.Before.Blob)
+	case d.Before.Kind == Other || d.Before.blob() == "":
+		return false
+	}
+	c, err := t.contentOf(d.Path, d.Before)
+	if err != nil {
+		return true
+	}
+	c.close()
+	return false
+}
+
+// olderHistories finds histories of the same path that have no log of this version.
+func olderHistories(p Place) (list []string) {
+	place, err := os.OpenRoot(p.Path)
+	if err != nil {
+		return nil
+	}
+	defer place.Close()
+	for _, key := range histories(place) {
+		var f rootFile
+		if readJSON(place, key+"/"+rootName, &f) != nil || f.Path != p.Root {
+			continue
+		}
+		if info, err := place.Lstat(key + "/" + logName); err == nil && info.IsDir() {
+			list = append(list, filepath.Join(p.Path, key))
+		}
+	}
+	return list
+}
+
+// Mentions reports whether the op is about a path, or about what is below it.
+func (op *Op) Mentions(name Name) bool {
+	in := func(path Name) bool {
+		return path == name || name == "." || strings.HasPrefix(string(path), string(name)+"/")
+	}
+	return slices.ContainsFunc(op.Deltas, func(d Delta) bool { return in(d.Path) || d.From != "" && in(d.From) }) ||
+		slices.ContainsFunc(op.Left, func(l Left) bool { return in(l.Path) })
+}
+
+// Newest iterates over the ops, the newest first. Ops that were not made are left out.
+func (t *Tx) Newest() iter.Seq[Listed] {
+	return func(yield func(Listed) bool) {
+		for at := range t.log.newest() {
+			if t.log.undoes[at.id] != at.id && !yield(t.asListed(at)) {
+				return
+			}
+		}
+	}
+}
+
+// Find returns an op.
+func (t *Tx) Find(id int64) (Listed, bool) {
+	at, ok := t.log.find(id)
+	if !ok {
+		return Listed{}, false
+	}
+	return t.asListed(at), true
+}
+
+// Origin returns the number of the change that an op makes, takes back or makes again.
+func (t *Tx) Origin(id int64) int64 {
+	at, _ := t.log.find(id)
+	return t.log.origin(at).id
+}
+
+// First returns the number of the oldest op that is kept.
+func (t *Tx) First() int64 { return t.log.first + 1 }
+
+// InForceNow reports whether an undo of the op takes back a change that is in force.
+func (t *Tx) InForceNow(id int64) bool { return t.log.undoes[id] == 0 && t.log.depth[id]%2 == 0 }
+
+// Differs reports whether the change that an op makes, takes back or makes again is in force now and was
+// not before the op n, or the other way round; then an undo of the op, which is the last one about that
+// change, returns to that.
+func (t *Tx) Differs(id, n int64) bool {
+	if t.log.undoes[id] != 0 {
+		return false
+	}
+	at, ok := t.log.find(id)
+	for ok && at.id >= n && at.undoes != 0 {
+		at, ok = t.log.find(at.undoes)
+	}
+	was := ok && at.id < n && t.log.depth[at.id]%2 == 0
+	return was != (t.log.depth[id]%2 == 0)
+}
+
+// FlushAll makes everything on the file system of the workspace durable, and the history.
+func (s *Store) FlushAll() error {
+	if s.o.NoSync {
+		return nil
+	}
+	err := s.Flush()
+	top, terr := s.o.Tree.OpenFolder(".")
+	if terr != nil {
+		return errors.Join(err, terr)
+	}
+	defer top.Close()
+	return errors.Join(err, tree.Syncfs(top))
+}
+
+// IsIdle reports whether the op left everything as it was.
+func (l Listed) IsIdle() bool {
+	return l.Note == "" && !slices.ContainsFunc(l.Deltas, func(d Delta) bool { return !d.Before.equal(d.After) })
+}

@@ -1,0 +1,383 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"iter"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+// logVersion is the version of the log that this program writes and reads.
+const logVersion = 1
+
+const logName = "log"
+
+// A logFile is the file of operations: a line with the version, then a line for each op. A line
+// has a checksum, a space and JSON. The caller holds the lock of the history.
+type logFile struct {
+	dir     *os.Root
+	mu      sync.RWMutex // held by whoever replaces file, and shared by whoever flushes it
+	file    *os.File
+	noSync  bool
+	end     int64 // offset after the last line that was read or written
+	lines   []line
+	first   int64           // the number before the oldest op: older ones were dropped
+	undoes  map[int64]int64 // by the number of an op, the last one that takes it back; void ops take back themselves
+	depth   map[int64]int   // how many ops lie between an undo and the change that it is about
+	damaged []int64         // numbers of lines that cannot be read
+}
+
+// A line is where an op stands in the log.
+type line struct {
+	id     int64
+	off    int64
+	size   int
+	undoes int64
+	bad    bool
+}
+
+// header is the first line of a log.
+type header struct {
+	Version int   `json:"version"`
+	First   int64 `json:"first,omitempty"` // the number of the last op that was dropped
+}
+
+// A VersionError reports a history that a newer version of this program wrote.
+type VersionError struct{ Version int }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("the history has version %d, and this program reads version %d: install the newer skill, or name another folder with --state DIR", e.Version, logVersion)
+}
+
+func openLog(dir *os.Root, readOnly, noSync bool) (*logFile, error) {
+	l := &logFile{dir: dir, noSync: noSync}
+	return l, l.open(readOnly)
+}
+
+func (l *logFile) open(readOnly bool) error {
+	flag := os.O_RDWR | os.O_CREATE
+	if readOnly {
+		flag = os.O_RDONLY
+	}
+	f, err := l.dir.OpenFile(logName, flag, 0o600)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file != nil {
+		l.file.Close()
+	}
+	l.file, l.end, l.lines, l.first, l.damaged = f, 0, nil, 0, nil
+	l.undoes, l.depth = map[int64]int64{}, map[int64]int{}
+	return nil
+}
+
+func (l *logFile) close() { l.file.Close() }
+
+// read takes in what was added to the log since. Only a reader that holds the lock may repair.
+func (l *logFile) read(repair bool) error {
+	if removed(l.file) { // another process has dropped old lines, or the history
+		if err := l.open(!repair); err != nil {
+			return err
+		}
+	}
+	for {
+		grown, err := l.readSome(repair)
+		if err != nil || !grown {
+			return err
+		}
+	}
+}
+
+// readSome reads up to 4 MiB of whole lines, and at least one.
+func (l *logFile) readSome(repair bool) (grown bool, err error) {
+	var probe [1]byte
+	if n, err := l.file.ReadAt(probe[:], l.end); n == 0 {
+		if err == io.EOF {
+			err = nil
+		}
+		if err == nil && l.end == 0 && repair {
+			err = l.write(header{Version: logVersion})
+		}
+		return false, err
+	}
+	var data []byte
+	for size := 64 << 10; ; size *= 4 {
+		data = make([]byte, size)
+		n, err := l.file.ReadAt(data, l.end)
+		if err != nil && err != io.EOF {
+			return false, err
+		}
+		data = data[:n]
+		if last := bytes.LastIndexByte(data, '\n'); last >= 0 && (err == nil && size >= 1<<20 || err == io.EOF) {
+			return true, l.take(data[:last+1])
+		}
+		if err == io.EOF { // the line of a process that was killed, or of a power cut
+			if repair {
+				err = l.file.Truncate(l.end)
+			}
+			if err == io.EOF {
+				err = nil
+			}
+			if err == nil && l.end == 0 && repair {
+				err = l.write(header{Version: logVersion})
+			}
+			return false, err
+		}
+	}
+}
+
+// take reads whole lines.
+func (l *logFile) take(data []byte) error {
+	for text := range bytes.Lines(data) {
+		at := line{off: l.end, size: len(text)}
+		l.end += int64(len(text))
+		if len(bytes.Trim(text, "\x00\n")) == 0 {
+			continue
+		}
+		body, ok := unseal(text)
+		switch {
+		case ok && bytes.HasPrefix(body, []byte(`{"version":`)):
+			var h header
+			if err := json.Unmarshal(body, &h); err != nil {
+				return err
+			}
+			if h.Version > logVersion {
+				return &VersionError{h.Version}
+			}
+			l.first = h.First
+		case ok && bytes.HasPrefix(body, []byte(`{"id":`)):
+			l.note(at, body)
+		default:
+			at.id, at.bad = l.last()+1, true
+			l.damaged = append(l.damaged, at.id)
+			l.lines = append(l.lines, at)
+		}
+	}
+	return nil
+}
+
+// note counts the line of an op.
+func (l *logFile) note(at line, body []byte) {
+	at.id = leadingNumber(body[len(`{"id":`):])
+	_, rest, _ := bytes.Cut(body, []byte(","))
+	if number, ok := bytes.CutPrefix(rest, []byte(`"undoes":`)); ok {
+		at.undoes = leadingNumber(number)
+		_, rest, _ = bytes.Cut(number, []byte(","))
+	}
+	l.count(at, bytes.HasPrefix(rest, []byte(`"void":true`)))
+}
+
+// count takes in a line: of an op, or that an op was not made.
+func (l *logFile) count(at line, void bool) {
+	if void {
+		l.undoes[at.id] = at.id
+		if l.undoes[at.undoes] == at.id {
+			delete(l.undoes, at.undoes)
+		}
+		return
+	}
+	if at.undoes > 0 {
+		l.undoes[at.undoes], l.depth[at.id] = at.id, l.depth[at.undoes]+1
+	}
+	for n := len(l.lines); n > 0 && l.lines[n-1].id >= at.id; n-- { // a damaged line of which the number was guessed
+		l.lines = l.lines[:n-1]
+	}
+	l.lines = append(l.lines, at)
+}
+
+// last returns the number of the newest op, which is never used again.
+func (l *logFile) last() int64 {
+	if n := len(l.lines); n > 0 {
+		return max(l.lines[n-1].id, l.first)
+	}
+	return l.first
+}
+
+// add appends an op.
+func (l *logFile) add(op *Op) error {
+	at := line{off: l.end}
+	if err := l.write(op); err != nil {
+		return err
+	}
+	at.size = int(l.end - at.off)
+	at.id, at.undoes = op.ID, op.Undoes
+	l.count(at, op.Void)
+	return nil
+}
+
+func (l *logFile) write(v any) error {
+	text, err := seal(v)
+	if err != nil {
+		return err
+	}
+	if _, err := l.file.WriteAt(text, l.end); err != nil {
+		return errors.Join(err, l.file.Truncate(l.end))
+	}
+	l.end += int64(len(text))
+	return nil
+}
+
+// find returns the line of an op.
+func (l *logFile) find(id int64) (line, bool) {
+	i, ok := slices.BinarySearchFunc(l.lines, id, func(at line, id int64) int { return int(at.id - id) })
+	if !ok {
+		return line{}, false
+	}
+	return l.lines[i], true
+}
+
+// op reads an op. One that cannot be read is nil.
+func (l *logFile) op(at line) *Op {
+	if at.bad {
+		return nil
+	}
+	text := make([]byte, at.size)
+	if n, _ := l.file.ReadAt(text, at.off); n < at.size {
+		return nil
+	}
+	body, ok := unseal(text)
+	op := &Op{}
+	if !ok || json.Unmarshal(body, op) != nil {
+		return nil
+	}
+	return op
+}
+
+// has reports whether the line of an op may hold a text. It is certain where it is not.
+func (l *logFile) has(at line, text string) bool {
+	data := make([]byte, at.size)
+	n, _ := l.file.ReadAt(data, at.off)
+	return bytes.Contains(data[:n], []byte(text)) || bytes.IndexByte(data[:n], '\\') >= 0
+}
+
+// newest iterates over the lines, the newest first.
+func (l *logFile) newest() iter.Seq[line] {
+	return func(yield func(line) bool) {
+		for _, at := range slices.Backward(l.lines) {
+			if !yield(at) {
+				return
+			}
+		}
+	}
+}
+
+// flush makes the lines durable.
+func (l *logFile) flush() error {
+	if l.noSync {
+		return nil
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return tree.Datasync(l.file)
+}
+
+// drop writes the log again without the lines of some ops.
+func (l *logFile) drop(gone map[int64]bool, first int64) error {
+	fresh, err := l.dir.OpenFile(logName+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer fresh.Close()
+	out := bufio.NewWriterSize(fresh, 1<<20)
+	text, err := seal(header{Version: logVersion, First: max(first, l.first)})
+	if err == nil {
+		_, err = out.Write(text)
+	}
+	for line := range l.texts() {
+		if body, ok := unseal(line); err == nil && !(ok && (gone[idOf(body)] || bytes.HasPrefix(body, []byte(`{"version":`)))) {
+			_, err = out.Write(line)
+		}
+	}
+	if err == nil {
+		err = out.Flush()
+	}
+	if err == nil && !l.noSync {
+		err = tree.Datasync(fresh)
+	}
+	if err == nil {
+		err = l.dir.Rename(logName+".new", logName)
+	}
+	if err != nil {
+		l.dir.Remove(logName + ".new")
+		return err
+	}
+	return l.read(true)
+}
+
+// texts iterates over all lines of the file.
+func (l *logFile) texts() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		r := bufio.NewReaderSize(io.NewSectionReader(l.file, 0, l.end), 1<<20)
+		for {
+			text, err := r.ReadBytes('\n')
+			if len(text) > 0 && !yield(text) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// idOf returns the number that a line is about.
+func idOf(body []byte) int64 {
+	if number, ok := bytes.CutPrefix(body, []byte(`{"id":`)); ok {
+		return leadingNumber(number)
+	}
+	return 0
+}
+
+// sumSize is the length of a line's checksum: eight digits and a space.
+const sumSize = 9
+
+// seal returns a line.
+func seal(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	buf.WriteString("00000000 ")
+	e := json.NewEncoder(&buf)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	text := buf.Bytes()
+	sum := checksum(text[sumSize : len(text)-1])
+	hex.Encode(text, []byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
+	return text, nil
+}
+
+// unseal returns the JSON of a line if its checksum holds.
+func unseal(text []byte) (body []byte, ok bool) {
+	text = bytes.TrimSuffix(text, []byte{'\n'})
+	text = bytes.TrimLeft(text, "\x00") // room that a power cut left empty
+	if len(text) <= sumSize {
+		return nil, false
+	}
+	var sum [4]byte
+	if _, err := hex.Decode(sum[:], text[:sumSize-1]); err != nil {
+		return nil, false
+	}
+	want := uint32(sum[0])<<24 | uint32(sum[1])<<16 | uint32(sum[2])<<8 | uint32(sum[3])
+	return text[sumSize:], checksum(text[sumSize:]) == want
+}
+
+func checksum(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)) }
+
+func leadingNumber(text []byte) int64 {
+	end := 0
+	for end < len(text) && '0' <= text[end] && text[end] <= '9' {
+		end++
+	}
+	n, _ := strconv.ParseInt(string(text[:end]), 10, 64)
+	return n
+}

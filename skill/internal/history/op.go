@@ -1,0 +1,112 @@
+package history
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+// An Op is one line of the log: a change of the workspace by a tool, a command or an undo.
+type Op struct {
+	ID      int64     `json:"id"`               // from 1; given by [Tx.Add]
+	Undoes  int64     `json:"undoes,omitempty"` // the op that this one takes back
+	Void    bool      `json:"void,omitempty"`   // the op of this ID was not made
+	Time    time.Time `json:"time"`             // given by [Tx.Add]
+	Kind    string    `json:"kind,omitempty"`
+	Dialect string    `json:"dialect,omitempty"`
+	Tool    string    `json:"tool,omitempty"`
+	Command string    `json:"command,omitempty"`
+	Run     string    `json:"run,omitempty"` // the run of an expert, or the session of another agent
+	RunStep int       `json:"runStep,omitempty"`
+	Note    string    `json:"note,omitempty"`  // why the op cannot be undone; "" if it can
+	Left    []Left    `json:"left,omitempty"`  // what changed besides, which undo leaves as it is
+	More    int       `json:"more,omitempty"`  // how many further ones Left would have
+	Quiet   bool      `json:"quiet,omitempty"` // it changed only what a bare undo need not ask about
+	Deltas  []Delta   `json:"deltas,omitempty"`
+}
+
+// A Left is a path that an op changed and that undo does not take back.
+type Left struct {
+	Path Name   `json:"path,omitempty"` // "" if it is not about one path
+	Why  string `json:"why"`
+}
+
+// A Delta is what an op did at one path.
+type Delta struct {
+	Path    Name    `json:"path"`
+	From    Name    `json:"from,omitempty"` // of a move by a tool: where it was before
+	Before  Entry   `json:"before,omitzero"`
+	After   Entry   `json:"after,omitzero"`
+	InPlace bool    `json:"inPlace,omitempty"` // the file has several names, and stays the same one
+	Torn    bool    `json:"torn,omitempty"`    // the file is written in place: a kill leaves a part of it
+	Added   bool    `json:"added,omitempty"`   // only the end of After was added
+	Splice  *Splice `json:"splice,omitempty"`  // how Before becomes After
+}
+
+// A Splice replaces Old bytes at Offset of a content with New.
+type Splice struct {
+	Offset int64  `json:"at"`
+	Old    int64  `json:"old,omitempty"`
+	New    []byte `json:"new,omitempty"`
+}
+
+// MaxSplice is how many new bytes a splice of the log holds.
+const MaxSplice = 16 << 10
+
+// isMode reports whether a delta changes permissions only.
+func (d Delta) isMode() bool { return d.Before.Kind != absent && d.Before.Same(d.After) }
+
+// reversed returns the deltas that take others back, the last one first.
+func reversed(deltas []Delta) []Delta {
+	back := make([]Delta, 0, len(deltas))
+	moved := map[Name]Name{}
+	for _, d := range deltas {
+		if d.From != "" {
+			moved[d.From] = d.Path
+		}
+	}
+	for _, d := range slices.Backward(deltas) {
+		back = append(back, Delta{
+			Path: d.Path, From: moved[d.Path], Before: d.After, After: d.Before, InPlace: d.InPlace, Torn: d.Torn, Added: d.Added,
+		})
+	}
+	return back
+}
+
+// byPath compares paths such that a folder comes right before what is in it.
+func byPath(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] == b[i] {
+			continue
+		}
+		switch {
+		case a[i] == '/':
+			return -1
+		case b[i] == '/':
+			return 1
+		}
+		return int(a[i]) - int(b[i])
+	}
+	return len(a) - len(b)
+}
+
+func sortedEntries(d tree.Folder) ([]tree.Entry, error) {
+	entries, err := d.Entries()
+	slices.SortFunc(entries, func(a, b tree.Entry) int { return cmp.Compare(a.Name, b.Name) })
+	return entries, err
+}
+
+// quoted returns a name as it stands in the log.
+func quoted(name Name) string {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.Encode(name)
+	return strings.TrimSuffix(text.String(), "\n")
+}

@@ -1,0 +1,325 @@
+package history
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Place is where the histories of roots lie, each in a folder named by its root's key.
+type Place struct {
+	Path string // absolute
+	Root string // the root, absolute and without links
+	Key  string // of the root: the same after a rename, another one for a copy
+	Rule int    // which rule found it, from 1 to 6
+	Why  string // the rule, as a sentence about it
+	Near bool   // on the root's mount and device: images are moved and linked, not copied
+
+	ignore bool // others may run git above it
+}
+
+// Inside is the name of a place in the root itself.
+const Inside = ".skill"
+
+// An identity is what tells a folder from others.
+type identity struct {
+	dev, ino, mount uint64
+	born            int64 // nanoseconds
+	owner           int   // -1 where the system does not say
+	mode            uint32
+	folder          bool
+}
+
+// Find finds the place of a root's history, and makes nothing. Of these rules, the first
+// one counts that holds and has a history already, or else the first one that holds:
+//
+//  1. o.Dir names it.
+//  2. The user's state folder, where it is on the root's mount.
+//  3. .skill-UID in the topmost folder above the root that is on its mount, the
+//     user's own, and in no root.
+//  4. .skill in the root, which is the top of its mount or holds the user's state folder.
+//  5. The user's state folder, on another mount: what changes take away is copied there.
+//  6. .skill in the root, as in rule 4.
+func Find(o Options) (Place, error) {
+	root, err := filepath.Abs(o.Root)
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	if err != nil {
+		return Place{}, err
+	}
+	at, err := identify(root)
+	if err != nil {
+		return Place{}, err
+	}
+	f := finder{root: root, at: at, roots: []string{root}}
+	for _, other := range o.Roots {
+		if other, err := filepath.EvalSymlinks(other); err == nil {
+			f.roots = append(f.roots, other)
+		}
+	}
+	if o.Dir != "" {
+		err = f.named(o.Dir)
+	} else {
+		f.search(cmp.Or(o.User, userDir()))
+	}
+	if err != nil {
+		return Place{}, err
+	}
+	if len(f.found) == 0 {
+		return Place{}, fmt.Errorf("no folder for the history of %s: none of this user's is above it, and the home folder has none; name one with --state DIR", root)
+	}
+	for i := range f.found {
+		f.found[i].Root, f.found[i].Key = root, ownKey(f.found[i].Path, root, at)
+	}
+	if i := slices.IndexFunc(f.found, func(p Place) bool { return f.holds(p.Path) }); i >= 0 {
+		return f.found[i], nil
+	}
+	return f.found[0], nil
+}
+
+// userDir returns the user's state folder; "" where there is no home folder.
+func userDir() string {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "skill")
+	}
+	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "skill")
+	}
+	return ""
+}
+
+// UserDir returns the user's state folder, without links as far as it exists; "" where
+// there is no home folder.
+func UserDir() string {
+	dir := userDir()
+	if dir != "" {
+		_, dir = existing(dir)
+	}
+	return dir
+}
+
+type finder struct {
+	root  string
+	at    identity
+	roots []string
+	found []Place
+}
+
+func (f *finder) add(rule int, path, why string) {
+	there, _ := existing(path)
+	f.found = append(f.found, Place{Path: path, Rule: rule, Why: why, Near: f.near(there), ignore: rule == 3 || rule == 4 || rule == 6})
+}
+
+// named is rule 1.
+func (f *finder) named(dir string) error {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	_, path = existing(path)
+	if f.inRoots(path) {
+		return fmt.Errorf("the state folder %s lies in the workspace, where commands reach it; name one outside", dir)
+	}
+	f.add(1, path, "--state names it")
+	return nil
+}
+
+// search is rules 2 to 6.
+func (f *finder) search(user string) {
+	var there identity
+	usable := false
+	if user != "" {
+		there, user = existing(user)
+		usable = there.folder && !f.inRoots(user) && (there.owner == os.Geteuid() || there.owner < 0) && (f.holds(user) || mayBeMade(user))
+	}
+	if usable && f.near(there) {
+		f.add(2, user, "the user's state folder is on the mount of the workspace")
+	}
+	if top := f.above(); top != "" {
+		f.add(3, filepath.Join(top, fmt.Sprintf("%s-%d", Inside, os.Geteuid())), top+" is the topmost folder of this user's above the workspace, on its mount")
+	}
+	inside := filepath.Join(f.root, Inside)
+	parent, err := identify(filepath.Dir(f.root))
+	insideHolds := (f.holds(inside) || writable(f.root)) && f.mine(inside)
+	switch {
+	case !insideHolds:
+	case filepath.Dir(f.root) == f.root || err == nil && !f.near(parent):
+		f.add(4, inside, "the workspace is the top of its mount, and nothing on that mount is outside of it")
+	case user != "" && within(user, f.root):
+		f.add(4, inside, "the workspace holds the user's state folder")
+	}
+	if usable && !f.near(there) {
+		f.add(5, user, "no folder of this user's is on the mount of the workspace: what changes take away is copied")
+	}
+	if len(f.found) == 0 && insideHolds {
+		f.add(6, inside, "no folder above the workspace is this user's, and there is no home folder")
+	}
+}
+
+// mayBeMade reports whether a folder can be made, or can be written if it is there.
+func mayBeMade(dir string) bool {
+	for filepath.Dir(dir) != dir {
+		if _, err := os.Lstat(dir); err == nil {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return writable(dir)
+}
+
+// holds reports whether a place has a history of the root.
+func (f *finder) holds(place string) bool {
+	_, err := os.Lstat(filepath.Join(place, ownKey(place, f.root, f.at)))
+	return err == nil
+}
+
+// keysOf returns the keys that a folder may have: its own one, or one with its path, where a history of
+// another folder has the first.
+func keysOf(root string, at identity) []string {
+	own := keyOf(root, at)
+	sum := sha256.Sum256([]byte(own + root))
+	return []string{own, hex.EncodeToString(sum[:16])}
+}
+
+// ownKey returns the key of a root's history in a place. A history that names another path, where another
+// folder is now, is that folder's: numbers of files are used again, and copies of disks have the same.
+func ownKey(place, root string, at identity) string {
+	keys := keysOf(root, at)
+	var r rootFile
+	data, err := os.ReadFile(filepath.Join(place, keys[0], rootName))
+	if err != nil || json.Unmarshal(data, &r) != nil || r.Path == "" || r.Path == root {
+		return keys[0]
+	}
+	if there, err := identify(r.Path); err == nil && (there.dev != at.dev || there.ino != at.ino || there.born != at.born) {
+		return keys[1]
+	}
+	return keys[0]
+}
+
+// above finds the folder of rule 3: one that has a history, which also counts where nothing
+// can be written now, or the topmost.
+func (f *finder) above() (top string) {
+	for dir := f.root; filepath.Dir(dir) != dir; {
+		dir = filepath.Dir(dir)
+		at, err := identify(dir)
+		if err != nil || !f.near(at) {
+			break
+		}
+		shared := at.mode&0o022 != 0 && at.mode&0o1000 == 0 // others may rename what is in it
+		place := filepath.Join(dir, fmt.Sprintf("%s-%d", Inside, os.Geteuid()))
+		switch {
+		case at.owner != os.Geteuid() || shared || f.inRoots(dir) || !f.mine(place):
+		case f.holds(place):
+			return dir
+		case writable(dir):
+			top = dir
+		}
+	}
+	return top
+}
+
+// mine reports whether a folder is this user's alone, or may be made.
+func (f *finder) mine(path string) bool {
+	at, err := identify(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	return err == nil && at.folder && (at.owner == os.Geteuid() || at.owner < 0)
+}
+
+func (f *finder) near(at identity) bool { return at.mount == f.at.mount && at.dev == f.at.dev }
+
+func (f *finder) inRoots(path string) bool {
+	return slices.ContainsFunc(f.roots, func(root string) bool { return within(path, root) })
+}
+
+// within reports whether path is root or lies in it.
+func within(path, root string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// existing returns the nearest folder at or above a path that is there, and the path
+// without links.
+func existing(path string) (identity, string) {
+	rest := ""
+	for dir := path; ; dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			at, err := identify(real)
+			if err == nil {
+				return at, filepath.Join(real, rest)
+			}
+		}
+		if filepath.Dir(dir) == dir {
+			return identity{}, path
+		}
+		rest = filepath.Join(filepath.Base(dir), rest)
+	}
+}
+
+// open opens the place, and makes it first, for this user alone. What is there must be this
+// user's and no link.
+func (p Place) open(sync bool) (*os.Root, error) {
+	if err := makeAll(p.Path, sync); err != nil {
+		return nil, err
+	}
+	at, err := identify(p.Path)
+	if err != nil {
+		return nil, err
+	}
+	if !at.folder || p.Rule != 1 && at.owner >= 0 && at.owner != os.Geteuid() {
+		return nil, fmt.Errorf("%s is not a folder of this user's; name another one with --state DIR", p.Path)
+	}
+	dir, err := os.OpenRoot(p.Path)
+	if err != nil || !p.ignore {
+		return dir, err
+	}
+	if f, err := dir.OpenFile(".gitignore", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err == nil {
+		f.WriteString("*\n")
+		f.Close()
+	}
+	return dir, nil
+}
+
+// makeAll makes a folder and those above it, and makes the new ones durable.
+func makeAll(path string, sync bool) error {
+	err := os.Mkdir(path, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = makeAll(filepath.Dir(path), sync); err == nil {
+			err = os.Mkdir(path, 0o700)
+		}
+	}
+	if errors.Is(err, fs.ErrExist) { // another process was faster
+		return nil
+	}
+	if err != nil || !sync {
+		return err
+	}
+	parent, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	return fsync(int(parent.Fd()))
+}
+
+// Explain returns where the history is and why, in one line.
+func (p Place) Explain() string {
+	how := "what changes take away is moved there"
+	if !p.Near {
+		how = fmt.Sprintf("what changes take away is copied there, up to %d MiB a change", MaxCopied>>20)
+	}
+	return fmt.Sprintf("the history of %s is in %s: %s; %s", p.Root, filepath.Join(p.Path, p.Key), p.Why, how)
+}

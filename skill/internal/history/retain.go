@@ -1,0 +1,292 @@
+package history
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// slack is how many ops more than the limit are kept, so that the log is seldom written again.
+const slack = 256
+
+// keptAlways is how many of the last ops keep their contents, whatever their size.
+const keptAlways = 20
+
+// retain drops the oldest ops that the limits do not allow, and the contents that nothing needs
+// then. What cannot be dropped now is dropped another time.
+func (t *Tx) retain() {
+	n := len(t.log.lines)
+	if n%slack != slack-1 {
+		return
+	}
+	if gone := t.surplus(); len(gone) > 0 {
+		var first int64
+		for id := range gone {
+			if gone[id] {
+				first = max(first, id)
+			}
+		}
+		all := map[int64]bool{}
+		for id := range gone {
+			all[id] = true
+		}
+		if t.keepDerived(all) == nil {
+			t.log.drop(all, first)
+		}
+	}
+	t.sweepBlobs()
+}
+
+// surplus returns the ops that the limits do not allow, and whether each is a change: an op that only
+// says why nothing can be undone is not, and of those as many are kept as of changes.
+func (t *Tx) surplus() map[int64]bool {
+	gone := map[int64]bool{}
+	var sum int64
+	changes, notes, full := int64(0), int64(0), false
+	counted := map[string]bool{}
+	for _, at := range slices.Backward(t.log.lines) {
+		op := t.log.op(at)
+		if op == nil {
+			if full {
+				gone[at.id] = true
+			}
+			continue
+		}
+		isChange := len(op.Deltas) > 0
+		for _, d := range op.Deltas {
+			if name := d.Before.blob(); name != "" && d.Before.Derived == 0 && !counted[name] {
+				counted[name] = true
+				sum += d.Before.Size
+			}
+		}
+		l := t.o.Limits
+		full = full || l.Age > 0 && time.Since(op.Time) > l.Age || l.Count > 0 && changes >= l.Count ||
+			l.Bytes > 0 && sum > l.Bytes && changes >= keptAlways
+		switch {
+		case isChange && full, !isChange && (full && l.Age > 0 && time.Since(op.Time) > l.Age || l.Count > 0 && notes >= l.Count):
+			gone[at.id] = isChange
+		case isChange:
+			changes++
+		default:
+			notes++
+		}
+	}
+	return gone
+}
+
+// keepDerived gives contents blobs of their own that are derived from ops which are to be dropped.
+func (t *Tx) keepDerived(gone map[int64]bool) error {
+	for _, at := range t.log.lines {
+		if gone[at.id] || !t.log.has(at, `"derived":`) {
+			continue
+		}
+		op := t.log.op(at)
+		if op == nil {
+			continue
+		}
+		for _, d := range op.Deltas {
+			e := d.Before
+			if !gone[e.Derived] || e.Sum == "" || t.blobs.has(e.Sum) {
+				continue
+			}
+			c, err := t.contentOf(d.Path, e)
+			if err != nil {
+				continue // it is lost already
+			}
+			err = t.blobs.keepContent(e.Sum, io.NewSectionReader(c, 0, c.size), nil)
+			c.close()
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// orphanAge is how long a blob is kept that no op names: a power cut between an exchange and its line
+// in the log leaves one.
+const orphanAge = 30 * 24 * time.Hour
+
+// sweepBlobs deletes the blobs that no op and no index needs. A content that was only copied for the
+// index can be deleted at once; what was moved here may be the only copy, and stays for a month.
+func (t *Tx) sweepBlobs() {
+	if t.commands {
+		return // a command that runs has kept what it found
+	}
+	needed := t.neededBlobs()
+	entries, err := t.blobs.Entries()
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		info, err := t.blobs.Lstat(e.Name)
+		if err != nil || needed[e.Name] {
+			continue
+		}
+		copied := info.Mode.IsRegular() && isSum(e.Name) && info.Mode.Perm() == 0o600
+		if copied && time.Since(info.Changed) > time.Hour || time.Since(info.Changed) > orphanAge {
+			Discard(t.blobs.Folder, e.Name)
+		}
+	}
+}
+
+// neededBlobs returns the names of the blobs that ops and the index name.
+func (t *Tx) neededBlobs() map[string]bool {
+	needed := map[string]bool{}
+	for _, at := range t.log.lines {
+		op := t.log.op(at)
+		if op == nil {
+			continue
+		}
+		for _, d := range op.Deltas {
+			for _, e := range []Entry{d.Before, d.After} {
+				needed[e.blob()] = true
+			}
+		}
+	}
+	x := t.index
+	if x == nil {
+		x = t.readIndex()
+	}
+	for i := range x.list {
+		needed[x.list[i].digest] = true
+	}
+	for _, e := range x.over {
+		if e != nil {
+			needed[e.digest] = true
+		}
+	}
+	return needed
+}
+
+// sweep deletes what was dropped, and looks at so many other histories. It ends with the
+// Store, and the next one goes on.
+func (s *Store) sweep(others int) {
+	if others == 0 {
+		return
+	}
+	place, err := os.OpenRoot(s.place.Path)
+	if err != nil {
+		return
+	}
+	defer place.Close()
+	s.sweepHistories(place, others)
+	names, _ := namesIn(place, ".")
+	for _, name := range names {
+		if strings.HasPrefix(name, goneName) {
+			s.discardOld(place, name)
+		}
+	}
+}
+
+// discardOld deletes a history. It stops when the Store is closed.
+func (s *Store) discardOld(dir *os.Root, name string) {
+	select {
+	case <-s.closing:
+		return
+	default:
+	}
+	err := dir.Remove(name)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	sub, err := dir.OpenRoot(name)
+	if errors.Is(err, fs.ErrPermission) && dir.Chmod(name, 0o700) == nil {
+		sub, err = dir.OpenRoot(name)
+	}
+	if err != nil {
+		return
+	}
+	defer sub.Close()
+	sub.Chmod(".", 0o700)
+	names, _ := namesIn(sub, ".")
+	for _, child := range names {
+		s.discardOld(sub, child)
+	}
+	dir.Remove(name)
+}
+
+// noteRoot keeps root.json at the path of the root, and its time within a day of the
+// last use. It returns how many other histories are to be looked at: one each time it has
+// written, but sixteen at once, since the place must be listed for that.
+func (s *Store) noteRoot() (others int, err error) {
+	var f rootFile
+	info, err := s.dir.Load().Lstat(rootName)
+	if err == nil {
+		err = readJSON(s.dir.Load(), rootName, &f)
+	}
+	if err == nil && f.Path == s.place.Root && f.Gone.IsZero() && time.Since(info.ModTime()) < 24*time.Hour {
+		return 0, nil
+	}
+	if f.Begun.IsZero() {
+		f.Begun = time.Now().UTC()
+	}
+	f.Path, f.Gone = s.place.Root, time.Time{}
+	if rand.IntN(16) == 0 {
+		others = 16
+	}
+	return others, writeJSON(s.dir.Load(), rootName, f, !s.o.NoSync)
+}
+
+// goneFor is how long a root must be gone before its history is deleted, and how
+// long nobody may have used that.
+const goneFor = 30 * 24 * time.Hour
+
+// sweepHistories looks at some other histories of the place, and drops those whose root
+// is gone.
+func (s *Store) sweepHistories(place *os.Root, n int) {
+	list := slices.DeleteFunc(histories(place), func(key string) bool { return key == s.place.Key })
+	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	for _, key := range list[:min(len(list), n)] {
+		if s.forgotten(place, key) {
+			place.Rename(key, goneName+key)
+		}
+	}
+}
+
+// forgotten reports whether the root of a history is gone for so long. The first to
+// see that a root is gone notes the time.
+func (s *Store) forgotten(place *os.Root, key string) bool {
+	name := key + "/" + rootName
+	info, err := place.Lstat(name)
+	var f rootFile
+	if err != nil || readJSON(place, name, &f) != nil || f.Path == "" {
+		return false
+	}
+	at, err := identify(f.Path)
+	gone := err != nil || !slices.Contains(keysOf(f.Path, at), key)
+	if gone == f.Gone.IsZero() {
+		if f.Gone = (time.Time{}); gone {
+			f.Gone = time.Now().UTC()
+		}
+		writeJSON(place, name, f, false)
+		return false
+	}
+	return gone && time.Since(f.Gone) > goneFor && time.Since(info.ModTime()) > goneFor
+}
+
+// histories lists the keys of the histories in a place.
+func histories(place *os.Root) (keys []string) {
+	names, _ := namesIn(place, ".")
+	for _, name := range names {
+		if len(name) == 32 && strings.Trim(name, "0123456789abcdef") == "" {
+			keys = append(keys, name)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// syncParent makes the name of a folder durable in the folder above it.
+func syncParent(path string) {
+	if f, err := os.Open(filepath.Dir(path)); err == nil {
+		fsync(int(f.Fd()))
+		f.Close()
+	}
+}

@@ -1,0 +1,426 @@
+package history
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+// A Walker calls visit for every name below the workspace's folder, folders before what is in
+// them, from several goroutines, which are numbered from 0 up to [Workers]. It does not enter .git
+// folders, ignored folders, and those for which visit returns [fs.SkipDir]. Another error ends the walk.
+type Walker func(ctx context.Context, visit func(worker int, v Visited) error) error
+
+// Visited is one name that a Walker visits.
+type Visited struct {
+	Folder  string // relative to the workspace's folder, with slashes; "" for that itself
+	Name    []byte
+	Ignored bool // by git
+	File    interface{ Stat() (tree.Info, error) }
+}
+
+const (
+	// Workers is the largest number of goroutines of a Walker.
+	Workers = 64
+
+	// MaxKept is the size in bytes up to which the content of a file is kept before a command.
+	MaxKept = 16 << 20
+
+	// MaxVisited is the largest number of names that a workspace may have for its commands to be undone.
+	MaxVisited = 200_000
+
+	maxGitIndex   = 32 << 20 // bytes of git's own index that is kept
+	maxIgnored    = 1 << 20  // bytes of an ignored file that is kept
+	allIgnored    = 64 << 20 // bytes of all ignored files that are kept
+	ignoredNames  = 20_000   // names in ignored folders that are looked at
+	gitNames      = 50_000   // names in .git folders that are looked at
+	maxDeepFolder = 200
+)
+
+// ErrTooManyFiles reports a workspace of more names than [MaxVisited].
+var ErrTooManyFiles = errors.New("the workspace holds too many files")
+
+// IsCache reports whether a folder of that name is a cache that Python and its tools fill
+// whenever they run. It is left out: else the undo after a test would take back the cache, not the
+// edit before it.
+func IsCache(name string) bool {
+	switch name {
+	case "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache":
+		return true
+	}
+	return false
+}
+
+// rebuilt are folders that a tool builds again. What is in one is not kept if git ignores the folder.
+var rebuilt = map[string]bool{
+	"node_modules": true, ".venv": true, "venv": true, "target": true, "dist": true, "build": true,
+	".next": true, ".nuxt": true, ".svelte-kit": true, ".turbo": true, ".parcel-cache": true, ".cache": true,
+	".gradle": true, ".tox": true, ".nox": true, ".eggs": true, "bower_components": true, "Pods": true,
+	"DerivedData": true, ".terraform": true,
+}
+
+func isRebuilt(name string) bool { return rebuilt[name] || IsCache(name) }
+
+// timeGrain is longer than the step of file times: two changes of a file within it may have
+// the same time. Linux steps by the timer tick, at most 10 ms.
+const timeGrain = 20 * time.Millisecond
+
+// A scan compares the files that a walk visits with an index.
+type scan struct {
+	s      *Store
+	old    *index // with nothing over its list
+	prefix string // of the paths in the index
+	device uint64
+	begin  int64 // nanoseconds
+	seen   []bool
+	parts  [Workers]scanPart
+	count  atomic.Int64 // names
+	hidden atomic.Int64 // of these, in ignored folders
+	inGit  atomic.Int64 // and in .git folders
+}
+
+// A scanPart is what one worker found.
+type scanPart struct {
+	path  []byte
+	next  int32 // see index.number
+	names int32 // since they were last added to the scan's count
+	fresh []item
+	left  []Left    // paths that were not looked at, and why
+	_     [128]byte // what another worker writes is in another line of the cache
+}
+
+// countEach is how many names a worker visits before it counts them for all.
+const countEach = 64
+
+// newScan returns a scan of the folder base of the root; "." is all of it.
+func (s *Store) newScan(old *index, base string, device uint64) *scan {
+	c := &scan{s: s, old: old, device: device, seen: make([]bool, len(old.list)), begin: time.Now().UnixNano()}
+	if base == "." {
+		return c
+	}
+	c.prefix = base + "/"
+	for i := range old.list {
+		c.seen[i] = !strings.HasPrefix(old.list[i].path, c.prefix)
+	}
+	return c
+}
+
+// scan compares the workspace with an index.
+func (s *Store) scan(ctx context.Context, old *index, base string, walk Walker) (*scan, error) {
+	top, err := s.o.Tree.OpenFolder(base)
+	if err != nil {
+		return nil, err
+	}
+	defer top.Close()
+	c := s.newScan(old, base, top.ID().Dev)
+	if err := walk(ctx, c.visit); err != nil {
+		return nil, err
+	}
+	if c.tooMany() {
+		return nil, ErrTooManyFiles
+	}
+	return c, nil
+}
+
+func (c *scan) visit(worker int, v Visited) error {
+	info, err := v.File.Stat()
+	if err != nil { // removed just now, or in a folder that may not be read
+		return nil
+	}
+	part := &c.parts[worker]
+	part.path = append(part.path[:0], c.prefix...)
+	if v.Folder != "" {
+		part.path = append(append(part.path, v.Folder...), '/')
+	}
+	part.path = append(part.path, v.Name...)
+	return c.found(part, info, item{ignored: v.Ignored})
+}
+
+// found takes in what is at part.path. Folders that the walk does not enter are entered here.
+func (c *scan) found(part *scanPart, info tree.Info, e item) error {
+	name := part.path[strings.LastIndexByte(string(part.path), '/')+1:]
+	if info.IsDir() && info.ID.Dev != c.device {
+		if !e.ignored {
+			why := "it is on another file system, and what changes there is not recorded"
+			part.left = append(part.left, Left{Name(part.path), why})
+		}
+		return fs.SkipDir
+	}
+	isGit := string(name) == ".git"
+	e.git = e.git || isGit
+	e.ignored = e.ignored && !isGit || info.IsDir() && IsCache(string(name))
+	c.note(part, info, e)
+	if part.names++; part.names == countEach {
+		part.names = 0
+		if c.count.Add(countEach) > MaxVisited {
+			return fs.SkipAll
+		}
+	}
+	switch {
+	case !info.IsDir() || !isGit && !e.ignored:
+		return nil
+	case isGit || !isRebuilt(string(name)):
+		c.enter(part, string(part.path), item{ignored: e.ignored, git: e.git}, 0)
+	}
+	return fs.SkipDir
+}
+
+// note compares what is at part.path with the index.
+func (c *scan) note(part *scanPart, info tree.Info, e item) {
+	e.kind, e.stamp = letterOf(info), stampOf(info)
+	i, ok := c.old.number(part.path, part.next)
+	if ok {
+		part.next = i + 1
+	}
+	if ok && c.old.list[i].unchanged(&e) {
+		c.seen[i] = true
+		return
+	}
+	e.path = string(part.path)
+	part.fresh = append(part.fresh, e)
+}
+
+// enter visits what is in a folder that the walk does not enter: an ignored one, or .git.
+func (c *scan) enter(part *scanPart, folder string, like item, deep int) {
+	d, err := c.s.o.Tree.OpenFolder(folder)
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	entries, err := d.Entries()
+	if err != nil {
+		return
+	}
+	counter, most, why := &c.hidden, int64(ignoredNames), "git ignores it, it holds too many files, and undo leaves them as they are"
+	if like.git {
+		counter, most, why = &c.inGit, gitNames, "it holds too many files of git's, and undo leaves them as they are"
+	}
+	if counter.Add(int64(len(entries))) > most || deep > maxDeepFolder {
+		part.left = append(part.left, Left{Name(folder), why})
+		return
+	}
+	for _, e := range entries {
+		if like.git && gitSkips(folder, e.Name) || !like.git && e.Name == ".git" || strings.HasPrefix(e.Name, ".skill") {
+			continue
+		}
+		info, err := d.Lstat(e.Name)
+		if err != nil || info.IsDir() && info.ID.Dev != c.device {
+			continue
+		}
+		at := folder + "/" + e.Name
+		part.path = append(part.path[:0], at...)
+		c.note(part, info, like)
+		c.count.Add(1)
+		if info.IsDir() && (like.git || !isRebuilt(e.Name)) {
+			c.enter(part, at, like, deep+1)
+		}
+	}
+}
+
+// tooMany reports whether there were more names than an index may have.
+func (c *scan) tooMany() bool {
+	n := c.count.Load()
+	for i := range c.parts {
+		n += int64(c.parts[i].names)
+	}
+	return n > MaxVisited
+}
+
+// fresh returns the items that are new or have changed.
+func (c *scan) fresh() (list []item) {
+	for i := range c.parts {
+		list = append(list, c.parts[i].fresh...)
+	}
+	return list
+}
+
+// left returns what was not looked at.
+func (c *scan) left() (list []Left) {
+	for i := range c.parts {
+		list = append(list, c.parts[i].left...)
+	}
+	slices.SortFunc(list, func(a, b Left) int { return cmp.Compare(a.Path, b.Path) })
+	return list
+}
+
+// gone returns the items of paths that no longer exist.
+func (c *scan) gone(fresh []item) (list []*item) {
+	there := make(map[string]bool, len(fresh))
+	for i := range fresh {
+		there[fresh[i].path] = true
+	}
+	for i, seen := range c.seen {
+		if !seen && !there[c.old.list[i].path] {
+			list = append(list, &c.old.list[i])
+		}
+	}
+	return list
+}
+
+// updated returns the index with what was found; the old one if nothing has changed.
+func (c *scan) updated() *index {
+	fresh := c.fresh()
+	if len(fresh) == 0 && !slices.Contains(c.seen, false) {
+		return c.old
+	}
+	list := make([]item, 0, len(c.old.list)+len(fresh))
+	for i := range c.old.list {
+		if c.seen[i] {
+			list = append(list, c.old.list[i])
+		}
+	}
+	n := newIndex(append(list, fresh...))
+	n.upTo = c.old.upTo
+	return n
+}
+
+// fit says which contents of an index are kept, so that they fit into limit bytes, the smaller files
+// first; digests of the others are forgotten. It returns the items whose content is still to be kept.
+func (x *index) fit(limit int64) (todo []*item) {
+	var files, ignored []*item
+	for i := range x.list {
+		e := &x.list[i]
+		switch {
+		case e.kind == aLink && e.digest == "":
+			todo = append(todo, e)
+		case e.kind != aFile || e.size > maxSize(e):
+			if e.kind == aFile {
+				e.digest = ""
+			}
+		case e.ignored:
+			ignored = append(ignored, e)
+		default:
+			files = append(files, e)
+		}
+	}
+	for _, f := range []struct {
+		list  []*item
+		limit int64
+	}{{files, limit}, {ignored, allIgnored}} {
+		fits, rest := fitting(f.list, f.limit)
+		for _, e := range rest {
+			e.digest = ""
+		}
+		for _, e := range fits {
+			if e.digest == "" {
+				todo = append(todo, e)
+			}
+		}
+	}
+	slices.SortFunc(todo, func(a, b *item) int { return byPath(a.path, b.path) })
+	return todo
+}
+
+func maxSize(e *item) int64 {
+	switch {
+	case e.ignored:
+		return maxIgnored
+	case e.git && path.Base(e.path) == "index":
+		return maxGitIndex
+	}
+	return MaxKept
+}
+
+func fitting(list []*item, limit int64) (fit, rest []*item) {
+	var sum int64
+	for _, e := range list {
+		sum += e.diskSize()
+	}
+	if sum <= limit {
+		return list, nil
+	}
+	slices.SortFunc(list, func(a, b *item) int {
+		return cmp.Or(cmp.Compare(a.diskSize(), b.diskSize()), cmp.Compare(a.size, b.size), byPath(a.path, b.path))
+	})
+	n := len(list)
+	for ; sum > limit; n-- {
+		sum -= list[n-1].diskSize()
+	}
+	return list[:n], list[n:]
+}
+
+// keepAll keeps the contents of items, several at a time. Of a file that is gone or may not be read
+// nothing is kept, which is not an error. After the deadline of ctx the rest is left for the next time.
+func (s *Store) keepAll(ctx context.Context, todo []*item, begin int64) (whole bool, err error) {
+	const workers, block = 4, 16
+	var next atomic.Int64
+	var all sync.WaitGroup
+	var errs [workers]error
+	for id := range min(workers, (len(todo)+block-1)/block) {
+		all.Go(func() {
+			for errs[id] == nil {
+				from := int(next.Add(block)) - block
+				if from >= len(todo) {
+					return
+				}
+				for _, e := range todo[from:min(from+block, len(todo))] {
+					if errs[id] = s.keepOne(e, begin); errs[id] != nil {
+						return
+					}
+				}
+				errs[id] = ctx.Err()
+			}
+		})
+	}
+	all.Wait()
+	err = errors.Join(errs[:]...)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// keepOne keeps the content of an item. begin is when the scan began, in nanoseconds.
+func (s *Store) keepOne(e *item, begin int64) error {
+	d, base, err := s.parent(Name(e.path))
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	return s.keepIn(d, base, e, begin)
+}
+
+func (s *Store) keepIn(d tree.Folder, base string, e *item, begin int64) error {
+	e.racy = e.changed > begin-int64(timeGrain)
+	if e.kind == aLink {
+		e.digest, _ = d.Readlink(base)
+		return nil
+	}
+	f, info, err := tree.RegularFile(d.OpenFile(base, readFlags, 0))
+	if err != nil || info.Size > maxSize(e) {
+		if err == nil {
+			f.Close()
+		}
+		return nil
+	}
+	defer f.Close()
+	sum, err := sumOfReader(f, info.Size)
+	if err != nil {
+		return nil
+	}
+	name := sum + tree.AttributesSum(f)
+	attributes := f
+	if len(name) == len(sum) {
+		attributes = nil
+	}
+	if err := s.blobs.keepContent(name, io.NewSectionReader(f, 0, info.Size), attributes); err != nil {
+		return err
+	}
+	after, err := tree.StatRegular(f)
+	if err != nil {
+		return nil
+	}
+	e.stamp, e.digest = stampOf(info), name
+	e.racy = e.changed > begin-int64(timeGrain) || stampOf(after) != e.stamp
+	return nil
+}

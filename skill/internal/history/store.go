@@ -1,0 +1,310 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+// Options say whose history it is, where it may lie and how much is kept.
+type Options struct {
+	Root     string        // the folder whose changes are kept
+	Roots    []string      // all folders of the same workspace: the history lies in none of them
+	Dir      string        // the place of the history; "" means that one is found
+	User     string        // the user's state folder; "" means $XDG_STATE_HOME/skill, or .local/state/skill in the home folder
+	ReadOnly bool          // nothing is made or changed; without a history, Open returns fs.ErrNotExist
+	NoSync   bool          // nothing is flushed
+	Program  string        // what errors say to type for this program
+	Limits   Limits        // how much is kept
+	LockWait time.Duration // how long the lock is waited for; 0 means 10 seconds
+
+	Tree     tree.Tree                                           // of Root; the caller closes it
+	Outside  func(abs string) (t tree.Tree, rel string, ok bool) // opens an absolute path in another folder of the workspace
+	Forbids  func(rel string) string                             // why a tool's undo may not write a path; "" if it may
+	Portable bool                                                // nothing can be moved between the root and the history
+}
+
+// Limits say how much is kept of changes. Of each, 0 means the default and less than
+// 0 no limit.
+type Limits struct {
+	Count int64         // ops; the default is 1000
+	Age   time.Duration // the default is 30 days
+	Bytes int64         // contents; the default is 1 GiB
+}
+
+// Folders of the history that other packages use. The history only makes them.
+const (
+	Output  = "output"
+	Servers = "servers"
+	Runs    = "runs"
+)
+
+const (
+	lockName  = "lock"
+	blobsName = "blobs"
+	rootName  = "root.json"
+	goneName  = "gone-"
+)
+
+// A Store is the history of one folder. It is safe for concurrent use, also by
+// several processes, each with its own Store.
+type Store struct {
+	o     Options
+	place Place
+	flush flusher
+
+	busy  chan struct{}           // holds one value while a goroutine has the lock
+	dir   atomic.Pointer[os.Root] // another one once the history was removed
+	lock  *os.File
+	blobs *blobFolder
+	log   *logFile
+	shut  bool
+
+	index      *index // nil until it is needed; with the lock
+	indexStamp int64  // time of its file when it was read or written
+	running    tree.Folder
+
+	swap    sync.RWMutex // held while log and blobs are replaced, and shared during a flush
+	sweeps  sync.WaitGroup
+	closing chan struct{}
+	crash   func(step string) // of tests: may end the goroutine or the process before a step
+}
+
+// rootFile is what root.json holds.
+type rootFile struct {
+	Path  string    `json:"path"` // the root's, when a Store was last opened for it
+	Gone  time.Time `json:"gone,omitzero"`
+	Begun time.Time `json:"begun"`
+}
+
+// Open opens the history of o.Root, and makes it unless o.ReadOnly is set. Errors are
+// [*VersionError], fs.ErrNotExist or the system's. The caller closes the Store.
+func Open(o Options) (*Store, error) {
+	if o.LockWait == 0 {
+		o.LockWait = 10 * time.Second
+	}
+	o.Limits.Count = withDefault(o.Limits.Count, 1000)
+	o.Limits.Age = withDefault(o.Limits.Age, 30*24*time.Hour)
+	o.Limits.Bytes = withDefault(o.Limits.Bytes, 1<<30)
+	p, err := Find(o)
+	if err != nil {
+		return nil, err
+	}
+	o.Root = p.Root
+	s := &Store{
+		o: o, place: p, busy: make(chan struct{}, 1), closing: make(chan struct{}), flush: newFlusher(),
+		crash: func(string) {},
+	}
+	if err := s.open(); err != nil {
+		s.release()
+		return nil, named(s.Path(), err)
+	}
+	return s, nil
+}
+
+func withDefault[T int64 | time.Duration](n, def T) T {
+	switch {
+	case n == 0:
+		return def
+	case n < 0:
+		return 0
+	}
+	return n
+}
+
+// open opens the folder of the history.
+func (s *Store) open() (err error) {
+	var fresh bool
+	if !s.o.ReadOnly {
+		if fresh, err = s.makeDir(); err != nil {
+			return err
+		}
+	}
+	root, err := os.OpenRoot(s.Path())
+	if err != nil {
+		return err
+	}
+	if old := s.dir.Swap(root); old != nil {
+		old.Close()
+	}
+	flag := os.O_RDWR | os.O_CREATE
+	if s.o.ReadOnly {
+		flag = os.O_RDONLY
+	}
+	if s.lock, err = root.OpenFile(lockName, flag, 0o600); err != nil {
+		return err
+	}
+	if s.log, err = openLog(root, s.o.ReadOnly, s.o.NoSync); err != nil {
+		return err
+	}
+	if s.blobs, err = openBlobs(s, filepath.Join(s.Path(), blobsName)); err != nil || s.o.ReadOnly {
+		return err
+	}
+	if fresh && !s.o.NoSync {
+		if err := errors.Join(syncName(root, "."), syncName(root, "..")); err != nil && !errors.Is(err, fs.ErrInvalid) {
+			syncParent(s.Path())
+		}
+	}
+	others, err := s.noteRoot()
+	if err == nil {
+		s.sweeps.Go(func() { s.sweep(others) })
+	}
+	return err
+}
+
+// makeDir makes the folder of the history and what is in it, for this user alone.
+func (s *Store) makeDir() (fresh bool, err error) {
+	place, err := s.place.open(!s.o.NoSync)
+	if err != nil {
+		return false, err
+	}
+	defer place.Close()
+	if _, err := place.Lstat(s.place.Key + "/" + rootName); err == nil {
+		return false, nil
+	}
+	for _, name := range []string{"", blobsName, runningName} {
+		if err := place.Mkdir(filepath.Join(s.place.Key, name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return false, named(s.place.Path, err)
+		}
+	}
+	return true, nil
+}
+
+// Close gives everything back. The caller ends its changes first.
+func (s *Store) Close() error {
+	s.busy <- struct{}{}
+	if s.shut {
+		<-s.busy
+		return nil
+	}
+	s.shut = true
+	close(s.closing)
+	<-s.busy
+	s.sweeps.Wait()
+	s.release()
+	return nil
+}
+
+func (s *Store) release() {
+	if s.log != nil {
+		s.log.close()
+	}
+	if s.lock != nil {
+		s.lock.Close()
+	}
+	if s.blobs != nil {
+		s.blobs.close()
+	}
+	if s.running != nil {
+		s.running.Close()
+	}
+	if dir := s.dir.Load(); dir != nil {
+		dir.Close()
+	}
+}
+
+// Place returns where the history lies.
+func (s *Store) Place() Place { return s.place }
+
+// Path returns the folder of the history.
+func (s *Store) Path() string { return filepath.Join(s.place.Path, s.place.Key) }
+
+// Folder opens a folder of the history that is the caller's own to use: [Output], [Servers] or
+// [Runs]. It is made where it does not exist, unless the Store is only read. The caller closes it.
+func (s *Store) Folder(name string) (*os.Root, error) {
+	if !s.o.ReadOnly {
+		if err := s.dir.Load().Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, named(s.Path(), err)
+		}
+	}
+	dir, err := s.dir.Load().OpenRoot(name)
+	return dir, named(s.Path(), err)
+}
+
+// A Tx holds the lock of a history. End releases it.
+type Tx struct {
+	*Store
+	commands bool // some command is running
+	failed   bool // the last op was not ended: the next Tx does that
+}
+
+// Lock waits for the lock of the history, reads what others have added, and completes what a
+// killed process has left. Errors are [*BusyError], which wraps that of ctx, or the system's.
+func (s *Store) Lock(ctx context.Context) (*Tx, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, named(s.Path(), err)
+	}
+	t := &Tx{Store: s}
+	if s.o.ReadOnly {
+		return t, nil
+	}
+	err := t.recover()
+	if err == nil {
+		err = t.closeKilled(ctx)
+	}
+	if err != nil {
+		t.failed = true
+		t.End()
+		return nil, err
+	}
+	return t, nil
+}
+
+// End releases the lock.
+func (t *Tx) End() {
+	if !t.failed && !t.o.ReadOnly {
+		t.setClean(t.log.last())
+	}
+	t.leave()
+}
+
+// parent opens the folder that a path is in, and returns the last part of the path.
+func (s *Store) parent(name Name) (tree.Folder, string, error) {
+	t, rel := s.o.Tree, string(name)
+	if filepath.IsAbs(rel) {
+		var ok bool
+		if s.o.Outside != nil {
+			t, rel, ok = s.o.Outside(rel)
+		}
+		if !ok {
+			return nil, "", fs.ErrPermission
+		}
+	}
+	d, err := t.OpenFolder(path.Dir(rel))
+	return d, path.Base(rel), err
+}
+
+// at describes what is at a path now. See [At] for want.
+func (s *Store) at(name Name, want ...Entry) (Entry, error) {
+	d, base, err := s.parent(name)
+	if noFolder(err) {
+		return Entry{}, nil
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	defer d.Close()
+	return At(d, base, want...)
+}
+
+// noFolder reports whether an error means that a path has no folder to be in.
+func noFolder(err error) bool {
+	cause := tree.Cause(err)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(cause, errNotDir) || errors.Is(cause, errLoop)
+}
+
+// PathOf returns the absolute path of a recorded name.
+func (s *Store) PathOf(name Name) string {
+	if filepath.IsAbs(string(name)) {
+		return string(name)
+	}
+	return filepath.Join(s.o.Root, filepath.FromSlash(string(name)))
+}

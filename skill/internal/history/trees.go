@@ -1,0 +1,147 @@
+package history
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+// Discard removes a file, or a folder with everything in it, whose folders may be read-only.
+func Discard(d tree.Folder, name string) {
+	if removeAll(d, name) != nil {
+		makeWritable(d, name)
+		removeAll(d, name)
+	}
+}
+
+// RemoveTree removes the folder name from d with everything in it. It gets the temporary
+// name first, so that no reader sees a part of it; what cannot be removed gets its own
+// name back.
+func RemoveTree(d tree.Folder, name string) error {
+	if err := d.Rename(name, d, TempName, false); err != nil {
+		return err
+	}
+	err := removeAll(d, TempName)
+	if err != nil {
+		d.Rename(TempName, d, name, false)
+	}
+	return err
+}
+
+// removeAll removes name from d with everything below it. It follows no link.
+func removeAll(d tree.Folder, name string) error {
+	err := d.Remove(name, false)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	sub, serr := d.OpenFolder(name)
+	if serr != nil {
+		return err
+	}
+	entries, err := sub.Entries()
+	for _, e := range entries {
+		if err = removeAll(sub, e.Name); err != nil {
+			break
+		}
+	}
+	sub.Close()
+	if err != nil {
+		return err
+	}
+	return d.Remove(name, true)
+}
+
+// makeWritable lets the owner of the folder name, and of those below it, write to them.
+func makeWritable(d tree.Folder, name string) {
+	sub, err := d.OpenFolder(name)
+	if err != nil {
+		return
+	}
+	defer sub.Close()
+	sub.Chmod(".", 0o700)
+	entries, _ := sub.Entries()
+	for _, e := range entries {
+		if e.Type == fs.ModeDir {
+			makeWritable(sub, e.Name)
+		}
+	}
+}
+
+// copyTree copies a folder with everything in it: names, contents, metadata and times. With missing
+// it copies only what is not there yet.
+func copyTree(from tree.Folder, name string, to tree.Folder, newName string, missing bool) error {
+	info, err := from.Lstat(name)
+	if err != nil {
+		return err
+	}
+	err = to.Mkdir(newName, 0o700)
+	if err != nil && !(missing && errors.Is(err, fs.ErrExist)) {
+		return err
+	}
+	made := err == nil
+	src, err := from.OpenFolder(name)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := to.OpenFolder(newName)
+	if err != nil {
+		return err
+	}
+	defer dst.Close()
+	entries, err := src.Entries()
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if _, err := dst.Lstat(e.Name); err == nil && e.Type != fs.ModeDir {
+			continue
+		}
+		if err := copyIn(src, e, dst, missing); err != nil {
+			return err
+		}
+	}
+	if !made {
+		return nil
+	}
+	if f, err := to.OpenFile(newName, os.O_RDONLY, 0); err == nil {
+		tree.CopyMetadata(f, from, name, info)
+		f.Close()
+	}
+	err = to.Chmod(newName, info.Mode.Perm())
+	dst.Chtimes(".", info)
+	return err
+}
+
+// copyIn copies one name of a folder.
+func copyIn(src tree.Folder, e tree.Entry, dst tree.Folder, missing bool) error {
+	switch e.Type {
+	case fs.ModeDir:
+		return copyTree(src, e.Name, dst, e.Name, missing)
+	case fs.ModeSymlink:
+		target, err := src.Readlink(e.Name)
+		if err != nil {
+			return err
+		}
+		return dst.Symlink(target, e.Name)
+	}
+	return copyFile(src, e.Name, dst, e.Name)
+}
+
+// copyFile copies a file, with its metadata and times.
+func copyFile(from tree.Folder, name string, to tree.Folder, newName string) error {
+	if err := from.CopyFile(name, to, newName, true); err != nil {
+		return err
+	}
+	info, err := from.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if f, err := to.OpenFile(newName, os.O_RDONLY, 0); err == nil {
+		tree.CopyMetadata(f, from, name, info)
+		f.Close()
+	}
+	return to.Chtimes(newName, info)
+}

@@ -1,0 +1,738 @@
+package history
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+
+	"textskill/skill/internal/merge"
+	"textskill/skill/internal/workspace/tree"
+)
+
+// A ConflictError reports an op that does not exist, or cannot be undone as things are.
+type ConflictError struct {
+	ID     int64
+	Path   Name // of the file that is in the way; "" if none is
+	Reason string
+	Force  bool // force would undo the rest of the op, or all of it
+}
+
+func (e *ConflictError) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("change %d: %s %s", e.ID, e.Path, e.Reason))
+}
+
+// ErrNoEffect means that everything is already as an undo would make it.
+var ErrNoEffect = errors.New("there is nothing to undo")
+
+// How says how an op is undone.
+type How struct {
+	About
+	Force  bool // also where something else has changed a file since, which is saved; leave what cannot be undone
+	Config bool // also files through which other programs run code
+	Dry    bool // describe only
+}
+
+// An Undone is what the undo of an op did.
+type Undone struct {
+	Op      *Op              // the undo; its ID is 0 in a dry run
+	Of      *Op              // the change that was undone, or made again
+	Skipped []*ConflictError // with Force, why paths of the op were not undone
+	Merged  []Name           // files that keep what was changed in them since
+	Lost    []Name           // with Force, files of which a later version was replaced, and saved
+	Stays   []Name           // folders that stay, because something else is in them
+}
+
+// active returns the op that an undo of an op takes back now: the op itself, or the redo that put it
+// in force again. ok is false if it is not in force.
+func (l *logFile) active(id int64) (at int64, ok bool) {
+	at = id
+	for n := l.undoes[at]; n != 0; n = l.undoes[at] {
+		if n == at { // never made
+			return 0, false
+		}
+		at = n
+	}
+	return at, l.depth[at]%2 == l.depth[id]%2
+}
+
+// origin returns the change that an op makes, takes back or makes again.
+func (l *logFile) origin(at line) line {
+	for at.undoes != 0 {
+		up, ok := l.find(at.undoes)
+		if !ok {
+			return at
+		}
+		at = up
+	}
+	return at
+}
+
+// InForce reports whether an op of the log is in force.
+func (t *Tx) InForce(id int64) bool {
+	_, ok := t.log.active(id)
+	return ok
+}
+
+// Changes iterates over the changes in force that a bare undo takes back, the newest first: of a
+// change that was undone and made again, the op that made it again counts. IDs are those of the ops
+// that an undo takes back.
+func (t *Tx) Changes() iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for at := range t.log.newest() {
+			if t.log.undoes[at.id] == 0 && t.log.depth[at.id]%2 == 0 && !yield(at.id) {
+				return
+			}
+		}
+	}
+}
+
+// Undo takes an op back: each path that is as the op left it becomes what it was before, and a text
+// in which other lines were changed since keeps them. The undo is an op itself. Errors are
+// [ErrNoEffect], [*ConflictError] or the system's.
+func (t *Tx) Undo(ctx context.Context, id int64, how How) (Undone, error) {
+	p, err := t.plan(id, how)
+	if err != nil || how.Dry {
+		return p.Undone, err
+	}
+	unlock, err := t.gitLocks(pathsOf(p.Op.Deltas))
+	if err != nil {
+		return p.Undone, p.named(err)
+	}
+	defer unlock()
+	if err := t.Add(p.Op); err != nil {
+		return p.Undone, err
+	}
+	if err := errors.Join(t.log.flush(), t.blobs.sync()); err != nil {
+		return p.Undone, err
+	}
+	a := &applier{Tx: t, op: p.Op, done: make([]bool, len(p.Op.Deltas))}
+	err = a.run()
+	p.Stays = append(p.Stays, a.stays...)
+	if err != nil {
+		return p.Undone, t.Void(p.Op, err)
+	}
+	t.Made()
+	t.Follow(pathsOf(p.Op.Deltas)...)
+	return p.Undone, nil
+}
+
+func pathsOf(deltas []Delta) []Name {
+	list := make([]Name, len(deltas))
+	for i, d := range deltas {
+		list[i] = d.Path
+	}
+	return list
+}
+
+// A planner finds what an undo has to do, before anything is changed.
+type planner struct {
+	*Tx
+	Undone
+	how   How
+	after *Op // the op that is taken back: Of, or what made it again
+}
+
+// plan describes the undo of an op.
+func (t *Tx) plan(id int64, how How) (*planner, error) {
+	p := &planner{Tx: t, how: how}
+	at, ok := t.log.find(id)
+	if !ok {
+		return p, &ConflictError{ID: id, Reason: "is not in the history; history lists those that are"}
+	}
+	active, ok := t.log.active(id)
+	if !ok {
+		return p, &ConflictError{ID: id, Reason: "is not in effect: it was undone, or never made"}
+	}
+	line, _ := t.log.find(active)
+	p.after, p.Of = t.log.op(line), t.log.op(at)
+	if p.after == nil || p.Of == nil {
+		return p, &ConflictError{ID: id, Reason: "has a damaged record"}
+	}
+	a := how.About
+	p.Op = &Op{Kind: KindUndo, Undoes: active, Dialect: a.Dialect, Tool: a.Tool, Run: a.Run, RunStep: a.RunStep}
+	if t.log.depth[active]%2 != 0 {
+		p.Op.Kind = KindRedo
+	}
+	p.after.Deltas = t.allDeltas(p.after)
+	if p.after.Note != "" {
+		return p, p.conflict("", "cannot be undone: "+p.after.Note)
+	}
+	if len(p.after.Deltas) == 0 {
+		return p, p.onlyLeft()
+	}
+	if err := t.CatchUp(pathsOf(p.after.Deltas)...); err != nil {
+		return p, err
+	}
+	return p, p.planAll()
+}
+
+// allDeltas returns the deltas of an op. If it made a change again, it had no need of paths that were as
+// the change had left them: their deltas are those of the change.
+func (t *Tx) allDeltas(op *Op) []Delta {
+	all := slices.Clone(op.Deltas)
+	if t.log.depth[op.ID]%2 != 0 {
+		return all
+	}
+	has := map[Name]bool{}
+	for _, d := range all {
+		has[d.Path] = true
+	}
+	for at := op; at != nil && at.Undoes != 0; {
+		undo, _ := t.log.find(at.Undoes)
+		earlier, ok := t.log.find(undo.undoes)
+		if !ok || undo.undoes == 0 {
+			break
+		}
+		if at = t.log.op(earlier); at == nil {
+			break
+		}
+		for _, d := range at.Deltas {
+			if !has[d.Path] {
+				has[d.Path] = true
+				all = append(all, d)
+			}
+		}
+	}
+	return all
+}
+
+// onlyLeft is the error for a command that changed nothing which is kept.
+func (p *planner) onlyLeft() error {
+	if len(p.after.Left) == 0 {
+		return ErrNoEffect
+	}
+	l := p.after.Left[0]
+	return p.conflict(l.Path, "is not kept: "+l.Why)
+}
+
+func (p *planner) planAll() error {
+	deltas := reversed(p.after.Deltas)
+	whole := len(deltas)
+	for i := 0; i < whole; i++ {
+		d := deltas[i]
+		step, needed, err := p.one(d)
+		no, refused := errors.AsType[*ConflictError](err)
+		switch {
+		case refused && p.how.Force:
+			p.Skipped = append(p.Skipped, no)
+			p.Op.Deltas = dropPair(p.Op.Deltas, d)
+			if d.From != "" || isSource(deltas, d.Path) {
+				deltas = dropMoves(deltas, i, d)
+				whole = len(deltas)
+			}
+		case refused:
+			no.Force = p.forceHelps()
+			return no
+		case err != nil:
+			return err
+		case needed:
+			p.Op.Deltas = append(p.Op.Deltas, step)
+		}
+	}
+	p.keepFull()
+	switch {
+	case len(p.Op.Deltas) == 0 && len(p.Skipped) > 0:
+		return p.Skipped[0]
+	case len(p.Op.Deltas) == 0 && len(p.Stays) > 0:
+		return p.conflict(p.Stays[0], "holds files that were made since, and stays")
+	case len(p.Op.Deltas) == 0:
+		return ErrNoEffect
+	}
+	return p.contents()
+}
+
+// keepFull leaves out folders that the undo would remove and that hold something else.
+func (p *planner) keepFull() {
+	goes := map[Name]bool{}
+	for _, d := range p.Op.Deltas {
+		goes[d.Path] = d.After.Kind == absent
+	}
+	for _, i := range order(p.Op.Deltas) {
+		d := p.Op.Deltas[i]
+		if d.After.Kind == absent && d.Before.Kind == Dir && !d.Before.Whole && !p.empties(d.Path, goes) {
+			goes[d.Path] = false
+			p.Stays = append(p.Stays, d.Path)
+		}
+	}
+	p.Op.Deltas = slices.DeleteFunc(p.Op.Deltas, func(d Delta) bool { return slices.Contains(p.Stays, d.Path) })
+}
+
+// empties reports whether all that is in a folder goes.
+func (p *planner) empties(folder Name, goes map[Name]bool) bool {
+	d, base, err := p.parent(folder)
+	if err != nil {
+		return true
+	}
+	defer d.Close()
+	in, err := d.OpenFolder(base)
+	if err != nil {
+		return true
+	}
+	defer in.Close()
+	entries, _ := in.Entries()
+	return !slices.ContainsFunc(entries, func(e tree.Entry) bool {
+		return e.Name != TempName && !goes[Name(path.Join(string(folder), e.Name))]
+	})
+}
+
+// isSource reports whether a path is where another delta moves from.
+func isSource(deltas []Delta, name Name) bool {
+	return slices.ContainsFunc(deltas, func(d Delta) bool { return d.From == name })
+}
+
+// dropPair removes what was planned of a move, of which one path cannot be undone.
+func dropPair(planned []Delta, d Delta) []Delta {
+	return slices.DeleteFunc(planned, func(o Delta) bool { return d.From != "" && o.Path == d.From || o.From == d.Path })
+}
+
+// dropMoves removes what is still to be planned of the move.
+func dropMoves(deltas []Delta, i int, d Delta) []Delta {
+	rest := slices.DeleteFunc(slices.Clone(deltas[i+1:]), func(o Delta) bool { return d.From != "" && o.Path == d.From || o.From == d.Path })
+	return append(deltas[:i+1:i+1], rest...)
+}
+
+// forceHelps reports whether force would undo a part of the op.
+func (p *planner) forceHelps() bool {
+	forced := &planner{Tx: p.Tx, how: p.how, after: p.after, Undone: Undone{Op: &Op{}, Of: p.Of}}
+	forced.how.Force, forced.how.Dry = true, true
+	return !p.how.Force && forced.planAll() == nil
+}
+
+func (p *planner) conflict(name Name, reason string) error {
+	return &ConflictError{ID: p.id(), Path: name, Reason: reason}
+}
+
+func (p *planner) id() int64 {
+	if p.Of != nil {
+		return p.Of.ID
+	}
+	return p.after.ID
+}
+
+// named gives a conflict the number of the op.
+func (p *planner) named(err error) error {
+	if c, ok := errors.AsType[*ConflictError](err); ok && c.ID == 0 {
+		c.ID = p.id()
+	}
+	return err
+}
+
+// one plans the undo of one path. needed is false if the path is as it is to be.
+func (p *planner) one(d Delta) (step Delta, needed bool, err error) {
+	if d.Before.equal(d.After) && !d.Before.Whole && !d.After.Whole {
+		return d, false, nil
+	}
+	now, err := p.at(d.Path, d.After, d.Before)
+	if err != nil {
+		return d, false, p.conflict(d.Path, tree.Cause(err).Error())
+	}
+	if moved := d.Before.Whole && !d.After.Whole && d.isThere(now, d.Before); d.isThere(now, d.After) && !moved {
+		return d, false, nil
+	}
+	if why := p.forbidden(d.Path); why != "" {
+		return d, false, p.conflict(d.Path, why)
+	}
+	switch {
+	case d.isThere(now, d.Before):
+		if by := p.changedBelow(d); by != 0 {
+			return d, false, p.conflict(d.Path, fmt.Sprintf("holds files that change %d changed since", by))
+		}
+	case now.Kind == Dir && d.Before.Kind == Dir && d.After.Kind == absent && !d.Before.Whole:
+	case now.Same(d.Before) && !d.Added:
+		if d, err = p.otherMode(d, now); err != nil {
+			return d, false, err
+		}
+	default:
+		merged, ok, err := p.merge(d, now)
+		if err != nil {
+			return d, false, err
+		}
+		if !ok {
+			return p.forced(d, now)
+		}
+		d.After, d.Splice = merged, nil
+		p.Merged = append(p.Merged, d.Path)
+	}
+	if d.Added {
+		if err := p.appended(&d, now); err != nil {
+			return d, false, err
+		}
+		return d, true, nil
+	}
+	if now.Kind == Dir && !d.Before.Whole {
+		now.Whole, now.Sum = false, ""
+	}
+	d.Before = p.Describe(d.Path, now)
+	return d, true, nil
+}
+
+// changedBelow returns a later change in force in a folder that the undo would remove with everything in
+// it; 0 if there is none.
+func (p *planner) changedBelow(d Delta) int64 {
+	if !d.Before.Whole || d.After.Kind != absent || isSource(reversed(p.after.Deltas), d.Path) {
+		return 0
+	}
+	prefix := string(d.Path) + "/"
+	return p.later(prefix, func(name Name) bool { return strings.HasPrefix(string(name), prefix) })
+}
+
+// later returns the newest change in force that was made after the one that is undone, and is about a path
+// for which about is true; 0 if there is none. text is in the line of each such change.
+func (p *planner) later(text string, about func(Name) bool) int64 {
+	self, _ := p.log.find(p.after.ID)
+	origin := p.log.origin(self).id
+	for at := range p.log.newest() {
+		if at.id <= p.after.ID {
+			break
+		}
+		if p.log.undoes[at.id] != 0 || p.log.depth[at.id]%2 != 0 || p.log.origin(at).id <= origin || !p.log.has(at, text) {
+			continue
+		}
+		op := p.log.op(at)
+		if op != nil && slices.ContainsFunc(op.Deltas, func(o Delta) bool { return about(o.Path) && !o.Before.equal(o.After) }) {
+			return p.log.origin(at).id
+		}
+	}
+	return 0
+}
+
+// forbidden returns why a tool's undo may not write a path; "" if it may.
+func (p *planner) forbidden(name Name) string {
+	if p.how.Config || p.o.Forbids == nil {
+		return ""
+	}
+	return p.o.Forbids(string(name))
+}
+
+// otherMode plans the undo of a file whose permissions something else has changed since.
+func (p *planner) otherMode(d Delta, now Entry) (Delta, error) {
+	if d.isMode() && !p.how.Force {
+		return d, p.conflict(d.Path, "has other permissions now")
+	}
+	if d.After.Kind == now.Kind && !d.isMode() {
+		d.After.Mode = now.Mode // its content goes back, and it keeps its permissions
+	}
+	return d, nil
+}
+
+// forced plans to replace what something else has left at a path, or says what is in the way.
+func (p *planner) forced(d Delta, now Entry) (Delta, bool, error) {
+	err := p.changedSince(d, now)
+	if !p.how.Force || d.Added {
+		return d, false, err
+	}
+	if d.Before.Whole || d.After.Whole && now.Kind != absent {
+		return d, false, err
+	}
+	p.Lost = append(p.Lost, d.Path)
+	d.Before = p.Describe(d.Path, now)
+	if now.Kind == Dir && d.After.Kind != Dir {
+		d.Before.Whole = true
+		d.Before = d.Before.Keep()
+	}
+	return d, true, nil
+}
+
+// changedSince returns the conflict of a path that is not as the op left it.
+func (p *planner) changedSince(d Delta, now Entry) error {
+	reason := ""
+	by := p.later(string(d.Path), func(name Name) bool { return name == d.Path })
+	switch {
+	case by != 0:
+		reason = fmt.Sprintf("was changed since by change %d", by)
+	case now.Kind == absent:
+		reason = "no longer exists: something else removed it"
+	case d.Before.Kind == absent:
+		reason = "exists again: something else created it"
+	default:
+		reason = "was changed since by something else"
+	}
+	if _, rest, ok := gitPart(string(d.Path)); ok && strings.HasPrefix(rest, "refs/") {
+		reason += fmt.Sprintf("; the repository has moved on: %s is another commit now", rest)
+	}
+	return p.conflict(d.Path, reason+p.sides(d, now))
+}
+
+// texts reads the three versions that a merge needs: what the op left, what is there now, and what
+// was there before the op. ok is false if one of them is not a text that is kept.
+func (p *planner) texts(d Delta, now Entry) (base, ours, theirs []byte, ok bool) {
+	mergeable := now.Kind == File && d.Before.Kind == File && d.After.Kind == File && !d.Added &&
+		max(now.Size, d.Before.Size, d.After.Size) <= merge.MaxSize
+	if _, _, git := gitPart(string(d.Path)); git || !mergeable {
+		return nil, nil, nil, false
+	}
+	ours, err := p.readNow(d.Path)
+	if err == nil {
+		base, err = p.read(d.Path, d.Before)
+	}
+	if err == nil {
+		theirs, err = p.read(d.Path, d.After)
+	}
+	return base, ours, theirs, err == nil
+}
+
+func (s *Store) read(name Name, e Entry) ([]byte, error) {
+	c, err := s.contentOf(name, e)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	return c.all()
+}
+
+func (s *Store) readNow(name Name) ([]byte, error) {
+	d, base, err := s.parent(name)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	f, _, err := d.OpenContent(base)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadAll(merge.MaxSize)
+}
+
+// merge keeps what was changed since in other lines of a text. ok is false if that is not possible.
+func (p *planner) merge(d Delta, now Entry) (merged Entry, ok bool, err error) {
+	base, ours, theirs, ok := p.texts(d, now)
+	if !ok {
+		return merged, false, nil
+	}
+	text, conflicts, merr := merge.Text(base, ours, theirs)
+	if merr != nil || len(conflicts) > 0 {
+		return merged, false, nil
+	}
+	merged = Entry{Kind: File, Mode: now.Mode, Owner: now.Owner}.Holds(text)
+	if now.Mode == d.Before.Mode {
+		merged.Mode = d.After.Mode
+	}
+	if p.how.Dry {
+		return merged, true, nil
+	}
+	return merged, true, p.blobs.keepContent(merged.Sum, strings.NewReader(string(text)), nil)
+}
+
+// sides shows the lines that both the op and something else have changed, as a diff: what is there
+// now, and what an undo would write.
+func (p *planner) sides(d Delta, now Entry) string {
+	const most, width = 3, 200
+	base, ours, theirs, ok := p.texts(d, now)
+	if !ok {
+		return ""
+	}
+	_, conflicts, err := merge.Text(base, ours, theirs)
+	if err != nil || len(conflicts) == 0 {
+		return ""
+	}
+	text := ""
+	for _, c := range conflicts[:min(len(conflicts), most)] {
+		text += fmt.Sprintf("\nline %d now, and before the change:\n", c.Line)
+		for _, side := range []struct {
+			mark string
+			text []byte
+		}{{"- ", c.Ours}, {"+ ", c.Theirs}} {
+			n := 0
+			for line := range strings.Lines(string(side.text)) {
+				if n++; n > most {
+					text += side.mark + "…\n"
+					break
+				}
+				line = strings.TrimRight(line, "\r\n")
+				text += side.mark + line[:min(len(line), width)] + "\n"
+			}
+		}
+	}
+	return strings.TrimSuffix(text, "\n")
+}
+
+// appended plans to take off what was added to the end of a file, or to add it again.
+func (p *planner) appended(d *Delta, now Entry) error {
+	const most = 1 << 20
+	short, long := d.After.Size, d.Before.Size
+	if d.After.Size > d.Before.Size {
+		for _, o := range p.after.Deltas {
+			if o.Path == d.Path {
+				d.Splice = o.Splice
+			}
+		}
+		if d.Splice == nil {
+			return p.conflict(d.Path, "cannot be made again: what was added is not kept")
+		}
+		return nil
+	}
+	if long-short > most {
+		return p.conflict(d.Path, fmt.Sprintf("had %d bytes added, and an undo takes at most %d off", long-short, most))
+	}
+	dir, base, err := p.parent(d.Path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	f, _, err := dir.OpenContent(base)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	tail := make([]byte, long-short)
+	if n, err := f.ReadAt(tail, short); n < len(tail) {
+		return cmp.Or(err, ErrChanged)
+	}
+	for _, o := range p.after.Deltas {
+		if o.Path == d.Path && o.Splice != nil && o.Splice.New != nil && string(o.Splice.New) != string(tail) {
+			return p.conflict(d.Path, "was changed since at its end, where the change had added something")
+		}
+	}
+	d.Splice = &Splice{Offset: short, New: tail}
+	return nil
+}
+
+// contents fails if a content that a path is to get is not kept, or is not what was saved, or a ref
+// of git would name an object that is gone.
+func (p *planner) contents() error {
+	from := sources(p.Op.Deltas)
+	kept := p.Op.Deltas[:0:0]
+	for i, d := range p.Op.Deltas {
+		_, moves := from[i]
+		err := p.content(&d, moves)
+		no, refused := errors.AsType[*ConflictError](err)
+		switch {
+		case refused && p.how.Force:
+			p.Skipped = append(p.Skipped, no)
+		case refused:
+			no.Force = p.forceHelps()
+			return no
+		case err != nil:
+			return err
+		default:
+			kept = append(kept, d)
+		}
+	}
+	if p.Op.Deltas = kept; len(kept) == 0 {
+		return p.Skipped[0]
+	}
+	return nil
+}
+
+func (p *planner) content(d *Delta, moves bool) error {
+	if d.After.Kind == Dir && d.After.Whole && d.From == "" && !p.blobs.has(d.After.Blob) {
+		return p.conflict(d.Path, "has no saved version any more")
+	}
+	if d.After.Kind != File || moves || d.Added || d.After.equalContent(d.Before) || p.how.Dry && slices.Contains(p.Merged, d.Path) {
+		return nil
+	}
+	c, err := p.contentOf(d.Path, d.After)
+	if errors.Is(err, errWritten) && p.how.Force {
+		return p.takeWritten(d)
+	}
+	switch {
+	case errors.Is(err, errGone) && d.From == "" && p.elsewhere(*d):
+		return nil
+	case errors.Is(err, errGone):
+		return p.conflict(d.Path, "has no saved version any more")
+	case errors.Is(err, errWritten):
+		return p.conflict(d.Path, "has a saved version that something wrote to since, under another name or with the file open: with force it comes back as it is now")
+	case err != nil:
+		return err
+	}
+	defer c.close()
+	if _, _, git := gitPart(string(d.Path)); git && c.size < MaxKept {
+		data, err := c.all()
+		if err != nil {
+			return err
+		}
+		if object := p.missingObject(d.Path, data); object != "" {
+			return p.conflict(d.Path, "named commit "+object+", which is not in the repository any more")
+		}
+	}
+	return nil
+}
+
+// takeWritten makes the content of a blob that something wrote to what a path is to get.
+func (p *planner) takeWritten(d *Delta) error {
+	c, err := p.rawBlob(d.After.blob())
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	if d.After.Sum, err = sumOfReader(c, c.size); err != nil || p.how.Dry {
+		return err
+	}
+	d.After.Blob, d.After.Size = "", c.size
+	return p.blobs.keepContent(d.After.Sum, io.NewSectionReader(c, 0, c.size), nil)
+}
+
+// equalContent reports whether only the permissions of a file differ.
+func (e Entry) equalContent(o Entry) bool { return e.Kind == o.Kind && e.Same(o) }
+
+// elsewhere reports whether another path of the undo has the content.
+func (p *planner) elsewhere(d Delta) bool {
+	return slices.ContainsFunc(p.Op.Deltas, func(o Delta) bool {
+		c, err := p.contentOf(o.Path, d.After)
+		if err == nil {
+			c.close()
+		}
+		return err == nil
+	})
+}
+
+// Describe says how the content of a path is kept once a change takes it away: by a blob of its sum,
+// by the splice of the op that made it, or by a blob under the number of the op.
+func (t *Tx) Describe(name Name, now Entry) Entry {
+	if now.Kind != File || now.Size < SpliceFrom || t.blobs.has(now.blob()) {
+		return now.Keep()
+	}
+	last, ok := t.lastSplice(name, now)
+	if last.After.Derived != 0 && last.After.Same(now) { // an undo has brought it back
+		now.Derived, now.Depth = last.After.Derived, last.After.Depth
+		return now
+	}
+	if !ok || last.Before.Depth >= maxDepth || last.Before.Derived == 0 && !t.blobs.has(last.Before.blob()) {
+		return now.Keep()
+	}
+	now.Derived, now.Depth = last.op, last.Before.Depth+1
+	return now
+}
+
+// SpliceFrom is the size in bytes from which on a version of a file is kept as a splice of an earlier
+// one. A smaller file takes one block of the disk anyway.
+const SpliceFrom = 4 << 10
+
+// A spliceOp is a delta with a splice, and the op that it is of.
+type spliceOp struct {
+	Delta
+	op int64
+}
+
+// lastSplice returns the delta that made the content of a path, if it did that by a splice and is
+// among the last ops.
+func (t *Tx) lastSplice(name Name, now Entry) (found spliceOp, ok bool) {
+	const most = 200
+	key := `"path":` + quoted(name)
+	n := 0
+	for at := range t.log.newest() {
+		if n++; n > most {
+			break
+		}
+		if !t.log.has(at, key) {
+			continue
+		}
+		op := t.log.op(at)
+		if op == nil || t.log.undoes[at.id] == at.id {
+			continue
+		}
+		for _, d := range op.Deltas {
+			if d.Path == name {
+				return spliceOp{d, op.ID}, d.Splice != nil && !d.Added && d.After.Same(now)
+			}
+		}
+	}
+	return found, false
+}
