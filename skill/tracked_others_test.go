@@ -151,8 +151,8 @@ func TestTrackedIgnored(t *testing.T) {
 	if !strings.Contains(e.CannotUndo(), "another command ran at the same time") {
 		t.Errorf("NotUndoable is %q", e.NotUndoable)
 	}
-	for range 3 {
-		carried(t, x, Undo{})
+	for range 4 {
+		x.Execute(t.Context(), &Session{}, Undo{})
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, "a")); err != nil || string(got) != "alpha" {
 		t.Errorf("%q, %v", got, err)

@@ -233,7 +233,7 @@ func sources(deltas []Delta) map[int]int {
 	byName, byIno := map[Name]int{}, map[uint64]int{}
 	for i, d := range deltas {
 		byName[d.Path] = i
-		if d.Before.Kind == File && d.Before.Ino != 0 && d.After.Ino != d.Before.Ino {
+		if isContent(d.Before) && d.Before.Ino != 0 && d.After.Ino != d.Before.Ino {
 			byIno[d.Before.Ino] = i
 		}
 	}
@@ -246,12 +246,15 @@ func sources(deltas []Delta) map[int]int {
 			continue
 		}
 		j, ok := byIno[d.After.Ino]
-		if ok && i != j && d.Before.Kind == absent && d.After.Kind == File && deltas[j].Before.Same(d.After) {
+		if ok && i != j && d.Before.Kind == absent && isContent(d.After) && deltas[j].Before.Same(d.After) {
 			from[i] = j
 		}
 	}
 	return from
 }
+
+// isContent reports whether an entry is a file, or a pipe, socket or device.
+func isContent(e Entry) bool { return e.Kind == File || e.Kind == Other }
 
 // moveOne moves what is at the path of src to that of d. It is not an error where that is no longer
 // possible: then the content comes from a blob.

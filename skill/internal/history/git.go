@@ -237,7 +237,7 @@ func (s *Store) gitLocks(names []Name) (unlock func(), err error) {
 	}
 	for _, name := range names {
 		_, rest, ok := gitPart(string(name))
-		if !ok || strings.HasPrefix(rest, "logs/") || GitRunsCode(string(name)) {
+		if !ok || rest == "" || strings.HasPrefix(rest, "logs/") || GitRunsCode(string(name)) {
 			continue
 		}
 		d, base, err := s.parent(name)

@@ -23,7 +23,7 @@ type recorder struct {
 	found   map[string]*item  // what the scan found, by path
 	moved   map[string]string // folders that were moved whole: from the old path to the new one
 	movedTo map[uint64]string // where a file is now that is not kept, by its inode
-	only    map[uint64]string // where files were that are gone and not kept, by their inodes
+	only    map[uint64]*item // files that are gone and not kept, by their inodes
 }
 
 // leave notes that undo leaves a path as it is.
@@ -59,6 +59,7 @@ func (r *recorder) compare(ctx context.Context) error {
 		paths = append(paths, e.path)
 	}
 	slices.SortFunc(paths, byPath)
+	slices.SortFunc(gone, func(a, b *item) int { return byPath(a.path, b.path) })
 	r.findMoves(gone)
 	for _, name := range paths {
 		if err := ctx.Err(); err != nil {
@@ -75,23 +76,23 @@ func (r *recorder) compare(ctx context.Context) error {
 // findMoves finds folders that were moved whole, and files that are not kept and have another name
 // now. Undo moves them back; else it would lose the only copy.
 func (r *recorder) findMoves(gone []*item) {
-	r.moved, r.movedTo, r.only = map[string]string{}, map[uint64]string{}, map[uint64]string{}
+	r.moved, r.movedTo, r.only = map[string]string{}, map[uint64]string{}, map[uint64]*item{}
 	folders := map[tree.FileID]*item{}
 	for _, e := range r.found {
-		if was := r.index.find(e.path); was != nil && was.kind == aFile && !was.kept() && was.id != e.id {
-			r.only[was.id.Ino] = was.path
+		if was := r.index.find(e.path); was != nil && was.kind != aFolder && !was.kept() && was.id != e.id {
+			r.only[was.id.Ino] = was
 		}
 		switch {
 		case r.index.find(e.path) != nil && r.index.find(e.path).id == e.id:
 		case e.kind == aFolder:
 			folders[e.id] = e
-		case e.kind == aFile && e.links == 1:
+		case e.links == 1:
 			r.movedTo[e.id.Ino] = e.path
 		}
 	}
 	for _, e := range gone {
-		if e.kind == aFile && !e.kept() {
-			r.only[e.id.Ino] = e.path
+		if e.kind != aFolder && !e.kept() {
+			r.only[e.id.Ino] = e
 		}
 		to := folders[e.id]
 		if e.kind == aFolder && to != nil && to.mode == e.mode && r.movedWhole(e.path, to.path) {
@@ -224,8 +225,8 @@ func (r *recorder) difference(name string, was, now *item) {
 		r.folder(d, was, now)
 		return
 	case was != nil && !was.kept() && now == nil && r.isMoved(was):
-	case was == nil && r.only[now.id.Ino] != "" && !r.isMovedTo(name, now):
-		r.leave(name, "it was at "+r.only[now.id.Ino]+" and is not kept, and undo leaves it as it is")
+	case was == nil && r.only[now.id.Ino] != nil && !r.isMovedTo(name, now):
+		r.leave(name, "it was at "+r.only[now.id.Ino].path+" and is not kept, and undo leaves it as it is")
 		return
 	case was != nil && !was.kept() && now != nil && was.stamp.sameContent(now.stamp) && was.kind == now.kind:
 		if !before.sameMode(after) {
@@ -246,16 +247,17 @@ func (r *recorder) difference(name string, was, now *item) {
 // isMoved reports whether a file that is not kept has another name now.
 func (r *recorder) isMoved(was *item) bool {
 	to, ok := r.movedTo[was.id.Ino]
-	if !ok || was.kind != aFile {
+	if !ok {
 		return false
 	}
 	now := r.found[to]
-	return now != nil && now.size == was.size && now.mod == was.mod
+	return now != nil && now.kind == was.kind && now.sameContent(was.stamp)
 }
 
 // isMovedTo reports whether a file that is not kept was moved to a path.
 func (r *recorder) isMovedTo(name string, now *item) bool {
-	return r.movedTo[now.id.Ino] == name && r.found[r.only[now.id.Ino]] == nil
+	was := r.only[now.id.Ino]
+	return r.movedTo[now.id.Ino] == name && r.found[was.path] == nil && was.kind == now.kind && was.sameContent(now.stamp)
 }
 
 // sameContent reports whether two stamps are of the same file with the same content.
