@@ -481,7 +481,7 @@ func (t *Tx) replay(x *index, d Delta) {
 	if filepath.IsAbs(name) {
 		return
 	}
-	if d.Before.Kind == Dir {
+	if d.Before.Kind == Dir && (d.After.Kind != Dir || d.After.Whole) {
 		x.removeBelow(name)
 	}
 	if d.After.Kind == absent {
@@ -554,9 +554,9 @@ func (s *Store) allObjects() map[string]map[string]bool {
 	return all
 }
 
-// CatchUp records what running commands have done to paths so far, before a tool or an undo changes
-// them: each change of a path is in one op, in the order in which they were made.
-func (t *Tx) CatchUp(names ...Name) error {
+// CatchUp records what running commands have done so far to the paths of deltas, before a tool or an undo
+// makes these: each change of a path is in one op, in the order in which they were made.
+func (t *Tx) CatchUp(ctx context.Context, deltas ...Delta) error {
 	if !t.commands {
 		return nil
 	}
@@ -564,12 +564,19 @@ func (t *Tx) CatchUp(names ...Name) error {
 		return err
 	}
 	r := &recorder{Tx: t, scan: t.newScan(t.index, ".", 0), op: &Op{Kind: KindRun, Command: t.runningCommand()}}
-	for _, name := range withParents(names) {
+	for _, name := range withParents(pathsOf(deltas)) {
 		if filepath.IsAbs(string(name)) {
 			continue
 		}
-		if err := r.one(string(name)); err != nil {
+		if err := r.oneAndBelow(string(name)); err != nil {
 			return err
+		}
+	}
+	for _, d := range deltas {
+		if (d.Before.Whole || d.After.Whole) && !filepath.IsAbs(string(d.Path)) {
+			if err := r.allBelow(ctx, string(d.Path)); err != nil {
+				return err
+			}
 		}
 	}
 	r.sort()
@@ -579,6 +586,46 @@ func (t *Tx) CatchUp(names ...Name) error {
 	err := t.addMade(r.op)
 	t.index.upTo = t.log.last()
 	return err
+}
+
+// oneAndBelow compares a path with the index. Where a folder was, and is no more, all that was in it is gone too.
+func (r *recorder) oneAndBelow(name string) error {
+	was := r.index.find(name)
+	if was == nil || was.kind != aFolder {
+		return r.one(name)
+	}
+	below := r.index.below(name)
+	if err := r.one(name); err != nil {
+		return err
+	}
+	if now := r.index.find(name); now != nil && now.kind == aFolder {
+		return nil
+	}
+	for _, e := range below {
+		if err := r.one(e.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allBelow compares all that is in a folder with the index, and follows it.
+func (r *recorder) allBelow(ctx context.Context, folder string) error {
+	r.index = r.index.folded()
+	found, err := r.Tx.scan(ctx, r.index, folder, r.plainWalk(folder))
+	if err == nil {
+		r.scan = found
+		return r.compare(ctx)
+	}
+	if !noFolder(err) {
+		return err
+	}
+	for _, e := range r.index.below(folder) {
+		if err := r.one(e.path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // withParents returns paths after the folders above them.
@@ -615,13 +662,18 @@ func (t *Tx) runningCommand() string {
 	return strings.Join(all, " & ")
 }
 
-// Follow keeps what a tool or an undo left at paths while commands run, because one may overwrite it.
-func (t *Tx) Follow(names ...Name) {
+// Follow keeps what a tool or an undo left at the paths of deltas while commands run, because one may
+// overwrite it. What is in whole folders is noted now: a process that replays the op later cannot tell it
+// from what a command puts there.
+func (t *Tx) Follow(deltas ...Delta) {
 	if !t.commands || t.index == nil {
 		return
 	}
 	t.replayAll()
-	for _, name := range names {
+	if slices.ContainsFunc(deltas, func(d Delta) bool { return d.After.Whole }) {
+		defer func() { t.writeIndex(t.index.folded()) }()
+	}
+	for _, name := range pathsOf(deltas) {
 		if e := t.index.find(string(name)); e != nil && !filepath.IsAbs(string(name)) {
 			info, err := t.statAt(name)
 			if err != nil {

@@ -96,7 +96,7 @@ func (t *Tx) Changes() iter.Seq[int64] {
 // in which other lines were changed since keeps them. The undo is an op itself. Errors are
 // [ErrNoEffect], [*ConflictError] or the system's.
 func (t *Tx) Undo(ctx context.Context, id int64, how How) (Undone, error) {
-	p, err := t.plan(id, how)
+	p, err := t.plan(ctx, id, how)
 	if err != nil || how.Dry {
 		return p.Undone, err
 	}
@@ -118,7 +118,7 @@ func (t *Tx) Undo(ctx context.Context, id int64, how How) (Undone, error) {
 		return p.Undone, t.Void(p.Op, err)
 	}
 	t.Made()
-	t.Follow(pathsOf(p.Op.Deltas)...)
+	t.Follow(p.Op.Deltas...)
 	return p.Undone, nil
 }
 
@@ -139,7 +139,7 @@ type planner struct {
 }
 
 // plan describes the undo of an op.
-func (t *Tx) plan(id int64, how How) (*planner, error) {
+func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 	p := &planner{Tx: t, how: how}
 	at, ok := t.log.find(id)
 	if !ok {
@@ -166,7 +166,7 @@ func (t *Tx) plan(id int64, how How) (*planner, error) {
 	if len(p.after.Deltas) == 0 {
 		return p, p.onlyLeft()
 	}
-	if err := t.CatchUp(pathsOf(p.after.Deltas)...); err != nil {
+	if err := t.CatchUp(ctx, p.after.Deltas...); err != nil {
 		return p, err
 	}
 	return p, p.planAll()
@@ -622,7 +622,7 @@ func (p *planner) contents() error {
 }
 
 func (p *planner) content(d *Delta, moves bool) error {
-	if d.After.Kind == Dir && d.After.Whole && d.From == "" && !p.blobs.has(d.After.Blob) {
+	if d.After.Kind == Dir && d.After.Whole && !moves && !p.blobs.has(d.After.Blob) {
 		return p.conflict(d.Path, "has no saved version any more")
 	}
 	if d.After.Kind != File || moves || d.Added || d.After.equalContent(d.Before) || p.how.Dry && slices.Contains(p.Merged, d.Path) {

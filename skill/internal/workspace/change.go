@@ -82,14 +82,12 @@ func (w *Workspace) commit(ctx context.Context, c *Change, l *heldLocks, planned
 	}
 	op.Dialect, op.Tool = labelOf(ctx)
 	op.Run, op.RunStep = by.Run, by.Step
-	names := make([]history.Name, len(op.Deltas))
 	for i := range op.Deltas {
-		names[i] = op.Deltas[i].Path
 		if op.Note != "" {
 			op.Deltas[i].Before.Blob = ""
 		}
 	}
-	err := tx.CatchUp(names...)
+	err := tx.CatchUp(ctx, op.Deltas...)
 	if err == nil {
 		err = tx.Add(op)
 	}
@@ -116,7 +114,7 @@ func (w *Workspace) commit(ctx context.Context, c *Change, l *heldLocks, planned
 		}
 	}
 	tx.Made()
-	tx.Follow(names...)
+	tx.Follow(op.Deltas...)
 	c.ID = w.changeID(j, op.ID)
 	if by.Made != nil && !planned.parents {
 		by.Made(c.ID)
