@@ -102,6 +102,9 @@ func (t *Tx) recover() error {
 	if op == nil || t.log.undoes[last] == last || len(op.Deltas) == 0 || op.isCommands() {
 		return nil
 	}
+	if op.Undoes != 0 {
+		t.unlockKilled(op)
+	}
 	for _, d := range op.Deltas {
 		now, err := t.at(d.Path, d.After, d.Before)
 		if err == nil && d.isThere(now, d.After) {
@@ -276,6 +279,9 @@ func (a *applier) moveOne(d, src Delta) (moved bool, err error) {
 		return false, err
 	}
 	to, newName, err := a.makeParent(d.Path)
+	if noFolder(err) { // where its folder was is something else, which is still to go
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}
@@ -402,6 +408,21 @@ func (a *applier) remove(k *Keeper, dir tree.Folder, base string, now Entry) err
 		return ErrChanged
 	}
 	return a.take(now, k.needs(), dir, base)
+}
+
+// removeEmpty removes folders that were to go and were not empty, if they are now. It returns the others.
+func (a *applier) removeEmpty() (stay []Name) {
+	for _, name := range a.stays {
+		d, base, err := a.parent(name)
+		if err == nil {
+			err = d.Remove(base, true)
+			d.Close()
+		}
+		if err != nil && !noFolder(err) {
+			stay = append(stay, name)
+		}
+	}
+	return stay
 }
 
 // create makes what is to be at a path, where there is nothing or a file.

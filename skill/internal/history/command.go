@@ -568,7 +568,7 @@ func (t *Tx) CatchUp(ctx context.Context, deltas ...Delta) error {
 		if filepath.IsAbs(string(name)) {
 			continue
 		}
-		if err := r.oneAndBelow(string(name)); err != nil {
+		if err := r.oneAndBelow(ctx, string(name)); err != nil {
 			return err
 		}
 	}
@@ -588,18 +588,23 @@ func (t *Tx) CatchUp(ctx context.Context, deltas ...Delta) error {
 	return err
 }
 
-// oneAndBelow compares a path with the index. Where a folder was, and is no more, all that was in it is gone too.
-func (r *recorder) oneAndBelow(name string) error {
+// oneAndBelow compares a path with the index. Where a folder was or is, and something else is or was, so is all that
+// is in it.
+func (r *recorder) oneAndBelow(ctx context.Context, name string) error {
 	was := r.index.find(name)
-	if was == nil || was.kind != aFolder {
-		return r.one(name)
+	var below []*item
+	if was != nil && was.kind == aFolder {
+		below = r.index.below(name)
 	}
-	below := r.index.below(name)
 	if err := r.one(name); err != nil {
 		return err
 	}
-	if now := r.index.find(name); now != nil && now.kind == aFolder {
+	now := r.index.find(name)
+	if was == nil || now != nil && now.kind == was.kind {
 		return nil
+	}
+	if now != nil && now.kind == aFolder {
+		return r.allBelow(ctx, name)
 	}
 	for _, e := range below {
 		if err := r.one(e.path); err != nil {

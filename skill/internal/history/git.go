@@ -259,6 +259,24 @@ func (s *Store) gitLocks(names []Name) (unlock func(), err error) {
 	return unlock, nil
 }
 
+// unlockKilled removes the locks of a process that was killed: they are empty, and for its user alone, as git's are not.
+func (s *Store) unlockKilled(op *Op) {
+	for _, delta := range op.Deltas {
+		if _, _, ok := gitPart(string(delta.Path)); !ok {
+			continue
+		}
+		d, base, err := s.parent(delta.Path)
+		if err != nil {
+			continue
+		}
+		info, err := d.Lstat(base + ".lock")
+		if err == nil && info.Mode == 0o600 && info.Size == 0 {
+			d.Remove(base+".lock", false)
+		}
+		d.Close()
+	}
+}
+
 // objectNames lists the folders of loose objects and the packs of a repository: where one is gone,
 // objects were removed.
 func (s *Store) objectNames(gitDir string) map[string]bool {

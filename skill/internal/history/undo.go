@@ -104,16 +104,18 @@ func (t *Tx) Undo(ctx context.Context, id int64, how How) (Undone, error) {
 	if err != nil {
 		return p.Undone, p.named(err)
 	}
-	defer unlock()
 	if err := t.Add(p.Op); err != nil {
+		unlock()
 		return p.Undone, err
 	}
 	if err := errors.Join(t.log.flush(), t.blobs.sync()); err != nil {
+		unlock()
 		return p.Undone, err
 	}
 	a := &applier{Tx: t, op: p.Op, done: make([]bool, len(p.Op.Deltas))}
 	err = a.run()
-	p.Stays = append(p.Stays, a.stays...)
+	unlock() // a lock of git's is in the way of the folder that it is in
+	p.Stays = append(p.Stays, a.removeEmpty()...)
 	if err != nil {
 		return p.Undone, t.Void(p.Op, err)
 	}
@@ -227,6 +229,7 @@ func (p *planner) planAll() error {
 				whole = len(deltas)
 			}
 		case refused:
+			no = p.refOf(deltas[i+1:], no)
 			no.Force = p.forceHelps()
 			return no
 		case err != nil:
@@ -235,7 +238,10 @@ func (p *planner) planAll() error {
 			p.Op.Deltas = append(p.Op.Deltas, step)
 		}
 	}
-	p.keepFull()
+	if no := p.keepFull(); no != nil {
+		return no
+	}
+	p.addFolders()
 	switch {
 	case len(p.Op.Deltas) == 0 && len(p.Skipped) > 0:
 		return p.Skipped[0]
@@ -247,20 +253,69 @@ func (p *planner) planAll() error {
 	return p.contents()
 }
 
-// keepFull leaves out folders that the undo would remove and that hold something else.
-func (p *planner) keepFull() {
+// refOf returns the conflict of a ref, if one of the deltas has one: it says more than that of a file.
+func (p *planner) refOf(deltas []Delta, no *ConflictError) *ConflictError {
+	for _, d := range deltas {
+		if _, rest, ok := gitPart(string(d.Path)); !ok || !strings.HasPrefix(rest, "refs/") {
+			continue
+		}
+		_, _, err := p.one(d)
+		if ref, refused := errors.AsType[*ConflictError](err); refused {
+			return ref
+		}
+	}
+	return no
+}
+
+// addFolders adds the folders that the undo has to make for what comes back.
+func (p *planner) addFolders() {
+	has := map[Name]bool{}
+	for _, d := range p.Op.Deltas {
+		has[d.Path] = true
+	}
+	for _, d := range p.Op.Deltas {
+		for at := d.Path; d.After.Kind != absent; {
+			above := Name(path.Dir(string(at)))
+			if above == "." || above == at || has[above] {
+				break
+			}
+			if now, err := p.at(above); err != nil || now.Kind != absent {
+				break
+			}
+			has[above], at = true, above
+			p.Op.Deltas = append(p.Op.Deltas, Delta{Path: above, After: Entry{Kind: Dir, Mode: UsualMode}})
+		}
+	}
+}
+
+// keepFull leaves out folders that the undo would remove and that hold something else. Where something else is to
+// be in its place, that is a conflict; force keeps the whole folder.
+func (p *planner) keepFull() error {
 	goes := map[Name]bool{}
 	for _, d := range p.Op.Deltas {
 		goes[d.Path] = d.After.Kind == absent
 	}
 	for _, i := range order(p.Op.Deltas) {
-		d := p.Op.Deltas[i]
-		if d.After.Kind == absent && d.Before.Kind == Dir && !d.Before.Whole && !p.empties(d.Path, goes) {
+		d := &p.Op.Deltas[i]
+		if d.After.Kind == Dir || d.Before.Kind != Dir || d.Before.Whole || p.empties(d.Path, goes) {
+			continue
+		}
+		switch {
+		case d.After.Kind == absent:
 			goes[d.Path] = false
 			p.Stays = append(p.Stays, d.Path)
+		case p.how.Force:
+			d.Before.Whole = true
+			d.Before = d.Before.Keep()
+			p.Lost = append(p.Lost, d.Path)
+		default:
+			no := &ConflictError{ID: p.id(), Path: d.Path, Reason: "holds files that were made since"}
+			no.Force = p.forceHelps()
+			return no
 		}
 	}
 	p.Op.Deltas = slices.DeleteFunc(p.Op.Deltas, func(d Delta) bool { return slices.Contains(p.Stays, d.Path) })
+	return nil
 }
 
 // empties reports whether all that is in a folder goes.
@@ -332,6 +387,7 @@ func (p *planner) one(d Delta) (step Delta, needed bool, err error) {
 	if err != nil {
 		return d, false, p.conflict(d.Path, tree.Cause(err).Error())
 	}
+	now, looked := p.lookedAt(d, now)
 	if moved := d.Before.Whole && !d.After.Whole && d.isThere(now, d.Before); d.isThere(now, d.After) && !moved {
 		return d, false, nil
 	}
@@ -339,6 +395,7 @@ func (p *planner) one(d Delta) (step Delta, needed bool, err error) {
 		return d, false, p.conflict(d.Path, why)
 	}
 	switch {
+	case looked:
 	case d.isThere(now, d.Before):
 		if by := p.changedBelow(d); by != 0 {
 			return d, false, p.conflict(d.Path, fmt.Sprintf("holds files that change %d changed since", by))
@@ -370,6 +427,31 @@ func (p *planner) one(d Delta) (step Delta, needed bool, err error) {
 	}
 	d.Before = p.Describe(d.Path, now)
 	return d, true, nil
+}
+
+// lookedAt reports whether git's index is as the op left it, but for times that git writes again when it looks at
+// files. Where it is so of what the undo would write, that is returned as what is there.
+func (p *planner) lookedAt(d Delta, now Entry) (Entry, bool) {
+	if now.Kind != File || !isGitIndex(string(d.Path)) || now.Same(d.Before) || now.Same(d.After) {
+		return now, false
+	}
+	data, err := p.read(d.Path, now)
+	if err != nil {
+		if data, err = p.readNow(d.Path, maxGitIndex); err != nil {
+			return now, false
+		}
+	}
+	sum := indexSum(data)
+	for _, e := range []Entry{d.After, d.Before} {
+		if data, err := p.read(d.Path, e); err != nil || sum == "" || indexSum(data) != sum {
+			continue
+		}
+		if e == d.After {
+			return e, false
+		}
+		return now, true
+	}
+	return now, false
 }
 
 // changedBelow returns a later change in force in a folder that the undo would remove with everything in
@@ -467,7 +549,7 @@ func (p *planner) texts(d Delta, now Entry) (base, ours, theirs []byte, ok bool)
 	if _, _, git := gitPart(string(d.Path)); git || !mergeable {
 		return nil, nil, nil, false
 	}
-	ours, err := p.readNow(d.Path)
+	ours, err := p.readNow(d.Path, merge.MaxSize)
 	if err == nil {
 		base, err = p.read(d.Path, d.Before)
 	}
@@ -486,7 +568,7 @@ func (s *Store) read(name Name, e Entry) ([]byte, error) {
 	return c.all()
 }
 
-func (s *Store) readNow(name Name) ([]byte, error) {
+func (s *Store) readNow(name Name, most int64) ([]byte, error) {
 	d, base, err := s.parent(name)
 	if err != nil {
 		return nil, err
@@ -497,7 +579,7 @@ func (s *Store) readNow(name Name) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return f.ReadAll(merge.MaxSize)
+	return f.ReadAll(most)
 }
 
 // merge keeps what was changed since in other lines of a text. ok is false if that is not possible.
@@ -622,6 +704,9 @@ func (p *planner) contents() error {
 }
 
 func (p *planner) content(d *Delta, moves bool) error {
+	if above := p.noFolderAbove(*d); above != "" {
+		return p.conflict(d.Path, "cannot come back: "+p.PathOf(above)+" is not a folder any more")
+	}
 	if d.After.Kind == Dir && d.After.Whole && !moves && !p.blobs.has(d.After.Blob) {
 		return p.conflict(d.Path, "has no saved version any more")
 	}
@@ -653,6 +738,27 @@ func (p *planner) content(d *Delta, moves bool) error {
 		}
 	}
 	return nil
+}
+
+// noFolderAbove returns a path above that of a delta where something is that is no folder, and that the undo does not
+// make one; "" if there is none.
+func (p *planner) noFolderAbove(d Delta) Name {
+	for at := d.Path; d.After.Kind != absent; {
+		above := Name(path.Dir(string(at)))
+		if above == "." || above == at {
+			return ""
+		}
+		now, err := p.at(above)
+		if err != nil || now.Kind == Dir {
+			return ""
+		}
+		made := slices.ContainsFunc(p.Op.Deltas, func(o Delta) bool { return o.Path == above && o.After.Kind == Dir })
+		if now.Kind != absent && !made {
+			return above
+		}
+		at = above
+	}
+	return ""
 }
 
 // takeWritten makes the content of a blob that something wrote to what a path is to get.
