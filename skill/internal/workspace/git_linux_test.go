@@ -1,0 +1,342 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"textskill/skill/internal/workspace/tree"
+	"textskill/testdata/needs"
+)
+
+// shell runs a command in the workspace, with git's settings of this test only.
+func (s *site) shell(t testing.TB, script string) string {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), "HOME="+s.base, "GIT_CONFIG_NOSYSTEM=1", "GIT_EDITOR=true",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org",
+		"GIT_AUTHOR_DATE=2001-01-01T00:00:00Z", "GIT_COMMITTER_DATE=2001-01-01T00:00:00Z")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+	return string(out)
+}
+
+// gitWalk is walk of a workspace in which git ignores some names.
+func (s *site) gitWalk(ignored ...string) Walker {
+	return func(_ context.Context, visit func(int, Visited) error) error {
+		return filepath.WalkDir(s.dir, func(p string, d fs.DirEntry, err error) error {
+			rel, _ := filepath.Rel(s.dir, p)
+			if err != nil || rel == "." {
+				return err
+			}
+			folder := filepath.Dir(rel)
+			if folder == "." {
+				folder = ""
+			}
+			file := statFunc(func() (Info, error) {
+				info, err := d.Info()
+				if err != nil {
+					return Info{}, err
+				}
+				return tree.InfoOf(info), nil
+			})
+			return visit(0, Visited{Folder: folder, Name: []byte(d.Name()), Ignored: slices.Contains(ignored, rel), File: file})
+		})
+	}
+}
+
+// ran runs a shell command as a command of the workspace.
+func (s *site) ran(t testing.TB, w *Workspace, script string) (Change, []Untracked) {
+	t.Helper()
+	c, err := w.Begin(bg, script, 64<<20, s.gitWalk(".env", "data", "node_modules"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.shell(t, script)
+	change, left, err := c.End(bg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return change, left
+}
+
+// repository describes what git and the folder say.
+func (s *site) repository(t testing.TB) string {
+	t.Helper()
+	return s.shell(t, `export GIT_OPTIONAL_LOCKS=0
+git status --porcelain=v1 -b --ignored | grep -v node_modules
+git log -g --format='%H %gs' || true
+git for-each-ref; git symbolic-ref -q HEAD || git rev-parse HEAD; git stash list; git diff; git diff --cached
+git log --format='%H %s'
+cat .git/MERGE_HEAD .git/CHERRY_PICK_HEAD 2>/dev/null || true; test -d .git/rebase-merge && echo rebasing
+find . -path ./.git -prune -o -path ./node_modules -prune -o -print | sort
+find . -path ./.git -prune -o -path ./node_modules -prune -o -type f -print | sort | xargs grep -H ''
+true`)
+}
+
+// healthy fails the test where git finds an error in the repository.
+func (s *site) healthy(t testing.TB) {
+	t.Helper()
+	if out := s.shell(t, "git fsck --no-dangling 2>&1"); strings.Contains(out, "error") || strings.Contains(out, "missing") {
+		t.Errorf("git fsck: %s", out)
+	}
+}
+
+func (s *site) makeRepository(t testing.TB) {
+	t.Helper()
+	s.shell(t, `git init -q -b main .
+printf '.env\ndata/\nnode_modules/\n' >.gitignore
+printf 'one\ntwo\n' >f; mkdir d; echo g >d/g; git add .; git commit -qm first
+git checkout -q -b topic; echo topic >topic; git add .; git commit -qm topic
+git checkout -q -b other main; echo other >f; git commit -qam other
+git checkout -q main; echo three >>f; git commit -qam second
+git tag light; git tag -a heavy -m heavy
+echo SECRET=1 >.env; mkdir data node_modules; echo rows >data/rows; echo m >node_modules/m; echo new >untracked`)
+}
+
+// What a command does to git's own state is undone, and made again, with everything else.
+func TestUndoOfGit(t *testing.T) {
+	needs.Program(t, "git", "sh")
+	for _, test := range []struct {
+		name, before, script, named string
+		config                      bool
+	}{
+		{name: "commit", before: "echo more >>f", script: "git commit -qam third"},
+		{name: "commit all", script: "git add -A; git commit -qm third"},
+		{name: "amend", script: "git commit -q --amend -m changed"},
+		{name: "add", script: "git add untracked"},
+		{name: "rm", script: "git rm -q f"},
+		{name: "mv", script: "git mv f h"},
+		{name: "reset", before: "echo more >>f", script: "git reset -q --hard HEAD~1"},
+		{name: "soft reset", script: "git reset -q --soft HEAD~1"},
+		{name: "rebase", script: "git checkout -q topic; git rebase -q main"},
+		{name: "rebase that stops", script: "git rebase -q other || true"},
+		{name: "merge", script: "git merge -q -m merged topic"},
+		{name: "merge that stops", script: "git merge -q other || true"},
+		{name: "cherry-pick", script: "git cherry-pick topic"},
+		{name: "branch -D", script: "git branch -q -D topic"},
+		{name: "branch -D in packed refs", before: "git pack-refs --all", script: "git branch -q -D topic"},
+		{name: "branch", script: "git branch fresh; git branch deep/er/name"},
+		{name: "checkout", script: "git checkout -q -b fresh topic"},
+		{name: "detached", script: "git checkout -q --detach HEAD~1"},
+		{name: "tag -d", script: "git tag -d light heavy"},
+		{name: "pack-refs", script: "git pack-refs --all --prune"},
+		{name: "stash", before: "echo more >>f", script: "git stash -q -u"},
+		{name: "stash pop", before: "echo more >>f; git stash -q", script: "git stash pop -q"},
+		{name: "clean", script: "git clean -qfdx", named: "node_modules"},
+		{name: "rm of refs", script: "rm -rf .git/refs"},
+		{name: "rm of refs and packed refs", before: "git pack-refs --all", script: "rm -rf .git/refs .git/packed-refs"},
+		{name: "rm of HEAD and index", script: "rm .git/HEAD .git/index"},
+		{name: "rm of logs", script: "rm -rf .git/logs"},
+		{name: "gc", script: "git gc -q", named: "objects"},
+		{name: "gc after a reset", before: "git config gc.auto 0", script: "git reset -q --hard HEAD~1; git gc -q", named: "objects"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newSite(t, false)
+			s.makeRepository(t)
+			s.shell(t, test.before+"\ntrue")
+			w := s.open(Options{NoSync: true, AllowConfig: test.config})
+			first := s.repository(t)
+			change, left := s.ran(t, w, test.script)
+			if change.ID == "" {
+				t.Fatalf("nothing recorded; left %v", left)
+			}
+			named := slices.ContainsFunc(left, func(l Untracked) bool { return strings.Contains(l.Path, test.named) })
+			if test.named != "" && !named || test.named == "" && len(left) > 0 {
+				t.Errorf("left are %v; want %q", left, test.named)
+			}
+			var last string
+			broken := strings.HasPrefix(test.name, "rm of ") // what git cannot read
+			if !broken {
+				last = s.repository(t)
+			}
+			id := change.ID
+			for round, want := range []string{first, last, first} {
+				done, err := w.Undo(bg, UndoOptions{ID: id})
+				if err != nil {
+					t.Fatalf("undo %d: %v", round, err)
+				}
+				id = done[0].ID
+				if broken && round == 1 {
+					continue
+				}
+				if got := s.repository(t); got != want {
+					t.Fatalf("undo %d:\n%s", round, lineDifference(got, want))
+				}
+				s.healthy(t)
+			}
+		})
+	}
+}
+
+// lineDifference lists the lines of one text that are not in the other.
+func lineDifference(got, want string) string {
+	var b strings.Builder
+	for line := range strings.Lines(got) {
+		if !strings.Contains(want, line) {
+			b.WriteString("+ " + line)
+		}
+	}
+	for line := range strings.Lines(want) {
+		if !strings.Contains(got, line) {
+			b.WriteString("- " + line)
+		}
+	}
+	if b.Len() == 0 {
+		return "other order:\n" + got + "\nwant\n" + want
+	}
+	return b.String()
+}
+
+// A repository that has moved on is a conflict that names the ref, and nothing is changed.
+func TestUndoOfGitThatMovedOn(t *testing.T) {
+	needs.Program(t, "git", "sh")
+	for name, script := range map[string]string{
+		"a commit":           "echo later >>f; git commit -qam later",
+		"an amended commit":  "git commit -q --amend -m other",
+		"a reset":            "git reset -q --hard HEAD~2",
+		"a branch elsewhere": "git update-ref refs/heads/main topic",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, false)
+			s.makeRepository(t)
+			w := s.open(Options{NoSync: true})
+			change, _ := s.ran(t, w, "echo third >>f; git commit -qam third")
+			s.shell(t, script)
+			before := s.repository(t)
+			_, err := w.Undo(bg, UndoOptions{ID: change.ID})
+			no, ok := errors.AsType[*UndoError](err)
+			if !ok || !strings.Contains(no.Error(), "refs/heads/main") {
+				t.Errorf("%v", err)
+			}
+			if got := s.repository(t); got != before {
+				t.Errorf("changed:\n%s", lineDifference(got, before))
+			}
+		})
+	}
+}
+
+// A command that only looks records nothing, also where git writes its index again.
+func TestGitStatusRecordsNothing(t *testing.T) {
+	needs.Program(t, "git", "sh")
+	s := newSite(t, false)
+	s.makeRepository(t)
+	w := s.open(Options{NoSync: true})
+	for _, script := range []string{"git status", "touch f; git status", "git diff", "git log", "git fsck", "git stash list", "git branch -a"} {
+		before, err := listed(w.History(bg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		change, left := s.ran(t, w, script)
+		after, err := listed(w.History(bg))
+		if err != nil || change.ID != "" || len(left) > 0 || len(after) != len(before) {
+			t.Errorf("%s: %+v, %v, %d entries, then %d, %v", script, change, left, len(before), len(after), err)
+		}
+	}
+}
+
+// An undo waits for no git: a lock that git holds is a conflict which names it.
+func TestUndoWhileGitHoldsALock(t *testing.T) {
+	needs.Program(t, "git", "sh")
+	s := newSite(t, false)
+	s.makeRepository(t)
+	w := s.open(Options{NoSync: true})
+	change, _ := s.ran(t, w, "git commit -q --allow-empty -m third")
+	s.put(s.p(".git/index.lock"), "")
+	s.put(s.p(".git/refs/heads/main.lock"), "")
+	before := s.repository(t)
+	_, err := w.Undo(bg, UndoOptions{ID: change.ID})
+	if no, ok := errors.AsType[*UndoError](err); !ok || !strings.Contains(no.Error(), ".lock") {
+		t.Errorf("%v", err)
+	}
+	if got := s.repository(t); got != before {
+		t.Errorf("changed:\n%s", lineDifference(got, before))
+	}
+	for _, name := range []string{".git/index.lock", ".git/refs/heads/main.lock"} {
+		os.Remove(s.p(name))
+	}
+	if _, err := w.Undo(bg, UndoOptions{ID: change.ID}); err != nil {
+		t.Error(err)
+	}
+	locks, _ := filepath.Glob(s.p(".git/*.lock"))
+	if len(locks) > 0 {
+		t.Errorf("left: %q", locks)
+	}
+}
+
+// What runs code is not written by a tool's undo; a person may.
+func TestUndoOfGitConfig(t *testing.T) {
+	needs.Program(t, "git", "sh")
+	s := newSite(t, false)
+	s.makeRepository(t)
+	w := s.open(Options{NoSync: true})
+	config, err := os.ReadFile(s.p(".git/config"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	change, left := s.ran(t, w, "git config core.pager less; echo x >f; printf '#!/bin/sh\n' >.git/hooks/pre-commit")
+	if len(left) == 0 {
+		t.Error("the answer names nothing that a tool's undo leaves")
+	}
+	if _, err := w.Undo(bg, UndoOptions{ID: change.ID}); err == nil || !strings.Contains(err.Error(), "--allow-config") {
+		t.Errorf("%v", err)
+	}
+	person := s.open(Options{NoSync: true, AllowConfig: true})
+	if _, err := person.Undo(bg, UndoOptions{ID: change.ID}); err != nil {
+		t.Fatal(err)
+	}
+	s.has(".git/config", string(config))
+	s.lacks(".git/hooks/pre-commit")
+}
+
+// Of a repository that a command made, the objects are not kept: its folders stay, and the undo names them.
+func TestUndoOfGitInit(t *testing.T) {
+	needs.Program(t, "git", "sh")
+	s := newSite(t, false)
+	w := s.open(Options{NoSync: true, AllowConfig: true})
+	change, _ := s.ran(t, w, "git init -q sub; cd sub; echo x >x; git add x; git commit -qm sub")
+	done, err := w.Undo(bg, UndoOptions{ID: change.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.lacks("sub/x")
+	s.lacks("sub/.git/refs")
+	if !slices.Contains(done[0].Stays, s.p("sub/.git")) {
+		t.Errorf("%q stay", done[0].Stays)
+	}
+	redone, err := w.Undo(bg, UndoOptions{ID: done[0].ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := s.shell(t, "cd sub; git status --porcelain; git log --format=%s; git fsck"); out != "sub\n" {
+		t.Errorf("made again: %q, %v", out, redone)
+	}
+}
+
+// A ref is not set to a commit that is gone.
+func TestUndoOfGitWithoutObjects(t *testing.T) {
+	needs.Program(t, "git", "sh")
+	s := newSite(t, false)
+	s.makeRepository(t)
+	w := s.open(Options{NoSync: true})
+	change, _ := s.ran(t, w, "git branch -q -D topic")
+	s.shell(t, "git reflog expire --expire=now --all; git gc -q --prune=now")
+	before := s.repository(t)
+	_, err := w.Undo(bg, UndoOptions{ID: change.ID})
+	if no, ok := errors.AsType[*UndoError](err); !ok || !strings.Contains(no.Error(), "refs") {
+		t.Errorf("%v", err)
+	}
+	if got := s.repository(t); got != before {
+		t.Errorf("changed:\n%s", lineDifference(got, before))
+	}
+	s.healthy(t)
+}
