@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -123,6 +125,16 @@ func (o *options) sayForce(reply dialect.Reply, in map[string]any, step int) {
 		ok = ok && partly.Force()
 	} else {
 		ok = ok && one && refused.Force
+	}
+	if one && refused.Before != "" {
+		defer func() {
+			failure, _ := errors.AsType[*dialect.Failure](reply.Err)
+			before := `"` + o.again("undo", refused.Before) + `" undoes the change before it`
+			failure.Hint = strings.Join(slices.DeleteFunc([]string{failure.Hint, before}, func(s string) bool { return s == "" }), "; ")
+		}()
+		if failure, ok := errors.AsType[*dialect.Failure](reply.Err); ok {
+			failure.Hint = ""
+		}
 	}
 	if !ok {
 		return

@@ -129,6 +129,36 @@ func (s *Store) Read(name Name, e Entry, use func(size int64, content io.ReaderA
 		defer c.close()
 		return true, use(c.size, c)
 	}
+	for _, at := range s.placesOf(name, e) {
+		if found, err := s.readAt(at, e, use); found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+// placesOf returns the paths where a content may be now: its own, and those where ops have put it.
+func (s *Store) placesOf(name Name, e Entry) []Name {
+	list := []Name{name}
+	if e.Sum == "" {
+		return list
+	}
+	for at := range s.log.newest() {
+		if !s.log.has(at, e.Sum) {
+			continue
+		}
+		if op := s.log.op(at); op != nil {
+			for _, d := range op.Deltas {
+				if d.After.Same(e) && !slices.Contains(list, d.Path) {
+					list = append(list, d.Path)
+				}
+			}
+		}
+	}
+	return list
+}
+
+func (s *Store) readAt(name Name, e Entry, use func(size int64, content io.ReaderAt) error) (found bool, err error) {
 	d, base, err := s.parent(name)
 	if err != nil {
 		return false, nil

@@ -23,7 +23,7 @@ type recorder struct {
 	found   map[string]*item  // what the scan found, by path
 	moved   map[string]string // folders that were moved whole: from the old path to the new one
 	movedTo map[uint64]string // where a file is now that is not kept, by its inode
-	only    map[uint64]*item // files that are gone and not kept, by their inodes
+	only    map[uint64]*item  // files that are gone and not kept, by their inodes
 }
 
 // leave notes that undo leaves a path as it is.
@@ -95,7 +95,7 @@ func (r *recorder) findMoves(gone []*item) {
 			r.only[e.id.Ino] = e
 		}
 		to := folders[e.id]
-		if e.kind == aFolder && to != nil && to.mode == e.mode && r.movedWhole(e.path, to.path) {
+		if e.kind == aFolder && to != nil && to.mode == e.mode && r.sameFile(e, to) && r.movedWhole(e.path, to.path) {
 			r.moved[e.path] = to.path
 		}
 	}
@@ -111,7 +111,7 @@ func (r *recorder) movedWhole(from, to string) bool {
 	before := r.index.below(from)
 	for _, e := range before {
 		now := r.found[to+strings.TrimPrefix(e.path, from)]
-		if now == nil || now.id != e.id || now.kind != e.kind || now.mode != e.mode || now.size != e.size && e.kind != aFolder ||
+		if now == nil || !r.sameFile(e, now) || now.mode != e.mode || now.size != e.size && e.kind != aFolder ||
 			now.mod != e.mod && e.kind != aFolder {
 			return !e.kept() && now == nil // what is not entered under its old name may be entered under the new one
 		}
@@ -145,7 +145,7 @@ func (r *recorder) one(name string) error {
 	}
 	before, after := was.entry(), now.entry()
 	switch {
-	case now != nil && was != nil && before.equal(after) && (was.digest != "" || was.kind == aFolder):
+	case now != nil && was != nil && before.equal(after) && (was.digest != "" || was.kind == aFolder && was.kept()):
 	case was != nil && now != nil && isGitIndex(name) && r.sameIndex(was, now):
 	default:
 		r.difference(name, was, now)
@@ -225,7 +225,7 @@ func (r *recorder) difference(name string, was, now *item) {
 		r.folder(d, was, now)
 		return
 	case was != nil && !was.kept() && now == nil && r.isMoved(was):
-	case was == nil && r.only[now.id.Ino] != nil && !r.isMovedTo(name, now):
+	case was == nil && r.only[now.id.Ino] != nil && r.sameFile(r.only[now.id.Ino], now) && !r.isMovedTo(name, now):
 		r.leave(name, "it was at "+r.only[now.id.Ino].path+" and is not kept, and undo leaves it as it is")
 		return
 	case was != nil && !was.kept() && now != nil && was.stamp.sameContent(now.stamp) && was.kind == now.kind:
@@ -244,6 +244,17 @@ func (r *recorder) difference(name string, was, now *item) {
 	r.op.Deltas = append(r.op.Deltas, d)
 }
 
+// sameFile reports whether two items are of one file, and not of a later one that got its number.
+func (r *recorder) sameFile(was, now *item) bool {
+	if was.id != now.id || was.kind != now.kind {
+		return false
+	}
+	if born := tree.Birth(r.PathOf(Name(now.path)), now.id); !born.IsZero() {
+		return born.UnixNano() <= was.changed
+	}
+	return was.size == now.size && was.mod == now.mod
+}
+
 // isMoved reports whether a file that is not kept has another name now.
 func (r *recorder) isMoved(was *item) bool {
 	to, ok := r.movedTo[was.id.Ino]
@@ -251,13 +262,13 @@ func (r *recorder) isMoved(was *item) bool {
 		return false
 	}
 	now := r.found[to]
-	return now != nil && now.kind == was.kind && now.sameContent(was.stamp)
+	return now != nil && r.sameFile(was, now) && now.sameContent(was.stamp)
 }
 
 // isMovedTo reports whether a file that is not kept was moved to a path.
 func (r *recorder) isMovedTo(name string, now *item) bool {
 	was := r.only[now.id.Ino]
-	return r.movedTo[now.id.Ino] == name && r.found[was.path] == nil && was.kind == now.kind && was.sameContent(now.stamp)
+	return r.movedTo[now.id.Ino] == name && r.found[was.path] == nil && r.sameFile(was, now) && was.sameContent(now.stamp)
 }
 
 // sameContent reports whether two stamps are of the same file with the same content.

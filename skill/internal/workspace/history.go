@@ -68,8 +68,11 @@ func (e HistoryEntry) notes() (notes []string) {
 	if e.Undone {
 		notes = append(notes, "undone")
 	}
-	if e.Idle {
+	switch {
+	case e.Idle && len(e.Left) > 0:
 		notes = append(notes, "changed nothing that undo takes back")
+	case e.Idle:
+		notes = append(notes, "changed nothing")
 	}
 	if e.NotKept != "" {
 		notes = append(notes, "not kept: "+e.NotKept)
@@ -197,7 +200,7 @@ func (w *Workspace) entry(j *journal, l history.Listed) HistoryEntry {
 		ID: w.changeID(j, op.ID), Time: op.Time, Dialect: op.Dialect, Tool: op.Tool, Kind: Kind(op.Kind), Command: op.Command,
 		Run: op.Run, RunStep: op.RunStep, Undone: l.Undone, NotKept: op.Note, More: op.More, Path: j.path(mainPath(op)),
 	}
-	e.Idle = op.Kind == history.KindRun && len(op.Deltas) == 0 && op.Note == ""
+	e.Idle = !l.IsUndo && l.IsIdle()
 	if n := len(op.Deltas); n > 0 && op.Deltas[n-1].From != "" && !l.IsUndo {
 		e.From = j.path(op.Deltas[n-1].From)
 	}

@@ -183,7 +183,7 @@ func (n *newFile) describeOld(was tree.File, info Info, splice *Splice) {
 		return
 	}
 	n.before = history.EntryOf(info).Holds(content)
-	if splice == nil && n.data != nil && info.Size >= history.SpliceFrom && len(n.data) <= maxSummed {
+	if splice == nil && n.data != nil && len(n.data) <= maxSummed {
 		head := commonPrefix(content, n.data)
 		tail := commonSuffix(content[head:], n.data[head:])
 		n.splice = smallSplice(&history.Splice{

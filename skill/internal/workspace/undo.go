@@ -242,7 +242,9 @@ func (w *Workspace) undone(j *journal, d history.Undone) Undone {
 	for _, o := range d.Op.Deltas {
 		paths[o.Path] = true
 	}
-	u.More = max(len(paths)-1, 0)
+	if k := Kind(d.Of.Kind); k == Run || k == Patch || d.Of.Undoes != 0 {
+		u.More = max(len(paths)-1, 0)
+	}
 	for _, s := range d.Skipped {
 		u.Skipped = append(u.Skipped, w.undoError(j, s))
 	}
