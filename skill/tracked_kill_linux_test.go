@@ -117,13 +117,13 @@ func TestTrackedKilledIsRecorded(t *testing.T) {
 			undoes(t, x, shell(t, x, before).Undo)
 		}
 		said := carried(t, x, Undo{}).(Reverted).Message()
-		if !strings.Contains(said, `undid change 2: run "sh"`) {
+		if !strings.Contains(said, `undid change 2: run "echo x > f; sleep 60"`) {
 			t.Errorf("%q: undo says %q", before, said)
 		}
 		fill(t, dir, map[string]string{"over": ""})
 		running.Wait()
 		list := carried(t, x, History{Run: "r"}).(Changes).List
-		if len(list) != 1 || list[0].Command != "sh" || list[0].RunStep != 7 || list[0].Tool != "run" {
+		if len(list) != 1 || list[0].Command != "echo x > f; sleep 60" || list[0].RunStep != 7 || list[0].Tool != "run" {
 			t.Errorf("%q: the history of the run has %+v", before, list)
 		}
 		if left, _ := os.ReadDir(historyOf(t, dir) + "/running"); len(left) > 0 {

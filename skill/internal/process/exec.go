@@ -219,7 +219,7 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 	}
 	defer spec.extras.close()
 	var done Executed
-	tracked, err := x.Track(ctx, a.Name, func(ctx context.Context) (err error) {
+	tracked, err := x.Track(ctx, x.lineOf(a), func(ctx context.Context) (err error) {
 		x.session.refusedNames(nil) // the names of earlier commands
 		done, err = x.run(ctx, a, spec)
 		done.Refused = x.session.refusedNames(done.Refused)
@@ -424,4 +424,24 @@ func follow(ctx context.Context, p Running, begin time.Time, limit time.Duration
 		step()
 	}
 	return Ending{Code: -9, signal: "SIGKILL", survivors: 1, lost: true}
+}
+
+// lineOf returns a command as the history names it: the script of a shell, else the program and its
+// arguments, without credentials.
+func (x *Runner) lineOf(a Command) string {
+	const most, long = 300, 8 // bytes
+	line := strings.Join(append([]string{a.Name}, a.Args...), " ")
+	if i := slices.Index(a.Args, "-c"); i >= 0 && i+1 < len(a.Args) {
+		line = a.Args[i+1]
+	}
+	for _, set := range os.Environ() {
+		name, value, _ := strings.Cut(set, "=")
+		if len(value) >= long && x.keptFromCommands(name, value) {
+			line = strings.ReplaceAll(line, value, "[redacted]")
+		}
+	}
+	if len(line) > most {
+		line = strings.ToValidUTF8(line[:most], "") + "…"
+	}
+	return line
 }
