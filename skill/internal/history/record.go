@@ -117,7 +117,17 @@ func (r *recorder) movedWhole(from, to string) bool {
 		}
 		special = special || !e.kept() || e.git
 	}
-	return special
+	return special && !r.addedTo(from, to)
+}
+
+// addedTo reports whether something is in a moved folder that was not in it before.
+func (r *recorder) addedTo(from, to string) bool {
+	for name := range r.found {
+		if rest, ok := strings.CutPrefix(name, to+"/"); ok && r.index.find(from+"/"+rest) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // inMoved reports whether a path is in a folder that was moved whole.
@@ -312,10 +322,10 @@ const (
 	rebuiltReason = "git ignores it and a tool builds it again, so undo leaves it as it is"
 )
 
-// isQuiet reports whether an op changed only what is built again.
+// isQuiet reports whether an op changed only what is built again, or nothing that is known: an undo is not to stop at it.
 func (op *Op) isQuiet() bool {
 	return len(op.Deltas) == 0 && op.Note == "" && !slices.ContainsFunc(op.Left, func(l Left) bool {
-		return l.Why != cacheReason && l.Why != rebuiltReason
+		return l.Why != cacheReason && l.Why != rebuiltReason && l.Path != ""
 	})
 }
 
