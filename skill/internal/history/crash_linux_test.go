@@ -1,0 +1,436 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+// walkOf visits all that is in a folder.
+func walkOf(dir string) Walker {
+	return func(_ context.Context, visit func(int, Visited) error) error {
+		return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+			rel, _ := filepath.Rel(dir, p)
+			if err != nil || rel == "." {
+				return err
+			}
+			folder := strings.TrimPrefix(filepath.Dir(rel), ".")
+			return visit(0, Visited{Folder: folder, Name: []byte(d.Name()), File: infoOf{d}})
+		})
+	}
+}
+
+type infoOf struct{ fs.DirEntry }
+
+func (i infoOf) Stat() (tree.Info, error) {
+	info, err := i.Info()
+	if err != nil {
+		return tree.Info{}, err
+	}
+	return tree.InfoOf(info), nil
+}
+
+// treeOf describes what is in a folder: kinds, permissions and contents.
+func treeOf(t testing.TB, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || p == dir {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%s %v", strings.TrimPrefix(p, dir), info.Mode())
+		if info.Mode().IsRegular() {
+			data, _ := os.ReadFile(p)
+			fmt.Fprintf(&b, " %.60q %d", data, len(data))
+		}
+		target, _ := os.Readlink(p)
+		fmt.Fprintln(&b, target)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// commands change what fill makes.
+var commands = map[string]func(in func(string) string){
+	"contents": func(in func(string) string) {
+		os.WriteFile(in("a"), []byte("new a"), 0o644)
+		os.WriteFile(in("d/a"), []byte("new d/a"), 0o600)
+		os.Chmod(in("d/b"), 0o755)
+	},
+	"removals": func(in func(string) string) {
+		os.RemoveAll(in("d"))
+		os.Remove(in("link"))
+	},
+	"creations": func(in func(string) string) {
+		os.MkdirAll(in("x/y/z"), 0o700)
+		os.WriteFile(in("x/y/z/f"), []byte("f"), 0o644)
+		os.Symlink("a", in("x/l"))
+	},
+	"kinds": func(in func(string) string) {
+		os.RemoveAll(in("d"))
+		os.WriteFile(in("d"), []byte("a file"), 0o644)
+		os.Remove(in("a"))
+		os.MkdirAll(in("a/b"), 0o755)
+		os.Remove(in("link"))
+		os.WriteFile(in("link"), []byte("no link"), 0o644)
+	},
+	"moves": func(in func(string) string) {
+		os.Rename(in("a"), in("b"))
+		os.Rename(in("d"), in("e"))
+	},
+	"swaps": func(in func(string) string) {
+		os.Rename(in("a"), in("t"))
+		os.Rename(in("d/a"), in("a"))
+		os.Rename(in("t"), in("d/a"))
+	},
+	"what is not kept": func(in func(string) string) {
+		os.Rename(in("large"), in("larger"))
+		os.WriteFile(in("a"), []byte("new a"), 0o644)
+	},
+	"what is not kept in a folder": func(in func(string) string) {
+		os.Rename(in("box"), in("boxes"))
+		os.WriteFile(in("boxes/new"), []byte("new"), 0o644)
+	},
+}
+
+func fill(t testing.TB, in func(string) string) {
+	t.Helper()
+	for name, text := range map[string]string{"a": "old a", "d/a": "old d/a", "d/b": "old d/b", "d/e/f": "old f", "box/in/g": "g"} {
+		os.MkdirAll(filepath.Dir(in(name)), 0o755)
+		if err := os.WriteFile(in(name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	os.Symlink("a", in("link"))
+	for _, name := range []string{"large", "box/large"} { // sparse
+		if err := os.WriteFile(in(name), []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		os.Truncate(in(name), MaxKept+1)
+	}
+}
+
+// killed is what a step panics with that ends the process.
+type killed struct{}
+
+// dies runs do, and ends it before the n-th step, like a kill: nothing that is deferred in do counts, for
+// the store is not used again. It reports whether there were so many steps.
+func dies(s *Store, n int, do func()) (died bool) {
+	steps := 0
+	s.crash = func(string) {
+		if steps++; steps == n {
+			panic(killed{})
+		}
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(killed); !ok {
+				panic(r)
+			}
+			died = true
+			s.lock.Close() // as the end of the process does
+			<-s.busy       // for Close
+		}
+	}()
+	do()
+	return false
+}
+
+// An undo and a redo of a command are ended before each of their steps. The next process finds the workspace as
+// before or as after, and can undo and redo.
+func TestKilledAtEachStep(t *testing.T) {
+	kills := 0
+	for name, command := range commands {
+		for _, redo := range []bool{false, true} {
+			for n := 1; ; n++ {
+				died := false
+				t.Run(fmt.Sprintf("%s/redo %v/%d", name, redo, n), func(t *testing.T) {
+					died = killedAt(t, command, redo, n)
+				})
+				if !died || t.Failed() {
+					break
+				}
+				kills++
+			}
+		}
+	}
+	t.Logf("%d kills", kills)
+}
+
+func killedAt(t *testing.T, command func(in func(string) string), redo bool, n int) bool {
+	base := t.TempDir()
+	ws := base + "/ws"
+	in := func(name string) string { return ws + "/" + name }
+	os.Mkdir(ws, 0o755)
+	fill(t, in)
+	first := treeOf(t, ws)
+	o := Options{Root: ws, Dir: base + "/state", NoSync: true}
+	s := open(t, o)
+	c, err := s.Begin(t.Context(), About{Command: "true"}, ".", 64<<20, walkOf(ws))
+	if err != nil {
+		t.Fatal(err)
+	}
+	command(in)
+	op, err := c.End(t.Context())
+	if err != nil || op.ID == 0 {
+		t.Fatalf("%+v, %v", op, err)
+	}
+	last := treeOf(t, ws)
+	back := func(s *Store, id int64) (int64, error) {
+		tx, err := s.Lock(t.Context())
+		if err != nil {
+			return 0, err
+		}
+		u, err := tx.Undo(t.Context(), id, How{Config: true})
+		tx.End()
+		if err != nil {
+			return 0, err
+		}
+		return u.Op.ID, nil
+	}
+	id := op.ID
+	before, after := last, first
+	if redo {
+		if id, err = back(s, id); err != nil {
+			t.Fatal(err)
+		}
+		before, after = after, before
+		if got := treeOf(t, ws); got != first {
+			t.Fatalf("undone:\n%s\nwant\n%s", got, first)
+		}
+	}
+	died := dies(s, n, func() {
+		if _, err := back(s, id); err != nil {
+			t.Fatal(err)
+		}
+	})
+	fresh := open(t, o)
+	tx, err := fresh.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inForce := tx.InForce(op.ID)
+	tx.End()
+	want := first
+	if inForce {
+		want = last
+	}
+	got := treeOf(t, ws)
+	if got != before && got != after || got != want {
+		t.Fatalf("died %v, in force %v:\n%s\nwant\n%s", died, inForce, got, want)
+	}
+	for range 2 { // the next undo works, and so does the redo
+		tx, err := fresh.Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, inForce := op.ID, tx.InForce(op.ID)
+		if !inForce {
+			id = tx.log.undoes[op.ID]
+			for tx.log.undoes[id] != 0 && tx.log.undoes[id] != id {
+				id = tx.log.undoes[id]
+			}
+		}
+		tx.End()
+		if _, err := back(fresh, id); err != nil {
+			t.Fatalf("in force %v, undo of %d: %v", inForce, id, err)
+		}
+		want := last
+		if inForce {
+			want = first
+		}
+		if got := treeOf(t, ws); got != want {
+			t.Fatalf("the next undo, in force %v:\n%s\nwant\n%s", inForce, got, want)
+		}
+	}
+	return died
+}
+
+// A command whose process is killed is a change like others.
+func TestKilledCommand(t *testing.T) {
+	for name, command := range commands {
+		t.Run(name, func(t *testing.T) {
+			base := t.TempDir()
+			ws := base + "/ws"
+			in := func(name string) string { return ws + "/" + name }
+			os.Mkdir(ws, 0o755)
+			fill(t, in)
+			first := treeOf(t, ws)
+			o := Options{Root: ws, Dir: base + "/state", NoSync: true}
+			s := open(t, o)
+			c, err := s.Begin(t.Context(), About{Command: "make"}, ".", 64<<20, walkOf(ws))
+			if err != nil {
+				t.Fatal(err)
+			}
+			command(in)
+			c.file.Close() // the process is gone
+			last := treeOf(t, ws)
+			fresh := open(t, o)
+			tx, err := fresh.Lock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tx.End()
+			var ids []int64
+			for id := range tx.Changes() {
+				ids = append(ids, id)
+			}
+			if len(ids) != 1 {
+				t.Fatalf("changes are %v", ids)
+			}
+			at, _ := tx.log.find(ids[0])
+			if op := tx.log.op(at); op.Command != "make" {
+				t.Errorf("%+v", op)
+			}
+			u, err := tx.Undo(t.Context(), ids[0], How{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := treeOf(t, ws); got != first {
+				t.Fatalf("undone:\n%s\nwant\n%s", got, first)
+			}
+			if _, err := tx.Undo(t.Context(), u.Op.ID, How{}); err != nil {
+				t.Fatal(err)
+			}
+			if got := treeOf(t, ws); got != last {
+				t.Fatalf("made again:\n%s\nwant\n%s", got, last)
+			}
+		})
+	}
+}
+
+// A log of a newer version is refused with words, and left as it is.
+func TestNewerLog(t *testing.T) {
+	base := t.TempDir()
+	ws := base + "/ws"
+	os.Mkdir(ws, 0o755)
+	o := Options{Root: ws, Dir: base + "/state", NoSync: true}
+	s := open(t, o)
+	add(t, s)
+	name := filepath.Join(s.Path(), logName)
+	s.Close()
+	text, err := seal(header{Version: logVersion + 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, "what nobody knows yet\n"...)
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, o)
+	_, err = s.Lock(t.Context())
+	if _, ok := errors.AsType[*VersionError](err); !ok || !strings.Contains(err.Error(), "newer") {
+		t.Errorf("%v", err)
+	}
+	if now, _ := os.ReadFile(name); string(now) != string(text) {
+		t.Errorf("the log is %q", now)
+	}
+}
+
+// aLog returns a log of some changes, of which one is undone.
+func aLog(t testing.TB, n int) []byte {
+	t.Helper()
+	var text []byte
+	for _, v := range []any{header{Version: logVersion}} {
+		line, err := seal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, line...)
+	}
+	for i := range n {
+		line, err := seal(&Op{ID: int64(i + 1), Kind: "write", Time: time0, Deltas: []Delta{{Path: "f", After: Entry{Kind: File}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, line...)
+	}
+	line, err := seal(&Op{ID: int64(n + 1), Kind: KindUndo, Undoes: 1, Time: time0, Deltas: []Delta{{Path: "f"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(text, line...)
+}
+
+func checkLog(t testing.TB, data []byte) {
+	t.Helper()
+	name := t.TempDir()
+	if err := os.WriteFile(filepath.Join(name, logName), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.OpenRoot(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	l, err := openLog(dir, false, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	if err := l.read(true); err != nil {
+		return
+	}
+	for i, at := range l.lines {
+		if i > 0 && at.id <= l.lines[i-1].id {
+			t.Fatalf("change %d comes after %d", at.id, l.lines[i-1].id)
+		}
+		l.op(at)
+		l.active(at.id)
+		l.origin(at)
+	}
+	id := l.last() + 1
+	if id <= 0 || id > 1<<60 {
+		return
+	}
+	if err := l.add(&Op{ID: id, Kind: "write"}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := openLog(dir, true, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.close()
+	if err := again.read(false); err != nil {
+		t.Fatalf("read again: %v", err)
+	}
+	at, ok := again.find(id)
+	if op := again.op(at); !ok || op == nil || op.ID != id {
+		t.Fatalf("change %d is not found in %d lines", id, len(again.lines))
+	}
+}
+
+// A log of which any byte is another, or that ends anywhere, is read as far as it can be.
+func TestLogDamagedAnywhere(t *testing.T) {
+	whole := aLog(t, 4)
+	bits := []byte{1, 0x80, 0xff}
+	if os.Getenv("SKILL_TEST_LONG") == "" {
+		bits = []byte{1 << rand.IntN(8)}
+	}
+	for i := range whole {
+		for _, bit := range bits {
+			flipped := append([]byte(nil), whole...)
+			flipped[i] ^= bit
+			checkLog(t, flipped)
+		}
+		checkLog(t, whole[:i])
+		zeroed := append([]byte(nil), whole...)
+		clear(zeroed[i:])
+		checkLog(t, zeroed)
+	}
+}
