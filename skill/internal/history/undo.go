@@ -551,12 +551,24 @@ func (p *planner) texts(d Delta, now Entry) (base, ours, theirs []byte, ok bool)
 	}
 	ours, err := p.readNow(d.Path, merge.MaxSize)
 	if err == nil {
-		base, err = p.read(d.Path, d.Before)
+		base, err = p.readLeft(d)
 	}
 	if err == nil {
 		theirs, err = p.read(d.Path, d.After)
 	}
 	return base, ours, theirs, err == nil
+}
+
+// readLeft reads what the op left at the path of a delta that takes it back. Where something else has replaced that, it
+// is made again from what was there before, and the op's splice.
+func (p *planner) readLeft(d Delta) ([]byte, error) {
+	data, err := p.read(d.Path, d.Before)
+	if errors.Is(err, errGone) {
+		left := d.Before
+		left.Blob, left.Derived, left.Depth = "", p.after.ID, 0
+		data, err = p.read(d.Path, left)
+	}
+	return data, err
 }
 
 func (s *Store) read(name Name, e Entry) ([]byte, error) {
