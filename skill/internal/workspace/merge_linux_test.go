@@ -1,0 +1,288 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// numbered is a text of twenty lines, some of which are another.
+func numbered(other map[int]string) string {
+	var b strings.Builder
+	for n := 1; n <= 20; n++ {
+		if text, ok := other[n]; ok {
+			b.WriteString(text + "\n")
+			continue
+		}
+		fmt.Fprintf(&b, "line %d\n", n)
+	}
+	return b.String()
+}
+
+// inLine changes a line of f as the kind of actor does, and returns the change.
+func (s *site) inLine(w *Workspace, by string, n int, text string) string {
+	s.t.Helper()
+	data, err := os.ReadFile(s.p("f"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	lines := strings.Split(string(data), "\n")
+	old := lines[n-1]
+	lines[n-1] = text
+	whole := strings.Join(lines, "\n")
+	var c Change
+	switch by {
+	case "tool":
+		c, err = w.EditFile(bg, s.p("f"), WriteOptions{}, swap(old+"\n", text+"\n"))
+	case "write":
+		c, err = w.WriteFile(bg, s.p("f"), []byte(whole), WriteOptions{})
+	case "command":
+		run, berr := w.Begin(bg, "sed", 1<<20, s.walk)
+		if berr != nil {
+			s.t.Fatal(berr)
+		}
+		s.put(s.p("f"), whole)
+		c, _, err = run.End(bg)
+	case "user":
+		s.put(s.p("f"), whole)
+		return ""
+	}
+	if err != nil || c.ID == "" {
+		s.t.Fatalf("%s: %+v, %v", by, c, err)
+	}
+	return c.ID
+}
+
+// The undo of a change keeps what tools, commands and users changed later in other lines; so does its redo.
+func TestUndoMerges(t *testing.T) {
+	inMemory(t)
+	for _, first := range []string{"tool", "write", "command"} {
+		for _, later := range []string{"tool", "write", "command", "user"} {
+			for _, size := range []string{"small", "large"} {
+				t.Run(first+"/"+later+"/"+size, func(t *testing.T) {
+					s := newSite(t, false)
+					end := ""
+					if size == "large" { // versions are kept as splices
+						end = strings.Repeat("more\n", 4000)
+					}
+					text := func(other map[int]string) string { return numbered(other) + end }
+					s.layout("f=" + text(nil))
+					w := s.open(Options{NoSync: true})
+					id := s.inLine(w, first, 3, "three")
+					s.inLine(w, later, 15, "fifteen")
+					done, err := w.Undo(bg, UndoOptions{ID: id})
+					if err != nil {
+						t.Fatal(err)
+					}
+					s.has("f", text(map[int]string{15: "fifteen"}))
+					if len(done[0].Merged) != 1 {
+						t.Errorf("merged are %q", done[0].Merged)
+					}
+					redo, err := w.Undo(bg, UndoOptions{ID: done[0].ID})
+					if err != nil {
+						t.Fatal(err)
+					}
+					s.has("f", text(map[int]string{3: "three", 15: "fifteen"}))
+					s.inLine(w, "user", 9, "nine")
+					if _, err := w.Undo(bg, UndoOptions{ID: redo[0].ID}); err != nil {
+						t.Fatal(err)
+					}
+					s.has("f", text(map[int]string{9: "nine", 15: "fifteen"}))
+				})
+			}
+		}
+	}
+}
+
+// Lines that both have changed are a conflict that shows both; force writes the earlier ones, and its undo brings
+// the later ones back.
+func TestUndoConflictShowsBothSides(t *testing.T) {
+	inMemory(t)
+	for _, later := range []string{"tool", "command", "user"} {
+		t.Run(later, func(t *testing.T) {
+			s := newSite(t, false)
+			s.layout("f=" + numbered(nil))
+			w := s.open(Options{NoSync: true})
+			id := s.inLine(w, "tool", 3, "three")
+			s.inLine(w, later, 3, "drei")
+			s.inLine(w, later, 15, "fifteen")
+			now := numbered(map[int]string{3: "drei", 15: "fifteen"})
+			before := s.snapshot()
+			_, err := w.Undo(bg, UndoOptions{ID: id})
+			no, ok := errors.AsType[*UndoError](err)
+			if !ok || !no.Force {
+				t.Fatalf("%v", err)
+			}
+			for _, want := range []string{"line 3", "- drei", "+ line 3"} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%v does not say %q", err, want)
+				}
+			}
+			s.unchanged(before)
+			done, err := w.Undo(bg, UndoOptions{ID: id, Force: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(done[0].Lost) != 1 {
+				t.Errorf("names %q as lost", done[0].Lost)
+			}
+			s.has("f", numbered(nil))
+			if _, err := w.Undo(bg, UndoOptions{ID: done[0].ID}); err != nil {
+				t.Fatal(err)
+			}
+			s.has("f", now)
+		})
+	}
+}
+
+// A change of many is taken back and each of the others stays.
+func TestUndoOfOneOfMany(t *testing.T) {
+	inMemory(t)
+	s := newSite(t, false)
+	s.layout("f=" + numbered(nil))
+	w := s.open(Options{NoSync: true})
+	ids := map[int]string{}
+	all := map[int]string{}
+	for n := 1; n <= 19; n += 2 {
+		all[n] = fmt.Sprint("changed ", n)
+		ids[n] = s.inLine(w, []string{"tool", "command", "write"}[n%3], n, all[n])
+	}
+	for _, n := range []int{9, 1, 19, 3} {
+		if _, err := w.Undo(bg, UndoOptions{ID: ids[n]}); err != nil {
+			t.Fatalf("undo of line %d: %v", n, err)
+		}
+		delete(all, n)
+		s.has("f", numbered(all))
+	}
+	list, err := listed(w.History(bg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(len(list), "entries")
+	for {
+		done, err := w.Undo(bg, UndoOptions{})
+		if err != nil {
+			break
+		}
+		if len(done) != 1 {
+			t.Fatalf("%+v", done)
+		}
+	}
+	s.has("f", numbered(nil))
+}
+
+// A dry run of a merge changes nothing, and says what it would do.
+func TestDryUndoThatMerges(t *testing.T) {
+	s := newSite(t, false)
+	s.layout("f=" + numbered(nil))
+	w := s.open(Options{NoSync: true})
+	id := s.inLine(w, "tool", 3, "three")
+	s.inLine(w, "user", 15, "fifteen")
+	before := s.snapshot()
+	dry := s.open(Options{NoSync: true, DryRun: true})
+	done, err := dry.Undo(bg, UndoOptions{ID: id})
+	if err != nil || len(done) != 1 || len(done[0].Merged) != 1 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	s.unchanged(before)
+}
+
+// Windows line endings, a missing last one, and permissions stay.
+func TestUndoMergesLineEndings(t *testing.T) {
+	for name, ends := range map[string]func(string) string{
+		"windows":     func(text string) string { return strings.ReplaceAll(text, "\n", "\r\n") },
+		"no last one": func(text string) string { return strings.TrimSuffix(text, "\n") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, false)
+			w := s.open(Options{NoSync: true})
+			s.put(s.p("f"), ends(numbered(nil)))
+			c, err := w.WriteFile(bg, s.p("f"), []byte(ends(numbered(map[int]string{3: "three"}))), WriteOptions{})
+			must(t, c, err)
+			s.put(s.p("f"), ends(numbered(map[int]string{3: "three", 20: "twenty"})))
+			os.Chmod(s.p("f"), 0o755)
+			if _, err := w.Undo(bg, UndoOptions{ID: c.ID}); err != nil {
+				t.Fatal(err)
+			}
+			s.has("f", ends(numbered(map[int]string{20: "twenty"})))
+			if info, err := os.Stat(s.p("f")); err != nil || info.Mode() != 0o755 {
+				t.Errorf("%v, %v", info.Mode(), err)
+			}
+		})
+	}
+}
+
+// While a command runs, a tool writes the file that the command wrote: both texts are in the history, and
+// each undo takes one back.
+func TestWriteBesideCommand(t *testing.T) {
+	inMemory(t)
+	for _, after := range []string{"", "overwritten\n"} {
+		s := newSite(t, false)
+		w, other := s.open(Options{NoSync: true}), s.open(Options{NoSync: true})
+		run, err := w.Begin(bg, "echo formatted >e", 1<<20, s.walk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.put(s.p("e"), "formatted\n")
+		c, err := other.WriteFile(bg, s.p("e"), []byte("edited\n"), WriteOptions{})
+		must(t, c, err)
+		texts := []string{"edited\n", "formatted\n"}
+		if after != "" {
+			s.put(s.p("e"), after)
+			texts = append([]string{after}, texts...)
+		}
+		change, left, err := run.End(bg)
+		if err != nil || after != "" && change.ID == "" {
+			t.Fatalf("%+v, %v, %v", change, left, err)
+		}
+		var undos []string
+		for _, text := range texts {
+			s.has("e", text)
+			done, err := other.Undo(bg, UndoOptions{})
+			if err != nil {
+				t.Fatalf("undo of %q: %v", text, err)
+			}
+			undos = append(undos, done[0].ID)
+		}
+		s.lacks("e")
+		for i := len(undos) - 1; i >= 0; i-- {
+			if _, err := w.Undo(bg, UndoOptions{ID: undos[i]}); err != nil {
+				t.Fatal(err)
+			}
+			s.has("e", texts[i])
+		}
+	}
+}
+
+// One command removes a folder, and another one that begins and ends meanwhile makes it again.
+func TestFolderBesideCommands(t *testing.T) {
+	inMemory(t)
+	s := newSite(t, false)
+	s.layout("d/a=old\n", "d/b=kept\n")
+	w, other := s.open(Options{NoSync: true}), s.open(Options{NoSync: true})
+	first, err := w.Begin(bg, "rm -r d", 1<<20, s.walk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.RemoveAll(s.p("d"))
+	second, err := other.Begin(bg, "mkdir d; echo new >d/a", 1<<20, s.walk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.put(s.p("d/a"), "new\n")
+	if _, left, err := second.End(bg); err != nil || len(left) == 0 {
+		t.Fatalf("%v, %v", left, err)
+	}
+	if _, _, err := first.End(bg); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := w.Undo(bg, UndoOptions{}); err != nil {
+			break
+		}
+	}
+	s.has("d/a", "old\n")
+	s.has("d/b", "kept\n")
+}
