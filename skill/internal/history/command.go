@@ -356,6 +356,11 @@ func (c *Command) End(ctx context.Context) (*Op, error) {
 // record compares the workspace with the index, adds the op, and makes the index what is on the
 // disk.
 func (c *Command) record(ctx context.Context, t *Tx, found *scan) (*Op, error) {
+	if t.index.lost {
+		op := c.op()
+		op.Note = "it is not known what the command changed: the record of what was there before it is lost"
+		return op, t.addMade(op)
+	}
 	t.replayAll()
 	r := &recorder{Tx: t, scan: found, op: c.op()}
 	r.op.Left = found.left()
@@ -451,7 +456,10 @@ func (t *Tx) ranSince(id int64) bool {
 // current returns the index, up to what tools did since.
 func (t *Tx) current() (*index, error) {
 	if stamp := t.indexTime(); t.index == nil || stamp != t.indexStamp { // another process has written it
-		t.index, t.indexStamp = t.readIndex(), stamp
+		if x := t.readIndex(); t.index == nil || !x.lost { // else what this process knows still holds
+			t.index = x
+		}
+		t.indexStamp = stamp
 	}
 	t.replayAll()
 	t.index = t.index.folded()
@@ -560,7 +568,7 @@ func (t *Tx) CatchUp(ctx context.Context, deltas ...Delta) error {
 	if !t.commands {
 		return nil
 	}
-	if _, err := t.current(); err != nil {
+	if x, err := t.current(); err != nil || x.lost {
 		return err
 	}
 	r := &recorder{Tx: t, scan: t.newScan(t.index, ".", 0), op: &Op{Kind: KindRun, Command: t.runningCommand()}}
@@ -671,7 +679,7 @@ func (t *Tx) runningCommand() string {
 // overwrite it. What is in whole folders is noted now: a process that replays the op later cannot tell it
 // from what a command puts there.
 func (t *Tx) Follow(deltas ...Delta) {
-	if !t.commands || t.index == nil {
+	if !t.commands || t.index == nil || t.index.lost {
 		return
 	}
 	t.replayAll()

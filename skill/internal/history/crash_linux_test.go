@@ -434,3 +434,54 @@ func TestLogDamagedAnywhere(t *testing.T) {
 		checkLog(t, zeroed)
 	}
 }
+
+// A command whose process is killed, and whose index is lost too, is recorded as one of which nothing is known:
+// no file of the user's counts as made by it.
+func TestKilledCommandWithoutIndex(t *testing.T) {
+	for name, damage := range map[string]func(index string) error{
+		"lost":   os.Remove,
+		"broken": func(index string) error { return os.Truncate(index, 10) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			base := t.TempDir()
+			ws := base + "/ws"
+			in := func(name string) string { return ws + "/" + name }
+			os.Mkdir(ws, 0o755)
+			fill(t, in)
+			o := Options{Root: ws, Dir: base + "/state", NoSync: true}
+			s := open(t, o)
+			c, err := s.Begin(t.Context(), About{Command: "make"}, ".", 64<<20, walkOf(ws))
+			if err != nil {
+				t.Fatal(err)
+			}
+			os.WriteFile(in("made"), nil, 0o644)
+			c.file.Close()
+			if err := damage(filepath.Join(s.Path(), indexName)); err != nil {
+				t.Fatal(err)
+			}
+			before := treeOf(t, ws)
+			fresh := open(t, o)
+			tx, err := fresh.Lock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = tx.Undo(t.Context(), tx.log.last(), How{Force: true})
+			tx.End()
+			if _, ok := errors.AsType[*ConflictError](err); !ok {
+				t.Errorf("%v", err)
+			}
+			if got := treeOf(t, ws); got != before {
+				t.Fatalf("%s\nwant\n%s", got, before)
+			}
+			again, err := fresh.Begin(t.Context(), About{Command: "again"}, ".", 64<<20, walkOf(ws))
+			if err != nil {
+				t.Fatal(err)
+			}
+			os.Remove(in("a"))
+			op, err := again.End(t.Context())
+			if err != nil || len(op.Deltas) != 1 {
+				t.Errorf("the next command: %+v, %v", op, err)
+			}
+		})
+	}
+}

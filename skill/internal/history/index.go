@@ -22,6 +22,7 @@ type index struct {
 	upTo  int64  // the number of the op that it stands at
 	limit int64  // bytes up to which contents were kept when all that fits was
 	boot  string // in which it was written: see [tree.Boot]
+	lost  bool   // its file is not there or is broken: what the workspace held is not known
 
 	over  map[string]*item // changes of the list: nil for a path with nothing
 	first map[string]int32 // by path, items before which one of another folder is
@@ -227,7 +228,7 @@ func (x *index) folded() *index {
 		}
 	}
 	n := newIndex(list)
-	n.upTo, n.limit = x.upTo, x.limit
+	n.upTo, n.limit, n.lost = x.upTo, x.limit, x.lost
 	return n
 }
 
@@ -243,12 +244,14 @@ const (
 // readIndex reads the index; an empty one if there is none, or if its file is damaged.
 func (s *Store) readIndex() *index {
 	data, err := s.dir.Load().ReadFile(indexName)
-	if err != nil || len(data) > maxIndex {
-		return newIndex(nil)
+	var x *index
+	if err == nil && len(data) <= maxIndex {
+		x = decodeIndex(data)
 	}
-	x := decodeIndex(data)
 	if x == nil {
-		return newIndex(nil)
+		x = newIndex(nil)
+		x.lost = true
+		return x
 	}
 	if boot := tree.Boot(); x.boot != boot { // a power cut may have left the index, and not what was kept before it
 		x.boot = boot
@@ -266,8 +269,11 @@ func (s *Store) readIndex() *index {
 	return x
 }
 
-// writeIndex saves the index.
+// writeIndex saves the index, unless it is lost.
 func (s *Store) writeIndex(x *index) error {
+	if x.lost {
+		return nil
+	}
 	const fresh = indexName + ".new"
 	err := s.dir.Load().WriteFile(fresh, x.encode(), 0o600)
 	if err == nil {
