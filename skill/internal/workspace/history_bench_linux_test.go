@@ -1,0 +1,254 @@
+package workspace
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func (s *site) benched(b *testing.B, o Options) *Workspace {
+	b.Helper()
+	o.Dir = s.dir
+	w, err := Open(o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { w.Close() })
+	return w
+}
+
+// Writes of 4 KB a second, with so many at once in one folder.
+func BenchmarkHistoryWrites(b *testing.B) {
+	text := strings.Repeat("x", 4096)
+	for _, noSync := range []bool{false, true} {
+		for _, flight := range []int{1, 8} {
+			b.Run(fmt.Sprintf("noSync=%v/%d", noSync, flight), func(b *testing.B) {
+				s := newSite(b, false)
+				w := s.benched(b, Options{NoSync: noSync})
+				const each = 50
+				for b.Loop() {
+					var all sync.WaitGroup
+					for f := range flight {
+						all.Go(func() {
+							for i := range each {
+								if _, err := w.WriteFile(bg, s.p(fmt.Sprint("f", f)), []byte(fmt.Sprint(f, i, text)), WriteOptions{}); err != nil {
+									b.Error(err)
+								}
+							}
+						})
+					}
+					all.Wait()
+				}
+				b.ReportMetric(float64(b.N*each*flight)/b.Elapsed().Seconds(), "writes/s")
+			})
+		}
+	}
+}
+
+// A small edit of a file of 1 GB, or of 64 MB where SKILL_TEST_LONG is not set.
+func BenchmarkHistoryEdit(b *testing.B) {
+	size := int64(64 << 20)
+	if os.Getenv("SKILL_TEST_LONG") != "" {
+		size = 1 << 30
+	}
+	s := newSite(b, false)
+	f, err := os.Create(s.p("f"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	block := []byte(strings.Repeat("0123456789abcde\n", 64<<10))
+	for n := int64(0); n < size; n += int64(len(block)) {
+		if _, err := f.Write(block); err != nil {
+			b.Fatal(err)
+		}
+	}
+	f.Close()
+	w := s.benched(b, Options{})
+	i := 0
+	for b.Loop() {
+		i++
+		if _, err := w.EditFile(bg, s.p("f"), WriteOptions{}, at(size/2, fmt.Sprintf("%08d", i))); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(size>>20), "MB")
+}
+
+// many makes so many files, a hundred in each folder.
+func (s *site) many(b *testing.B, n int) {
+	b.Helper()
+	for i := range n {
+		if i%100 == 0 {
+			if err := os.MkdirAll(s.p(fmt.Sprint("d", i/100)), 0o755); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(s.p(fmt.Sprintf("d%d/%d", i/100, i)), fmt.Appendf(nil, "file %d\n", i), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// A command that changes one file among so many: the first one, which keeps them all, and those after it. The walk
+// of this test is counted, too.
+func BenchmarkHistoryCommand(b *testing.B) {
+	counts := []int{1000, 10_000}
+	if os.Getenv("SKILL_TEST_LONG") != "" {
+		counts = append(counts, 100_000)
+	}
+	for _, n := range counts {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := newSite(b, false)
+			s.many(b, n)
+			w := s.benched(b, Options{})
+			i := 0
+			command := func() time.Duration {
+				i++
+				start := time.Now()
+				run, err := w.Begin(bg, "true", 1<<30, s.walk)
+				if err != nil {
+					b.Fatal(err)
+				}
+				s.put(s.p("d0/0"), fmt.Sprint(i))
+				if _, _, err := run.End(bg); err != nil {
+					b.Fatal(err)
+				}
+				return time.Since(start)
+			}
+			first := command()
+			for b.Loop() {
+				command()
+			}
+			b.ReportMetric(first.Seconds()*1000, "first-ms")
+		})
+	}
+}
+
+// A command that changes 5,000 files, and its undo.
+func BenchmarkHistoryChange5000(b *testing.B) {
+	const n = 5000
+	s := newSite(b, false)
+	s.many(b, n)
+	w := s.benched(b, Options{})
+	var begin, end, undo time.Duration
+	round := 0
+	for b.Loop() {
+		round++
+		start := time.Now()
+		run, err := w.Begin(bg, "true", 1<<30, s.walk)
+		if err != nil {
+			b.Fatal(err)
+		}
+		begin += time.Since(start)
+		for i := range n {
+			os.WriteFile(s.p(fmt.Sprintf("d%d/%d", i/100, i)), fmt.Appendf(nil, "round %d of %d\n", round, i), 0o644)
+		}
+		start = time.Now()
+		c, _, err := run.End(bg)
+		if err != nil {
+			b.Fatal(err)
+		}
+		end += time.Since(start)
+		start = time.Now()
+		if _, err := w.Undo(bg, UndoOptions{ID: c.ID}); err != nil {
+			b.Fatal(err)
+		}
+		undo += time.Since(start)
+	}
+	for name, d := range map[string]time.Duration{"begin-ms": begin, "end-ms": end, "undo-ms": undo} {
+		b.ReportMetric(d.Seconds()*1000/float64(b.N), name)
+	}
+}
+
+// A bare undo in a history of so many changes, by a process that has just started.
+func BenchmarkHistoryBareUndo(b *testing.B) {
+	inMemoryBench(b)
+	counts := []int{2000}
+	if os.Getenv("SKILL_TEST_LONG") != "" {
+		counts = append(counts, 100_000)
+	}
+	for _, n := range counts {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := newSite(b, false)
+			o := Options{Dir: s.dir, NoSync: true, Journal: Journal{Count: -1, Bytes: -1}}
+			w, err := Open(o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for i := range n {
+				if _, err := w.WriteFile(bg, s.p(fmt.Sprint("f", i%50)), fmt.Append(nil, i), WriteOptions{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			w.Close()
+			for b.Loop() {
+				w, err := Open(o)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := w.Undo(bg, UndoOptions{}); err != nil {
+					b.Fatal(err)
+				}
+				w.Close()
+			}
+		})
+	}
+}
+
+func inMemoryBench(b *testing.B) {
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		b.Setenv("TMPDIR", "/dev/shm")
+	}
+}
+
+// Bytes on disk of a history of 1,000 edits, each of one line of a text.
+func BenchmarkHistoryBytes(b *testing.B) {
+	for _, size := range []int{10 << 10, 200 << 10, 1 << 20} {
+		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
+			var used int64
+			for b.Loop() {
+				s := newSite(b, false)
+				var text strings.Builder
+				for n := 0; text.Len() < size; n++ {
+					fmt.Fprintf(&text, "this is line %08d of a text\n", n)
+				}
+				s.put(s.p("f"), text.String())
+				w, err := Open(Options{Dir: s.dir, NoSync: true})
+				if err != nil {
+					b.Fatal(err)
+				}
+				for i := range 1000 {
+					where := int64(i*7919%(size/40)) * 33
+					if _, err := w.EditFile(bg, s.p("f"), WriteOptions{}, at(where, fmt.Sprintf("%08d", i))); err != nil {
+						b.Fatal(err)
+					}
+				}
+				w.Close()
+				used = 0
+				filepath.WalkDir(s.base+"/"+stateHome, func(_ string, e fs.DirEntry, err error) error {
+					if err == nil {
+						if info, err := e.Info(); err == nil {
+							used += info.Sys().(*syscall.Stat_t).Blocks * 512
+						}
+					}
+					return err
+				})
+			}
+			b.ReportMetric(float64(used)/1e6, "MB")
+		})
+	}
+}
+
+// at returns a splice that replaces bytes at an offset.
+func at(offset int64, text string) func(io.ReaderAt, int64) (Splice, error) {
+	return func(io.ReaderAt, int64) (Splice, error) {
+		return Splice{Offset: offset, Old: int64(len(text)), New: []byte(text)}, nil
+	}
+}
