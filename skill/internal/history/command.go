@@ -88,7 +88,6 @@ func (s *Store) Begin(ctx context.Context, about About, base string, limit int64
 	if err != nil {
 		return nil, err
 	}
-	c.objects = s.allObjects()
 	return c, nil
 }
 
@@ -150,7 +149,7 @@ func (c *Command) refresh(ctx context.Context, old *index) error {
 
 // open notes that the command runs.
 func (c *Command) open(t *Tx) (err error) {
-	c.since = t.log.last()
+	c.since, c.objects = t.log.last(), t.allObjects()
 	d, err := c.s.runningFolder()
 	if err != nil {
 		return err
@@ -547,16 +546,16 @@ func (t *Tx) adopt(x *index, folder string, like *item) {
 }
 
 // allObjects lists the objects of each repository in the workspace.
-func (s *Store) allObjects() map[string]map[string]bool {
+func (t *Tx) allObjects() map[string]map[string]bool {
 	const most = 8
 	all := map[string]map[string]bool{}
-	x := s.index
+	x := t.index
 	if x == nil {
 		return all
 	}
 	for i := range x.list {
 		if e := &x.list[i]; e.git && path.Base(e.path) == ".git" && e.kind == aFolder && len(all) < most {
-			all[e.path] = s.objectNames(e.path)
+			all[e.path] = t.objectNames(e.path)
 		}
 	}
 	return all
