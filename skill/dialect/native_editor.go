@@ -248,10 +248,7 @@ func editorFolder(ctx context.Context, in *call, name string) (skill.Result, err
 			if strings.HasPrefix(e.Name, ".") {
 				continue
 			}
-			below := filepath.Join(as, e.Name)
-			if !filepath.IsAbs(as) && strings.HasPrefix(as, "./") {
-				below = "./" + below
-			}
+			below := strings.TrimSuffix(as, "/") + "/" + e.Name
 			shown = append(shown, below)
 			if depth < 2 && e.Type.IsDir() {
 				if err := walk(filepath.Join(at, e.Name), below, depth+1); err != nil && !errors.Is(err, fs.ErrPermission) {
@@ -517,7 +514,7 @@ func memoryView(ctx context.Context, in *call, n note) (skill.Result, error) {
 		return nil, err
 	case n.at == nothing && !n.root:
 		return nil, failf("The path %s does not exist. Please provide a valid path.", n.name)
-	case at == folder || n.root:
+	case at != file:
 		return memoryTree(ctx, in, n)
 	}
 	text, err := in.text(ctx, n.path)
