@@ -365,3 +365,16 @@ func likeRow(got, want string) bool {
 	}
 	return regexp.MustCompile(`(?s)^` + strings.ReplaceAll(regexp.QuoteMeta(want), regexp.QuoteMeta("${VOLATILE}"), `.*`) + `$`).MatchString(got)
 }
+
+// TestNativeTerminal refuses a terminal where commands are fenced: nothing would fence it.
+func TestNativeTerminal(t *testing.T) {
+	x, err := skill.New(skill.Config{Dir: t.TempDir(), State: t.TempDir(), NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	call := parser.ToolCall{Name: "exec_command", Arguments: json.RawMessage(`{"cmd":"true","tty":true}`)}
+	if r := Native.Do(t.Context(), x, &skill.Session{}, call); r.Err == nil || !strings.Contains(r.Body, "cannot be fenced") {
+		t.Errorf("answered %q", r.Body)
+	}
+}
