@@ -104,7 +104,10 @@ func (x *Executor) readPart(ctx context.Context, s *Session, f FileRange, text, 
 		}
 		part.Content, err = x.ws.ReadUpTo(m.Path, media)
 		if errors.Is(err, syscall.EFBIG) { // it has grown since
-			err = nil
+			return part, nil
+		}
+		if err == nil {
+			part.Content, part.Note = checkPicture(m.Type, part.Content)
 		}
 		return part, err
 	}

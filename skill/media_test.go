@@ -1,9 +1,16 @@
 package skill
 
 import (
+	"bytes"
 	"errors"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -30,5 +37,55 @@ func TestMedia(t *testing.T) {
 	}
 	if _, err := x.Execute(t.Context(), &Session{}, Media{Path: "missing"}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing is %v", err)
+	}
+}
+
+// drawn returns an encoded picture of a size.
+func drawn(t *testing.T, kind string, w, h int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	img := image.NewPaletted(image.Rect(0, 0, w, h), color.Palette{color.White, color.Black})
+	var err error
+	switch kind {
+	case "image/png":
+		err = png.Encode(&b, img)
+	case "image/jpeg":
+		err = jpeg.Encode(&b, img, nil)
+	case "image/gif":
+		err = gif.Encode(&b, img, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestCheckPicture lets through what models take, shrinks what is larger, and says what is
+// wrong with the rest.
+func TestCheckPicture(t *testing.T) {
+	for _, kind := range []string{"image/png", "image/jpeg", "image/gif"} {
+		small, large, narrow := drawn(t, kind, 20, 10), drawn(t, kind, 2400, 1200), drawn(t, kind, 20, 2100)
+		if out, note := checkPicture(kind, small); !bytes.Equal(out, small) || note != "" {
+			t.Errorf("%s: %d bytes, %q", kind, len(out), note)
+		}
+		out, note := checkPicture(kind, large)
+		config, _, err := image.DecodeConfig(bytes.NewReader(out))
+		if err != nil || config.Width != 1568 || config.Height != 784 || note != "shown at 1568x784 of 2400x1200" {
+			t.Errorf("%s: %+v %v %q", kind, config, err, note)
+		}
+		for _, tt := range []struct {
+			data []byte
+			note string
+		}{
+			{narrow, "20x2100 pixels"}, {small[:len(small)/2], "its end is missing"}, {small[:8], "its end is missing"},
+			{append(bytes.Repeat([]byte("x"), 100), small[len(small)-12:]...), "damaged"},
+		} {
+			if out, note := checkPicture(kind, tt.data); out != nil || !strings.Contains(note, tt.note) {
+				t.Errorf("%s: %d bytes, %q, want %q", kind, len(out), note, tt.note)
+			}
+		}
+	}
+	if out, note := checkPicture("application/pdf", []byte("%PDF")); out == nil || note != "" {
+		t.Errorf("a document: %q", note)
 	}
 }

@@ -133,8 +133,14 @@ func readFilesReply(in *call, r skill.FilesRead) string {
 		}
 		text := withCuts(name, f)
 		switch {
+		case f.Type != "" && f.Content != nil && f.Note != "":
+			fmt.Fprintf(&b, "[%s: %s, %d bytes; %s]\n", name, f.Type, f.Size, f.Note)
+			continue
 		case f.Type != "" && f.Content != nil:
 			fmt.Fprintf(&b, "[%s: %s, %d bytes]\n", name, f.Type, f.Size)
+			continue
+		case f.Type != "" && f.Note != "":
+			fmt.Fprintf(&b, "[%s: %s; %s]\n", name, f.Type, f.Note)
 			continue
 		case f.Type != "" && slices.Contains(skill.Shown, f.Type):
 			fmt.Fprintf(&b, "[%s: %s, %d bytes, more than there is room for in this answer (%d)]\n", name, f.Type, f.Size, maxShown)
@@ -187,9 +193,6 @@ func partNote(name string, f skill.FilePart) string {
 	if f.Hash != "" {
 		note = strings.TrimPrefix(note+"; sha256 "+f.Hash, "; ")
 	}
-	if f.Note != "" {
-		note = strings.TrimPrefix(note+"; "+f.Note, "; ")
-	}
 	if f.NotText {
 		note = strings.TrimPrefix(note+"; "+notText, "; ")
 	}
@@ -241,7 +244,7 @@ func numbered(text string, f skill.FilePart) string {
 // readFilesBlocks are the pictures and documents that were read, and links to what was not.
 func readFilesBlocks(_ *call, r skill.FilesRead) (list []Block) {
 	for _, f := range r.Files {
-		if f.Type != "" && f.Err == nil {
+		if f.Type != "" && f.Err == nil && (f.Note == "" || f.Content != nil) {
 			list = append(list, Block{Type: f.Type, Path: f.Path, Data: f.Content})
 		}
 	}

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -164,7 +165,11 @@ func TestWorkspaceNull(t *testing.T) {
 
 // TestWorkspaceShows answers pictures, documents and links to what is neither.
 func TestWorkspaceShows(t *testing.T) {
-	png, pdf := "\x89PNG\r\n\x1a\nrest", "%PDF-1.4\nrest"
+	pixel, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==")
+	if err != nil {
+		t.Fatal(err)
+	}
+	png, pdf := string(pixel), "%PDF-1.4\nrest"
 	c := hostSession(t, skill.Config{NoSync: true}, map[string]string{"p.png": png, "d.pdf": pdf, "z.bin": "\x1f\x8b\x00\x01", "t.txt": "text\n"})
 	r, text, _ := hostCall(t, c, "read", `{"paths":["p.png","d.pdf","z.bin","t.txt"]}`)
 	if len(r.Content) != 4 || r.IsError || !strings.Contains(text, "text\n") || !strings.Contains(text, "p.png: image/png") {
