@@ -48,7 +48,7 @@ func TestDamagedHistory(t *testing.T) {
 				t.Fatal(args, out)
 			}
 		}
-		last := write()
+		last := write() // which changes nothing: a cut through its record is as if it had not been
 		whole, _ := skill("history")
 		harmed := harm(t, store)
 		listed, _ := skill("history")
@@ -58,13 +58,13 @@ func TestDamagedHistory(t *testing.T) {
 		if said {
 			told++
 		}
-		if listed != whole && !said {
+		if kept(listed) != kept(whole) && !said {
 			t.Errorf("round %d, %s: the history is\n%s\n%s\n%s\nwas\n%s", round, harmed, listed, report, undo, whole)
 		}
 		if now := tree(t, dir); code == 0 && !said && !reflect.DeepEqual(now, before) {
 			t.Errorf("round %d, %s: undone there is %.300v\n%s", round, harmed, now, undo)
 		}
-		if id := write(); id <= last {
+		if id := write(); id < last {
 			t.Errorf("round %d, %s: the number %d comes after %d", round, harmed, id, last)
 		}
 		if t.Failed() {
@@ -72,6 +72,16 @@ func TestDamagedHistory(t *testing.T) {
 		}
 	}
 	t.Logf("%d times something was damaged that counts", told)
+}
+
+// kept returns the lines of a history about changes that changed something.
+func kept(listed string) (text string) {
+	for line := range strings.Lines(listed) {
+		if !strings.Contains(line, "changed nothing") {
+			text += line
+		}
+	}
+	return text
 }
 
 // harm damages a file in a folder, and says how.

@@ -91,8 +91,8 @@ func (t *Tx) Supersede(op *Op) error {
 // tool was about to do is taken back.
 func (t *Tx) recover() error {
 	last, clean := t.log.last(), t.clean()
-	if clean > last { // a power cut has taken the lines
-		t.setClean(last)
+	if clean > last { // a power cut, or who damaged the log, has taken the lines
+		t.log.lose(clean)
 	}
 	if clean >= last {
 		return nil
@@ -301,6 +301,7 @@ func (a *applier) moveOne(d, src Delta) (moved bool, err error) {
 
 // moveAcross copies a file or folder to another file system, and removes it.
 func moveAcross(from tree.Folder, name string, to tree.Folder, newName string, e Entry) (err error) {
+	Discard(to, TempName) // of a process that was killed
 	switch e.Kind {
 	case Dir:
 		err = copyTree(from, name, to, TempName, false)

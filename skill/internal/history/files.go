@@ -36,20 +36,6 @@ func namesIn(dir *os.Root, name string) ([]string, error) {
 	return d.Readdirnames(-1)
 }
 
-// openFolder opens a folder of the store for changes.
-func openFolder(path string) (tree.Folder, error) {
-	t, err := tree.Open(path, false)
-	if err != nil {
-		return nil, err
-	}
-	defer t.Close()
-	d, err := t.OpenFolder(".")
-	if err == nil {
-		d.FD() // which some folders open when they are first asked
-	}
-	return d, err
-}
-
 // readJSON reads a small file of the store.
 func readJSON(dir *os.Root, name string, v any) error {
 	data, err := dir.ReadFile(name)

@@ -109,12 +109,13 @@ func (s *Store) Last(ctx context.Context) (first, last int64, err error) {
 	return s.log.first + 1, s.log.last(), nil
 }
 
-// Damaged returns how many lines of the log cannot be read.
+// Damaged returns how many lines of the log cannot be read, or are gone.
 func (s *Store) Damaged() int {
 	if s.enter(context.Background()) != nil {
 		return 0
 	}
 	defer s.leave()
+	s.log.lose(s.clean())
 	return len(s.log.damaged)
 }
 

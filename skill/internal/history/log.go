@@ -33,6 +33,7 @@ type logFile struct {
 	end     int64 // offset after the last line that was read or written
 	lines   []line
 	first   int64           // the number before the oldest op: older ones were dropped
+	lost    int64           // the number of the last op whose line is gone; 0 if none is
 	undoes  map[int64]int64 // by the number of an op, the last one that takes it back; void ops take back themselves
 	depth   map[int64]int   // how many ops lie between an undo and the change that it is about
 	damaged []int64         // numbers of lines that cannot be read
@@ -79,7 +80,7 @@ func (l *logFile) open(readOnly bool) error {
 	if l.file != nil {
 		l.file.Close()
 	}
-	l.file, l.end, l.lines, l.first, l.damaged = f, 0, nil, 0, nil
+	l.file, l.end, l.lines, l.first, l.lost, l.damaged = f, 0, nil, 0, 0, nil
 	l.undoes, l.depth = map[int64]int64{}, map[int64]int{}
 	return nil
 }
@@ -198,12 +199,21 @@ func (l *logFile) count(at line, void bool) {
 	l.lines = append(l.lines, at)
 }
 
+// lose counts the ops up to a number as damaged, whose lines are gone. Their numbers are not used again.
+func (l *logFile) lose(upTo int64) {
+	const most = 1 << 20 // more are a damaged number
+	for id := l.last() + 1; id <= upTo && upTo-l.first < most; id++ {
+		l.damaged = append(l.damaged, id)
+		l.lost = id
+	}
+}
+
 // last returns the number of the newest op, which is never used again.
 func (l *logFile) last() int64 {
 	if n := len(l.lines); n > 0 {
-		return max(l.lines[n-1].id, l.first)
+		return max(l.lines[n-1].id, l.first, l.lost)
 	}
-	return l.first
+	return max(l.first, l.lost)
 }
 
 // add appends an op.

@@ -65,9 +65,6 @@ func keepsNumbers(path string) bool {
 	return true
 }
 
-// clone makes dst share the blocks of src.
-func clone(dst, src *os.File) error { return unix.IoctlFileClone(int(dst.Fd()), int(src.Fd())) }
-
 // fsync makes a file, or the names in a folder, durable.
 func fsync(fd int) error {
 	if tree.FlushesAll(fd) {

@@ -396,7 +396,7 @@ func (p *planner) one(d Delta) (step Delta, needed bool, err error) {
 	}
 	switch {
 	case looked:
-	case d.isThere(now, d.Before):
+	case d.isThere(now, d.Before), p.hasSameSize(d, now):
 		if by := p.changedBelow(d); by != 0 {
 			return d, false, p.conflict(d.Path, fmt.Sprintf("holds files that change %d changed since", by))
 		}
@@ -427,6 +427,14 @@ func (p *planner) one(d Delta) (step Delta, needed bool, err error) {
 	}
 	d.Before = p.Describe(d.Path, now)
 	return d, true, nil
+}
+
+// hasSameSize reports whether a file to which an op added is as long as the op left it, and the log holds what was
+// added, which is then compared. The file may be a copy that an undo brought back.
+func (p *planner) hasSameSize(d Delta, now Entry) bool {
+	return d.Added && now.Kind == File && now.Size == d.Before.Size && slices.ContainsFunc(p.after.Deltas, func(o Delta) bool {
+		return o.Path == d.Path && o.Splice != nil && o.Splice.New != nil
+	})
 }
 
 // lookedAt reports whether git's index is as the op left it, but for times that git writes again when it looks at

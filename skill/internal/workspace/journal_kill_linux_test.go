@@ -180,32 +180,3 @@ func (s *site) wholeAfterKill() {
 		}
 	}
 }
-
-// A move that was killed when the file to be replaced had a second name already
-// leaves it with one.
-func TestKilledBeforeRename(t *testing.T) {
-	each(t, func(t *testing.T, s *site) {
-		s.layout("from=new", "to=old")
-		w := s.open(Options{NoSync: true})
-		c, err := w.Move(bg, s.p("from"), s.p("to"), MoveOptions{})
-		must(t, c, err)
-		w.Close()
-		image := s.history() + "/log/0000000000000001/images/1"
-		for _, step := range []error{ // as it was between the two system calls
-			os.Rename(s.p("to"), s.p("from")), os.Rename(image, s.p("to")), os.Link(s.p("to"), image),
-		} {
-			if step != nil {
-				t.Fatal(step)
-			}
-		}
-		w = s.open(Options{NoSync: true})
-		if list, err := w.Undo(bg, UndoOptions{}); err == nil {
-			t.Errorf("%v", list)
-		}
-		if info, err := w.Stat(s.p("to"), false); err != nil || info.Links != 1 {
-			t.Errorf("%+v, %v", info, err)
-		}
-		s.has("from", "new")
-		s.has("to", "old")
-	})
-}

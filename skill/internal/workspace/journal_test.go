@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -297,91 +296,6 @@ func (s *site) history() string {
 		s.t.Fatalf("%q, %v", list, err)
 	}
 	return filepath.Dir(list[0])
-}
-
-// A history that something else has damaged loses what was damaged, and leads nowhere.
-func TestDamagedJournal(t *testing.T) {
-	const segment = "/log/0000000000000001"
-	for name, damage := range map[string]func(s *site, history string){
-		"torn":     func(s *site, h string) { overwriteEnd(s, h+segment+"/log", "0badc0de {\"id\":99,\"ki") },
-		"gone":     func(s *site, h string) { os.RemoveAll(h) },
-		"no log":   func(s *site, h string) { os.RemoveAll(h + "/log") },
-		"an image": func(s *site, h string) { s.put(h+segment+"/images/1", "evil") },
-		"no image": func(s *site, h string) { os.Remove(h + segment + "/images/1") },
-		"empty":    func(s *site, h string) { s.put(h+segment+"/log", "") },
-		"a path out": func(s *site, h string) {
-			rewrite(s, h+segment+"/log", `"path":"f"`, `"path":"../../outside"`)
-		},
-		"an absolute": func(s *site, h string) {
-			rewrite(s, h+segment+"/log", `"path":"f"`, `"path":"`+s.base+`/outfile"`)
-		},
-		"denied": func(s *site, h string) { rewrite(s, h+segment+"/log", `"path":"f"`, `"path":".git/config"`) },
-		"a folder": func(s *site, h string) {
-			os.Remove(h + segment + "/log")
-			os.Mkdir(h+segment+"/log", 0o700)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			each(t, func(t *testing.T, s *site) {
-				s.layout("f=old")
-				s.put(s.base+"/outfile", "outside")
-				w := s.open(Options{NoSync: true})
-				c, err := w.WriteFile(bg, s.p("f"), []byte("new"), WriteOptions{})
-				must(t, c, err)
-				w.Close()
-				damage(s, s.history())
-				w = s.open(Options{NoSync: true})
-				done, err := w.Undo(bg, UndoOptions{})
-				if undone := name == "torn"; undone != (err == nil) {
-					t.Errorf("%v, %v", done, err)
-				} else if undone {
-					s.has("f", "old")
-				} else {
-					s.has("f", "new")
-				}
-				if data, err := os.ReadFile(s.base + "/outfile"); string(data) != "outside" {
-					t.Errorf("%q, %v", data, err)
-				}
-				c, err = w.WriteFile(bg, s.p("f"), []byte("newer"), WriteOptions{})
-				if name == "a folder" { // what cannot be recorded is not done
-					if err == nil {
-						t.Errorf("%+v", c)
-					}
-					s.has("f", "new")
-					return
-				}
-				must(t, c, err)
-				s.has("f", "newer")
-				if c.ID == "" {
-					t.Errorf("%+v is not recorded", c)
-				}
-			})
-		})
-	}
-}
-
-// overwriteEnd writes text after the last line of a log.
-func overwriteEnd(s *site, name, text string) {
-	s.t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	copy(data[len(bytes.TrimRight(data, "\x00")):], text)
-	s.put(name, string(data))
-}
-
-// rewrite changes the record of a log, with a sum that is right.
-func rewrite(s *site, name, old, new string) {
-	s.t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	line, _, _ := bytes.Cut(data, []byte("\n"))
-	text := strings.Replace(string(line[9:]), old, new, 1)
-	fresh := fmt.Sprintf("%08x %s\n", crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)), text)
-	s.put(name, fresh+string(make([]byte, len(data)-len(fresh))))
 }
 
 // What is old, or too much, is given up, but for the last block of changes.

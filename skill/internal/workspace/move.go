@@ -143,7 +143,6 @@ type move struct {
 	src, dst location
 	info     Info // of src
 	o        MoveOptions
-	copied   bool // to another file system, and perhaps not removed
 }
 
 // try locks and moves.

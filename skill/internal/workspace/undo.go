@@ -297,6 +297,7 @@ func (u *undoing) last(ctx context.Context) ([]Undone, error) {
 		case refused && u.how.Force:
 			passed = append(passed, no)
 		case refused:
+			no.Force = no.Force || u.forceHelps(ctx, list[i+1:]) // which passes this one over
 			for _, older := range list[i+1:] {
 				no.Before = u.w.changeID(older.j, u.l.tx(older.j).Origin(older.id))
 				break
@@ -445,6 +446,16 @@ func (e *PartlyUndoneError) Hint() string {
 	return "force: true undoes these too; the current versions are saved first"
 }
 
+// isOfRun reports whether an op is one of the run, or makes a change of the run again.
+func (u *undoing) isOfRun(j *journal, l history.Listed, run string) bool {
+	tx := u.l.tx(j)
+	if l.Run == run || !tx.InForceNow(l.ID) {
+		return l.Run == run
+	}
+	first, ok := tx.Find(tx.Origin(l.ID))
+	return ok && first.Run == run
+}
+
 // ofRun undoes the changes of a run, the last one first. It goes on after those that
 // cannot be undone. Its undos are changes of the run, too, so that a position which the run
 // had before can be returned to.
@@ -461,7 +472,7 @@ func (u *undoing) ofRun(ctx context.Context, o UndoOptions) ([]Undone, error) {
 	u.how.Run, u.how.RunStep = o.Run, 0
 	list := u.candidates(func(j *journal, l history.Listed) (take, more bool) {
 		from := u.w.numberAt(j, o.After)
-		return l.Run == o.Run && u.l.tx(j).Differs(l.ID, from+1), l.ID > from
+		return u.isOfRun(j, l, o.Run) && u.l.tx(j).Differs(l.ID, from+1), l.ID > from
 	})
 	failed := &PartlyUndoneError{Run: o.Run}
 	var passed []error

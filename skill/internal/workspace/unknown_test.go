@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,14 +52,18 @@ func TestRecordUnknown(t *testing.T) {
 		if done, err := w.Undo(bg, UndoOptions{Run: "r"}); len(done) > 0 || err == nil || !strings.HasPrefix(err.Error(), "change 3 cannot be undone: ") {
 			t.Errorf("of the run %v was undone, %v", done, err)
 		}
-		if done, err := w.Undo(bg, UndoOptions{}); err != nil || len(done) != 1 || len(done[0].Passed) != 5 {
+		refused, ok := errors.AsType[*UndoError](func() error { _, err := w.Undo(bg, UndoOptions{}); return err }())
+		if !ok || refused.ID != "6" || refused.Before != "5" {
+			t.Errorf("the last change: %v", refused)
+		}
+		if done, err := w.Undo(bg, UndoOptions{ID: "1"}); err != nil || len(done) != 1 {
 			t.Errorf("%v, %v", done, err)
 		}
 		s.has("f", "old")
 	})
 }
 
-// However many commands leave records of what was not kept, the change before them is undone.
+// However many commands leave records of what was not kept, the change before them can be undone.
 func TestUnkeptCommandsPushNothingOut(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=old")
@@ -82,7 +87,7 @@ func TestUnkeptCommandsPushNothingOut(t *testing.T) {
 		if list, err := listed(w.History(bg, at...)); err != nil || len(at) != 1 || slices.ContainsFunc(list, func(e HistoryEntry) bool { return e.ID == c.ID }) {
 			t.Errorf("after %v, whose record is dropped, there is the change before it; %v", at, err)
 		}
-		if done, err := w.Undo(bg, UndoOptions{}); err != nil || len(done) != 1 {
+		if done, err := w.Undo(bg, UndoOptions{ID: c.ID}); err != nil || len(done) != 1 {
 			t.Errorf("%v, %v", done, err)
 		}
 		s.has("f", "old")
