@@ -17,7 +17,7 @@ Files
   the user's intent from a path with blanks, flags after the command, words left over: TestScript
   the user of skill test from a stranger's golden file: flags, links, servers, commands: TestScript TestGoldenServersEnd
   this program from FIFOs, sockets, devices: TestSpecialFiles TestSpecialFileInATree
-  this program from damage of the history: TestDamagedJournal TestDamagedLog FuzzLog
+  this program from damage of the history: TestDamagedHistory TestDamagedLog FuzzLog
   this program from a command that damages saved files: TestIndex FuzzIndex
   everything from changes under --read-only and --dry-run: TestReadOnly TestDryRun TestExecIsRefusedWhereNothingMayChange
 

@@ -93,8 +93,8 @@ func lastRecorded(t *testing.T, dir string) string {
 	return list[0].ID + list[len(list)-1].ID
 }
 
-// TestTrackedKilledIsRecorded kills a program while it runs a command. What the command changed
-// is undone like the changes of another one, and the history names the run that it was a step of. A command that another process runs meanwhile is none that was killed.
+// TestTrackedKilledIsRecorded kills a program while it runs a command. The changes of the command
+// are undone like the changes of another one, and the history names the run that it was a step of. A command that another process runs meanwhile does not count as killed.
 func TestTrackedKilledIsRecorded(t *testing.T) {
 	needs.Shell(t)
 	for _, before := range []string{"", "echo y > g", "waits"} {

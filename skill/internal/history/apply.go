@@ -206,7 +206,7 @@ func order(deltas []Delta) []int {
 	return list
 }
 
-// moveAll moves files back that are under another name now: those of a tool's move, and those of a
+// moveAll moves files back that are under another name now: paths of a tool's move, and paths of a
 // command's whose content is not kept.
 func (a *applier) moveAll() error {
 	from := sources(a.op.Deltas)
@@ -464,7 +464,7 @@ func (a *applier) restoreTree(e Entry, dir tree.Folder, base string) error {
 	return dir.Rename(TempName, dir, base, false)
 }
 
-// putFile gives a path the content that it is to have. What is there goes to the blobs.
+// putFile gives a path the content that it is to have. The content that is there goes to the blobs.
 func (a *applier) putFile(k *Keeper, dir tree.Folder, base string) error {
 	d := k.delta()
 	c, err := a.contentOf(d.Path, d.After)

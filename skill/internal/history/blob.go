@@ -291,7 +291,7 @@ func (t *Tx) take(e Entry, blob string, d tree.Folder, name string) error {
 	return d.Remove(name, false)
 }
 
-// takeTree copies a folder to the blobs, where it cannot be moved there, and removes it. What was
+// takeTree copies a folder to the blobs, where it cannot be moved there, and removes it. All that was
 // removed of it comes back if the rest cannot be removed.
 func (t *Tx) takeTree(d tree.Folder, name, blob string) error {
 	b := t.blobs

@@ -63,7 +63,7 @@ type Command struct {
 
 // Begin is called before a command runs in the folder base of the root; "." is all of it. It brings
 // the index up to date, unless other commands run already, and keeps the contents of files, as far as
-// they fit into limit bytes. Errors are [ErrTooManyFiles], [*BusyError], those of ctx and the system's.
+// they fit into limit bytes. Errors are [ErrTooManyFiles], [*BusyError], errors of ctx and the system's.
 func (s *Store) Begin(ctx context.Context, about About, base string, limit int64, walk Walker) (*Command, error) {
 	c := &Command{s: s, about: about, walk: walk, limit: limit, base: base}
 	release, err := s.beginAlone(ctx)
@@ -675,7 +675,7 @@ func (t *Tx) runningCommand() string {
 }
 
 // Follow keeps what a tool or an undo left at the paths of deltas while commands run, because one may
-// overwrite it. What is in whole folders is noted now: a process that replays the op later cannot tell it
+// overwrite it. The content of whole folders is noted now: a process that replays the op later cannot tell it
 // from what a command puts there.
 func (t *Tx) Follow(deltas ...Delta) {
 	if !t.commands || t.index == nil || t.index.lost {

@@ -342,7 +342,7 @@ func TestNewerLog(t *testing.T) {
 	}
 }
 
-// aLog returns a log of some changes, of which one is undone.
+// aLog returns a log of some changes; one is undone.
 func aLog(t testing.TB, n int) []byte {
 	t.Helper()
 	var text []byte
@@ -415,7 +415,7 @@ func checkLog(t testing.TB, data []byte) {
 	}
 }
 
-// A log of which any byte is another, or that ends anywhere, is read as far as it can be.
+// A log with any byte changed, or cut off anywhere, is read as far as it can be.
 func TestLogDamagedAnywhere(t *testing.T) {
 	whole := aLog(t, 4)
 	bits := []byte{1, 0x80, 0xff}
@@ -435,7 +435,7 @@ func TestLogDamagedAnywhere(t *testing.T) {
 	}
 }
 
-// A command whose process is killed, and whose index is lost too, is recorded as one of which nothing is known:
+// A command whose process is killed, and whose index is lost too, is recorded with unknown changes:
 // no file of the user's counts as made by it.
 func TestKilledCommandWithoutIndex(t *testing.T) {
 	for name, damage := range map[string]func(index string) error{

@@ -160,7 +160,7 @@ func (x *index) all() map[string]int32 {
 	return x.at
 }
 
-// find returns the item of a path, nil if there is none.
+// find returns the item of a path, nil if the path has no item.
 func (x *index) find(name string) *item {
 	if e, ok := x.over[name]; ok {
 		return e
@@ -241,7 +241,7 @@ const (
 	maxIndex     = 128 << 20 // bytes of the file
 )
 
-// readIndex reads the index; an empty one if there is none, or if its file is damaged.
+// readIndex reads the index; an empty one if its file does not exist, or is damaged.
 func (s *Store) readIndex() *index {
 	data, err := s.dir.Load().ReadFile(indexName)
 	var x *index
@@ -286,7 +286,7 @@ func (s *Store) writeIndex(x *index) error {
 	return err
 }
 
-// indexTime returns when the file of the index was written; 0 if there is none.
+// indexTime returns when the file of the index was written; 0 if it does not exist.
 func (s *Store) indexTime() int64 {
 	info, err := s.dir.Load().Lstat(indexName)
 	if err != nil {

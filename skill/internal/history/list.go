@@ -215,7 +215,7 @@ type Holder struct {
 	Command string
 }
 
-// Inspect looks at a history, and changes nothing. Where there is none, the report has its place only.
+// Inspect looks at a history, and changes nothing. If no history exists, the report has its place only.
 func Inspect(ctx context.Context, o Options) (Report, error) {
 	p, err := Find(o)
 	if err != nil {

@@ -193,7 +193,7 @@ func (l *logFile) count(at line, void bool) {
 	if at.undoes > 0 {
 		l.undoes[at.undoes], l.depth[at.id] = at.id, l.depth[at.undoes]+1
 	}
-	for n := len(l.lines); n > 0 && l.lines[n-1].id >= at.id; n-- { // a damaged line of which the number was guessed
+	for n := len(l.lines); n > 0 && l.lines[n-1].id >= at.id; n-- { // a damaged line with a guessed number
 		l.lines = l.lines[:n-1]
 	}
 	l.lines = append(l.lines, at)

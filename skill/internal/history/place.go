@@ -266,7 +266,7 @@ func existing(path string) (identity, string) {
 	}
 }
 
-// open opens the place, and makes it first, for this user alone. What is there must be this
+// open opens the place, and makes it first, for this user alone. A folder that is there must be this
 // user's and no link.
 func (p Place) open(sync bool) (*os.Root, error) {
 	if err := makeAll(p.Path, sync); err != nil {

@@ -19,7 +19,7 @@ const slack = 256
 const keptAlways = 20
 
 // retain drops the oldest ops that the limits do not allow, and the contents that nothing needs
-// then. What cannot be dropped now is dropped another time.
+// then. A blob that cannot be dropped now is dropped another time.
 func (t *Tx) retain() {
 	n := len(t.log.lines)
 	if n%slack != slack-1 {

@@ -61,7 +61,7 @@ func IsCache(name string) bool {
 	return false
 }
 
-// rebuilt are folders that a tool builds again. What is in one is not kept if git ignores the folder.
+// rebuilt are folders that a tool builds again. Its files are not kept if git ignores the folder.
 var rebuilt = map[string]bool{
 	"node_modules": true, ".venv": true, "venv": true, "target": true, "dist": true, "build": true,
 	".next": true, ".nuxt": true, ".svelte-kit": true, ".turbo": true, ".parcel-cache": true, ".cache": true,

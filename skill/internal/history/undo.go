@@ -44,7 +44,7 @@ type Undone struct {
 	Of      *Op              // the change that was undone, or made again
 	Skipped []*ConflictError // with Force, why paths of the op were not undone
 	Merged  []Name           // files that keep what was changed in them since
-	Lost    []Name           // with Force, files of which a later version was replaced, and saved
+	Lost    []Name           // with Force, files with a later version that was replaced, and saved
 	Stays   []Name           // folders that stay, because something else is in them
 }
 
@@ -80,7 +80,7 @@ func (t *Tx) InForce(id int64) bool {
 }
 
 // Changes iterates over the changes in force that a bare undo takes back, the newest first: of a
-// change that was undone and made again, the op that made it again counts. IDs are those of the ops
+// change that was undone and made again, the op that made it again counts. IDs name the ops
 // that an undo takes back.
 func (t *Tx) Changes() iter.Seq[int64] {
 	return func(yield func(int64) bool) {
@@ -175,7 +175,7 @@ func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 }
 
 // allDeltas returns the deltas of an op. If it made a change again, it had no need of paths that were as
-// the change had left them: their deltas are those of the change.
+// the change had left them: their deltas come from the change.
 func (t *Tx) allDeltas(op *Op) []Delta {
 	all := slices.Clone(op.Deltas)
 	if t.log.depth[op.ID]%2 != 0 {
@@ -341,7 +341,7 @@ func isSource(deltas []Delta, name Name) bool {
 	return slices.ContainsFunc(deltas, func(d Delta) bool { return d.From == name })
 }
 
-// dropPair removes what was planned of a move, of which one path cannot be undone.
+// dropPair removes what was planned of a move whose one path cannot be undone.
 func dropPair(planned []Delta, d Delta) []Delta {
 	return slices.DeleteFunc(planned, func(o Delta) bool { return d.From != "" && o.Path == d.From || o.From == d.Path })
 }
@@ -463,7 +463,7 @@ func (p *planner) lookedAt(d Delta, now Entry) (Entry, bool) {
 }
 
 // changedBelow returns a later change in force in a folder that the undo would remove with everything in
-// it; 0 if there is none.
+// it; 0 if no change does.
 func (p *planner) changedBelow(d Delta) int64 {
 	if !d.Before.Whole || d.After.Kind != absent || isSource(reversed(p.after.Deltas), d.Path) {
 		return 0
@@ -473,7 +473,7 @@ func (p *planner) changedBelow(d Delta) int64 {
 }
 
 // later returns the newest change in force that was made after the one that is undone, and is about a path
-// for which about is true; 0 if there is none. text is in the line of each such change.
+// for which about is true; 0 if no change does. text is in the line of each such change.
 func (p *planner) later(text string, about func(Name) bool) int64 {
 	self, _ := p.log.find(p.after.ID)
 	origin := p.log.origin(self).id
@@ -761,7 +761,7 @@ func (p *planner) content(d *Delta, moves bool) error {
 }
 
 // noFolderAbove returns a path above that of a delta where something is that is no folder, and that the undo does not
-// make one; "" if there is none.
+// make one; "" if nothing has to be made.
 func (p *planner) noFolderAbove(d Delta) Name {
 	for at := d.Path; d.After.Kind != absent; {
 		above := Name(path.Dir(string(at)))

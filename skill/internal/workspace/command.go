@@ -24,9 +24,6 @@ const (
 // ErrTooManyFiles reports a workspace of more names than [MaxVisited].
 var ErrTooManyFiles = history.ErrTooManyFiles
 
-// IsCache reports whether a folder of that name is a cache that Python and its tools fill.
-func IsCache(name []byte) bool { return history.IsCache(string(name)) }
-
 // A Command is a command that runs in the workspace. End records what it changed.
 type Command struct {
 	w *Workspace

@@ -423,10 +423,13 @@ func killAndUndo(t *testing.T, s *site, c killedChange, far, way string, n int, 
 		refused, ok := errors.AsType[*UndoError](err)
 		switch {
 		case err == nil:
-			o.Force = false
+			o.Force, o.ID = false, ""
 			continue
 		case ok && refused.Force && !o.Force && after == "other":
 			o.Force = true
+			continue
+		case ok && after == "other" && refused.Before != "":
+			o.ID = refused.Before
 			continue
 		case !ok || refused.ID != "" && (refused.Force || after != "other" || exists(s.p("first"))):
 			fail("undo: %v", err)

@@ -297,7 +297,6 @@ func (u *undoing) last(ctx context.Context) ([]Undone, error) {
 		case refused && u.how.Force:
 			passed = append(passed, no)
 		case refused:
-			no.Force = no.Force || u.forceHelps(ctx, list[i+1:]) // which passes this one over
 			for _, older := range list[i+1:] {
 				no.Before = u.w.changeID(older.j, u.l.tx(older.j).Origin(older.id))
 				break
