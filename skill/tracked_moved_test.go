@@ -26,7 +26,7 @@ func movable(t *testing.T) (*Executor, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newExecutor(t, Config{Dir: dir, NoSync: true, SnapshotBytes: 100 << 10}), dir
+	return newExecutor(t, Config{Dir: dir, NoSync: true, SnapshotBytes: 100 << 10, AllowConfig: true}), dir
 }
 
 // TestTrackedMoved moves what no snapshot keeps. Undo leaves it, the answer to the command says so, nothing

@@ -120,10 +120,23 @@ func (r *recorder) movedWhole(from, to string) bool {
 	return special && !r.addedTo(from, to)
 }
 
-// addedTo reports whether something is in a moved folder that was not in it before.
+// addedTo reports whether something is in a moved folder that was not in it before. In a folder that is not
+// entered nobody knows what was in it before, and so nothing counts as added.
 func (r *recorder) addedTo(from, to string) bool {
 	for name := range r.found {
-		if rest, ok := strings.CutPrefix(name, to+"/"); ok && r.index.find(from+"/"+rest) == nil {
+		rest, ok := strings.CutPrefix(name, to+"/")
+		if ok && r.index.find(from+"/"+rest) == nil && !r.notEntered(from, rest) {
+			return true
+		}
+	}
+	return false
+}
+
+// notEntered reports whether a folder of the index, or one between it and a path below it, is not entered.
+func (r *recorder) notEntered(folder, below string) bool {
+	for at := folder + "/" + below; len(at) > len(folder); {
+		at = path.Dir(at)
+		if e := r.index.find(at); e != nil && !e.kept() {
 			return true
 		}
 	}
