@@ -155,7 +155,7 @@ func TestPatchIsOneChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := undone.(Reverted).Message(); !strings.HasSuffix(text, " and 2 more") { // and the folder
+	if text := undone.(Reverted).Message(); text != "undid change 1: patch (3 files)" { // one is the folder
 		t.Errorf("undo says %q", text)
 	}
 	if data, _ := os.ReadFile(dir + "/a.txt"); string(data) != "a\n" {

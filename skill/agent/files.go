@@ -78,12 +78,13 @@ func (r *run) warnOfLeft(ctx context.Context) error {
 	since, err := r.cfg.From.ChangesAfter(ctx, r.cfg.Executor)
 	left := since.List[:0]
 	for _, e := range since.List {
-		if e.NotKept != "" {
+		if e.WhyNotKept() != "" {
 			left = append(left, e)
 		}
 	}
 	if len(left) > 0 {
-		r.warn(fmt.Sprintf("not all files are as at checkpoint %s: changes of which nothing was kept: %d, the last one change %s: %s", r.cfg.From.ID, len(left), left[0].ID, left[0].NotKept))
+		r.warn(fmt.Sprintf("not all files are as at checkpoint %s: changes of which nothing was kept: %d, the last one change %s: %s",
+			r.cfg.From.ID, len(left), left[0].ID, left[0].WhyNotKept()))
 	}
 	return err
 }

@@ -126,13 +126,14 @@ func TestFilesConflict(t *testing.T) {
 	}
 }
 
-// TestFilesLeft continues a run from a step after which a command changed what git ignores: it
-// stays as it is, and that is said.
+// TestFilesLeft continues a run from a step after which a command replaced a large file that git ignores:
+// the file stays as it is, and the run says so.
 func TestFilesLeft(t *testing.T) {
-	needs.Program(t, "touch")
+	needs.Program(t, "cp")
 	for _, more := range []string{`readTextFile {"path":"a"}`, `writeTextFile {"path":"a","text":"2"}`} {
-		l := newLab(t, calls(`writeTextFile {"path":"a","text":"1"}`), calls(`exec {"command":"touch","args":["x.log"],"env":{},"cwd":".","stdout":true,"stderr":true}`), calls(more))
+		l := newLab(t, calls(`writeTextFile {"path":"a","text":"1"}`), calls(`exec {"command":"cp","args":["a","x.log"],"env":{},"cwd":".","stdout":true,"stderr":true}`), calls(more))
 		os.WriteFile(filepath.Join(l.dir, ".gitignore"), []byte("*.log"), 0o666)
+		os.WriteFile(filepath.Join(l.dir, "x.log"), make([]byte, 2<<20), 0o666)
 		var warned []string
 		l.cfg.MaxSteps, l.cfg.Warn = 3, func(what string) { warned = append(warned, what) }
 		l.ran("go")
@@ -142,8 +143,9 @@ func TestFilesLeft(t *testing.T) {
 		}
 		l.cfg.From, l.cfg.Files = &c, true
 		l.run("")
-		want := "not all files are as at checkpoint " + c.ID + ": changes of which nothing was kept: 1, the last one change 2: git ignores it, and undo leaves it as it is"
-		if got := l.files(); got != ".gitignore=*.log a=1 x.log=" || !slices.Contains(warned, want) {
+		want := "not all files are as at checkpoint " + c.ID + ": changes of which nothing was kept: 1, the last one change 2: " +
+			"git ignores it and it held 2097152 bytes: ignored files of more than 1048576 are not kept"
+		if got := l.files(); got != ".gitignore=*.log a=1 x.log=1" || !slices.Contains(warned, want) {
 			t.Errorf("after %s: %s, %q", more, got, warned)
 		}
 	}

@@ -415,15 +415,16 @@ func (op *Op) saysTheSame(o *Op) bool {
 		op.Run == o.Run && op.RunStep == o.RunStep && slices.Equal(op.Left, o.Left)
 }
 
-// RecordUnknown records that a command was run, and why it is not known what it changed.
-func (s *Store) RecordUnknown(ctx context.Context, about About, why string) error {
+// RecordUnknown records that a command was run, and why it is not known what it changed. A bare undo passes over
+// a quiet one.
+func (s *Store) RecordUnknown(ctx context.Context, about About, why string, quiet bool) error {
 	t, err := s.Lock(ctx)
 	if err != nil {
 		return err
 	}
 	c := &Command{about: about}
 	op := c.op()
-	op.Note = why
+	op.Note, op.Quiet = why, quiet
 	err = t.addMade(op)
 	t.End()
 	return errors.Join(err, s.Flush())

@@ -80,7 +80,7 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 	release() // from now on the record marks the port as taken
 
 	// If this fails, undo says nothing of the server.
-	x.ws.RecordUnknown(context.WithoutCancel(ctx), a.Command, "it is not known what the server changes")
+	x.ws.RecordServer(context.WithoutCancel(ctx), a.Command)
 	return x.awaitServer(ctx, dir, r, a)
 }
 

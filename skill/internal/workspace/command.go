@@ -126,13 +126,23 @@ func (c *Command) End(ctx context.Context) (Change, []Untracked, error) {
 
 // RecordUnknown records that a command was run, and why it is not known what it changed.
 func (w *Workspace) RecordUnknown(ctx context.Context, command, why string) error {
+	return w.recordUnknown(ctx, command, why, false)
+}
+
+// RecordServer records that a server was started. A bare undo passes over it: what a server changes is
+// somebody else's change.
+func (w *Workspace) RecordServer(ctx context.Context, command string) error {
+	return w.recordUnknown(ctx, command, "it is not known what the server changes", true)
+}
+
+func (w *Workspace) recordUnknown(ctx context.Context, command, why string, quiet bool) error {
 	j := w.commands()
 	if j == nil {
 		return nil
 	}
 	s, err := j.open()
 	if err == nil {
-		err = s.RecordUnknown(ctx, about(ctx, command), why)
+		err = s.RecordUnknown(ctx, about(ctx, command), why, quiet)
 	}
 	return err
 }

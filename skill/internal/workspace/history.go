@@ -86,6 +86,14 @@ func (e HistoryEntry) notes() (notes []string) {
 	return notes
 }
 
+// WhyNotKept returns why nothing of the change can be undone; "" if something can.
+func (e HistoryEntry) WhyNotKept() string {
+	if e.Idle && len(e.Left) > 0 {
+		return e.Left[0].Reason
+	}
+	return e.NotKept
+}
+
 // LeftList names the files that undo leaves as they are, in a few words.
 func (e HistoryEntry) LeftList() string {
 	const most = 3
