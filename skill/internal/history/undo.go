@@ -36,6 +36,7 @@ type How struct {
 	Force  bool // also where something else has changed a file since, which is saved; leave what cannot be undone
 	Config bool // also files through which other programs run code
 	Dry    bool // describe only
+	Newest bool // only if nothing newer is found about the same paths
 }
 
 // An Undone is what the undo of an op did.
@@ -168,10 +169,24 @@ func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 	if len(p.after.Deltas) == 0 {
 		return p, p.onlyLeft()
 	}
+	last := t.log.last()
 	if err := t.CatchUp(ctx, p.after.Deltas...); err != nil {
 		return p, err
 	}
+	if found := t.log.last(); found != last && how.Newest {
+		return p, p.stillRuns(found)
+	}
 	return p, p.planAll()
+}
+
+// stillRuns is the conflict of an undo of the newest change, where a command that runs has made a newer one.
+func (p *planner) stillRuns(id int64) error {
+	at, _ := p.log.find(id)
+	op := p.log.op(at)
+	if op == nil || len(op.Deltas) == 0 {
+		return p.conflict("", "is not the newest change any more")
+	}
+	return p.conflict(op.Deltas[0].Path, fmt.Sprintf("was changed by a command that still runs; change %d is what it did so far", id))
 }
 
 // allDeltas returns the deltas of an op. If it made a change again, it had no need of paths that were as

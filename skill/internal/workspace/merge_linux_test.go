@@ -256,6 +256,37 @@ func TestWriteBesideCommand(t *testing.T) {
 	}
 }
 
+// While a command runs that has changed a file, a bare undo does not take back the older change of the file: it
+// names the command's part, which the next undo takes back.
+func TestBareUndoBesideCommand(t *testing.T) {
+	inMemory(t)
+	s := newSite(t, false)
+	w := s.open(Options{NoSync: true})
+	c, err := w.WriteFile(bg, s.p("e"), []byte("written\n"), WriteOptions{})
+	must(t, c, err)
+	run, err := w.Begin(bg, "echo more >>e", 1<<20, s.walk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.put(s.p("e"), "written\nmore\n")
+	_, err = w.Undo(bg, UndoOptions{})
+	if err == nil || !strings.Contains(err.Error(), "was changed by a command that still runs; change 2 is what it did so far") {
+		t.Errorf("undo: %v", err)
+	}
+	s.has("e", "written\nmore\n")
+	if _, err := w.Undo(bg, UndoOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.has("e", "written\n")
+	if _, _, err := run.End(bg); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Undo(bg, UndoOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.lacks("e")
+}
+
 // One command removes a folder, and another one that begins and ends meanwhile makes it again.
 func TestFolderBesideCommands(t *testing.T) {
 	inMemory(t)

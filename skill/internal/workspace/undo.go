@@ -283,6 +283,7 @@ func mainPath(op *history.Op) history.Name {
 func (u *undoing) last(ctx context.Context) ([]Undone, error) {
 	list := u.candidates(func(j *journal, l history.Listed) (take, more bool) { return u.l.tx(j).InForceNow(l.ID), true })
 	var passed []error
+	u.how.Newest = !u.how.Force
 	for i, c := range list {
 		done, err := u.one(ctx, c.j, c.id)
 		no, refused := errors.AsType[*UndoError](err)
@@ -360,6 +361,7 @@ func (u *undoing) since(ctx context.Context, id string) ([]Undone, error) {
 		return u.l.tx(at).InForceNow(l.ID), true
 	})
 	var passed []error
+	u.how.Newest = !u.how.Force
 	for i, c := range list {
 		done, err := u.one(ctx, c.j, c.id)
 		no, refused := errors.AsType[*UndoError](err)
