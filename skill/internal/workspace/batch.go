@@ -17,7 +17,7 @@ import (
 // A FileChange is what [Workspace.ChangeFiles] does with one file.
 type FileChange struct {
 	Path   string      // absolute; a link in the last part is followed, but not to remove a file
-	Before []byte      // what the file holds; nil if there is none
+	Before []byte      // what the file holds; nil if there is no file
 	After  []byte      // what it is to hold; nil to remove it
 	Mode   fs.FileMode // of a new file: its permissions; 0 for those that new files usually have
 }
@@ -93,7 +93,7 @@ type batchFile struct {
 	FileChange
 	abs   string
 	p     location
-	old   *Info       // nil if there is none
+	old   *Info       // nil if there is no file
 	d     tree.Folder // it is in; nil until that is made
 	ready *newFile    // with the content; nil until it is written, and of a file to remove
 	delta int         // of the op
@@ -144,7 +144,7 @@ func (b *batch) gather(compute func() ([]FileChange, error)) error {
 	return nil
 }
 
-// otherName returns a name of the same file that is to be changed, too; "" if there is none.
+// otherName returns a name of the same file that is to be changed, too; "" if it has one name.
 func (b *batch) otherName(f *batchFile) string {
 	for _, g := range b.files {
 		if f.After != nil && g.After != nil && f.old != nil && g.old != nil && f.old.Links > 1 && f.old.ID == g.old.ID {

@@ -61,9 +61,9 @@ func (c Change) String() string {
 }
 
 // commit is the one way to change something: it records planned, calls apply to make the
-// change, and completes c. What the last step takes away goes to the keeper, which is nil if
+// change, and completes c. The keeper gets everything that the last step takes away, which is nil if
 // nothing is to be kept. An op that cannot be recorded refuses the change. The op and the change are
-// made durable by settle, after the locks are released. What a failing apply has made is taken back.
+// made durable by settle, after the locks are released. An apply that fails takes back its steps.
 func (w *Workspace) commit(ctx context.Context, c *Change, l *heldLocks, planned plan, apply func(*history.Keeper) error) error {
 	by := runOf(ctx)
 	c.later = by.Later
@@ -108,7 +108,7 @@ func (w *Workspace) commit(ctx context.Context, c *Change, l *heldLocks, planned
 	if err != nil {
 		return tx.Void(op, err)
 	}
-	if c.parents != nil { // its deltas are those of this op now
+	if c.parents != nil { // this op has its deltas now
 		if err := tx.Supersede(c.parents); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ type RunStep struct {
 	Later *Unflushed      // collects the recorded changes, which may not survive a power cut until it is flushed; nil flushes each
 }
 
-// WithRun returns a context under which changes are recorded as those of a step of a run.
+// WithRun returns a context under which changes are recorded with a run and its step.
 func WithRun(ctx context.Context, s RunStep) context.Context {
 	return context.WithValue(ctx, runKey{}, s)
 }

@@ -63,7 +63,7 @@ func about(ctx context.Context, command string) history.About {
 
 // Begin is called before a command runs. It keeps the contents of the files of the workspace, as far as
 // they fit into limit bytes, the smaller files first. It returns nil if nothing is recorded. Errors are
-// [ErrTooManyFiles], those of ctx and the system's: then the command is not to be started, unless
+// [ErrTooManyFiles], the context's and the system's: then the command is not to be started, unless
 // [Workspace.RecordUnknown] can record it.
 func (w *Workspace) Begin(ctx context.Context, command string, limit int64, walk Walker) (*Command, error) {
 	j := w.commands()

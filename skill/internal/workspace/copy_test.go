@@ -121,7 +121,7 @@ func (s *site) holds(entries ...string) {
 	}
 }
 
-// What fails within a tree leaves nothing of the copy, and names the file.
+// A copy that fails within a tree leaves nothing behind, and names the file.
 func TestCopyTreeFails(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("d/a/f=x", "d/b/skill.toml=x")

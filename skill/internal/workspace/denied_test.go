@@ -96,7 +96,7 @@ func TestRecordsAreNotListed(t *testing.T) {
 	})
 }
 
-// What holds records is not removed, and is copied without them.
+// A folder with records is not removed, and is copied without them.
 func TestRecordsInATree(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("d/e/.skill/journal=kept", "d/e/f=content")
@@ -121,7 +121,7 @@ var configPaths = []string{
 	"perstack/x", "a/perstack/b/c", "Perstack/x", "per\u017ftack/x",
 }
 
-// What can make other programs run code is read and not changed.
+// Files that make other programs run code are read and not changed.
 func TestConfigIsNotContent(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=content", "tree/f=content")

@@ -14,7 +14,7 @@ import (
 const maxDiff = 1 << 20
 
 // Unified returns the difference between two versions of a file in unified
-// format with three lines of context, "" if there is none. A nil version means
+// format with three lines of context, "" if nothing differs. A nil version means
 // that there is no such file. For binary and large versions one line gives the sizes.
 func Unified(oldName, newName string, before, after []byte) string {
 	if before == nil {

@@ -75,7 +75,7 @@ func (w *Workspace) recorded(ctx context.Context, id string) (*journal, *history
 	return j, s, l.Op, nil
 }
 
-// ignoreNone returns an error of opening a history, but nil if there is none.
+// ignoreNone returns an error of opening a history, but nil for a history that does not exist.
 func ignoreNone(err error) error {
 	if err == errNoHistory {
 		return nil

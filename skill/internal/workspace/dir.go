@@ -78,7 +78,7 @@ func (d *Dir) Read(b *Block) (more bool, err error) {
 	return more, err
 }
 
-// Open opens a regular file in the folder. What is not a regular file is a
+// Open opens a regular file in the folder. Another kind of file is a
 // [*NotRegularError], EISDIR or ELOOP. The caller closes it. Errors have no path.
 func (d *Dir) Open(name []byte) (File, error) {
 	if err := d.mayOpen(name); err != nil {
@@ -89,7 +89,7 @@ func (d *Dir) Open(name []byte) (File, error) {
 
 // Head fills buf with the beginning of a regular file in the folder. If buf is full, rest is
 // the file, which the caller closes; else buf holds all n bytes of it, and rest is nil.
-// Errors are as those of Open.
+// It fails as Open does.
 func (d *Dir) Head(name, buf []byte) (n int, rest *File, err error) {
 	if err := d.mayOpen(name); err != nil {
 		return 0, nil, err

@@ -107,7 +107,7 @@ func withoutHeader(diff string) string {
 	return diff
 }
 
-// What a dry run describes can be done, and then is.
+// A dry run describes a change, which then can be made.
 func TestDryRunIsTrue(t *testing.T) {
 	for _, a := range attempts {
 		each(t, func(t *testing.T, s *site) {

@@ -33,7 +33,7 @@ func immutable(t *testing.T, name string) {
 	t.Cleanup(func() { set(0) })
 }
 
-// What a move to another file system replaced is there again if what was moved cannot be removed.
+// A move to another file system that cannot remove its source brings back the file that it replaced.
 func TestMoveAcrossFails(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		far := elsewhere(t, s)

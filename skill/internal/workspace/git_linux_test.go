@@ -103,7 +103,7 @@ git tag light; git tag -a heavy -m heavy
 echo SECRET=1 >.env; mkdir data node_modules; echo rows >data/rows; echo m >node_modules/m; echo new >untracked`)
 }
 
-// What a command does to git's own state is undone, and made again, with everything else.
+// Undo takes back a command's changes of git's own state with everything else, and makes them again.
 func TestUndoOfGit(t *testing.T) {
 	needs.Program(t, "git", "sh")
 	for _, test := range []struct {
@@ -273,7 +273,7 @@ func TestUndoWhileGitHoldsALock(t *testing.T) {
 	}
 }
 
-// What runs code is not written by a tool's undo; a person may.
+// A tool's undo does not write files that make programs run code; a person's undo does.
 func TestUndoOfGitConfig(t *testing.T) {
 	needs.Program(t, "git", "sh")
 	s := newSite(t, false)

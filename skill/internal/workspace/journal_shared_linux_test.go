@@ -106,7 +106,7 @@ func TestJournalIsHidden(t *testing.T) {
 	})
 }
 
-// A change below a narrower Workspace is recorded with those of the whole, and only
+// A change below a narrower Workspace is recorded with the changes of the whole, and only
 // its own are seen from there.
 func TestNarrowed(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {

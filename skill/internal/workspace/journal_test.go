@@ -177,7 +177,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// What something else has changed since is not undone, unless it is to be; then it
+// A file that something else has changed since is not undone without force; with it, it
 // is kept.
 func TestUndoRefuses(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
@@ -298,7 +298,7 @@ func (s *site) history() string {
 	return filepath.Dir(list[0])
 }
 
-// What is old, or too much, is given up, but for the last block of changes.
+// Old changes, and those beyond the limit, are dropped, but for the last block.
 func TestPruned(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// numbered is a text of twenty lines, some of which are another.
+// numbered is a text of twenty lines, with some lines replaced.
 func numbered(other map[int]string) string {
 	var b strings.Builder
 	for n := 1; n <= 20; n++ {

@@ -254,7 +254,7 @@ func TestMountedFolder(t *testing.T) {
 	})
 }
 
-// What cannot be removed from a tree comes back under its name.
+// A file of a tree that cannot be removed comes back under its name.
 func TestRemoveTreeStops(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("d/a/f=x", "d/b/c/f=x", "d/z=x")
@@ -280,7 +280,7 @@ func TestRemoveTreeStops(t *testing.T) {
 	})
 }
 
-// What comes to the place of a file while it is replaced is treated as by a rename:
+// A file that takes the place of another while that is replaced is treated as by a rename:
 // a folder stays, a link and a new file go.
 func TestSwapped(t *testing.T) {
 	for _, there := range []string{"f=other", "f => elsewhere", "f/inner=kept", ""} {

@@ -234,7 +234,7 @@ func TestCopyReadOnlyTree(t *testing.T) {
 	})
 }
 
-// What a killed process left goes with the next change in the folder, whatever it is.
+// The next change in a folder removes whatever a killed process left there.
 func TestLeftOver(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		w := s.open(Options{NoSync: true})

@@ -207,7 +207,7 @@ func (p *play) ops() (ops []loggedOp) {
 	return ops
 }
 
-// newest returns the change that a bare undo is to take back: 0 if there is none.
+// newest returns the change that a bare undo is to take back; 0 means that no change is in force.
 func (p *play) newest() int64 {
 	ops := p.ops()
 	void := map[int64]bool{}
@@ -444,7 +444,7 @@ func (p *play) end(at int) error {
 	return p.lost()
 }
 
-// outside is an edit by somebody else, while no command runs. What was only in the workspace is theirs.
+// outside is an edit by somebody else, while no command runs. Texts that were only in the workspace are theirs.
 func (p *play) outside(what string, s step) {
 	if p.anyRuns() {
 		p.act(what, s)

@@ -100,7 +100,7 @@ func (w *Workspace) rootAt(dir string) *root {
 }
 
 // matchRoot finds the root that an absolute path is in by its spelling alone. A path
-// below several roots is in the first of them. The output of commands counts as one, of which
+// below several roots is in the first of them. The output of commands counts as a root in which
 // nothing is changed.
 func (w *Workspace) matchRoot(abs string) (location, bool) {
 	for _, r := range w.roots {
@@ -210,7 +210,7 @@ func (w *Workspace) climb(at location, rest []string) (location, []string, error
 // escapes reports whether a relative path starts with "..".
 func escapes(rel string) bool { return rel == ".." || strings.HasPrefix(rel, "../") }
 
-// linkTarget returns the target of the symbolic link at p, "" if there is none.
+// linkTarget returns the target of the symbolic link at p, "" if p is no link.
 func (p location) linkTarget() string {
 	info, err := p.root.tree.Stat(p.rel)
 	if err != nil || !info.IsLink() {

@@ -10,7 +10,7 @@ import (
 )
 
 // writeDiff returns the diff of writing data to the file name of d. old describes that
-// file, and is nil if there is none.
+// file, and is nil if the file does not exist.
 func writeDiff(abs string, d tree.Folder, name string, old *Info, data []byte) (string, error) {
 	after := append([]byte{}, data...) // not nil, which would mean no file
 	if old == nil {

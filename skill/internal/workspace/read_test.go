@@ -35,7 +35,7 @@ func TestReadFile(t *testing.T) {
 	})
 }
 
-// What a name that cannot be read answers, by system call and error.
+// The answers for names that cannot be read, by system call and error.
 func TestReadErrors(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("d/f", "file", "loop => loop", "dangling => missing", "todir => d")

@@ -139,8 +139,8 @@ type newFile struct {
 	splice *history.Splice // how the old content becomes this one; nil if that is not recorded
 }
 
-// createFile creates a file in d and calls write to fill it: an unnamed file where the
-// system has those, of which a killed process leaves nothing. With private, only this
+// createFile creates a file in d and calls write to fill it. Where the system has unnamed files it makes
+// one, so that a killed process leaves nothing. With private, only this
 // user may read one that has a name until its mode is set. The newFile is nil if no file
 // could be created.
 func createFile(d tree.Folder, private bool, write fill) (*newFile, error) {
@@ -164,7 +164,7 @@ func createFile(d tree.Folder, private bool, write fill) (*newFile, error) {
 	return n, nil
 }
 
-// close closes the file, and removes it unless it was installed. A nil newFile is none.
+// close closes the file, and removes it unless it was installed. A nil newFile has nothing to close.
 func (n *newFile) close() {
 	if n == nil {
 		return

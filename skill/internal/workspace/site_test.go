@@ -233,7 +233,7 @@ func swap(old, new string) func(io.ReaderAt, int64) (Splice, error) {
 
 const nobody = 65534
 
-// asNobody tells whether this process is without privileges. Where it has them, it
+// asNobody reports whether this process is without privileges. Where it has them, it
 // runs the test once more in a process that has none.
 func asNobody(t *testing.T) bool {
 	t.Helper()

@@ -26,7 +26,7 @@ func (w *Workspace) State(name string) (*os.Root, error) {
 }
 
 // Runs opens the folder of the history that holds the sums of experts' records. If the
-// workspace is opened read-only, the error is fs.ErrNotExist where there is none. The caller
+// workspace is opened read-only, the error is fs.ErrNotExist where it does not exist. The caller
 // closes it.
 func (w *Workspace) Runs() (*os.Root, error) {
 	s, err := w.journals[0].open()
@@ -57,7 +57,7 @@ func (j *journal) outputDir() string {
 	return filepath.Join(p.Path, p.Key, history.Output)
 }
 
-// outputs returns the folder of the output of commands as a root; nil if there is none, or if
+// outputs returns the folder of the output of commands as a root; nil if that folder does not exist, or if
 // it is in the workspace, whose own root confines what commands could have put there.
 func (j *journal) outputs() *root {
 	j.mu.Lock()
@@ -89,7 +89,7 @@ func (w *Workspace) matchOutput(abs string) (location, bool) {
 	return location{r, rel}, ok
 }
 
-// deniedOutput is denied for the output of commands; ok is false if p is none of that.
+// deniedOutput is denied for the output of commands; ok is false if p is elsewhere.
 func (w *Workspace) deniedOutput(p location, q request) (err error, ok bool) {
 	switch {
 	case p.root.isOutput:

@@ -13,7 +13,7 @@ import (
 	"textskill/skill/internal/history"
 )
 
-// What commands printed is there to be read, and nothing else of the records is.
+// The output of commands can be read, and nothing else of the records can.
 func TestOutputIsReadAndNotChanged(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("d/f=x", ".skill/output/a.log=x", "d/.skill/output/a.log=x", "l => output")

@@ -71,7 +71,7 @@ func forbids(allow bool) func(rel string) string {
 	}
 }
 
-// open returns the history. The error is fs.ErrNotExist if there is none and the
+// open returns the history. The error is fs.ErrNotExist if it does not exist and the
 // workspace is opened read-only.
 func (j *journal) open() (*history.Store, error) {
 	j.mu.Lock()

@@ -34,7 +34,7 @@ type Undone struct {
 	Left    int          // files that the change changed besides, which stay as they are
 	Skipped []*UndoError // with Force, why files of the change were not undone
 	Merged  []string     // absolute: files that keep what was changed in them since
-	Lost    []string     // absolute: with Force, files of which a later version was replaced, and saved
+	Lost    []string     // absolute: with Force, files whose later version was replaced, and saved
 	Stays   []string     // absolute: folders that stay, because something else is in them
 	Passed  []error      // why later changes were skipped: nothing is left of them to undo
 }
@@ -46,7 +46,7 @@ type UndoError struct {
 	Path   string // absolute, of the file that is in the way; "" if none is
 	Reason string
 	Force  bool   // [UndoOptions].Force would undo it, or the rest of it
-	Before string // of a bare undo: the ID of the change before this one; "" if there is none
+	Before string // of a bare undo: the ID of the change before this one; "" for the oldest change
 }
 
 func (e *UndoError) Error() string {
@@ -279,7 +279,7 @@ func mainPath(op *history.Op) history.Name {
 }
 
 // last undoes the newest change that is in force. If it cannot be undone, nothing is done: an older one
-// may be about the same files. A change of which nothing is left is passed over.
+// may be about the same files. A change that has nothing left to undo is passed over.
 func (u *undoing) last(ctx context.Context) ([]Undone, error) {
 	list := u.candidates(func(j *journal, l history.Listed) (take, more bool) { return u.l.tx(j).InForceNow(l.ID), true })
 	var passed []error

@@ -92,7 +92,7 @@ func TestForceHelpsWhereItIsNamed(t *testing.T) {
 	})
 }
 
-// What an undo took away comes back with force as it is now, if a program wrote to it afterwards that had
+// A file that an undo took away comes back with force as it is now, if a program wrote to it afterwards that had
 // it open: what that wrote is nowhere else.
 func TestForceBringsBackWhatWasWrittenTo(t *testing.T) {
 	s := newSite(t, false)

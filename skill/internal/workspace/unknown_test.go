@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Commands of which nothing is known leave one record as long as they are the same, so that a
+// Commands whose changes are unknown leave one record as long as they are the same, so that a
 // loop of them does not push changes out of the history.
 func TestRecordUnknown(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
@@ -94,8 +94,8 @@ func TestUnkeptCommandsPushNothingOut(t *testing.T) {
 	})
 }
 
-// A run is undone back to a position although all that was recorded before is what cannot be undone,
-// of which the history drops the oldest. It is not where the history has dropped changes.
+// A run is undone back to a position although nothing that was recorded before can be undone, and the history
+// drops the oldest of that. Where the history has dropped changes, the run is not undone.
 func TestUndoRunAfterUnkeptCommands(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=old")

@@ -209,7 +209,7 @@ func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, fi
 	return c, err
 }
 
-// existingFile describes the file that is about to be written, nil if there is none. It
+// existingFile describes the file that is about to be written, nil for a new file. It
 // fails for one that may not be written.
 func existingFile(d tree.Folder, name string, noReplace bool) (*Info, error) {
 	old, err := lookAt(d, name, noReplace)

@@ -24,7 +24,7 @@ type file interface {
 }
 
 // Size returns how many bytes the file had when it was opened: 0 for files such as
-// those of /proc, whose content is made when they are read.
+// files of /proc, whose content is made when they are read.
 func (f File) Size() int64 { return f.size }
 
 // Read reads what one system call returns; the end is [io.EOF].

@@ -40,8 +40,7 @@ func (d *kernelFolder) Close() error {
 	return unix.Close(fd)
 }
 
-// Entries reads the folder itself, not through package os, which looks a name of unknown
-// type up by its path: there is none here.
+// Entries reads the folder itself. Package os would look up a name of unknown type by its path.
 func (d *kernelFolder) Entries() (list []Entry, err error) {
 	if !d.readable {
 		return nil, unix.EACCES

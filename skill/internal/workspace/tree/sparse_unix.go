@@ -9,7 +9,7 @@ import (
 )
 
 // DataRange returns the first range at or after the offset at of a file of the given
-// size that may hold other bytes than zeros: from is size if there is none. It moves the
+// size that may hold other bytes than zeros: from is size if all bytes are zeros. It moves the
 // file's offset.
 func DataRange(f *os.File, at, size int64) (from, to int64) {
 	return dataRange(int(f.Fd()), at, size)

@@ -7,7 +7,7 @@
 // name is walked part by part through [os.Root]. Both report a symbolic link as
 // ELOOP; following it, or not, is for the caller to decide.
 //
-// Errors are those of the system, without a path: the caller knows the path under
+// Errors are the system's, without a path: the caller knows the path under
 // which its own caller asked.
 package tree
 
@@ -135,13 +135,13 @@ type Dir interface {
 	// whether there may be others.
 	Read(b *Block) (more bool, err error)
 
-	// Open opens a regular file. What is not regular is a [*NotRegularError],
+	// Open opens a regular file. A file that is not regular is a [*NotRegularError],
 	// EISDIR or ELOOP.
 	Open(name []byte) (File, error)
 
 	// Head fills buf with the beginning of a regular file. If buf is full, rest is the
-	// file, to be closed; else buf holds all n bytes of it, and rest is nil. Errors are as
-	// those of Open.
+	// file, to be closed; else buf holds all n bytes of it, and rest is nil. It
+	// fails as Open does.
 	Head(name, buf []byte) (n int, rest *File, err error)
 
 	// Stat describes a file, or a link itself.
