@@ -90,7 +90,7 @@ func lockFolder(t *testing.T, dir string) (unlock func()) {
 	if i < 0 {
 		t.Fatalf("%s is not the root of any history of %q", x.Dir(), roots)
 	}
-	f, err := os.OpenFile(filepath.Dir(roots[i])+"/locks/root", os.O_RDWR, 0)
+	f, err := os.OpenFile(filepath.Dir(roots[i])+"/lock", os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

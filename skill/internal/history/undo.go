@@ -253,6 +253,7 @@ func (p *planner) planAll() error {
 			p.Op.Deltas = append(p.Op.Deltas, step)
 		}
 	}
+	p.stopMoves()
 	if no := p.keepFull(); no != nil {
 		return no
 	}
@@ -266,6 +267,19 @@ func (p *planner) planAll() error {
 		return ErrNoEffect
 	}
 	return p.contents()
+}
+
+// stopMoves lets a file whose new place is empty come back from its blob: there is nothing to move.
+func (p *planner) stopMoves() {
+	for i := range p.Op.Deltas {
+		d := &p.Op.Deltas[i]
+		if d.From == "" {
+			continue
+		}
+		if now, err := p.at(d.From); err == nil && now.Kind == absent {
+			d.From = ""
+		}
+	}
 }
 
 // refOf returns the conflict of a ref, if one of the deltas has one: it says more than that of a file.
