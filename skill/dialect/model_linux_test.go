@@ -163,7 +163,7 @@ func (m *modelled) picture() string {
 
 // contents returns a picture without the attributes of files.
 func contents(picture string) string {
-	return lastColumn.ReplaceAllString(picture, "$1\n")
+	return attributes.ReplaceAllString(picture, "$1\n")
 }
 
 var attributes = regexp.MustCompile(`(?m)^(\S+ 100\d+ .*) "[^"]*"\n`)
@@ -329,16 +329,13 @@ func (m *modelled) undoAny(before string) {
 	}
 }
 
-var (
-	lastColumn = regexp.MustCompile(`(?m)^(\S+ 100\d+ .*) ".*"$`)
-	identity   = regexp.MustCompile(`(?m)^(\S+ 100\d+ )"[^"]*"`)
-)
+var identity = regexp.MustCompile(`(?m)^(\S+ 100\d+ )"[^"]*"`)
 
 // isLike compares two pictures. A file whose content an undo writes again has the attributes of the file that it
 // replaces. A name that a command took from a file with several names becomes a file of its own: then joined
 // is false, and earlier pictures hold no longer.
 func (m *modelled) isLike(now, want string) (like, joined bool) {
-	now, want = lastColumn.ReplaceAllString(now, "$1"), lastColumn.ReplaceAllString(want, "$1")
+	now, want = contents(now), contents(want)
 	if now == want {
 		return true, true
 	}
