@@ -88,13 +88,13 @@ func (t *Tx) Supersede(op *Op) error {
 }
 
 // recover ends the last op if its process did not live to do so: an undo is finished, and what a
-// tool was about to do is taken back.
+// tool was about to do is taken back. After a power cut only the log knows which op was made.
 func (t *Tx) recover() error {
 	last, clean := t.log.last(), t.clean()
 	if clean > last { // a power cut, or who damaged the log, has taken the lines
 		t.log.lose(clean)
 	}
-	if clean >= last {
+	if clean >= last || t.log.made == last {
 		return nil
 	}
 	at, _ := t.log.find(last)

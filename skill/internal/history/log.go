@@ -24,7 +24,8 @@ const logVersion = 1
 const logName = "log"
 
 // A logFile is the file of operations: a line with the version, then a line for each op. A line
-// has a checksum, a space and JSON. The caller holds the lock of the history.
+// has a checksum, a space and JSON. An empty line after an op says that the op is made. The caller
+// holds the lock of the history.
 type logFile struct {
 	dir     *os.Root
 	mu      sync.RWMutex // held by whoever replaces file, and shared by whoever flushes it
@@ -32,6 +33,7 @@ type logFile struct {
 	noSync  bool
 	end     int64 // offset after the last line that was read or written
 	lines   []line
+	made    int64           // the number of the last op that an empty line follows
 	first   int64           // the number before the oldest op: older ones were dropped
 	lost    int64           // the number of the last op whose line is gone; 0 if none is
 	undoes  map[int64]int64 // by the number of an op, the last one that takes it back; void ops take back themselves
@@ -80,7 +82,7 @@ func (l *logFile) open(readOnly bool) error {
 	if l.file != nil {
 		l.file.Close()
 	}
-	l.file, l.end, l.lines, l.first, l.lost, l.damaged = f, 0, nil, 0, 0, nil
+	l.file, l.end, l.lines, l.made, l.first, l.lost, l.damaged = f, 0, nil, 0, 0, 0, nil
 	l.undoes, l.depth = map[int64]int64{}, map[int64]int{}
 	return nil
 }
@@ -145,6 +147,9 @@ func (l *logFile) take(data []byte) error {
 	for text := range bytes.Lines(data) {
 		at := line{off: l.end, size: len(text)}
 		l.end += int64(len(text))
+		if string(text) == "\n" {
+			l.made = l.last()
+		}
 		if len(bytes.Trim(text, "\x00\n")) == 0 {
 			continue
 		}
@@ -240,6 +245,17 @@ func (l *logFile) write(v any) error {
 	return nil
 }
 
+// mark writes an empty line, which says that the last op is made. It becomes durable with the op, and
+// costs no flush of its own.
+func (l *logFile) mark() {
+	if l.made == l.last() {
+		return
+	}
+	if _, err := l.file.WriteAt([]byte("\n"), l.end); err == nil {
+		l.end, l.made = l.end+1, l.last()
+	}
+}
+
 // find returns the line of an op.
 func (l *logFile) find(id int64) (line, bool) {
 	i, ok := slices.BinarySearchFunc(l.lines, id, func(at line, id int64) int { return int(at.id - id) })
@@ -306,8 +322,12 @@ func (l *logFile) drop(gone map[int64]bool, first int64) error {
 	if err == nil {
 		_, err = out.Write(text)
 	}
+	skip := false
 	for line := range l.texts() {
-		if body, ok := unseal(line); err == nil && !(ok && (gone[idOf(body)] || bytes.HasPrefix(body, []byte(`{"version":`)))) {
+		if body, ok := unseal(line); len(line) > 1 { // the mark of an op goes with it
+			skip = ok && (gone[idOf(body)] || bytes.HasPrefix(body, []byte(`{"version":`)))
+		}
+		if err == nil && !skip {
 			_, err = out.Write(line)
 		}
 	}

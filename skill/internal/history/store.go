@@ -262,6 +262,7 @@ func (s *Store) Lock(ctx context.Context) (*Tx, error) {
 func (t *Tx) End() {
 	if !t.failed && !t.o.ReadOnly {
 		t.setClean(t.log.last())
+		t.log.mark()
 	}
 	t.leave()
 }
