@@ -21,8 +21,7 @@ const keptAlways = 20
 // retain drops the oldest ops that the limits do not allow, and the contents that nothing needs
 // then. A blob that cannot be dropped now is dropped another time.
 func (t *Tx) retain() {
-	n := len(t.log.lines)
-	if n%slack != slack-1 {
+	if t.log.last()%slack != slack-1 {
 		return
 	}
 	if gone := t.surplus(); len(gone) > 0 {
