@@ -134,7 +134,7 @@ func (d Delta) isThere(now, e Entry) bool {
 func (t *Tx) rollBack(op *Op) error {
 	back := &Op{ID: op.ID, Deltas: reversed(op.Deltas)}
 	return t.apply(back, func(d Delta, now Entry) bool {
-		return d.Torn || now.Kind == absent || d.isThere(now, d.Before) || d.isThere(now, d.After)
+		return d.Torn && now.Kind == File || now.Kind == absent || d.isThere(now, d.Before) || d.isThere(now, d.After)
 	})
 }
 
@@ -379,6 +379,9 @@ func (a *applier) step(i int) error {
 		return dir.Chmod(base, fs.FileMode(d.After.Mode))
 	}
 	if now.Kind != absent && (now.Kind != File || d.After.Kind != File) {
+		if err := a.hasContent(d); err != nil {
+			return err
+		}
 		if err := a.remove(k, dir, base, now); err != nil {
 			return err
 		}
@@ -387,6 +390,18 @@ func (a *applier) step(i int) error {
 		}
 	}
 	return a.create(k, dir, base)
+}
+
+// hasContent fails if the content that a path is to get is not kept: then nothing is removed for it.
+func (a *applier) hasContent(d Delta) error {
+	if d.After.Kind != File {
+		return nil
+	}
+	c, err := a.contentOf(d.Path, d.After)
+	if err == nil {
+		c.close()
+	}
+	return err
 }
 
 // remove removes what is at a path, which goes to the blobs.
