@@ -41,6 +41,7 @@ Commands: the fence
   other processes from a record of a server that a command wrote: TestForgedServerRecordsKillNothing TestForgedServerEventsKillNothing
   the helper of a command from signals, debuggers, its pipes: TestACommandDoesNotReachItsHelper
   tokens, passwords, agents of the environment from commands: TestCommandsGetNoCredentials
+  tokens in the user's settings of git from commands: TestGitSettingsAreFiltered
   common programs from a fence that is too tight: TestFenceLetsProgramsWork TestViewHasLinks TestOwnDirectories TestCachesAreApart
   the system from set-uid programs, devices, memory, core dumps: TestFenceLimits TestFenceFiles
   the user from a report of a sandbox that is not there: TestFenceModes TestFenceWhereThereIsNone TestRunTellsOfALessFence TestPerstackHealth

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"cmp"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"textskill/skill/internal/egress"
+	"textskill/skill/internal/words"
 )
 
 // cacheFolder is the folder of a workspace's history in which commands have their caches. They
@@ -72,6 +74,9 @@ func (x *Runner) findCaches() (env []string) {
 		}
 	}
 	home, _ := os.UserHomeDir()
+	if path := x.gitSettings(home, filepath.Join(dir, "gitconfig")); path != "" {
+		env = append(env, "GIT_CONFIG_GLOBAL="+path)
+	}
 	if x.downloadsFrom("proxy.golang.org") && !x.cfg.ShareGo {
 		env = append(env, ownModules(filepath.Join(dir, "go-mod"), goModules(home))...)
 	}
@@ -130,4 +135,71 @@ func (x *Runner) goCache() string {
 		return ""
 	}
 	return dir
+}
+
+// gitSections are the sections of git's settings that commands read. Others, and lines that look like
+// a credential, are left out.
+var gitSections = strings.Fields(`advice alias am apply author blame branch checkout clean color column commit committer core diff difftool fetch filter format gc gpg
+	grep help i18n index init interactive lfs log maintenance man merge mergetool notes pack pager protocol pull push rebase remote rerere safe
+	stash status submodule tag transfer ui user versionsort`)
+
+// gitSettings writes the settings of the user that commands may read to a file, and returns its name,
+// "" if there are none.
+func (x *Runner) gitSettings(home, to string) string {
+	files := []string{filepath.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "git/config"), filepath.Join(home, ".gitconfig")}
+	if named := os.Getenv("GIT_CONFIG_GLOBAL"); named != "" {
+		files = []string{named}
+	}
+	var text []byte
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 || x.commandsWrite(file) {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		if err == nil {
+			text = append(text, harmlessSettings(data)...)
+		}
+	}
+	os.Remove(to) // a command may have put a link there
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil || len(text) == 0 {
+		return ""
+	}
+	defer f.Close()
+	if _, err := f.Write(text); err != nil {
+		return ""
+	}
+	return to
+}
+
+// harmlessSettings returns the lines of a file of git's settings that hold no credential.
+func harmlessSettings(data []byte) (kept []byte) {
+	keep, goesOn := false, false
+	for line := range bytes.Lines(data) {
+		text := strings.TrimSpace(string(line))
+		if header, ok := strings.CutPrefix(text, "["); ok && !goesOn {
+			name, _, _ := strings.Cut(header, "]")
+			section, _, _ := strings.Cut(name, " ")
+			section, _, _ = strings.Cut(section, ".")
+			keep = slices.Contains(gitSections, strings.ToLower(section)) && !strings.Contains(header, "@")
+		}
+		if keep && !holdsCredential(text) {
+			kept = append(kept, line...)
+		} else if goesOn {
+			kept = bytes.TrimSuffix(kept, []byte("\\\n"))
+		}
+		goesOn = strings.HasSuffix(text, `\`)
+	}
+	return kept
+}
+
+// holdsCredential reports whether a line of git's settings has an address or looks like a credential.
+func holdsCredential(line string) bool {
+	name, value, _ := strings.Cut(line, "=")
+	if words.CredentialName().MatchString(strings.TrimSpace(name)) || strings.Contains(line, "://") {
+		return true
+	}
+	parts := strings.FieldsFunc(value+" "+name, func(r rune) bool { return strings.ContainsRune(" \t\"'", r) })
+	return slices.ContainsFunc(append(parts, strings.Trim(strings.TrimSpace(value), `"`)), words.CredentialValue().MatchString)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"textskill/skill/internal/egress"
+	"textskill/testdata/needs"
 )
 
 // Commands write caches of their own and not the user's, and read what the user has downloaded but not
@@ -64,8 +65,12 @@ func TestCommandsGetNoCredentials(t *testing.T) {
 	hidden := strings.Fields(`GITHUB_TOKEN=x GITHUB_PAT=x GH_TOKEN=x AWS_SECRET_ACCESS_KEY=x AWS_PROFILE=x OPENAI_ADMIN_KEY=x AZURE_OPENAI_API_KEY=x ANTHROPIC_API_KEY=x NPM_TOKEN=x DB_PASS=x DB_PASSWORD=x
 		PGPASSWORD=x MYSQL_PWD_PASSWORD=x DATABASE_URL=x REDIS_URL=x SENTRY_DSN=x JWT_SECRET=x CLIENT_SECRET=x SIGNING_KEY=x GOOGLE_APPLICATION_CREDENTIALS=x lower_api_key=x OTEL_EXPORTER_OTLP_HEADERS=x
 		STRIPE_KEY=x DD_APP_KEY=x TWILIO_AUTH=x MYSQL_PWD=x HOOK=https://hooks.slack.com/services/T0/B0/x NOTIFY=https://discord.com/api/webhooks/1/x
-		PLAIN=ghp_0123456789abcdefghij OTHER=AKIA0123456789ABCDEF WHERE=postgres://user:pass@host/db SSH_AUTH_SOCK=/x DOCKER_HOST=x DBUS_SESSION_BUS_ADDRESS=x XDG_RUNTIME_DIR=/x OPENAI_API_KEY=x MINE=x`)
-	shown := []string{"MAX_TOKENS=4096", "TOKENIZERS_PARALLELISM=false", "KEYBOARD=us", "GOPROXY=https://proxy.example", "COMPASS=north", "PATHS=a", "SHOWN_TOKEN=x", "AUTHOR=me", "KEYS_OF=x", "SITE=https://slack.com/services/"}
+		PLAIN=ghp_0123456789abcdefghij OTHER=AKIA0123456789ABCDEF WHERE=postgres://user:pass@host/db SSH_AUTH_SOCK=/x DOCKER_HOST=x DBUS_SESSION_BUS_ADDRESS=x XDG_RUNTIME_DIR=/x OPENAI_API_KEY=x MINE=x
+		BW_SESSION=x OP_SESSION_my=x SSHPASS=x DOCKER_AUTH_CONFIG=x GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=http.extraheader GIT_CONFIG_VALUE_0=x GIT_CONFIG_PARAMETERS=x BUNDLE_GEMS__EXAMPLE__COM=x
+		ANTHROPIC_CUSTOM_HEADERS=x YARN_NPM_AUTH_IDENT=x NGROK_AUTHTOKEN=x SYSTEM_ACCESSTOKEN=x MNEMONIC=x HEADER=Authorization:x SETTINGS={"auths":{}} IDENTITY=AGE-SECRET-KEY-1X ENGINE=Server=db;Password=x`)
+	hidden = append(hidden, "LINE=Bearer abcdefgh", "PEM=x -----BEGIN CERTIFICATE-----")
+	shown := []string{"MAX_TOKENS=4096", "TOKENIZERS_PARALLELISM=false", "KEYBOARD=us", "GOPROXY=https://proxy.example", "COMPASS=north", "PATHS=a", "SHOWN_TOKEN=x", "AUTHOR=me", "KEYS_OF=x", "SITE=https://slack.com/services/",
+		"MODE=basic auth", "IMAGE=python:3.11", "XDG_SESSION_TYPE=tty", "PASSAGE=x", "BUNDLE_PATH=/x", "OPTIONS=a=b&c=d"}
 	for _, v := range slices.Concat(hidden, shown) {
 		name, value, _ := strings.Cut(v, "=")
 		t.Setenv(name, value)
@@ -81,5 +86,38 @@ func TestCommandsGetNoCredentials(t *testing.T) {
 		if !slices.Contains(got, v) {
 			t.Errorf("a command does not see %s", v)
 		}
+	}
+}
+
+// Commands read the user's settings of git without what holds credentials, and change a copy only.
+func TestGitSettingsAreFiltered(t *testing.T) {
+	needs.Program(t, "git")
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", home+"/.config")
+	t.Setenv("GIT_CONFIG_GLOBAL", "")
+	os.Unsetenv("GIT_CONFIG_GLOBAL")
+	if err := os.MkdirAll(home+"/.config/git", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string]string{
+		"/.config/git/config": "[user]\n\temail = e@example.org\n[http]\n\textraHeader = AUTHORIZATION: basic c2VjcmV0\n",
+		"/.gitconfig": "[user]\n\tname = N\n[url \"https://x-access-token:secret@github.com/\"]\n\tinsteadOf = https://github.com/\n[github]\n\ttoken = secret\n" +
+			"[credential]\n\thelper = \"!echo secret\"\n[alias]\n\tst = status\n\tx = \"!curl https://secret@host\"\n\ty = a \\\n ghp_secretsecret \\\n b\n[core]\n\tabbrev = 9\n[push]\n\ttoken = secret\n",
+	}
+	for name, text := range settings {
+		if err := os.WriteFile(home+name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x := newRunner(t, t.TempDir(), Config{Helper: self(t)})
+	fenced(t, t.TempDir()) // skips where there is no whole fence
+	got := mustExec(t, x, sh("git config --global --list; cat ~/.gitconfig ~/.config/git/config; git config --global user.name Other; git config user.name"))
+	said := string(got.Stdout)
+	if strings.Contains(said, "secret") || strings.Contains(said, "c2VjcmV0") || !strings.HasPrefix(said, "user.email=e@example.org\nuser.name=N\nalias.st=status\n") || !strings.HasSuffix(said, "core.abbrev=9\nOther\n") {
+		t.Errorf("%s%s", said, got.Stderr)
+	}
+	if data, err := os.ReadFile(home + "/.gitconfig"); err != nil || string(data) != settings["/.gitconfig"] {
+		t.Errorf("the user's settings are %s, %v", data, err)
 	}
 }

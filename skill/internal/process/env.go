@@ -173,6 +173,10 @@ func (x *Runner) keptFromCommands(name, value string) bool {
 	if slices.ContainsFunc(x.cfg.PassEnv, same) {
 		return false
 	}
+	upper := strings.ToUpper(name)
+	if upper == "GIT_CONFIG_COUNT" || strings.HasPrefix(upper, "GIT_CONFIG_KEY_") { // git wants their values too
+		return true
+	}
 	return slices.ContainsFunc(ownSecrets, same) || slices.ContainsFunc(x.cfg.Secrets, same) || slices.ContainsFunc(doors, same) ||
 		value != "" && (words.CredentialName().MatchString(name) || words.CredentialValue().MatchString(value))
 }

@@ -52,24 +52,25 @@ func TestFenceStays(t *testing.T) {
 func TestFencePATH(t *testing.T) {
 	top := t.TempDir()
 	home, tool, dir := top+"/home", top+"/tool", top+"/project/ws"
-	for _, d := range []string{home + "/bin", home + "/.local/bin", home + "/.pyenv/shims", tool + "/bin", tool + "/lib", dir, top + "/project/bin"} {
+	for _, d := range []string{home + "/bin", home + "/.local/bin", home + "/.pyenv/shims", tool + "/bin", tool + "/lib", dir, top + "/project/bin",
+		home + "/venv/bin", home + "/venv/pyvenv.cfg", home + "/Dropbox/bin", home + "/Dropbox/lib", home + "/dots/bin", home + "/dots/.git", top + "/other/bin"} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Setenv("HOME", home)
 	t.Setenv("GOPATH", "")
-	t.Setenv("PATH", strings.Join([]string{home + "/bin", home + "/.local/bin", home + "/.pyenv/shims", tool + "/bin", top + "/project/bin", "/tmp/bin", "relative/bin", "/usr/bin", "/bin"}, ":"))
+	t.Setenv("PATH", strings.Join([]string{home + "/bin", home + "/.local/bin", home + "/.pyenv/shims", home + "/venv/bin", home + "/Dropbox/bin", home + "/dots/bin", top + "/other/bin", tool + "/bin", top + "/project/bin", "/tmp/bin", "relative/bin", "/usr/bin", "/bin"}, ":"))
 	x := fenced(t, dir)
 	var got []string
 	for _, path := range x.pathReads(home) {
 		got = append(got, strings.Replace(path, top, "", 1))
 	}
-	want := "/home/bin /home/.local/bin /home/.pyenv/shims /home/.pyenv /tool/bin /tool /project/bin /tmp/bin /usr/bin /bin"
+	want := "/home/bin /home/.local/bin /home/.pyenv/shims /home/venv/bin /home/venv /home/Dropbox/bin /home/dots/bin /other/bin /tool/bin /tool /project/bin /tmp/bin /usr/bin /bin"
 	if got := strings.Join(got, " "); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
-	for path, denied := range map[string]bool{home: true, home + "/.local": true, tool + "/lib": false, top + "/project": true, home + "/.pyenv": false} {
+	for path, denied := range map[string]bool{home: true, home + "/.local": true, tool + "/lib": false, top + "/project": true, home + "/.pyenv": false, home + "/Dropbox": true, home + "/dots": true, top + "/other": true, home + "/venv": false} {
 		if err := os.WriteFile(path+"/private", []byte("private"), 0o644); err != nil {
 			t.Fatal(err)
 		}

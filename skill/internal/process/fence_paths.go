@@ -23,6 +23,8 @@ var systemReads = []string{
 	"/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/inputrc", "/etc/terminfo", "/etc/gitconfig",
 	"/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/pki/tls/openssl.cnf", "/etc/pki/ca-trust",
 	"/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/crypto-policies", "/etc/fonts", "/etc/perl", "/etc/python3",
+	"/etc/wgetrc", "/etc/manpath.config", "/etc/papersize", "/etc/ImageMagick-6", "/etc/ImageMagick-7", "/etc/maven", "/etc/gradle", "/etc/R", "/etc/php", "/etc/lua",
+	"/etc/npmrc", "/etc/vim", "/etc/emacs", "/etc/nanorc", "/etc/apt/apt.conf.d", "/etc/apt/preferences.d", "/etc/apt/sources.list", "/etc/apt/sources.list.d", "/etc/dpkg", "/etc/skel",
 }
 
 // devices lists the files of /dev that commands may read and write.
@@ -52,7 +54,7 @@ var lookups = []struct {
 // homeReads lists what commands may read in the home directory: toolchains, and
 // settings without credentials.
 var homeReads = []string{
-	".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes", ".config/go/env",
+	".config/git/ignore", ".config/git/attributes", ".config/go/env",
 	".local/bin", ".local/lib", ".local/pipx", ".local/share/pipx", ".local/share/uv/python", ".local/share/uv/tools", ".local/share/mise", ".local/share/pnpm",
 	".local/share/virtualenv", ".local/share/fnm", ".local/share/jupyter/kernels", ".virtualenvs",
 	".pyenv", ".asdf", ".nvm", ".volta", ".nodenv", ".rbenv", ".jenv", ".goenv", ".sdkman/candidates", ".rustup", ".deno/bin", ".bun/bin", ".bun/install",
@@ -81,7 +83,7 @@ func (x *Runner) findFenceRules() []fenceRule {
 	for _, path := range slices.Concat(devices, sharedMemory, x.cfg.FenceWrite, []string{x.cacheDir(), x.goCache()}) {
 		list.add(path, true)
 	}
-	for _, path := range slices.Concat(systemReads, lookupPaths(x.cfg.Network), x.passedSockets(), x.cfg.FenceRead, x.pathReads(home), []string{x.cfg.Helper, os.Getenv("GOROOT"), os.Getenv("GOMODCACHE")}) {
+	for _, path := range slices.Concat(systemReads, javaSettings(), lookupPaths(x.cfg.Network), x.passedSockets(), x.cfg.FenceRead, x.pathReads(home), []string{x.cfg.Helper, os.Getenv("GOROOT"), os.Getenv("GOMODCACHE")}) {
 		list.add(path, false)
 	}
 	if filepath.IsAbs(home) {
@@ -90,6 +92,12 @@ func (x *Runner) findFenceRules() []fenceRule {
 		}
 	}
 	return slices.Clip(append(list, x.cfg.named...))
+}
+
+// javaSettings returns the directories of the settings of Java, without which it does not start.
+func javaSettings() []string {
+	list, _ := filepath.Glob("/etc/java*")
+	return list
 }
 
 // findProgramRules returns the rules for all programs that this one starts for itself.
@@ -212,9 +220,26 @@ func (x *Runner) findWritable() (dirs []string) {
 	return dirs
 }
 
-// pathReads returns the directories of PATH and GOPATH, and for each bin directory its
-// parent, which holds the rest of the toolchain. Parents that are direct children of /,
-// or contain the home directory or the workspace, are left out.
+// toolchainMarks are files and directories that only toolchains have.
+var toolchainMarks = []string{"pyvenv.cfg", "conda-meta", "include/node", "src/runtime", "lib/rustlib", "lib/modules", "lib/jvm.cfg"}
+
+// isToolchain reports whether the parent of a bin directory holds the rest of a toolchain, and not
+// other files of the user.
+func isToolchain(dir, home string) bool {
+	has := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	}
+	if slices.ContainsFunc(toolchainMarks, has) || filepath.Base(dir) == "node_modules" {
+		return true
+	}
+	direct := filepath.Dir(dir) == home && !strings.HasPrefix(filepath.Base(dir), ".")
+	return !direct && !has(".git") && slices.ContainsFunc([]string{"lib", "lib64", "libexec", "share"}, has)
+}
+
+// pathReads returns the directories of PATH and GOPATH, and for each bin directory of a toolchain its
+// parent. Parents that are direct children of /, or contain the home directory or the workspace, are
+// left out.
 func (x *Runner) pathReads(home string) (paths []string) {
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		if !filepath.IsAbs(dir) {
@@ -228,7 +253,7 @@ func (x *Runner) pathReads(home string) (paths []string) {
 		paths = append(paths, dir)
 		own := filepath.Dir(above) == home && slices.Contains(sharedDirs, filepath.Base(above))
 		wide := filepath.Dir(above) == "/" || Contains(above, home) || Contains(above, x.ws.Dir())
-		if slices.Contains([]string{"bin", "sbin", ".bin", "shims"}, filepath.Base(dir)) && !own && !wide {
+		if slices.Contains([]string{"bin", "sbin", ".bin", "shims"}, filepath.Base(dir)) && !own && !wide && isToolchain(above, home) {
 			paths = append(paths, above)
 		}
 	}
