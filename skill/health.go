@@ -4,6 +4,8 @@ import (
 	"os"
 	"runtime"
 	"time"
+
+	"textskill/skill/internal/process"
 )
 
 // Health reports on the running program. It returns a [HealthReport].
@@ -35,3 +37,9 @@ func (x *Executor) health() (Result, error) {
 		Fence:     x.process.Fence(),
 	}, nil
 }
+
+// FenceReport says what commands may use: see [Executor.FenceReport].
+type FenceReport = process.FenceReport
+
+// FenceReport returns what commands may read and write, and which variables they do not get.
+func (x *Executor) FenceReport() FenceReport { return x.process.FenceReport() }

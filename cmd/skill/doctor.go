@@ -15,6 +15,7 @@ import (
 
 func (c *cli) doctorCommand(o *options) *cobra.Command {
 	var endpoint string
+	var fence bool
 	cmd := &cobra.Command{
 		Use:   "doctor [flags]",
 		Short: "Check the history and the sandbox",
@@ -22,14 +23,20 @@ func (c *cli) doctorCommand(o *options) *cobra.Command {
 			"records are damaged, which processes hold its locks, and what keeps commands inside the\n" +
 			"workspace on this machine. It changes nothing.\n\n" +
 			"With --endpoint it shows what endpoints of models have refused in the last seven days:\n" +
-			"parameters, orders and tools; and their windows. --endpoint=forget forgets that.",
-		Example: "  skill doctor\n  skill doctor -C ~/project\n  skill doctor --endpoint",
+			"parameters, orders and tools; and their windows. --endpoint=forget forgets that.\n\n" +
+			"With --fence it lists what commands may write and read with the other flags that are given,\n" +
+			"and which variables they do not get.",
+		Example: "  skill doctor\n  skill doctor -C ~/project\n  skill doctor --fence --allow-domain npm\n  skill doctor --endpoint",
 		Args:    usage.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if endpoint != "" {
 				return c.failed(c.endpoints(endpoint == "forget"))
 			}
 			return c.onHistory(o, func(x *skill.Executor) error {
+				if fence {
+					_, err := fmt.Fprintln(c.stdout, x.FenceReport().Message())
+					return err
+				}
 				found, err := x.Inspect(cmd.Context())
 				if err != nil {
 					return err
@@ -45,7 +52,9 @@ func (c *cli) doctorCommand(o *options) *cobra.Command {
 	}
 	cmd.Flags().Var(choice{&endpoint, "WHAT", []string{"show", "forget"}}, "endpoint", "show what endpoints of models were found to refuse, or forget it")
 	cmd.Flags().Lookup("endpoint").NoOptDefVal = "show"
-	o.obey(cmd, "--workspace", "--allow", "--state")
+	cmd.Flags().BoolVar(&fence, "fence", false, "list what commands may write and read")
+	o.obey(cmd, "--workspace", "--allow", "--state", "--network", "--allow-domain", "--deny-domain", "--allow-local", "--share-cache", "--fence-read", "--fence-write",
+		"--pass-env", "--allow-config")
 	return cmd
 }
 

@@ -94,6 +94,9 @@ func shellText(in *call, e skill.Executed) string {
 		case e.Fence.TCP && !e.Fence.Alone:
 			b.WriteString(", and reach no network: the server has to be started with --network")
 		}
+		if e.Shared != "" {
+			b.WriteString("; a port that they open is not reached: " + e.Shared)
+		}
 		b.WriteString("]\n")
 	}
 	return strings.TrimSuffix(b.String(), "\n")

@@ -53,7 +53,8 @@ type Executed struct {
 	Left    []string // command lines of processes that still ran when the program had ended, and were ended
 	Refused []string // hosts that it tried to reach and may not: HOST:PORT, or HOST if it only looked that up, then the reason in parentheses if no person can allow it
 
-	Full []string // directories in memory that were full at its end
+	Shared string   // why its network is not its own although the fence is on, and what a person can do
+	Full   []string // directories in memory that were full at its end
 
 	Fence      Fence // the restrictions that the kernel enforced
 	Supervised bool  // ran under a helper, which also ended every process that the program started
@@ -319,6 +320,9 @@ func (x *Runner) run(ctx context.Context, a Command, spec Spec) (Executed, error
 	done.ExitCode, done.Signal, done.Refused, done.Left, done.Full = end.Code, end.signal, end.refused, end.left, end.full
 	done.Supervised, done.Survivors, done.Lost = end.supervised, end.survivors, end.lost
 	done.Fence = x.fenceOfRun(spec, end.held)
+	if done.Fence.ABI > 0 && !done.Fence.Alone && !x.cfg.Network {
+		done.Shared = x.whyShared()
+	}
 	done.Elapsed = time.Since(begin)
 	return done, nil
 }

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -303,4 +304,79 @@ func linked(path, name string) string {
 func Contains(dir, path string) bool {
 	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, string(os.PathSeparator)))
 	return ok && (rest == "" || rest[0] == os.PathSeparator)
+}
+
+// A FenceReport says what commands may use.
+type FenceReport struct {
+	Fence
+	Shared   string   // see [Executed]
+	Reads    []string // files and directories that they read, with all in them
+	Writes   []string // and that they write
+	Fixed    []string // in these, what they do not write
+	Withheld []string // names of variables of this process that they do not get
+	Caches   []string // names of variables that lead them to caches and settings of their own
+}
+
+// FenceReport returns what commands may use now. Without a fence, that is all that the user may.
+func (x *Runner) FenceReport() (r FenceReport) {
+	r.Fence = x.Fence()
+	if r.ABI > 0 && !r.Alone && !x.cfg.Network {
+		r.Shared = x.whyShared()
+	}
+	for _, v := range os.Environ() {
+		name, value, _ := strings.Cut(v, "=")
+		if x.keptFromCommands(name, value) {
+			r.Withheld = append(r.Withheld, name)
+		}
+	}
+	slices.Sort(r.Withheld)
+	if r.ABI == 0 {
+		return r
+	}
+	for _, v := range x.caches() {
+		name, _, _ := strings.Cut(v, "=")
+		r.Caches = append(r.Caches, name)
+	}
+	for _, rule := range append(x.fenceRules(), x.gitRules()...) {
+		switch {
+		case rule.fixed && !rule.write:
+			r.Fixed = append(r.Fixed, rule.path)
+		case rule.shown:
+		case rule.write:
+			r.Writes = append(r.Writes, rule.path)
+		default:
+			r.Reads = append(r.Reads, rule.path)
+		}
+	}
+	slices.Sort(r.Writes)
+	slices.Sort(r.Reads)
+	return r
+}
+
+// Message lists what commands may use, a line for each thing.
+func (r FenceReport) Message() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "the fence of commands is %s\n", r.Fence)
+	if r.Shared != "" {
+		fmt.Fprintf(&b, "commands have no network and no /tmp of their own: %s\n", r.Shared)
+	}
+	for _, part := range []struct {
+		what string
+		list []string
+	}{
+		{"may write", r.Writes}, {"may not write in these", r.Fixed}, {"may read", r.Reads}, {"do not get the variables", joined(r.Withheld)}, {"find caches and settings of their own by", joined(r.Caches)},
+	} {
+		for _, item := range part.list {
+			fmt.Fprintf(&b, "commands %s %s\n", part.what, item)
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// joined returns one line for all items, none for none.
+func joined(items []string) []string {
+	if len(items) == 0 {
+		return nil
+	}
+	return []string{strings.Join(items, " ")}
 }

@@ -128,3 +128,24 @@ func startFakeHelper(t *testing.T) (pid int) {
 	}
 	return cmd.Process.Pid
 }
+
+// Where no namespace can be made, the answer names the cause and what a person can do.
+func TestNamespaceRemedies(t *testing.T) {
+	for _, tt := range []struct{ file, value, want string }{
+		{"/proc/sys/user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=10000"},
+		{"/proc/sys/user/max_net_namespaces", "0", "sysctl user.max_net_namespaces=10000"},
+		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"},
+		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "extra-profiles/textskill"},
+		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "0", "(operation not permitted): a container needs --security-opt"},
+	} {
+		said := namespaceRemedy(unix.EPERM, func(name string) string {
+			if name == tt.file {
+				return tt.value
+			}
+			return "12"
+		})
+		if !strings.Contains(said, tt.want) {
+			t.Errorf("%s=%s: %s, want %s", tt.file, tt.value, said, tt.want)
+		}
+	}
+}

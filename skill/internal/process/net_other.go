@@ -21,6 +21,7 @@ func (*Runner) network() *network                                { return nil }
 func (*Runner) shareServer(*os.Root, *serverRecord, *Spec) error { return nil }
 func (*Spec) reserve(int) error                                  { return nil }
 func (*session) refusedNames(list []string) []string             { return list }
+func (*Runner) whyShared() string                                { return "" }
 func (*Runner) Apart() bool                                      { return false }
 func (*Runner) DialLocal(int) (net.Conn, error)                  { return nil, errors.ErrUnsupported }
 

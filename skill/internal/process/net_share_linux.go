@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -319,4 +320,38 @@ func (s *Spec) reserve(port int) (err error) {
 		s.extras.relay, err = reservePort(port)
 	}
 	return err
+}
+
+// whyShared says why commands have no network of their own, and what to do; "" if they have one.
+func (x *Runner) whyShared() string {
+	if x.network() != nil {
+		return ""
+	}
+	x.session.mu.Lock()
+	defer x.session.mu.Unlock()
+	return namespaceRemedy(x.session.why, func(name string) string {
+		data, _ := os.ReadFile(name)
+		return strings.TrimSpace(string(data))
+	})
+}
+
+// namespaceRemedy says why no namespace can be made, from what the system's files say, and what a
+// person can do about it.
+func namespaceRemedy(err error, read func(name string) string) string {
+	limits := []struct{ file, value, cause string }{
+		{"/proc/sys/user/max_user_namespaces", "0", "this system allows no user namespaces: sysctl user.max_user_namespaces=10000 allows them"},
+		{"/proc/sys/user/max_net_namespaces", "0", "this system allows no network namespaces: sysctl user.max_net_namespaces=10000 allows them"},
+		{"/proc/sys/user/max_mnt_namespaces", "0", "this system allows no mount namespaces: sysctl user.max_mnt_namespaces=10000 allows them"},
+		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "this system lets root alone make user namespaces: sysctl kernel.unprivileged_userns_clone=1 lets all users"},
+		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "AppArmor keeps this program from namespaces: copy /usr/share/apparmor/extra-profiles/textskill of its package to /etc/apparmor.d and load it with apparmor_parser -r"},
+	}
+	for _, l := range limits {
+		if read(l.file) == l.value {
+			return l.cause
+		}
+	}
+	if err == nil {
+		return "namespaces cannot be made here now; try again"
+	}
+	return "no namespace can be made here (" + err.Error() + "): a container needs --security-opt seccomp=unconfined --security-opt apparmor=unconfined, or --cap-add SYS_ADMIN"
 }
