@@ -200,7 +200,7 @@ var unattended = []string{
 func (x *Git) environment(dir string) []string {
 	var caches []string
 	if x.cfg.AllowHooks {
-		caches = x.process.Caches()
+		caches = slices.DeleteFunc(x.process.Caches(), func(v string) bool { return strings.HasPrefix(v, "GIT_") }) // git has the user's settings already
 	}
 	env := slices.DeleteFunc(x.process.Environment(caches, dir), func(v string) bool {
 		return strings.HasPrefix(strings.ToUpper(v), "GIT_") && !keptVariables().MatchString(v)
