@@ -132,6 +132,7 @@ exec %[1]s "$@"
 `
 
 func TestGitIsFenced(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir()) // other programs of this machine make such folders, too
 	b := newGitBed(t)
 	b.remote()
 	out := outside(t)
