@@ -33,6 +33,7 @@ var caches = []struct{ variable, folder string }{
 	{"MPLCONFIGDIR", "matplotlib"},
 	{"NUGET_PACKAGES", "nuget"},
 	{"PIP_CACHE_DIR", "pip"},
+	{"PNPM_HOME", "pnpm"},
 	{"POETRY_CACHE_DIR", "pypoetry"},
 	{"PYLINTHOME", "pylint"},
 	{"SCCACHE_DIR", "sccache"},
@@ -41,8 +42,6 @@ var caches = []struct{ variable, folder string }{
 	{"YARN_CACHE_FOLDER", "yarn"},
 	{"YARN_GLOBAL_FOLDER", "yarn-berry"},
 	{"npm_config_cache", "npm"},
-	{"npm_config_devdir", "node-gyp"},
-	{"npm_config_store_dir", "pnpm"},
 }
 
 // cacheDir returns the folder of the caches of commands, "" if it cannot be made.
