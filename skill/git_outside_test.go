@@ -107,3 +107,21 @@ func TestGitOutside(t *testing.T) {
 		}
 	})
 }
+
+// TestGitNeedsOutside says which folder git needs outside the workspace.
+func TestGitNeedsOutside(t *testing.T) {
+	b := newGitBed(t)
+	b.git("repo", "commit", "-q", "--allow-empty", "-m", "first")
+	b.git("repo", "worktree", "add", "-q", "../linked")
+	b.write("repo/below/f", "x")
+	b.write("false/.git", "gitdir: "+filepath.Join(b.dir, "repo/.git/worktrees/linked")+"\n")
+	for dir, want := range map[string]string{"linked": "repo/.git", "repo/below": "repo", "repo": "", "false": ""} {
+		x := newExecutor(t, Config{Dir: filepath.Join(b.dir, dir), NoSync: true})
+		if want != "" {
+			want = filepath.Join(b.dir, want)
+		}
+		if got := x.GitOutside(); got != want {
+			t.Errorf("%s: %s, want %s", dir, got, want)
+		}
+	}
+}

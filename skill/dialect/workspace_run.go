@@ -68,6 +68,7 @@ func shellText(in *call, e skill.Executed) string {
 		}
 		fmt.Fprintf(&b, "[refused: %s%s]\n", wellFormed(strings.Join(e.Refused, ", ")), hint)
 	}
+	b.WriteString(gitHint(in, e))
 	switch {
 	case e.LogCut > 0:
 		fmt.Fprintf(&b, "[the output without %d bytes in its middle is in %s]\n", e.LogCut, e.Log)
@@ -100,6 +101,18 @@ func shellText(in *call, e skill.Executed) string {
 		b.WriteString("]\n")
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// gitHint names the folder that git misses, if it lies outside the workspace.
+func gitHint(in *call, e skill.Executed) string {
+	if !e.Failed() || !strings.Contains(string(e.Stderr), "not a git repository") {
+		return ""
+	}
+	outside := in.x.GitOutside()
+	if outside == "" {
+		return ""
+	}
+	return fmt.Sprintf("[git needs %s, which is outside the workspace: a person can allow it with --allow]\n", wellFormed(outside))
 }
 
 // metFence reports whether a command looks as if it failed for what the fence denies. One that

@@ -157,14 +157,59 @@ func (r *repository) aroundWorkspace(err error) error {
 	if !ok || !strings.Contains(failed.Words, "not a git repository") {
 		return err
 	}
-	for dir := filepath.Dir(r.x.ws.Dir()); ; dir = filepath.Dir(dir) {
-		if _, serr := os.Lstat(filepath.Join(dir, ".git")); serr == nil {
-			failed.Words = "the repository " + dir + " holds the workspace, and lies outside it"
-			failed.Hint = "start skill with --allow " + dir
-			return failed
+	if dir := r.x.Outside(); dir != "" {
+		failed.Words = "the repository " + dir + " holds the workspace, and lies outside it"
+		failed.Hint = "start skill with --allow " + dir
+		return failed
+	}
+	return err
+}
+
+// Outside returns the folder outside the workspace that git needs there: the repository that the
+// workspace lies in, or the folder of git of which it is a linked worktree. "" means none.
+func (x *Git) Outside() string {
+	top := x.ws.Dir()
+	if info, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
+		if !info.Mode().IsRegular() {
+			return ""
+		}
+		return linkedFrom(filepath.Join(top, ".git"))
+	}
+	for dir := filepath.Dir(top); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir
 		}
 		if dir == filepath.Dir(dir) {
-			return err
+			return ""
 		}
 	}
+}
+
+// linkedFrom returns the folder of git that a linked worktree shares, if that knows the worktree
+// by its file .git.
+func linkedFrom(file string) string {
+	own := firstLine(file, "gitdir: ")
+	if !filepath.IsAbs(own) || firstLine(filepath.Join(own, "gitdir"), "") != file {
+		return ""
+	}
+	shared := firstLine(filepath.Join(own, "commondir"), "")
+	if shared != "" && !filepath.IsAbs(shared) {
+		shared = filepath.Join(own, shared)
+	}
+	return shared
+}
+
+// firstLine returns the first line of a small file after a prefix, "" if it has none.
+func firstLine(name, prefix string) string {
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 8<<10 {
+		return ""
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(data), "\n")
+	rest, _ := strings.CutPrefix(strings.TrimSuffix(line, "\r"), prefix)
+	return rest
 }
