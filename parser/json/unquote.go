@@ -99,16 +99,26 @@ func IndexHalf(s string) (i int, code rune) {
 }
 
 // ReplaceHalves returns s with U+FFFD for each half of a surrogate pair.
-func ReplaceHalves(s string) string {
+func ReplaceHalves(s string) string { return withoutHalves(s, false) }
+
+// JoinHalves joins the halves of surrogate pairs that stand next to each other in s, as in a
+// text that came in pieces, and replaces others by U+FFFD.
+func JoinHalves(s string) string { return withoutHalves(s, true) }
+
+func withoutHalves(s string, join bool) string {
 	i, _ := IndexHalf(s)
 	if i < 0 {
 		return s
 	}
 	var b strings.Builder
 	for ; i >= 0; i, _ = IndexHalf(s) {
+		r, size := utf8.RuneError, 3
+		if pair := utf16.DecodeRune(half(s[i:]), half(s[i+3:])); join && pair != utf8.RuneError {
+			r, size = pair, 6
+		}
 		b.WriteString(s[:i])
-		b.WriteRune(utf8.RuneError)
-		s = s[i+3:]
+		b.WriteRune(r)
+		s = s[i+size:]
 	}
 	b.WriteString(s)
 	return b.String()
@@ -158,26 +168,4 @@ func brokenSize(s string) int {
 		n, low, high = n+1, 0x80, 0xBF
 	}
 	return n
-}
-
-// JoinHalves joins the halves of surrogate pairs that stand next to each other in s, as in a
-// text that came in pieces, and replaces others by U+FFFD.
-func JoinHalves(s string) string {
-	i, _ := IndexHalf(s)
-	if i < 0 {
-		return s
-	}
-	var b strings.Builder
-	for ; i >= 0; i, _ = IndexHalf(s) {
-		b.WriteString(s[:i])
-		if pair := utf16.DecodeRune(half(s[i:]), half(s[i+3:])); pair != utf8.RuneError {
-			b.WriteRune(pair)
-			s = s[i+6:]
-			continue
-		}
-		b.WriteRune(utf8.RuneError)
-		s = s[i+3:]
-	}
-	b.WriteString(s)
-	return b.String()
 }
