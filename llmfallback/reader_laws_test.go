@@ -2,7 +2,6 @@ package llmfallback
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 )
@@ -10,21 +9,7 @@ import (
 // The rules read the first words of a prompt; its length costs no more than
 // looking at it once.
 func TestRulesAreLinear(t *testing.T) {
-	const n = 1 << 20
-	for name, prompt := range map[string]string{
-		"please":   strings.Repeat("please ", n/7),
-		"spaces":   "read" + strings.Repeat(" ", n) + "a.txt",
-		"quotes":   strings.Repeat(`"a'b`+"`", n/5),
-		"openers":  strings.Repeat("\"a ", n/3),
-		"closed":   strings.Repeat(`"a" `, n/4),
-		"one word": strings.Repeat("a", n),
-		"slashes":  "read " + strings.Repeat("a/", n/2),
-		"folders":  "list files in the " + strings.Repeat("A B ", n/4) + "folder",
-		"content":  "create a.txt with content: " + strings.Repeat("word and ", n/9),
-		"json":     "create a.json with " + strings.Repeat("[", n),
-		"points":   strings.Repeat(".", n),
-		"lines":    strings.Repeat("\n", n),
-	} {
+	for name, prompt := range large(1 << 20) {
 		start := time.Now()
 		understand(prompt)
 		if d := time.Since(start); d > 20*time.Second {

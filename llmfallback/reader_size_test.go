@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// large are prompts of 100 KB.
-func large() map[string]string {
-	const n = 100 << 10
+// large are prompts of about n bytes.
+func large(n int) map[string]string {
 	return map[string]string{
 		"please":    strings.Repeat("please ", n/7),
 		"spaces":    "read" + strings.Repeat(" ", n) + "a.txt",
@@ -36,7 +35,7 @@ func large() map[string]string {
 // A prompt of 100 KB costs no more than looking at it once, with the guard, too.
 func TestLargePrompts(t *testing.T) {
 	Read("warm up")
-	for name, prompt := range large() {
+	for name, prompt := range large(100 << 10) {
 		x, err := New(Config{Mode: LLM, Stat: having(), Complete: func(context.Context, string) (string, error) {
 			return `{"operation":"moveFile","path":"a.txt","content":null,"destination":"docs"}`, nil
 		}})
