@@ -137,12 +137,14 @@ func (r *callReader) word() (name string, err error) {
 	known, stands, begins := r.known(name), r.stands(start), r.begins()
 	keyed := r.peek() == ':'
 	r.pos = inside
-	if !known || !stands || !begins {
-		switch {
-		case !begins:
-		case stands && !known:
-			r.mentioned(name, start, "").Keyed = keyed
-		case known || keyed || r.known(strings.ToLower(name)):
+	switch {
+	case !begins:
+		return "", nil
+	case stands && !known:
+		r.mentioned(name, start, "").Keyed = keyed
+		return "", nil
+	case !stands:
+		if known || keyed || r.known(strings.ToLower(name)) {
 			r.mentioned(name, start, inSentence).weak = !known
 		}
 		return "", nil

@@ -269,15 +269,24 @@ func (r *callReader) callOf(value json.RawMessage) (call ToolCall, ok bool) {
 		call.Arguments, call.Err = argumentsOf(members[given[0]])
 	default:
 		call.Arguments = json.RawMessage("{}")
-		surplus := slices.DeleteFunc(slices.Sorted(maps.Keys(members)), func(key string) bool {
-			return key == "id" || key == "name" || key == "tool" || key == "type" && string(members[key]) == `"function"`
-		})
-		if len(surplus) > 0 {
-			call.Arguments, call.Err = nil, fmt.Errorf("`%s` stands beside the name; arguments stand in an object under `arguments`", clip(surplus[0]))
+		surplus := besideName(members)
+		if surplus != "" {
+			call.Arguments, call.Err = nil, fmt.Errorf("`%s` stands beside the name; arguments stand in an object under `arguments`", clip(surplus))
 		}
-		ok = r.known(call.Name) && (named || len(surplus) == 0)
+		ok = r.known(call.Name) && (named || surplus == "")
 	}
 	return call, ok
+}
+
+// besideName returns the first key of a call without arguments that does not belong to it, "" for none.
+func besideName(members map[string]json.RawMessage) string {
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		isType := key == "type" && string(members[key]) == `"function"`
+		if !isType && !slices.Contains([]string{"id", "name", "tool"}, key) {
+			return key
+		}
+	}
+	return ""
 }
 
 // argumentsOf returns arguments that are an object, or a string that holds one.

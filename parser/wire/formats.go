@@ -194,7 +194,7 @@ func (s *scanner) argument(name string, before []written) (w written, err error)
 // bracketed reads name(key="value"), or a list of such calls.
 func (s *scanner) bracketed() (calls []parser.ToolCall, err error) {
 	list := s.skip("[")
-	for s.space(); s.pos < len(s.text) && s.peek() != ']' && !strings.HasPrefix(s.text[s.pos:], s.end); s.space() {
+	for s.space(); !s.over(); s.space() {
 		c, end, err := parser.CallAt(s.text, s.pos)
 		switch {
 		case err != nil && len(calls) > 0: // those before are whole
@@ -220,6 +220,11 @@ func (s *scanner) bracketed() (calls []parser.ToolCall, err error) {
 		return calls[:1], errors.New("want ] after the calls")
 	}
 	return calls, nil
+}
+
+// over reports whether no further call of a list follows.
+func (s *scanner) over() bool {
+	return s.pos >= len(s.text) || s.peek() == ']' || strings.HasPrefix(s.text[s.pos:], s.end)
 }
 
 // braced reads {key:value}, where the format's own quotes are around texts.

@@ -60,57 +60,57 @@ func (p *Plane) Commit(ctx context.Context, b fleet.Batch) error {
 
 // messages returns what a batch stores, the states last.
 func messages(b fleet.Batch, id string) (msgs []*nats.Msg, states []fenced, err error) {
-	add := func(pattern, name string, v any, revision *uint64) error {
-		subj, err := subject(pattern, name)
+	if len(b.Events) > 0 && b.Run == nil {
+		return nil, nil, errors.New("events without the run that they are of")
+	}
+	if len(b.Events) > maxBatch-2 {
+		return nil, nil, fmt.Errorf("%d events in one step, more than the %d that are stored at once", len(b.Events), maxBatch-2)
+	}
+	add := func(pattern, name string, v any, revision *uint64) {
+		var m *nats.Msg
+		if err == nil {
+			m, err = message(pattern, name, v)
+		}
 		if err != nil {
-			return err
+			return
 		}
-		data, err := json.Marshal(v)
-		if err == nil && len(data) > fleet.MaxMessage {
-			err = fmt.Errorf("%s has %d bytes, more than the %d that are stored in one message", subj, len(data), fleet.MaxMessage)
-		}
-		if err != nil {
-			return err
-		}
-		m := nats.NewMsg(subj)
-		m.Data = data
-		if b.Run != nil && name == b.Run.ID && pattern != workspaceState {
+		if pattern != workspaceState {
 			m.Header.Set(jetstream.MsgTTLHeader, runKeep)
 		}
 		if revision != nil {
 			m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(*revision, 10))
 			m.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
 			m.Header.Set(commitHeader, id)
-			states = append(states, fenced{subj, revision})
+			states = append(states, fenced{m.Subject, revision})
 		}
 		msgs = append(msgs, m)
-		return nil
-	}
-	if len(b.Events) > 0 && b.Run == nil {
-		return nil, nil, errors.New("events without the run that they are of")
 	}
 	for i := range b.Events {
-		if err := add(runEvents, b.Run.ID, b.Events[i], nil); err != nil {
-			return nil, nil, err
-		}
+		add(runEvents, b.Run.ID, b.Events[i], nil)
 	}
 	if b.Workspace != nil {
-		if err := add(workspaceState, b.Workspace.Name, b.Workspace, &b.Workspace.Revision); err != nil {
-			return nil, nil, err
-		}
+		add(workspaceState, b.Workspace.Name, b.Workspace, &b.Workspace.Revision)
 	}
 	if b.Run != nil {
-		if err := add(runState, b.Run.ID, b.Run, &b.Run.Revision); err != nil {
-			return nil, nil, err
-		}
+		add(runState, b.Run.ID, b.Run, &b.Run.Revision)
 	}
-	if len(msgs) == 0 {
-		return nil, nil, errors.New("there is nothing to commit")
+	if err == nil && len(msgs) == 0 {
+		err = errors.New("there is nothing to commit")
 	}
-	if len(msgs) > maxBatch {
-		return nil, nil, fmt.Errorf("%d events in one step, more than the %d that are stored at once", len(b.Events), maxBatch-2)
+	return msgs, states, err
+}
+
+// message returns the message with a value.
+func message(pattern, name string, v any) (*nats.Msg, error) {
+	subj, err := subject(pattern, name)
+	if err != nil {
+		return nil, err
 	}
-	return msgs, states, nil
+	m := nats.NewMsg(subj)
+	if m.Data, err = json.Marshal(v); err == nil && len(m.Data) > fleet.MaxMessage {
+		err = fmt.Errorf("%s has %d bytes, more than the %d that are stored in one message", subj, len(m.Data), fleet.MaxMessage)
+	}
+	return m, err
 }
 
 // Patterns of subjects.

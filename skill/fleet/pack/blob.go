@@ -135,15 +135,8 @@ func (s *storage) open(k kind, data []byte, limit int) (plain []byte, err error)
 	}
 	head, content := data[:headSize], data[headSize:]
 	if s.key != nil {
-		if len(content) < saltSize {
-			return nil, errors.New("is damaged")
-		}
-		gcm, err := s.cipher(content[:saltSize])
-		if err != nil {
+		if content, err = s.decrypt(head, content); err != nil {
 			return nil, err
-		}
-		if content, err = gcm.Open(nil, make([]byte, gcm.NonceSize()), content[saltSize:], head); err != nil {
-			return nil, fmt.Errorf("was encrypted with another key; %w", ErrKey)
 		}
 	}
 	if head[2]&flagCompressed == 0 {
@@ -160,6 +153,21 @@ func (s *storage) open(k kind, data []byte, limit int) (plain []byte, err error)
 		return nil, fmt.Errorf("is damaged: %w", err)
 	}
 	return plain, nil
+}
+
+// decrypt returns the content of an encrypted blob.
+func (s *storage) decrypt(head, content []byte) ([]byte, error) {
+	if len(content) < saltSize {
+		return nil, errors.New("is damaged")
+	}
+	gcm, err := s.cipher(content[:saltSize])
+	if err != nil {
+		return nil, err
+	}
+	if content, err = gcm.Open(nil, make([]byte, gcm.NonceSize()), content[saltSize:], head); err != nil {
+		return nil, fmt.Errorf("was encrypted with another key; %w", ErrKey)
+	}
+	return content, nil
 }
 
 // cipher returns the cipher of the blob with that salt. As its key is used once, the
