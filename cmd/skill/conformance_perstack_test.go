@@ -298,10 +298,10 @@ var (
 	folderText = regexp.MustCompile(`("size":"\$\{DIRSIZE\}","sizeFormatted":)"[^"]*"`)
 )
 
-// ownVars are the variable by which a fenced command knows its folder for temporary
+// ownVars are the variables by which a fenced command knows its folders of temporary and cached
 // files, what keeps tar from setting owners for root, and noSleep. The original had no
 // fence.
-var ownVars = regexp.MustCompile(`(?:TMPDIR=[^"\\]*/skill-\d+|` + noSleep + `)\\n`)
+var ownVars = regexp.MustCompile(`(?:TMPDIR=[^"\\]*/skill-\d+|[A-Za-z_]+=[^"\\]*/caches(?:/[^"\\]*)?|` + noSleep + `)\\n`)
 
 // fenceOfCommands returns the fence that a command gets here.
 func fenceOfCommands(t *testing.T) skill.Fence {
