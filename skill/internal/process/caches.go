@@ -12,8 +12,8 @@ import (
 	"textskill/skill/internal/words"
 )
 
-// cacheFolder is the folder of a workspace's history in which commands have their caches. They
-// are not those of the user: a program that runs outside the fence trusts what its cache holds.
+// cacheFolder is the folder of a workspace's history in which commands have their own caches. They do
+// not write the caches of the user, for a program that runs outside the fence trusts its cache.
 const cacheFolder = "caches"
 
 // caches lists the variables by which programs find their caches, and the folders that commands

@@ -31,7 +31,7 @@ func ownRunner(t *testing.T, cfg Config) *Runner {
 }
 
 // Commands have a /tmp and a /dev/shm of their own, in which they find what other commands and
-// servers of the workspace, also those of another program, have left, and nothing of this machine.
+// servers of the workspace have left, also for another program, and nothing of this machine.
 // The workspace is below that /tmp again.
 func TestOwnDirectories(t *testing.T) {
 	needs.Program(t, "cat", "sleep")
