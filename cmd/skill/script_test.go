@@ -4,6 +4,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"image"
+	"image/color/palette"
+	"image/gif"
 	"os"
 	"os/exec"
 	"strconv"
@@ -35,10 +38,10 @@ func (c clean) Run() int {
 	return needs.Run(c.M)
 }
 
-// TestScript runs the program from end to end, a script for each side of it. Two
+// TestScript runs the program from end to end, a script for each side of it. Three
 // commands are added: "exits CODE PROGRAM ARGS…" checks the exit code, and "holds
-// FILE TEXT" compares a file with a text in which \n and \r are escaped. The
-// condition [mounts] is true where a file system may be mounted in a namespace, and
+// FILE TEXT" compares a file with a text in which \n and \r are escaped; "picture FILE"
+// makes one. The condition [mounts] is true where a file system may be mounted in a namespace, and
 // where no test may be skipped. $PROGRAM is the program's path.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -57,8 +60,19 @@ func TestScript(t *testing.T) {
 			env.Vars = append(env.Vars, noSleep, "PROGRAM="+program, "XDG_STATE_HOME="+state)
 			return err
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "holds": holds},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "holds": holds, "picture": picture},
 	})
+}
+
+// picture makes a GIF of one pixel. Its bytes cannot stand in a script.
+func picture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: picture FILE")
+	}
+	f, err := os.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer f.Close()
+	ts.Check(gif.Encode(f, image.NewPaletted(image.Rect(0, 0, 1, 1), palette.WebSafe), nil))
 }
 
 func condition(name string) (bool, error) {
