@@ -41,7 +41,7 @@ func TestCalled(t *testing.T) {
 	l.ran("go")
 	want := []string{
 		"perstack attemptCompletion map[] ", "perstack deleteFile map[path:a] no", "perstack deleteFile map[] " + unreadable + "they are [1]",
-		"perstack listDirectory map[path:.] ", "perstack nope map[a:1] Tool nope not found", "perstack writeTextFile map[path:b text:[12 bytes]] no",
+		"perstack listDirectory map[path:.] ", "perstack nope map[a:1] Tool nope not found", "perstack writeTextFile map[path:b text:[12 bytes]] ", // nobody is asked before a new file
 		"s echo_text map[text:hello] ", "s fails map[] no", "s huge map[n:2] no",
 	}
 	if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
