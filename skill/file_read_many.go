@@ -47,7 +47,7 @@ type FilePart struct {
 	LineAt, LineSize int64     // of a single line that is read from a byte: that byte, and how many it has
 	Hash             string    // the first 12 digits of the SHA-256 of the file, if that is small
 	Type             string    // media type of a picture or a PDF document, or of what is not text; "" for text
-	Note             string    // what was done to a picture, or why it is not shown; "" for nothing
+	Note             string    // what was done to a picture, why it is not shown, or what a text looks like; "" for nothing
 	Err              error     // why it was not read; nil if it was
 }
 

@@ -29,6 +29,9 @@ func TestNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.WriteFile(filepath.Join(dir, "wide.txt"), []byte("h\x00i\x00\n\x00"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	uri := (&url.URL{Scheme: "file", Path: filepath.ToSlash(x.Dir()) + "/a b#c.txt"}).String()
 	for _, tt := range []struct {
 		tool string
@@ -40,6 +43,7 @@ func TestNames(t *testing.T) {
 		{"read", map[string]any{"paths": []string{"\u00e9cran/d'un.txt"}}, `there is "e\u0301cran/d\u2019un.txt", which looks alike`},
 		{"delete", map[string]any{"path": "Readme"}, "Readme: no such file or directory"}, // it might be either
 		{"write", map[string]any{"path": "Shot at 8.55 PM.txt", "content": "x"}, `beside it is "Shot at 8.55\u202fPM.txt", which looks alike`},
+		{"read", map[string]any{"paths": []string{"wide.txt"}}, "[a NUL stands beside each letter: it looks like UTF-16 without a byte order mark]"},
 		{"read", map[string]any{"paths": []string{uri}}, "hi\n"},
 		{"read", map[string]any{"paths": []string{uri + ":1"}}, "hi\n"},
 		{"edit", map[string]any{"path": uri, "old_text": "hi", "new_text": "ho"}, "edited a b#c.txt"},

@@ -193,6 +193,9 @@ func partNote(name string, f skill.FilePart) string {
 	if f.Hash != "" {
 		note = strings.TrimPrefix(note+"; sha256 "+f.Hash, "; ")
 	}
+	if f.Note != "" {
+		note = strings.TrimPrefix(note+"; "+f.Note, "; ")
+	}
 	if f.NotText {
 		note = strings.TrimPrefix(note+"; "+notText, "; ")
 	}
