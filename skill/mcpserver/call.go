@@ -79,6 +79,7 @@ type answerText struct {
 
 	structured []byte          // the answer as a JSON object; nil for none
 	blocks     []dialect.Block // what is not text
+	news       string          // what a person has undone since the last call; "" for nothing
 }
 
 // result is an answer as the protocol has it.
@@ -89,6 +90,9 @@ func result(a answerText) *mcp.CallToolResult {
 	}
 	for _, b := range a.blocks {
 		r.Content = append(r.Content, content(b))
+	}
+	if a.news != "" {
+		r.Content = append(r.Content, &mcp.TextContent{Text: a.news})
 	}
 	if a.undo != "" || a.notKept != "" {
 		r.Meta = mcp.Meta{}
@@ -131,10 +135,14 @@ func (s *Server) do(ctx context.Context, c *session, sc *scope, t tool, argument
 			return answerText{text: t.name + ": " + err.Error(), failed: true}
 		}
 	}
-	if r.Err != nil && r.Body == "" {
-		return answerText{text: r.Err.Error(), failed: true}
+	news := ""
+	if t.dialect.Resources { // this program's own, whose answers are no other program's
+		news = c.news(context.WithoutCancel(ctx), sc.x)
 	}
-	return answerText{r.Body, r.Err != nil, r.UndoID(), r.NotKept(), r.Structured, r.Blocks}
+	if r.Err != nil && r.Body == "" {
+		return answerText{text: r.Err.Error(), failed: true, news: news}
+	}
+	return answerText{r.Body, r.Err != nil, r.UndoID(), r.NotKept(), r.Structured, r.Blocks, news}
 }
 
 // progressEvery is the least time between two progress notifications of a call.

@@ -190,7 +190,7 @@ func (s *Server) appendReply(buf []byte, call *fastCall, a answerText) []byte {
 	buf = append(buf, call.rawID...)
 	buf = append(buf, `,"result":{`...)
 	buf = s.appendMeta(buf, call, a)
-	if a.blocks == nil {
+	if a.blocks == nil && a.news == "" {
 		buf = append(buf, `"content":[{"type":"text","text":`...)
 		buf = rawjson.AppendHTMLString(buf, a.text)
 		buf = append(buf, "}]"...)

@@ -4,11 +4,17 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 // session is what belongs to one client.
@@ -26,7 +32,61 @@ type session struct {
 	changes int             // how often the client has announced a change of its roots
 	always  map[string]bool // names of tools that the user is no longer asked about
 
+	position []string // where the history stood after the last call
+	looked   time.Time
+
 	asking sync.Mutex // held while the client is asked for its roots
+}
+
+const (
+	maxNews   = 20                     // changes that are looked at for what a person has undone
+	newsEvery = 200 * time.Millisecond // to look takes longer than to read a file; a person takes longer than that
+)
+
+// news says what a person has undone since the last call, so that the model does not take the
+// files for what it left; "" for nothing. The tools of this server undo under the name of their
+// dialect, the command under that of [dialect.Undo], the page under none.
+func (c *session) news(ctx context.Context, x *skill.Executor) string {
+	c.mu.Lock()
+	first, soon := c.looked.IsZero(), time.Since(c.looked) < newsEvery
+	c.mu.Unlock()
+	if soon {
+		return ""
+	}
+	now, err := x.Position(ctx)
+	if err != nil {
+		return ""
+	}
+	c.mu.Lock()
+	before := c.position
+	c.position, c.looked = now, time.Now()
+	c.mu.Unlock()
+	if first || slices.Equal(before, now) {
+		return ""
+	}
+	r, err := x.Execute(ctx, &skill.Session{}, skill.History{Limit: maxNews})
+	changes, ok := r.(skill.Changes)
+	if err != nil || !ok {
+		return ""
+	}
+	var lines []string
+	for _, e := range changes.List {
+		if slices.Contains(before, e.ID) {
+			break
+		}
+		if e.Of == "" || e.Dialect != "" && e.Dialect != dialect.Undo.Name {
+			continue
+		}
+		name := e.Path
+		if rel, err := filepath.Rel(x.Dir(), name); err == nil && filepath.IsLocal(rel) {
+			name = filepath.ToSlash(rel)
+		}
+		if n := len(e.Paths); n > 1 {
+			name += fmt.Sprintf(" and %d more", n-1)
+		}
+		lines = append(lines, fmt.Sprintf("[change %s was undone outside of this session: %s is as it was before that]", e.Of, name))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // running is a call that can be stopped.

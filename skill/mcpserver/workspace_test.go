@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -339,6 +340,42 @@ func TestWorkspaceFastPathEqualsSDK(t *testing.T) {
 		if want := `{"jsonrpc":"2.0","id":1,"result":` + string(want) + "}\n"; got != want {
 			t.Errorf("got  %swant %s", got, want)
 		}
+	}
+}
+
+// TestWorkspaceTellsUndo tells a model what a person has undone, once, and not what it undid itself.
+func TestWorkspaceTellsUndo(t *testing.T) {
+	x, err := skill.New(skill.Config{Dir: t.TempDir(), State: t.TempDir(), NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	c := hostOf(t, Config{Executor: x, Dialects: []*dialect.Dialect{dialect.Workspace}, Version: "test"})
+	contents := func(name, arguments string) (all []string) {
+		r, _, _ := hostCall(t, c, name, arguments)
+		for _, part := range r.Content {
+			all = append(all, part.(*mcp.TextContent).Text)
+		}
+		return all
+	}
+	contents("write", `{"path":"d/a.txt","content":"x"}`)
+	contents("write", `{"path":"b.txt","content":"x"}`)
+	time.Sleep(newsEvery)
+	if all := contents("undo", `{}`); len(all) != 1 {
+		t.Errorf("its own undo is told: %q", all)
+	}
+	r, err := x.Execute(t.Context(), &skill.Session{}, skill.Undo{})
+	if err != nil {
+		t.Fatal(r, err)
+	}
+	time.Sleep(newsEvery)
+	all := contents("list", `{}`)
+	if len(all) != 2 || !strings.HasPrefix(all[1], "[change ") || !strings.HasSuffix(all[1], ": d/a.txt is as it was before that]") {
+		t.Errorf("the user's undo is told as %q", all)
+	}
+	time.Sleep(newsEvery)
+	if all := contents("list", `{}`); len(all) != 1 {
+		t.Errorf("it is told again: %q", all)
 	}
 }
 
