@@ -90,7 +90,7 @@ func (g goldenRunner) testFile(ctx context.Context, name string, update bool) (d
 }
 
 // inOrder puts each want right after what prints it: the prompt, mcp or run before it that has
-// none, else the next one. What stands between a prompt and its want goes before the prompt.
+// none, else the next one. A section between a prompt and its want goes before the prompt.
 // It reports whether a want was elsewhere.
 func inOrder(a *txtar.Archive) (moved bool, err error) {
 	var files, early []txtar.File
@@ -120,7 +120,7 @@ func inOrder(a *txtar.Archive) (moved bool, err error) {
 	return moved, nil
 }
 
-// recordGolden writes a golden file that plays prompts. What they print is not in it yet.
+// recordGolden writes a golden file that plays prompts, without what they print.
 func recordGolden(name string, prompts []string) error {
 	a := txtar.Archive{Comment: []byte("What is the rule that this shows?\n")}
 	for _, prompt := range prompts {

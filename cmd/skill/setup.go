@@ -152,7 +152,7 @@ func (c *cli) setupCommand(o *options) *cobra.Command {
 // serverFlags are flags of "skill mcp" that setup passes on.
 var serverFlags = []string{"tools", "ask", "read-only", "network", "allow-domain"}
 
-// passed returns those of serverFlags that were given, as arguments.
+// passed returns as arguments the serverFlags that were given.
 func passed(cmd *cobra.Command) (args []string) {
 	for _, name := range serverFlags {
 		f := cmd.Flags().Lookup(name)
