@@ -147,9 +147,12 @@ func uncounted[N time.Duration | int64](text string, units []unit[N]) (N, bool) 
 	number := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 	word := strings.ToLower(strings.Replace(text[len(number):], "iB", "B", 1))
 	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+	if err != nil || word == "" {
+		return 0, false
+	}
 	for _, u := range units {
-		name := strings.ToLower(u.name)
-		if most := N(math.MaxInt64) / u.is; err == nil && word != "" && strings.HasPrefix(name+"s", word) && N(n) <= most && N(n) >= -most {
+		most := N(math.MaxInt64) / u.is
+		if strings.HasPrefix(strings.ToLower(u.name)+"s", word) && N(n) <= most && N(n) >= -most {
 			return N(n) * u.is, true
 		}
 	}

@@ -65,7 +65,8 @@ func (c *cli) init(o *options) error {
 	}
 	fmt.Fprintln(c.stdout, "wrote", file)
 	if !c.hasModel() {
-		fmt.Fprintln(c.stdout, "set a model: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or OPENAI_BASE_URL for one of your own; and SKILL_MODEL")
+		fmt.Fprintln(c.stdout, "set a model: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, "+
+			"or OPENAI_BASE_URL for one of your own; and SKILL_MODEL")
 	}
 	fmt.Fprintf(c.stdout, "type: %s run helper \"what is in this folder?\"%s\n", c.program(), in)
 	return nil

@@ -76,11 +76,13 @@ func (p Project) Ignored() (list []string) {
 		list = append(list, ProjectFile+": perstackApiBaseUrl has no effect; experts are those of the file")
 	}
 	if p.Runtime != "" && p.Runtime != "perstack" {
-		list = append(list, fmt.Sprintf("%s: runtime %q has no effect; experts run in this program, and their commands in its sandbox", ProjectFile, p.Runtime))
+		list = append(list, fmt.Sprintf("%s: runtime %q has no effect; "+
+			"experts run in this program, and their commands in its sandbox", ProjectFile, p.Runtime))
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.Experts)) {
 		if p.Experts[key].ProviderTools != nil {
-			list = append(list, fmt.Sprintf("%s: experts.%s: providerTools has no effect; an expert has the tools of its skills", ProjectFile, key))
+			list = append(list, fmt.Sprintf("%s: experts.%s: providerTools has no effect; "+
+				"an expert has the tools of its skills", ProjectFile, key))
 		}
 	}
 	if p.PerstackBaseSkillCommand != nil {
