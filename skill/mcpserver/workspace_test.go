@@ -358,7 +358,7 @@ func TestWorkspaceTellsUndo(t *testing.T) {
 		}
 		return all
 	}
-	contents("write", `{"path":"d/a.txt","content":"x"}`)
+	contents("write", `{"path":"a.txt","content":"x"}`)
 	contents("write", `{"path":"b.txt","content":"x"}`)
 	time.Sleep(newsEvery)
 	if all := contents("undo", `{}`); len(all) != 1 {
@@ -370,7 +370,7 @@ func TestWorkspaceTellsUndo(t *testing.T) {
 	}
 	time.Sleep(newsEvery)
 	all := contents("list", `{}`)
-	if len(all) != 2 || !strings.HasPrefix(all[1], "[change ") || !strings.HasSuffix(all[1], ": d/a.txt is as it was before that]") {
+	if len(all) != 2 || !strings.HasPrefix(all[1], "[change ") || !strings.HasSuffix(all[1], ": a.txt is as it was before that]") {
 		t.Errorf("the user's undo is told as %q", all)
 	}
 	time.Sleep(newsEvery)
