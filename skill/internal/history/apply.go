@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -105,17 +106,46 @@ func (t *Tx) recover() error {
 	if op.Undoes != 0 {
 		t.unlockKilled(op)
 	}
+	for _, d := range op.Deltas { // what an exchange took out, and what has not its name yet
+		if blob := d.Before.blob(); isSum(blob) && t.blobs.whole(blob+freshBlob) {
+			t.blobs.Rename(blob+freshBlob, t.blobs.Folder, blob, true)
+		}
+	}
 	for _, d := range op.Deltas {
 		now, err := t.at(d.Path, d.After, d.Before)
 		if err == nil && d.isThere(now, d.After) {
 			continue
 		}
-		if op.Undoes == 0 || t.apply(op, nil) != nil {
+		ours := func(d Delta, now Entry) bool {
+			return d.Torn || now.Kind == absent || now.Same(d.Before) || now.Same(d.After) || t.isTorn(d, now)
+		}
+		if op.Undoes == 0 || t.apply(op, ours) != nil {
 			t.Void(op, nil) // where that fails, the op stays, and an undo can take it back later
 		}
 		return nil
 	}
 	return nil
+}
+
+// isTorn reports whether a file is what a power cut left of the content that an undo was writing: a part of
+// it, with zeros.
+func (t *Tx) isTorn(d Delta, now Entry) bool {
+	const block = 4 << 10
+	if now.Kind != File || d.After.Kind != File || now.Size > d.After.Size {
+		return false
+	}
+	want, err := t.read(d.Path, d.After)
+	have, herr := t.readNow(d.Path, d.After.Size)
+	if err != nil || herr != nil || len(have) > len(want) {
+		return false
+	}
+	for at := 0; at < len(have); at += block {
+		part := have[at:min(at+block, len(have))]
+		if !bytes.Equal(part, want[at:at+len(part)]) && len(bytes.Trim(part, "\x00")) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // isCommands reports whether the op was made before it was recorded.
@@ -146,7 +176,51 @@ func (t *Tx) apply(op *Op, only func(d Delta, now Entry) bool) error {
 	return a.run()
 }
 
+// manySteps is how many deltas an op has for which everything is made durable at once: a flush of each file
+// takes 3 ms.
+const manySteps = 64
+
+// run makes the deltas, and makes durable what is not durable with the log. A power cut before that leaves the
+// op to be finished: each file is compared again.
 func (a *applier) run() error {
+	defer func() {
+		for _, d := range a.touched {
+			d.Close()
+		}
+	}()
+	if err := a.runSteps(); err != nil {
+		return err
+	}
+	for dev, d := range a.touched {
+		if a.atOnce(dev) {
+			if err := a.syncAll(d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// atOnce reports whether all that is written to a file system is made durable at once, at the end.
+func (a *applier) atOnce(dev uint64) bool {
+	return len(a.op.Deltas) > manySteps || dev != a.blobs.ID().Dev
+}
+
+// touch notes that a folder is changed.
+func (a *applier) touch(d tree.Folder) {
+	dev := d.ID().Dev
+	if a.touched[dev] != nil {
+		return
+	}
+	if same, err := d.OpenFolder("."); err == nil {
+		if a.touched == nil {
+			a.touched = map[uint64]tree.Folder{}
+		}
+		a.touched[dev] = same
+	}
+}
+
+func (a *applier) runSteps() error {
 	for _, i := range order(a.op.Deltas) { // what is in the way of moves
 		d := a.op.Deltas[i]
 		if d.After.Kind == Dir && !d.After.Whole && d.Before.Kind != Dir && d.Before.Kind != absent {
@@ -181,7 +255,8 @@ type applier struct {
 	only func(d Delta, now Entry) bool
 	done []bool
 
-	stays []Name // folders that are not empty, and so stay
+	stays   []Name                 // folders that are not empty, and so stay
+	touched map[uint64]tree.Folder // a folder of each file system on which something was changed
 }
 
 // order returns the numbers of deltas in the order in which they are made.
@@ -286,21 +361,23 @@ func (a *applier) moveOne(d, src Delta) (moved bool, err error) {
 		return false, err
 	}
 	defer to.Close()
+	a.touch(from)
+	a.touch(to)
 	if there.Kind == Dir { // an empty one
 		to.Remove(newName, true)
 	}
 	err = from.Rename(name, to, newName, false)
 	switch {
 	case errors.Is(err, syscall.EXDEV):
-		err = moveAcross(from, name, to, newName, now)
+		err = a.moveAcross(from, name, to, newName, now)
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist):
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// moveAcross copies a file or folder to another file system, and removes it.
-func moveAcross(from tree.Folder, name string, to tree.Folder, newName string, e Entry) (err error) {
+// moveAcross copies a file or folder to another file system, and removes it once the copy is durable.
+func (a *applier) moveAcross(from tree.Folder, name string, to tree.Folder, newName string, e Entry) (err error) {
 	Discard(to, TempName) // of a process that was killed
 	switch e.Kind {
 	case Dir:
@@ -311,10 +388,16 @@ func moveAcross(from tree.Folder, name string, to tree.Folder, newName string, e
 		err = copyFile(from, name, to, TempName)
 	}
 	if err == nil {
+		err = a.syncAll(to)
+	}
+	if err == nil {
 		err = to.Rename(TempName, to, newName, false)
 	}
 	if err != nil {
 		Discard(to, TempName)
+		return err
+	}
+	if err := a.syncAll(to); err != nil {
 		return err
 	}
 	if e.Kind != Dir {
@@ -326,6 +409,14 @@ func moveAcross(from tree.Folder, name string, to tree.Folder, newName string, e
 		Discard(to, newName)
 	}
 	return err
+}
+
+// syncAll makes everything on the file system of a folder durable.
+func (a *applier) syncAll(d tree.Folder) error {
+	if a.o.NoSync {
+		return nil
+	}
+	return tree.Cause(tree.Syncfs(d))
 }
 
 // makeParent is parent, and makes the folders above a path.
@@ -369,6 +460,7 @@ func (a *applier) step(i int) error {
 		return err
 	}
 	defer dir.Close()
+	a.touch(dir)
 	a.crash("step")
 	Discard(dir, TempName)
 	k := &Keeper{a.Tx, a.op, i}
@@ -472,7 +564,7 @@ func (a *applier) restoreTree(e Entry, dir tree.Folder, base string) error {
 	if !errors.Is(err, syscall.EXDEV) {
 		return err
 	}
-	if err := copyTree(a.blobs.Folder, e.Blob, dir, TempName, false); err != nil {
+	if err := cmp.Or(copyTree(a.blobs.Folder, e.Blob, dir, TempName, false), a.syncAll(dir)); err != nil {
 		Discard(dir, TempName)
 		return err
 	}
@@ -557,7 +649,7 @@ func (a *applier) draft(dir tree.Folder, c *content, e Entry, base string, exist
 	if err == nil && e.MTime != 0 && (!exists || e.Sum == "") {
 		setTime(n, time.Unix(0, e.MTime))
 	}
-	if err == nil && !a.o.NoSync {
+	if err == nil && !a.o.NoSync && !a.atOnce(dir.ID().Dev) {
 		err = tree.Datasync(n)
 	}
 	if err != nil {

@@ -54,6 +54,14 @@ func (b *blobFolder) sync() error {
 	return SyncFolder(b.Folder)
 }
 
+// flush makes the content of a blob durable.
+func (b *blobFolder) flush(f *os.File) error {
+	if b.noSync {
+		return nil
+	}
+	return tree.Cause(tree.Datasync(f))
+}
+
 // has reports whether there is a blob of that name.
 func (b *blobFolder) has(name string) bool {
 	if name == "" {
@@ -117,10 +125,15 @@ func (k *Keeper) needs() string {
 // replaces the file by a rename. The error is [ErrChanged] if another file than was described there.
 func (k *Keeper) Exchange(n *os.File, dir tree.Folder, name string, old tree.Info) (done bool, err error) {
 	b, blob := k.t.blobs, k.needs()
-	if blob == "" || k.t.o.Portable || b.verified(blob) {
+	if blob == "" || k.t.o.Portable {
 		return false, k.Save(dir, name)
 	}
-	err = b.LinkUnnamed(n, blob)
+	out := blob
+	if b.has(blob) {
+		out = blob + freshBlob
+		Discard(b.Folder, out)
+	}
+	err = b.LinkUnnamed(n, out)
 	if errors.Is(err, syscall.EXDEV) || errors.Is(err, errors.ErrUnsupported) {
 		return false, k.Save(dir, name)
 	}
@@ -128,12 +141,15 @@ func (k *Keeper) Exchange(n *os.File, dir tree.Folder, name string, old tree.Inf
 		return true, err
 	}
 	k.t.crash("linked")
-	err = b.Exchange(blob, dir, name)
+	err = b.Exchange(out, dir, name)
 	if err == nil {
 		k.t.crash("exchanged")
-		return true, k.checkExchange(n, blob, dir, name, old)
+		if err = k.checkExchange(n, out, dir, name, old); err == nil && out != blob {
+			err = b.Rename(out, b.Folder, blob, true)
+		}
+		return true, err
 	}
-	if rerr := b.Remove(blob, false); rerr != nil || !errors.Is(err, errors.ErrUnsupported) {
+	if rerr := b.Remove(out, false); rerr != nil || !errors.Is(err, errors.ErrUnsupported) {
 		return true, errors.Join(err, rerr)
 	}
 	return false, k.Save(dir, name)
@@ -182,8 +198,8 @@ func untouched(now, before tree.Info) bool {
 // Save keeps the content of the file at name, which is about to be replaced by a rename: by another
 // link to it, or by a copy. A folder that can be replaced is empty and needs no blob.
 func (k *Keeper) Save(d tree.Folder, name string) error {
-	blob := k.needs()
-	if blob == "" || k.t.blobs.verified(blob) {
+	b, blob := k.t.blobs, k.needs()
+	if blob == "" {
 		return nil
 	}
 	info, err := d.Lstat(name)
@@ -193,8 +209,10 @@ func (k *Keeper) Save(d tree.Folder, name string) error {
 	if err != nil {
 		return err
 	}
-	if info.Links == 1 && !k.t.o.Portable && d.Link(name, k.t.blobs, blob) == nil {
-		return nil
+	fresh := blob + freshBlob
+	Discard(b.Folder, fresh)
+	if info.Links == 1 && !k.t.o.Portable && d.Link(name, b, fresh) == nil {
+		return b.Rename(fresh, b.Folder, blob, true)
 	}
 	return k.Copy(d, name)
 }
@@ -202,7 +220,7 @@ func (k *Keeper) Save(d tree.Folder, name string) error {
 // Copy makes a copy of the file at name the blob, and makes it durable with the op before the file is
 // changed in place.
 func (k *Keeper) Copy(d tree.Folder, name string) error {
-	if blob := k.needs(); blob != "" && !k.t.blobs.verified(blob) {
+	if blob := k.needs(); blob != "" {
 		if err := k.t.blobs.copyFrom(d, name, blob); err != nil {
 			return err
 		}
@@ -211,13 +229,25 @@ func (k *Keeper) Copy(d tree.Folder, name string) error {
 }
 
 // FlushOp makes the op and the names of the blobs durable.
-func (k *Keeper) FlushOp() error {
-	return errors.Join(k.t.log.flush(), k.t.blobs.sync())
-}
+func (k *Keeper) FlushOp() error { return k.t.flushOp() }
 
-// copyFrom copies a file, with its attributes. The blob gets its name once it is whole.
+func (t *Tx) flushOp() error { return errors.Join(t.log.flush(), t.blobs.sync()) }
+
+// freshBlob is the end of the name of a blob that is not whole yet, or is to replace another one.
+const freshBlob = "~"
+
+// copyFrom copies a file, with its attributes, unless it is kept already, and makes the copy durable. The
+// blob gets its name once it is whole.
 func (b *blobFolder) copyFrom(d tree.Folder, name, blob string) error {
-	fresh := blob + "~"
+	if b.verified(blob) {
+		f, _, err := tree.RegularFile(b.OpenFile(blob, os.O_RDONLY, 0))
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return b.flush(f)
+	}
+	fresh := blob + freshBlob
 	b.Remove(fresh, false)
 	err := d.CopyFile(name, b.Folder, fresh, true)
 	if err == nil {
@@ -235,10 +265,8 @@ func (b *blobFolder) finish(d tree.Folder, name, fresh, blob string) error {
 		if info, err := d.Lstat(name); err == nil {
 			tree.CopyMetadata(f, d, name, info)
 		}
-		if !b.noSync {
-			if err := tree.Datasync(f); err != nil {
-				return err
-			}
+		if err := b.flush(f); err != nil {
+			return err
 		}
 	}
 	return b.Rename(fresh, b.Folder, blob, true)
@@ -263,39 +291,47 @@ func (t *Tx) take(e Entry, blob string, d tree.Folder, name string) error {
 		return err
 	case blob == "":
 		return d.Remove(name, true)
-	case e.Kind != Dir && b.verified(blob):
-		return d.Remove(name, false)
 	}
+	shared := false // with other names, which may be written to
 	if e.Kind == File {
-		if info, err := d.Lstat(name); err != nil || info.Links > 1 { // its other names may be written to
-			if err == nil {
-				err = b.copyFrom(d, name, blob)
-			}
-			if err == nil {
-				err = d.Remove(name, false)
-			}
+		info, err := d.Lstat(name)
+		if err != nil {
 			return err
 		}
+		shared = info.Links > 1
 	}
-	if !t.o.Portable {
-		if err := d.Rename(name, b.Folder, blob, false); err == nil || !errors.Is(err, syscall.EXDEV) {
+	if !t.o.Portable && !shared { // what a command's blob holds may not be durable: the file replaces it
+		if err := d.Rename(name, b.Folder, blob, e.Kind == File); err == nil || !errors.Is(err, syscall.EXDEV) {
 			return err
 		}
 	}
 	if e.Kind == Dir {
 		return t.takeTree(d, name, blob)
 	}
-	if err := b.copyFrom(d, name, blob); err != nil {
+	err := b.copyFrom(d, name, blob)
+	if err == nil {
+		err = t.flushBefore(d)
+	}
+	if err != nil {
 		return err
 	}
 	return d.Remove(name, false)
+}
+
+// flushBefore makes the op and the names of its blobs durable before something is removed from d, if that is
+// on another file system. On the same one, what was changed first is durable first.
+func (t *Tx) flushBefore(d tree.Folder) error {
+	if !t.o.Portable && d.ID().Dev == t.blobs.ID().Dev {
+		return nil
+	}
+	return t.flushOp()
 }
 
 // takeTree copies a folder to the blobs, where it cannot be moved there, and removes it. All that was
 // removed of it comes back if the rest cannot be removed.
 func (t *Tx) takeTree(d tree.Folder, name, blob string) error {
 	b := t.blobs
-	fresh := blob + "~"
+	fresh := blob + freshBlob
 	Discard(b.Folder, fresh)
 	err := copyTree(d, name, b.Folder, fresh, false)
 	if err == nil && !t.o.NoSync {
@@ -308,7 +344,7 @@ func (t *Tx) takeTree(d tree.Folder, name, blob string) error {
 		Discard(b.Folder, fresh)
 		return err
 	}
-	if err := t.log.flush(); err != nil {
+	if err := t.flushOp(); err != nil {
 		return err
 	}
 	err = RemoveTree(d, name)
@@ -459,8 +495,8 @@ func (b *blobFolder) keepContent(name string, src io.Reader, attributes *os.File
 	dst, err := b.CreateUnnamed(0o600)
 	named := err != nil
 	if named {
-		b.Remove(name+"~", false)
-		dst, err = b.OpenFile(name+"~", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		b.Remove(name+freshBlob, false)
+		dst, err = b.OpenFile(name+freshBlob, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	}
 	if err != nil {
 		return err
@@ -472,14 +508,14 @@ func (b *blobFolder) keepContent(name string, src io.Reader, attributes *os.File
 	switch {
 	case err != nil:
 	case named:
-		err = b.Rename(name+"~", b.Folder, name, true)
+		err = b.Rename(name+freshBlob, b.Folder, name, true)
 	default:
 		if err = b.LinkUnnamed(dst, name); errors.Is(err, fs.ErrExist) { // another process has saved it
 			err = nil
 		}
 	}
 	if err != nil && named {
-		b.Remove(name+"~", false)
+		b.Remove(name+freshBlob, false)
 	}
 	return tree.Cause(err)
 }

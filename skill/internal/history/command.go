@@ -340,11 +340,12 @@ func (c *Command) End(ctx context.Context) (*Op, error) {
 	if t, err = s.Lock(ctx); err != nil {
 		return nil, err
 	}
+	part := t.ranSince(c.since) // what it did before a tool or another command came in between
 	op, err := c.record(ctx, t, found)
 	c.close()
 	t.End()
-	if err == nil && op.ID > 0 && !s.o.NoSync {
-		if len(op.Deltas) > 0 {
+	if err == nil && (op.ID > 0 || part) && !s.o.NoSync {
+		if len(op.Deltas) > 0 || part {
 			err = tree.Syncfs(s.blobs.Folder)
 		}
 		err = errors.Join(err, s.Flush())

@@ -344,6 +344,9 @@ func (l *logFile) drop(gone map[int64]bool, first int64) error {
 		l.dir.Remove(logName + ".new")
 		return err
 	}
+	if !l.noSync {
+		syncName(l.dir, ".") // before the contents of the dropped ops are deleted
+	}
 	return l.read(true)
 }
 

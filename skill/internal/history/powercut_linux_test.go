@@ -1,8 +1,12 @@
 package history
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 // A power cut may take the number in the lock file. A change that was acknowledged stays in force,
@@ -67,6 +71,7 @@ func writeBy(t testing.TB, s *Store, name, content string) {
 	}
 	defer n.Close()
 	n.WriteString(content)
+	n.Sync()
 	after := Entry{Kind: File, Mode: before.Mode}.Holds([]byte(content))
 	op := &Op{Kind: "write", Deltas: []Delta{{Path: Name(name), Before: tx.Describe(Name(name), before), After: after}}}
 	if err := tx.Add(op); err != nil {
@@ -87,4 +92,137 @@ func writeBy(t testing.TB, s *Store, name, content string) {
 		t.Fatal(err)
 	}
 	tx.Made()
+}
+
+// What a command found is kept by copies that no flush makes durable. A tool that takes the file away does not
+// rely on them.
+func TestPowerCutAfterCommand(t *testing.T) {
+	needs.EachDisk(t, 1, "SKILL_TEST_CUTS", func(t *testing.T, _ int, disks []*needs.Disk) {
+		for _, links := range []int{1, 2} {
+			for _, tool := range []string{"write", "delete"} {
+				t.Run(fmt.Sprint(tool, links), func(t *testing.T) { cutAfterCommand(t, disks[0], tool, links) })
+			}
+		}
+	})
+}
+
+func cutAfterCommand(t *testing.T, disk *needs.Disk, tool string, links int) {
+	base := disk.Dir + "/" + strings.ReplaceAll(t.Name(), "/", "-")
+	ws := base + "/ws"
+	os.MkdirAll(ws, 0o755)
+	old := strings.Repeat("old", 5000)
+	os.WriteFile(ws+"/f", []byte(old), 0o644)
+	if links > 1 {
+		os.Link(ws+"/f", ws+"/g")
+	}
+	o := Options{Root: ws, Dir: base + "/state"}
+	s := open(t, o)
+	disk.Flush()
+	c, err := s.Begin(t.Context(), About{Command: "true"}, ".", 64<<20, walkOf(ws))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Cancel()
+	top, err := s.o.Tree.OpenFolder(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer top.Close()
+	if tool == "delete" {
+		deleteBy(t, s, "f")
+	} else {
+		writeBy(t, s, "f", "new")
+	}
+	if err := s.Flush(top); err != nil {
+		t.Fatal(err)
+	}
+	disk.Cut()
+	top.Close()
+	s.Close()
+	s.o.Tree.Close()
+	disk.Remount()
+	tx, err := open(t, o).Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.End()
+	if _, err := tx.Undo(t.Context(), 1, How{}); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(ws + "/f"); string(data) != old {
+		t.Errorf("f holds %d bytes, %v", len(data), err)
+	}
+}
+
+// deleteBy removes a file, as a tool does.
+func deleteBy(t testing.TB, s *Store, name string) {
+	t.Helper()
+	tx, err := s.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.End()
+	d, base, err := s.parent(Name(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	before, err := At(d, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := &Op{Kind: "delete", Deltas: []Delta{{Path: Name(name), Before: tx.Describe(Name(name), before)}}}
+	if err := tx.Add(op); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Keeper(op, 0).Take(d, base); err != nil {
+		t.Fatal(err)
+	}
+	tx.Made()
+}
+
+// A process that is killed in an undo leaves it to the next one, which leaves alone what the user has written
+// meanwhile.
+func TestKilledUndoKeepsEdits(t *testing.T) {
+	base := t.TempDir()
+	ws := base + "/ws"
+	os.Mkdir(ws, 0o755)
+	o := Options{Root: ws, Dir: base + "/state", NoSync: true}
+	s := open(t, o)
+	for i := range 3 {
+		os.WriteFile(fmt.Sprint(ws, "/", i), []byte("old"), 0o644)
+	}
+	c, err := s.Begin(t.Context(), About{Command: "true"}, ".", 64<<20, walkOf(ws))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		os.WriteFile(fmt.Sprint(ws, "/", i), []byte("new"), 0o644)
+	}
+	if _, err := c.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !dies(s, 5, func() {
+		tx, err := s.Lock(t.Context())
+		if err == nil {
+			_, err = tx.Undo(t.Context(), 1, How{})
+			tx.End()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}) {
+		t.Fatal("it was not killed")
+	}
+	os.WriteFile(ws+"/2", []byte("the user's"), 0o644)
+	tx, err := open(t, o).Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.End()
+	for i, want := range []string{"old", "old", "the user's"} {
+		if data, _ := os.ReadFile(fmt.Sprint(ws, "/", i)); string(data) != want {
+			t.Errorf("%d holds %q, want %q", i, data, want)
+		}
+	}
 }

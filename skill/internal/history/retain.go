@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // slack is how many ops more than the limit are kept, so that the log is seldom written again.
@@ -81,6 +83,7 @@ func (t *Tx) surplus() map[int64]bool {
 
 // keepDerived gives contents blobs of their own that are derived from ops which are to be dropped.
 func (t *Tx) keepDerived(gone map[int64]bool) error {
+	kept := false
 	for _, at := range t.log.lines {
 		if gone[at.id] || !t.log.has(at, `"derived":`) {
 			continue
@@ -103,7 +106,11 @@ func (t *Tx) keepDerived(gone map[int64]bool) error {
 			if err != nil {
 				return err
 			}
+			kept = true
 		}
+	}
+	if kept && !t.o.NoSync {
+		return tree.Syncfs(t.blobs.Folder)
 	}
 	return nil
 }

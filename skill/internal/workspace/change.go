@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"syscall"
@@ -31,7 +30,6 @@ type Change struct {
 	store   *history.Store // in which
 	op      int64          // the number of the last one
 	folders []tree.Folder  // that were changed on the way
-	files   []*os.File     // that were written in place
 	later   *Unflushed     // see [RunStep]
 }
 
@@ -129,12 +127,12 @@ func (w *Workspace) settle(c *Change, l *heldLocks) error {
 	if l != nil {
 		c.folders, l.folders = append(c.folders, l.folders...), nil
 	}
-	made := Unflushed{count: c.ops, folders: c.folders, files: c.files, noSync: w.opts.NoSync}
+	made := Unflushed{count: c.ops, folders: c.folders, noSync: w.opts.NoSync}
 	if c.store != nil {
 		made.stores = []*history.Store{c.store}
 	}
 	recorded := c.ops > 0
-	c.ops, c.store, c.folders, c.files, c.parents = 0, nil, nil, nil, nil
+	c.ops, c.store, c.folders, c.parents = 0, nil, nil, nil
 	switch {
 	case !c.Applied:
 		made.close()

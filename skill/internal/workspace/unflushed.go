@@ -3,7 +3,6 @@ package workspace
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"textskill/skill/internal/history"
@@ -17,21 +16,19 @@ type Unflushed struct {
 	count   int              // of ops
 	stores  []*history.Store // that hold them
 	folders []tree.Folder    // that were changed
-	files   []*os.File       // that were written in place
 	noSync  bool
 }
 
 // Len returns the number of changes that are not flushed.
 func (u *Unflushed) Len() int { return u.count }
 
-// Open returns the number of descriptors of folders and files that it holds.
-func (u *Unflushed) Open() int { return len(u.folders) + len(u.files) }
+// Open returns the number of descriptors of folders that it holds.
+func (u *Unflushed) Open() int { return len(u.folders) }
 
 // add takes over what another one holds.
 func (u *Unflushed) add(made Unflushed) {
 	u.noSync = made.noSync
 	u.count += made.count
-	u.files = append(u.files, made.files...)
 	for _, s := range made.stores {
 		if !slices.Contains(u.stores, s) {
 			u.stores = append(u.stores, s)
@@ -52,7 +49,7 @@ func (u *Unflushed) Flush() error {
 	return u.flush()
 }
 
-// flush makes the ops durable before the folders, and both before the files.
+// flush makes the ops durable before the folders.
 func (u *Unflushed) flush() error {
 	if u.noSync {
 		return nil
@@ -68,9 +65,6 @@ func (u *Unflushed) flush() error {
 	if len(u.stores) == 0 {
 		errs = append(errs, syncFolders(u.folders))
 	}
-	for _, f := range u.files {
-		errs = append(errs, tree.Datasync(f))
-	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("it is changed, but may not survive a power cut: %w", err)
 	}
@@ -79,9 +73,6 @@ func (u *Unflushed) flush() error {
 
 // close closes all, and leaves nothing to flush.
 func (u *Unflushed) close() {
-	for _, f := range u.files {
-		f.Close()
-	}
 	for _, d := range u.folders {
 		d.Close()
 	}

@@ -264,12 +264,12 @@ func (w *Workspace) appendInPlace(ctx context.Context, c *Change, l *heldLocks, 
 	if err != nil {
 		return err
 	}
+	defer f.Close()
 	planned, err := w.planAppend(l, p, d, info, data)
 	if err != nil {
-		f.Close()
 		return err
 	}
-	err = w.commit(ctx, c, l, planned, func(k *history.Keeper) error {
+	return w.commit(ctx, c, l, planned, func(k *history.Keeper) error {
 		if k != nil && planned.steps > 1 {
 			if err := k.Copy(d, p.base()); err != nil {
 				return err
@@ -280,14 +280,8 @@ func (w *Workspace) appendInPlace(ctx context.Context, c *Change, l *heldLocks, 
 			d.Chtimes(p.base(), info)
 			return tree.Cause(err)
 		}
-		return nil
+		return tree.Cause(w.flush(f))
 	})
-	if err != nil {
-		f.Close()
-		return err
-	}
-	c.files = append(c.files, f) // flushed after the record
-	return nil
 }
 
 func spliced(src *os.File, size int64, s Splice) fill {
