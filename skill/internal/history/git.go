@@ -248,6 +248,7 @@ func (s *Store) gitLocks(names []Name) (unlock func(), err error) {
 		if err == nil {
 			f.Close()
 			locks = append(locks, held{d, base + ".lock"})
+			s.crash("git locked")
 			continue
 		}
 		d.Close()

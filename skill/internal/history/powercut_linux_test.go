@@ -226,3 +226,39 @@ func TestKilledUndoKeepsEdits(t *testing.T) {
 		}
 	}
 }
+
+// A process that is killed while it holds git's locks leaves none to the next one.
+func TestKilledWithGitLocks(t *testing.T) {
+	for n := 1; ; n++ {
+		ws := t.TempDir() + "/ws"
+		os.MkdirAll(ws+"/.git", 0o755)
+		os.WriteFile(ws+"/.git/HEAD", []byte("ref: refs/heads/main\n"), 0o644)
+		o := Options{Root: ws, Dir: t.TempDir(), NoSync: true}
+		s := open(t, o)
+		writeBy(t, s, ".git/HEAD", "ref: refs/heads/other\n")
+		if !dies(s, n, func() {
+			tx, err := s.Lock(t.Context())
+			if err == nil {
+				_, err = tx.Undo(t.Context(), 1, How{})
+				tx.End()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}) {
+			break
+		}
+		tx, err := open(t, o).Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Lstat(ws + "/.git/HEAD.lock"); err == nil {
+			t.Errorf("before step %d: the lock is there", n)
+		}
+		data, err := os.ReadFile(ws + "/.git/HEAD")
+		if undone := string(data) == "ref: refs/heads/main\n"; undone == tx.InForce(1) {
+			t.Errorf("before step %d: HEAD holds %q, %v, and the change is in force: %v", n, data, err, tx.InForce(1))
+		}
+		tx.End()
+	}
+}

@@ -101,17 +101,16 @@ func (t *Tx) Undo(ctx context.Context, id int64, how How) (Undone, error) {
 	if err != nil || how.Dry {
 		return p.Undone, err
 	}
-	unlock, err := t.gitLocks(pathsOf(p.Op.Deltas))
-	if err != nil {
-		return p.Undone, p.named(err)
-	}
 	if err := t.Add(p.Op); err != nil {
-		unlock()
 		return p.Undone, err
 	}
-	if err := errors.Join(t.log.flush(), t.blobs.sync()); err != nil {
+	unlock, err := t.gitLocks(pathsOf(p.Op.Deltas)) // after the op: by that, the locks of a killed process are found
+	if err != nil {
+		return p.Undone, t.Void(p.Op, p.named(err))
+	}
+	if err := t.flushOp(); err != nil {
 		unlock()
-		return p.Undone, err
+		return p.Undone, t.Void(p.Op, err)
 	}
 	a := &applier{Tx: t, op: p.Op, done: make([]bool, len(p.Op.Deltas))}
 	err = a.run()
