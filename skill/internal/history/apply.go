@@ -255,6 +255,7 @@ type applier struct {
 	only func(d Delta, now Entry) bool
 	done []bool
 
+	noSwap  bool                   // files cannot be exchanged with blobs
 	stays   []Name                 // folders that are not empty, and so stay
 	touched map[uint64]tree.Folder // a folder of each file system on which something was changed
 }
@@ -588,6 +589,9 @@ func (a *applier) putFile(k *Keeper, dir tree.Folder, base string) error {
 	defer c.close()
 	info, err := dir.Lstat(base)
 	exists := err == nil && info.Mode.IsRegular()
+	if exists && a.swaps(k, dir, info) {
+		return a.swapIn(k, c, dir, base, info)
+	}
 	n, named, err := a.draft(dir, c, d.After, base, exists, info)
 	if err != nil {
 		return err
@@ -625,6 +629,33 @@ func (a *applier) putFile(k *Keeper, dir tree.Folder, base string) error {
 	return err
 }
 
+// swaps reports whether a new file can be made among the blobs and exchanged for the one that is there. To make one
+// without a name takes five times as long on ext4.
+func (a *applier) swaps(k *Keeper, dir tree.Folder, info tree.Info) bool {
+	return !a.noSwap && !a.o.Portable && k.needs() != "" && info.Links == 1 && dir.ID().Dev == a.blobs.ID().Dev
+}
+
+// swapIn writes a new file among the blobs and exchanges it for the one at base.
+func (a *applier) swapIn(k *Keeper, c *content, dir tree.Folder, base string, info tree.Info) error {
+	out := k.needs() + freshBlob
+	Discard(a.blobs.Folder, out)
+	n, err := a.blobs.OpenFile(out, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	if err := a.fill(n, dir, c, k.delta().After, base, true, info); err != nil {
+		a.blobs.Remove(out, false)
+		return err
+	}
+	done, err := k.swap(n, out, dir, base, info)
+	if errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EXDEV) || !done && err == nil {
+		a.noSwap = true
+		return a.putFile(k, dir, base)
+	}
+	return err
+}
+
 // draft writes a new file that has no name yet, or where there are no such files the temporary name.
 func (a *applier) draft(dir tree.Folder, c *content, e Entry, base string, exists bool, info tree.Info) (n *os.File, named bool, err error) {
 	n, err = dir.CreateUnnamed(0o600)
@@ -634,7 +665,20 @@ func (a *applier) draft(dir tree.Folder, c *content, e Entry, base string, exist
 			return nil, false, err
 		}
 	}
-	if _, err = io.Copy(n, io.NewSectionReader(c, 0, c.size)); err == nil {
+	if err := a.fill(n, dir, c, e, base, exists, info); err != nil {
+		n.Close()
+		if named {
+			dir.Remove(TempName, false)
+		}
+		return nil, false, err
+	}
+	return n, named, nil
+}
+
+// fill gives a new file its content and metadata, and makes it durable unless that is done for all files at once.
+func (a *applier) fill(n *os.File, dir tree.Folder, c *content, e Entry, base string, exists bool, info tree.Info) error {
+	_, err := io.Copy(n, io.NewSectionReader(c, 0, c.size))
+	if err == nil {
 		switch {
 		case exists:
 			tree.CopyMetadata(n, dir, base, info)
@@ -652,14 +696,7 @@ func (a *applier) draft(dir tree.Folder, c *content, e Entry, base string, exist
 	if err == nil && !a.o.NoSync && !a.atOnce(dir.ID().Dev) {
 		err = tree.Datasync(n)
 	}
-	if err != nil {
-		n.Close()
-		if named {
-			dir.Remove(TempName, false)
-		}
-		return nil, false, tree.Cause(err)
-	}
-	return n, named, nil
+	return tree.Cause(err)
 }
 
 func install(n *os.File, named bool, dir tree.Folder, base string) error {

@@ -140,6 +140,13 @@ func (k *Keeper) Exchange(n *os.File, dir tree.Folder, name string, old tree.Inf
 	if err != nil {
 		return true, err
 	}
+	return k.swap(n, out, dir, name, old)
+}
+
+// swap exchanges the file n, which is out in blobs, for the one called name in dir, which becomes the blob. See
+// [Keeper.Exchange].
+func (k *Keeper) swap(n *os.File, out string, dir tree.Folder, name string, old tree.Info) (done bool, err error) {
+	b, blob := k.t.blobs, k.needs()
 	k.t.crash("linked")
 	err = b.Exchange(out, dir, name)
 	if err == nil {
