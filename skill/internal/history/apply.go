@@ -39,10 +39,7 @@ func (t *Tx) Add(op *Op) error {
 		}
 	}
 	if err := t.log.add(op); err != nil {
-		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-			return fmt.Errorf("no room in %s for the record of the change: %w; make room there, or go without undo with --no-journal", t.Path(), err)
-		}
-		return named(t.Path(), err)
+		return named(t.Path(), t.noRoom("the record of the change", err))
 	}
 	t.failed = true // until it is ended
 	t.crash("recorded")

@@ -86,7 +86,7 @@ func (s *Store) Begin(ctx context.Context, about About, base string, limit int64
 		err = c.refresh(ctx, x)
 	}
 	if err != nil {
-		return nil, err
+		return nil, s.noRoom("what the command may change", err)
 	}
 	return c, nil
 }
@@ -181,6 +181,15 @@ func (c *Command) close() {
 	c.file = nil
 }
 
+// leaveOpen leaves a command that cannot be recorded now to the next one who takes the lock, like that of a killed
+// process.
+func (c *Command) leaveOpen() {
+	if c.file != nil {
+		c.file.Close()
+		c.file = nil
+	}
+}
+
 // Cancel says that the command was not started.
 func (c *Command) Cancel() {
 	if t, err := c.s.Lock(context.Background()); err == nil {
@@ -230,7 +239,12 @@ func (t *Tx) closeKilled(ctx context.Context) error {
 		}
 		free, lerr := tree.TryLock(int(f.Fd()), true)
 		if lerr == nil && free {
-			err = errors.Join(err, t.closeOne(ctx, f))
+			cerr := t.closeOne(ctx, f)
+			if isFull(cerr) { // it is tried again
+				f.Close()
+				continue
+			}
+			err = errors.Join(err, cerr)
 			d.Remove(e.Name, false)
 		}
 		f.Close()
@@ -342,7 +356,12 @@ func (c *Command) End(ctx context.Context) (*Op, error) {
 	}
 	part := t.ranSince(c.since) // what it did before a tool or another command came in between
 	op, err := c.record(ctx, t, found)
-	c.close()
+	if isFull(err) {
+		c.leaveOpen()
+		err = fmt.Errorf("%w; what the command changed becomes a change that undo takes back once there is room", err)
+	} else {
+		c.close()
+	}
 	t.End()
 	if err == nil && (op.ID > 0 || part) && !s.o.NoSync {
 		if len(op.Deltas) > 0 || part {
@@ -354,10 +373,15 @@ func (c *Command) End(ctx context.Context) (*Op, error) {
 }
 
 // record compares the workspace with the index, adds the op, and makes the index what is on the
-// disk.
-func (c *Command) record(ctx context.Context, t *Tx, found *scan) (*Op, error) {
+// disk. After an error the index is as it was.
+func (c *Command) record(ctx context.Context, t *Tx, found *scan) (op *Op, err error) {
+	defer func() {
+		if err != nil {
+			op, t.index, t.indexStamp = nil, nil, 0
+		}
+	}()
 	if t.index.lost {
-		op := c.op()
+		op = c.op()
 		op.Note = "it is not known what the command changed: the record of what was there before it is lost"
 		return op, t.addMade(op)
 	}
@@ -365,7 +389,7 @@ func (c *Command) record(ctx context.Context, t *Tx, found *scan) (*Op, error) {
 	r := &recorder{Tx: t, scan: found, op: c.op()}
 	r.op.Left = found.left()
 	if err := r.compare(ctx); err != nil {
-		return nil, err
+		return nil, t.noRoom("what the command changed", err)
 	}
 	r.gitObjects(c)
 	switch others := c.file != nil && (c.beside || t.othersRun(c.name) || t.ranSince(c.since)); {
@@ -374,7 +398,7 @@ func (c *Command) record(ctx context.Context, t *Tx, found *scan) (*Op, error) {
 	case others:
 		r.leave("", "another command ran at the same time, and what this one changed may be among that one's changes")
 	}
-	op := r.op
+	op = r.op
 	op.Quiet = op.isQuiet()
 	if n := len(op.Left); n > maxLeft {
 		op.Left, op.More = op.Left[:maxLeft], n-maxLeft
@@ -395,7 +419,10 @@ func (c *Command) record(ctx context.Context, t *Tx, found *scan) (*Op, error) {
 	if !changed {
 		return op, nil
 	}
-	return op, named(t.Path(), t.writeIndex(x))
+	if err := t.writeIndex(x); !isFull(err) { // else the log says what the older one lacks
+		return op, named(t.Path(), err)
+	}
+	return op, nil
 }
 
 // addMade adds an op that is made already. One that has no deltas and says what the last op says is

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"textskill/skill/internal/workspace/tree"
@@ -24,6 +25,17 @@ func named(dir string, err error) error {
 		e.Op, e.Old, e.New = strings.TrimSuffix(e.Op, "at"), filepath.Join(dir, e.Old), filepath.Join(dir, e.New)
 	}
 	return err
+}
+
+// isFull reports whether an error means that there is no room on a disk.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// noRoom says in an error of a full disk which folder has no room, and for what.
+func (s *Store) noRoom(what string, err error) error {
+	if !isFull(err) {
+		return err
+	}
+	return fmt.Errorf("no room in %s for %s: %w; make room there, or go without undo with --no-journal", s.Path(), what, tree.Cause(err))
 }
 
 // namesIn lists a folder of the store.
