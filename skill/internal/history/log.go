@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"textskill/skill/internal/workspace/tree"
 )
@@ -31,7 +32,9 @@ type logFile struct {
 	mu      sync.RWMutex // held by whoever replaces file, and shared by whoever flushes it
 	file    *os.File
 	noSync  bool
-	end     int64 // offset after the last line that was read or written
+	end     int64        // offset after the last line that was read or written
+	written atomic.Int64 // what end was when this process last wrote
+	durable atomic.Int64 // and when it last flushed
 	lines   []line
 	made    int64           // the number of the last op that an empty line follows
 	first   int64           // the number before the oldest op: older ones were dropped
@@ -84,6 +87,8 @@ func (l *logFile) open(readOnly bool) error {
 	}
 	l.file, l.end, l.lines, l.made, l.first, l.lost, l.damaged = f, 0, nil, 0, 0, 0, nil
 	l.undoes, l.depth = map[int64]int64{}, map[int64]int{}
+	l.written.Store(1) // what was written to the file before this one may not be durable
+	l.durable.Store(0)
 	return nil
 }
 
@@ -242,6 +247,7 @@ func (l *logFile) write(v any) error {
 		return errors.Join(err, l.file.Truncate(l.end))
 	}
 	l.end += int64(len(text))
+	l.written.Store(l.end)
 	return nil
 }
 
@@ -253,6 +259,7 @@ func (l *logFile) mark() {
 	}
 	if _, err := l.file.WriteAt([]byte("\n"), l.end); err == nil {
 		l.end, l.made = l.end+1, l.last()
+		l.written.Store(l.end)
 	}
 }
 
@@ -300,14 +307,22 @@ func (l *logFile) newest() iter.Seq[line] {
 	}
 }
 
-// flush makes the lines durable.
+// flush makes the lines durable that this process has written.
 func (l *logFile) flush() error {
 	if l.noSync {
 		return nil
 	}
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return tree.Datasync(l.file)
+	end := l.written.Load()
+	if l.durable.Load() >= end {
+		return nil
+	}
+	err := tree.Datasync(l.file)
+	if err == nil {
+		l.durable.Store(end)
+	}
+	return err
 }
 
 // drop writes the log again without the lines of some ops.
