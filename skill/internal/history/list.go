@@ -389,7 +389,7 @@ func (s *Store) FlushAll() error {
 	if s.o.NoSync {
 		return nil
 	}
-	err := s.Flush()
+	err := errors.Join(s.Flush(), s.blobs.sync())
 	top, terr := s.o.Tree.OpenFolder(".")
 	if terr != nil {
 		return errors.Join(err, terr)

@@ -30,6 +30,7 @@ type Change struct {
 	store   *history.Store // in which
 	op      int64          // the number of the last one
 	folders []tree.Folder  // that were changed on the way
+	inPlace bool           // no name in them was changed
 	later   *Unflushed     // see [RunStep]
 }
 
@@ -126,6 +127,12 @@ func (w *Workspace) commit(ctx context.Context, c *Change, l *heldLocks, planned
 func (w *Workspace) settle(c *Change, l *heldLocks) error {
 	if l != nil {
 		c.folders, l.folders = append(c.folders, l.folders...), nil
+	}
+	if c.inPlace {
+		for _, d := range c.folders {
+			d.Close()
+		}
+		c.folders, c.inPlace = nil, false
 	}
 	made := Unflushed{count: c.ops, folders: c.folders, noSync: w.opts.NoSync}
 	if c.store != nil {

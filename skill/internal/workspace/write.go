@@ -280,6 +280,7 @@ func (w *Workspace) appendInPlace(ctx context.Context, c *Change, l *heldLocks, 
 			d.Chtimes(p.base(), info)
 			return tree.Cause(err)
 		}
+		c.inPlace = true
 		return tree.Cause(w.flush(f))
 	})
 }
