@@ -55,7 +55,9 @@ var mayImport = map[string][]string{
 
 	"skill/internal/project": {"skill/internal/process", "skill/internal/search", "skill/internal/workspace", "skill/internal/refusal", "skill/internal/words"},
 
-	"skill": {"skill/internal/history", "skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/patch", "skill/internal/merge", "skill/internal/search", "skill/internal/egress", "skill/internal/process", "skill/internal/web",
+	"skill/hook": {"parser/json"},
+
+	"skill": {"skill/hook", "skill/internal/history", "skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/patch", "skill/internal/merge", "skill/internal/search", "skill/internal/egress", "skill/internal/process", "skill/internal/web",
 		"skill/internal/git", "skill/internal/project", "skill/internal/refusal", "skill/internal/words"},
 
 	"skill/browser": {"skill"},
@@ -96,9 +98,8 @@ var mayImport = map[string][]string{
 
 	"cmd/internal/usage": {"skill"},
 
-	"contrib":    {"parser/json"},
-	"skill/hook": {"parser/json"},
-	"cmd/skill":  {"cmd/internal/usage", "contrib", "skill/audit", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
+	"contrib":   {"parser/json"},
+	"cmd/skill": {"cmd/internal/usage", "contrib", "skill/hook", "skill/audit", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
 
 	"cmd/skill-fleet": {"cmd/internal/usage", "skill/fleet/board", "skill/fleet/toolcall", "skill/fleet/jetstream", "skill/fleet/pack", "skill/fleet", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace",
 		"skill/dialect", "skill/browser", "skill", "llmfallback/remote", "parser/json"},

@@ -86,6 +86,9 @@ func (x *Executor) history(ctx context.Context, s *Session, a History) (Result, 
 	if a.Run != "" {
 		c.of += " of the run " + a.Run
 	}
+	if err := x.ws.SeeCalls(ctx, x.process.WalkAll); err != nil {
+		return nil, err
+	}
 	found := false
 	for r, err := range x.ws.HistoryOf(ctx, of, a.After...) {
 		if err != nil {

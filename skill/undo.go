@@ -120,6 +120,9 @@ func (x *Executor) undo(ctx context.Context, a Undo) (Result, error) {
 	if a.Run != "" && a.ID+a.Since != "" {
 		return nil, &ArgError{Arg: "run", Reason: "is given together with a change; one of them says what is undone"}
 	}
+	if err := x.ws.SeeCalls(ctx, x.process.WalkAll); err != nil {
+		return nil, err
+	}
 	done, err := x.ws.Undo(ctx, workspace.UndoOptions(a))
 	if err != nil {
 		if e, ok := errors.AsType[*UndoError](err); ok && e.ID == "" && x.ws.Damaged() > 0 {

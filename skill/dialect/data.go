@@ -84,7 +84,10 @@ func recorded(r skill.Changes) []data {
 	list := make([]data, len(r.List))
 	for i, c := range r.List {
 		list[i] = data{"id": c.ID, "time": c.Time.Format(time.RFC3339Nano), "kind": c.Kind, "path": c.Path, "undone": c.Undone}
-		list[i].add(data{"dialect": c.Dialect, "tool": c.Tool, "from": c.From, "undoes": c.Of, "not_kept": c.NotKept, "idle": c.Idle, "command": c.Command, "config": c.Config, "left": each(c.Left, skill.Untracked.String), "left_more": c.More})
+		list[i].add(data{"dialect": c.Dialect, "tool": c.Tool, "from": c.From, "undoes": c.Of, "not_kept": c.NotKept, "idle": c.Idle, "command": c.Command, "host": c.Host, "agent": c.Agent, "unsure": c.Unsure, "config": c.Config, "left": each(c.Left, skill.Untracked.String), "left_more": c.More})
+		if c.Host != "" {
+			list[i]["session"] = c.Run
+		}
 		if len(c.Paths) > 1 {
 			list[i]["paths"] = c.Paths
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,6 +55,8 @@ type Event struct {
 	Failed     bool     `json:"failed,omitempty"`     // the host says so; something may be changed all the same
 	Background bool     `json:"background,omitempty"` // the command goes on after its answer
 	Workspace  string   `json:"workspace,omitempty"`  // the folder of the project; a later one of a session may lie below it
+	Dir        string   `json:"-"`                    // where relative paths begin: the current folder of the agent; "" if it is not told
+	Named      bool     `json:"-"`                    // the host names Workspace as that of the project
 }
 
 // A Recorder keeps what calls change.
@@ -93,7 +96,8 @@ func Read(payload []byte, host string, getenv func(name string) string) (Event, 
 		return Event{}, errors.New("the payload is not a JSON object")
 	}
 	e := Event{Host: hostOf(p, host, getenv)}
-	e.Workspace = p.workspace(getenv)
+	e.Workspace, e.Named = p.workspace(getenv)
+	e.Dir = drive(p.text("cwd", "working_dir", "directory", "tool_info.cwd"))
 	h := hosts[e.Host]
 	e.Session = p.text("session_id", "sessionId", "conversation_id", "trajectory_id", "sessionContext.rootSessionId", "taskId", "input.sessionID", "properties.sessionID")
 	e.Turn = p.text("prompt_id", "turn_id", "generation_id", "execution_id")
@@ -116,7 +120,7 @@ func Read(payload []byte, host string, getenv func(name string) string) (Event, 
 	e.Paths, e.Command = pathsOf(input, text), commandOf(input)
 	e.Background = input.flag("run_in_background", "is_background", "isBackground") || input.text("mode") == "async" || p.text("tool_response.backgroundTaskId") != ""
 	e.Failed = e.Phase == After && p.failed()
-	if e.Kind = Command; len(e.Paths) > 0 && e.Command == "" {
+	if e.Kind = Command; len(e.Paths) > 0 && e.Command == "" && slices.Contains(editors, e.Tool) {
 		e.Kind = Edit
 	}
 	return e, nil
@@ -234,6 +238,9 @@ var hosts = map[string]form{
 	"goose": {event: []string{"event"}, phases: claude},
 }
 
+// Hosts returns the names of the hosts whose events are read.
+func Hosts() []string { return slices.Sorted(maps.Keys(hosts)) }
+
 func (h form) phase(p fields) Phase {
 	if phase := h.phases[p.text(h.event...)]; phase != "" || h.bare == nil || p.text(h.event...) != "" {
 		return phase
@@ -271,20 +278,23 @@ var project = []string{"GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR", "COPILOT_PROJEC
 
 // workspace returns the folder of the project. The current folder of an agent comes last: it is
 // another one after a cd.
-func (p fields) workspace(getenv func(string) string) string {
+func (p fields) workspace(getenv func(string) string) (dir string, named bool) {
 	for _, name := range project {
 		if dir := getenv(name); dir != "" {
-			return dir
+			return dir, true
 		}
 	}
 	for _, name := range []string{"workspace_roots", "workspaceRoots"} {
 		if roots, _ := p[name].([]any); len(roots) > 0 {
 			if dir, _ := roots[0].(string); dir != "" {
-				return drive(dir)
+				return drive(dir), true
 			}
 		}
 	}
-	return drive(p.text("worktree", "directory", "cwd", "working_dir", "tool_info.cwd", "properties.info.directory"))
+	if dir := p.text("worktree", "directory"); dir != "" && dir != "/" {
+		return drive(dir), true
+	}
+	return drive(p.text("directory", "cwd", "working_dir", "tool_info.cwd", "properties.info.directory")), false
 }
 
 // drive is a path of Windows that was written as that of a URL.
@@ -300,6 +310,14 @@ var readers = []string{
 	"Read", "Glob", "Grep", "LS", "view", "read", "read_file", "read_files", "list_directory", "glob", "grep", "grep_search", "search_file_content", "rg",
 	"search_codebase", "view_image", "fs_read", "list", "WebFetch", "WebSearch", "webfetch", "web_fetch", "google_web_search", "TodoWrite", "todowrite",
 	"todoread", "write_todos", "update_plan", "Task", "Agent", "task", "agent", "save_memory", "mcp_tool_use",
+}
+
+// editors are tools that change the files that they name, and no others.
+var editors = []string{
+	"Write", "Edit", "MultiEdit", "NotebookEdit", "write", "edit", "multiedit", "patch", "apply_patch", "create", "create_file", "str_replace",
+	"insert", "editor", "write_file", "replace", "write_to_file", "replace_in_file", "insert_content", "fs_write", "fsWrite", "strReplace",
+	"write_code", "insert_edit_into_file", "replace_string_in_file", "multi_replace_string_in_file", "developer__write", "developer__edit",
+	"developer__text_editor", "str_replace_editor", "str_replace_based_edit_tool", "Delete", "delete_file",
 }
 
 // reads reports whether a tool changes nothing here, or is one of this program's MCP server, which

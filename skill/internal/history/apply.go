@@ -146,7 +146,7 @@ func (t *Tx) isTorn(d Delta, now Entry) bool {
 }
 
 // isCommands reports whether the op was made before it was recorded.
-func (op *Op) isCommands() bool { return op.Kind == KindRun }
+func (op *Op) isCommands() bool { return op.Kind == KindRun || op.Host != "" && op.Undoes == 0 }
 
 // isThere reports whether the path of a delta is now as e says.
 func (d Delta) isThere(now, e Entry) bool {

@@ -38,6 +38,7 @@ const runningName = "running"
 type About struct {
 	Command, Dialect, Tool, Run string
 	RunStep                     int
+	Host, Agent                 string // of another agent's call: see [Op]
 }
 
 // opened is what the file of a command that runs holds.
@@ -59,6 +60,10 @@ type Command struct {
 	since   int64                      // the last op before it began
 	beside  bool                       // another command was running then
 	objects map[string]map[string]bool // of git, by the folder of the repository
+
+	call      *openCall // of another agent; nil for this program's own
+	unsure    string    // why the changes may be others': see [Op]
+	ifChanged bool      // nothing is recorded unless something is changed
 }
 
 // Begin is called before a command runs in the folder base of the root; "." is all of it. It brings
@@ -76,14 +81,14 @@ func (s *Store) Begin(ctx context.Context, about About, base string, limit int64
 		return nil, err
 	}
 	x, err := t.current()
-	alone := !t.anyRunning()
+	alone, spared := !t.anyRunning(), t.editing("")
 	if err == nil && !alone {
 		c.beside = true
 		err = c.open(t)
 	}
 	t.End()
 	if err == nil && alone {
-		err = c.refresh(ctx, x)
+		err = c.refresh(ctx, x, spared)
 	}
 	if err != nil {
 		return nil, s.noRoom("what the command may change", err)
@@ -112,13 +117,19 @@ func (s *Store) beginAlone(ctx context.Context) (release func(), err error) {
 }
 
 // refresh makes the index what is on the disk: edits by others are nobody's op.
-func (c *Command) refresh(ctx context.Context, old *index) error {
+func (c *Command) refresh(ctx context.Context, old *index, spared map[string]bool) error {
 	s := c.s
 	found, err := s.scan(ctx, old, c.base, c.walk)
 	if err != nil {
 		return err
 	}
 	x := found.updated()
+	if x != old {
+		for name := range spared { // what an edit of another agent is about is that one's change
+			x.set(name, old.find(name))
+		}
+		x = x.folded()
+	}
 	if x != old || old.limit != c.limit {
 		if x == old {
 			x = newIndex(slices.Clone(old.list))
@@ -153,6 +164,10 @@ func (c *Command) open(t *Tx) (err error) {
 	d, err := c.s.runningFolder()
 	if err != nil {
 		return err
+	}
+	if c.call != nil {
+		c.call.Since, c.call.Beside, c.call.Objects = c.since, c.beside, c.objects
+		return t.openCall(c.call)
 	}
 	c.name = fmt.Sprintf("%d-%d", os.Getpid(), time.Now().UnixNano())
 	if c.file, err = d.OpenFile(c.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
@@ -216,12 +231,19 @@ func (s *Store) runningFolder() (tree.Folder, error) {
 
 // anyRunning reports whether a command runs.
 func (t *Tx) anyRunning() bool {
+	return len(t.commandsOpen()) > 0
+}
+
+// commandsOpen lists the files of commands that run: of this program, and of other agents.
+func (t *Tx) commandsOpen() []tree.Entry {
 	d, err := t.runningFolder()
 	if err != nil {
-		return false
+		return nil
 	}
-	entries, _ := d.Entries()
-	return len(entries) > 0
+	entries, _ := sortedEntries(d)
+	return slices.DeleteFunc(entries, func(e tree.Entry) bool {
+		return strings.HasPrefix(e.Name, openEdit) || strings.HasPrefix(e.Name, openLate)
+	})
 }
 
 // closeKilled records what commands changed whose process was killed, as when a command ends.
@@ -231,8 +253,10 @@ func (t *Tx) closeKilled(ctx context.Context) error {
 		return nil
 	}
 	entries, err := d.Entries()
-	t.commands = len(entries) > 0
 	for _, e := range entries {
+		if isCall(e.Name) { // its process only told of it
+			continue
+		}
 		f, _, oerr := tree.RegularFile(d.OpenFile(e.Name, os.O_RDWR, 0))
 		if oerr != nil {
 			continue
@@ -249,9 +273,7 @@ func (t *Tx) closeKilled(ctx context.Context) error {
 		}
 		f.Close()
 	}
-	if entries, _ := d.Entries(); err == nil {
-		t.commands = len(entries) > 0
-	}
+	t.commands = t.anyRunning()
 	return err
 }
 
@@ -325,8 +347,14 @@ func (s statIn) Stat() (tree.Info, error) { return s.d.Lstat(s.name) }
 
 // op returns the op of a command, without what it changed.
 func (c *Command) op() *Op {
-	a := c.about
-	return &Op{Kind: KindRun, Command: a.Command, Dialect: a.Dialect, Tool: a.Tool, Run: a.Run, RunStep: a.RunStep}
+	return c.about.op(KindRun)
+}
+
+func (a About) op(kind string) *Op {
+	return &Op{
+		Kind: kind, Command: a.Command, Dialect: a.Dialect, Tool: a.Tool, Run: a.Run, RunStep: a.RunStep,
+		Host: a.Host, Agent: a.Agent,
+	}
 }
 
 // End records what the command changed since the index, and returns the op. Its ID is 0 if nothing
@@ -386,20 +414,25 @@ func (c *Command) record(ctx context.Context, t *Tx, found *scan) (op *Op, err e
 		return op, t.addMade(op)
 	}
 	t.replayAll()
-	r := &recorder{Tx: t, scan: found, op: c.op()}
-	r.op.Left = found.left()
+	r := &recorder{Tx: t, scan: found, op: c.op(), spared: t.editing("")}
+	r.op.Unsure, r.op.Left = c.unsure, found.left()
 	if err := r.compare(ctx); err != nil {
 		return nil, t.noRoom("what the command changed", err)
 	}
 	r.gitObjects(c)
-	switch others := c.file != nil && (c.beside || t.othersRun(c.name) || t.ranSince(c.since)); {
+	switch others := c.name != "" && (c.beside || t.othersRun(c.name) || t.ranSince(c.since)); {
 	case others && len(r.op.Deltas) > 0:
 		r.leave("", "another command ran at the same time, and what it changed may be among these changes")
 	case others:
 		r.leave("", "another command ran at the same time, and what this one changed may be among that one's changes")
 	}
 	op = r.op
-	op.Quiet = op.isQuiet()
+	if op.Quiet = op.isQuiet(); c.ifChanged && len(op.Deltas) == 0 {
+		op.Left = nil
+	}
+	if len(op.Deltas) == 0 && op.Unsure != "" {
+		op.Note, op.Unsure = op.Unsure, ""
+	}
 	if n := len(op.Left); n > maxLeft {
 		op.Left, op.More = op.Left[:maxLeft], n-maxLeft
 	}
@@ -460,12 +493,7 @@ func (s *Store) RecordUnknown(ctx context.Context, about About, why string, quie
 
 // othersRun reports whether another command than the one of that file runs.
 func (t *Tx) othersRun(name string) bool {
-	d, err := t.runningFolder()
-	if err != nil {
-		return false
-	}
-	entries, _ := d.Entries()
-	return slices.ContainsFunc(entries, func(e tree.Entry) bool { return e.Name != name })
+	return slices.ContainsFunc(t.commandsOpen(), func(e tree.Entry) bool { return e.Name != name })
 }
 
 // ranSince reports whether a change of a command was recorded after an op.
@@ -599,7 +627,7 @@ func (t *Tx) CatchUp(ctx context.Context, deltas ...Delta) error {
 	if x, err := t.current(); err != nil || x.lost {
 		return err
 	}
-	r := &recorder{Tx: t, scan: t.newScan(t.index, ".", 0), op: &Op{Kind: KindRun, Command: t.runningCommand()}}
+	r := &recorder{Tx: t, scan: t.newScan(t.index, ".", 0), op: t.runningCommand().op(KindRun)}
 	for _, name := range withParents(pathsOf(deltas)) {
 		if filepath.IsAbs(string(name)) {
 			continue
@@ -682,25 +710,44 @@ func withParents(names []Name) (list []Name) {
 	return list
 }
 
-// runningCommand names the commands that run.
-func (t *Tx) runningCommand() string {
+// runningCommand names the commands that run, and says what they have in common.
+func (t *Tx) runningCommand() (about About) {
 	d, err := t.runningFolder()
 	if err != nil {
-		return ""
+		return about
 	}
 	var all []string
-	entries, _ := sortedEntries(d)
-	for _, e := range entries {
+	for i, e := range t.commandsOpen() {
 		var o opened
 		if f, _, err := tree.RegularFile(d.OpenFile(e.Name, os.O_RDONLY, 0)); err == nil {
 			json.NewDecoder(f).Decode(&o)
 			f.Close()
 		}
+		if i == 0 {
+			about = o.About
+		}
+		about = about.common(o.About)
 		if o.Command != "" {
 			all = append(all, o.Command)
 		}
 	}
-	return strings.Join(all, " & ")
+	about.Command = strings.Join(all, " & ")
+	return about
+}
+
+// common returns what two changes have in common.
+func (a About) common(b About) About {
+	same := func(x, y string) string {
+		if x == y {
+			return x
+		}
+		return ""
+	}
+	if a.Run != b.Run || a.RunStep != b.RunStep {
+		return About{}
+	}
+	a.Dialect, a.Tool, a.Host, a.Agent = same(a.Dialect, b.Dialect), same(a.Tool, b.Tool), same(a.Host, b.Host), same(a.Agent, b.Agent)
+	return a
 }
 
 // Follow keeps what a tool or an undo left at the paths of deltas while commands run, because one may

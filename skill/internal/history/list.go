@@ -206,6 +206,7 @@ type Report struct {
 	Gone        []string // histories that wait to be deleted, as paths
 	Holders     []Holder // of its lock, now
 	Running     int      // commands that run now
+	Calls       int      // of other agents, whose end was not told yet
 	Older       []string // histories that an older version of this program wrote, which it left alone
 }
 
@@ -286,7 +287,13 @@ func (t *Tx) inspect(r *Report) {
 	}
 	if d, err := os.Open(filepath.Join(t.Path(), runningName)); err == nil {
 		names, _ := d.Readdirnames(-1)
-		r.Running = len(names)
+		for _, name := range names {
+			if isCall(name) {
+				r.Calls++
+			} else {
+				r.Running++
+			}
+		}
 		d.Close()
 	}
 }

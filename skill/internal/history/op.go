@@ -23,10 +23,13 @@ type Op struct {
 	Command string    `json:"command,omitempty"`
 	Run     string    `json:"run,omitempty"` // the run of an expert, or the session of another agent
 	RunStep int       `json:"runStep,omitempty"`
-	Note    string    `json:"note,omitempty"`  // why the op cannot be undone; "" if it can
-	Left    []Left    `json:"left,omitempty"`  // what changed besides, which undo leaves as it is
-	More    int       `json:"more,omitempty"`  // how many further ones Left would have
-	Quiet   bool      `json:"quiet,omitempty"` // it changed only what a bare undo need not ask about
+	Host    string    `json:"host,omitempty"`   // the program of another agent, which told of the change
+	Agent   string    `json:"agent,omitempty"`  // the kind of that agent's sub-agent; "" is the agent itself
+	Note    string    `json:"note,omitempty"`   // why the op cannot be undone; "" if it can
+	Unsure  string    `json:"unsure,omitempty"` // why the deltas may not be the op's own; then only force undoes them
+	Left    []Left    `json:"left,omitempty"`   // what changed besides, which undo leaves as it is
+	More    int       `json:"more,omitempty"`   // how many further ones Left would have
+	Quiet   bool      `json:"quiet,omitempty"`  // it changed only what a bare undo need not ask about
 	Deltas  []Delta   `json:"deltas,omitempty"`
 }
 

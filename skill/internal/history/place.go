@@ -86,6 +86,15 @@ func Find(o Options) (Place, error) {
 	return f.found[0], nil
 }
 
+// Exists reports whether a root has a history.
+func Exists(o Options) bool {
+	p, err := Find(o)
+	if err == nil {
+		_, err = os.Lstat(filepath.Join(p.Path, p.Key))
+	}
+	return err == nil
+}
+
 // userDir returns the user's state folder; "" where there is no home folder.
 func userDir() string {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {

@@ -24,6 +24,7 @@ type recorder struct {
 	moved   map[string]string // folders that were moved whole: from the old path to the new one
 	movedTo map[uint64]string // where a file is now that is not kept, by its inode
 	only    map[uint64]*item  // files that are gone and not kept, by their inodes
+	spared  map[string]bool   // paths that are another change's
 }
 
 // leave notes that undo leaves a path as it is.
@@ -64,6 +65,9 @@ func (r *recorder) compare(ctx context.Context) error {
 	for _, name := range paths {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if r.spared[name] {
+			continue
 		}
 		if err := r.one(name); err != nil {
 			return err

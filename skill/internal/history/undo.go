@@ -168,6 +168,9 @@ func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 	if len(p.after.Deltas) == 0 {
 		return p, p.onlyLeft()
 	}
+	if p.after.Unsure != "" && !how.Force {
+		return p, &ConflictError{ID: p.id(), Reason: "is not undone without force: " + p.after.Unsure, Force: true}
+	}
 	last := t.log.last()
 	if err := t.CatchUp(ctx, p.after.Deltas...); err != nil {
 		return p, err

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,17 +119,16 @@ func isTooMuch(err error) bool {
 
 // begin records what the workspace holds; nil if the changes of commands are not recorded.
 func (x *Runner) begin(ctx context.Context, name string) (*workspace.Command, error) {
-	limit := x.cfg.SnapshotBytes
-	if limit == 0 {
-		limit = defaultSnapshot
-	}
 	ctx, cancel := context.WithTimeout(ctx, snapshotTimeout)
 	defer cancel()
-	return x.ws.Begin(ctx, name, limit, x.walkAll)
+	return x.ws.Begin(ctx, name, x.SnapshotBytes(), x.WalkAll)
 }
 
-// walkAll implements [workspace.Walker].
-func (x *Runner) walkAll(ctx context.Context, visit func(worker int, v workspace.Visited) error) error {
+// SnapshotBytes returns how many bytes of the workspace are kept before a program runs; less than 0 means none.
+func (x *Runner) SnapshotBytes() int64 { return cmp.Or(x.cfg.SnapshotBytes, defaultSnapshot) }
+
+// WalkAll implements [workspace.Walker].
+func (x *Runner) WalkAll(ctx context.Context, visit func(worker int, v workspace.Visited) error) error {
 	o := search.WalkOptions{Git: true, Ignore: true, Marked: true, Workers: min(search.Workers(), workspace.CommandWorkers)}
 	ctx = workspace.WithProgress(ctx, func(int64, int64, string) {}) // the caller asked for no walk
 	_, err := search.Walk(ctx, x.ws, x.ws.Dir(), o, func(worker int, e *search.Entry) error {

@@ -21,7 +21,9 @@ type HistoryEntry struct {
 	Path          string   // absolute
 	From          string   // absolute; the source of a move
 	Command       string   // of a run: the program
-	Run           string   // the run of an expert that made it; "" for none
+	Run           string   // the run of an expert that made it, or the session of another agent; "" for none
+	Host          string   // the program of another agent, which told of it
+	Agent         string   // the kind of that agent's sub-agent; "" is the agent itself
 	RunStep       int      // in which step; 0 for none, as of its undos
 	Paths         []string // of a run or a patch: all that it changed, absolute
 	Config        []string // of a run: what it changed through which other programs run code
@@ -31,11 +33,15 @@ type HistoryEntry struct {
 	Undone        bool   // and not made again since
 	Idle          bool   // it left everything as it was, but for what undo leaves alone
 	NotKept       string // why it cannot be undone; "" if it can
+	Unsure        string // why only force undoes it; "" if it is known whose changes they are
 }
 
 // String returns the entry as one line.
 func (e HistoryEntry) String() string {
 	what := string(e.Kind) + " " + e.Path
+	if e.Host != "" { // a whole command line, not the name of a program
+		e.Command = oneLine(e.Command)
+	}
 	switch {
 	case e.From != "":
 		what = string(e.Kind) + " " + e.From + " to " + e.Path
@@ -56,10 +62,15 @@ func (e HistoryEntry) String() string {
 
 // notes say more of an entry.
 func (e HistoryEntry) notes() (notes []string) {
-	if e.Tool != "" {
+	switch who := strings.TrimSuffix(e.Host+"/"+e.Agent, "/"); {
+	case e.Host != "":
+		notes = append(notes, strings.TrimSpace(who+" "+e.Tool))
+	case e.Tool != "":
 		notes = append(notes, e.Tool)
 	}
 	switch {
+	case e.Host != "" && e.Run != "":
+		notes = append(notes, "session "+e.Run)
 	case e.RunStep > 0:
 		notes = append(notes, fmt.Sprintf("run %s, step %d", e.Run, e.RunStep))
 	case e.Run != "":
@@ -76,6 +87,9 @@ func (e HistoryEntry) notes() (notes []string) {
 	}
 	if e.NotKept != "" {
 		notes = append(notes, "not kept: "+e.NotKept)
+	}
+	if e.Unsure != "" {
+		notes = append(notes, "only --force undoes it: "+e.Unsure)
 	}
 	if len(e.Config) > 0 {
 		notes = append(notes, "can make programs run code: "+strings.Join(e.Config, ", "))
@@ -206,7 +220,7 @@ func (w *Workspace) entry(j *journal, l history.Listed) HistoryEntry {
 	op := l.Op
 	e := HistoryEntry{
 		ID: w.changeID(j, op.ID), Time: op.Time, Dialect: op.Dialect, Tool: op.Tool, Kind: Kind(op.Kind), Command: op.Command,
-		Run: op.Run, RunStep: op.RunStep, Undone: l.Undone, NotKept: op.Note, More: op.More, Path: j.path(mainPath(op)),
+		Run: op.Run, RunStep: op.RunStep, Host: op.Host, Agent: op.Agent, Unsure: op.Unsure, Undone: l.Undone, NotKept: op.Note, More: op.More, Path: j.path(mainPath(op)),
 	}
 	e.Idle = !l.IsUndo && l.IsIdle()
 	if n := len(op.Deltas); n > 0 && op.Deltas[n-1].From != "" && !l.IsUndo {

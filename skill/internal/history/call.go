@@ -1,0 +1,578 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+
+	"slices"
+	"strings"
+	"time"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+// A Call is a call of another agent's tool: an edit of some paths, or a command. The agent's program
+// tells of it before and after, each time from a process of its own.
+type Call struct {
+	About
+	Key     string // the same before and after, letters and digits; that of another call is another one
+	Unkeyed bool   // several calls may have the key: the first that began ends first
+	Like    string // shared by calls of which one may end in the place of another, if Key is not known
+	Twin    string // the same where two programs tell of one call
+	Session string // whose end closes the call
+	AgentID string // of the session, whose end closes it too
+	Edit    bool
+	Paths   []Name // of an edit
+	Outside []Name // of an edit: absolute paths of which nothing is recorded
+	Late    bool   // the command goes on after it was told that it ended
+}
+
+// An openCall is what the file of a call that was begun holds. The file is in the folder of the commands
+// that run, and its name begins with one of the words below.
+type openCall struct {
+	Call
+	Base    string // the folder of the root in which a command runs
+	Began   time.Time
+	Since   int64                      `json:",omitempty"`
+	Beside  bool                       `json:",omitempty"`
+	Objects map[string]map[string]bool `json:",omitempty"`
+	Told    bool                       `json:",omitempty"` // it was told that the command ended; it goes on
+
+	name string
+}
+
+const (
+	openCommand = "call-"
+	openEdit    = "edit-"
+	openLate    = "miss-" // of a command: what was there before it is not known yet
+)
+
+// maxOpen is how long a call may be open.
+const maxOpen = 30 * time.Minute
+
+// twinTime is how long after one program another one may tell of the same call.
+const twinTime = 2 * time.Second
+
+func isCall(name string) bool {
+	return strings.HasPrefix(name, openCommand) || strings.HasPrefix(name, openEdit) || strings.HasPrefix(name, openLate)
+}
+
+// BeginCall is called before a call: see [Store.Begin]. Of an edit only its paths are brought up to date.
+func (s *Store) BeginCall(ctx context.Context, call Call, base string, limit int64, walk Walker) error {
+	if err := s.closeCalls(ctx, base, walk, func(o *openCall) bool { return time.Since(o.Began) > maxOpen }); err != nil {
+		return err
+	}
+	o := &openCall{Call: call, Base: base, Began: time.Now(), name: call.Key}
+	if call.Unkeyed {
+		o.name += "-" + time.Now().Format("20060102150405.000000000")
+	}
+	if call.Edit {
+		return s.beginEdit(ctx, o)
+	}
+	release, err := s.beginAlone(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	t, err := s.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	if t.isOpen(call) {
+		t.End()
+		return nil
+	}
+	late := *o
+	late.name = openLate + o.name
+	err = t.saveCall(&late)
+	x, xerr := t.current()
+	c := &Command{s: s, about: call.About, walk: walk, limit: limit, base: base, call: o, beside: t.anyRunning()}
+	spared := t.editing("")
+	if err = errors.Join(err, xerr); err == nil && c.beside {
+		err = c.open(t)
+	}
+	t.End()
+	if err == nil && !c.beside {
+		err = c.refresh(ctx, x, spared)
+	}
+	return err
+}
+
+// openCall notes that a command of another agent runs.
+func (t *Tx) openCall(o *openCall) error {
+	d, err := t.runningFolder()
+	if err != nil {
+		return err
+	}
+	name := o.name
+	o.name = openCommand + name
+	if err := t.saveCall(o); err != nil {
+		return err
+	}
+	return d.Remove(openLate+name, false)
+}
+
+// saveCall writes the file of a call.
+func (t *Tx) saveCall(o *openCall) error {
+	if _, err := t.runningFolder(); err != nil {
+		return err
+	}
+	data, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	dir, file := t.dir.Load(), runningName+"/"+o.name
+	if err = dir.WriteFile("call.new", data, 0o600); err == nil {
+		err = dir.Rename("call.new", file)
+	}
+	return named(t.Path(), err)
+}
+
+// beginEdit brings the paths of an edit up to date. What differs was changed by commands that run, or by
+// others, and then it is nobody's op.
+func (s *Store) beginEdit(ctx context.Context, o *openCall) error {
+	t, err := s.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.End()
+	if t.isOpen(o.Call) {
+		return nil
+	}
+	x, err := t.current()
+	if err != nil {
+		return err
+	}
+	fresh := x.lost && !t.anyRunning()
+	if fresh {
+		x = newIndex(nil)
+		x.upTo = t.log.last()
+		t.index = x
+	}
+	others := t.editing("")
+	names := slices.DeleteFunc(slices.Clone(o.Paths), func(name Name) bool { return others[string(name)] })
+	deltas := make([]Delta, len(names))
+	for i, name := range names {
+		deltas[i].Path = name
+	}
+	if t.commands {
+		err = t.CatchUp(ctx, deltas...)
+	} else {
+		r := t.pathRecorder(&Op{})
+		if err = r.paths(ctx, names); err == nil && (r.changed || fresh) {
+			err = t.writeIndex(t.index.folded())
+		}
+	}
+	if err != nil {
+		return err
+	}
+	o.name = openEdit + o.name
+	return t.saveCall(o)
+}
+
+func (t *Tx) pathRecorder(op *Op) *recorder {
+	t.index = t.index.folded()
+	return &recorder{Tx: t, scan: t.newScan(t.index, ".", 0), op: op}
+}
+
+// paths compares some paths and the folders above them with the index, and follows them.
+func (r *recorder) paths(ctx context.Context, names []Name) error {
+	for _, name := range withParents(names) {
+		if err := r.oneAndBelow(ctx, string(name)); err != nil {
+			return err
+		}
+	}
+	r.sort()
+	return nil
+}
+
+// editing returns the paths of edits that other agents have begun, but for the one in a file, and the new
+// folders above them: what differs there is the change of these edits.
+func (t *Tx) editing(except string) map[string]bool {
+	paths := map[string]bool{}
+	for _, o := range t.calls() {
+		if !o.Edit || o.name == except {
+			continue
+		}
+		for _, name := range withParents(o.Paths) {
+			if slices.Contains(o.Paths, name) || t.index != nil && t.index.find(string(name)) == nil {
+				paths[string(name)] = true
+			}
+		}
+	}
+	return paths
+}
+
+// calls reads the files of the calls that are open, the oldest first.
+func (t *Tx) calls() (list []*openCall) {
+	d, err := t.runningFolder()
+	if err != nil {
+		return nil
+	}
+	entries, _ := sortedEntries(d)
+	for _, e := range entries {
+		if !isCall(e.Name) {
+			continue
+		}
+		o := &openCall{}
+		data, err := t.dir.Load().ReadFile(runningName + "/" + e.Name)
+		if err != nil || json.Unmarshal(data, o) != nil { // a power cut has left it empty
+			o = &openCall{Base: ".", Call: Call{Key: e.Name, Edit: strings.HasPrefix(e.Name, openEdit)}}
+		}
+		o.name = e.Name
+		list = append(list, o)
+	}
+	slices.SortStableFunc(list, func(a, b *openCall) int { return a.Began.Compare(b.Began) })
+	return list
+}
+
+// isOpen reports whether a call was begun: it is told of again, by the same program or by another.
+func (t *Tx) isOpen(c Call) bool {
+	return slices.ContainsFunc(t.calls(), func(o *openCall) bool {
+		return o.Key == c.Key && !c.Unkeyed || o.isTwin(c)
+	})
+}
+
+func (o *openCall) isTwin(c Call) bool {
+	return o.Twin != "" && o.Twin == c.Twin && o.Key != c.Key && (o.Host != c.Host || o.Tool != c.Tool) && time.Since(o.Began) < twinTime
+}
+
+// begun returns the open call that has ended; nil if none is known.
+func begun(open []*openCall, c Call) *openCall {
+	for _, same := range []func(*openCall) bool{
+		func(o *openCall) bool { return o.Key == c.Key },
+		func(o *openCall) bool { return c.Unkeyed && c.Like != "" && o.Like == c.Like },
+	} {
+		if i := slices.IndexFunc(open, same); i >= 0 {
+			return open[i]
+		}
+	}
+	return nil
+}
+
+// errTold means that the end of a call was told before.
+var errTold = errors.New("told before")
+
+const (
+	unsureMissed = "skill was not told of it before it began, so changes of others may be among these"
+	unsureLate   = "it began before skill had seen what was there, so changes of others may be among these"
+)
+
+// begunCall returns what is known of a call that has ended.
+func (t *Tx) begunCall(call Call, base string) (o *openCall, unsure string, err error) {
+	o = begun(t.calls(), call)
+	switch {
+	case o == nil && t.wasTold(call):
+		return nil, "", errTold
+	case o == nil:
+		return &openCall{Call: call, Base: base}, unsureMissed, nil
+	case strings.HasPrefix(o.name, openLate):
+		unsure = unsureLate
+	}
+	if len(call.Paths) > 0 {
+		o.Paths, o.Outside = call.Paths, call.Outside
+	}
+	return o, unsure, nil
+}
+
+// EndCall is called after a call, which may have failed: see [Command.End]. A command that goes on stays open.
+func (s *Store) EndCall(ctx context.Context, call Call, base string, walk Walker) error {
+	t, err := s.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	o, unsure, err := t.begunCall(call, base)
+	if err == nil && o.Edit {
+		if err = t.recordEdit(ctx, o, unsure); err == nil {
+			err = t.closeCall(o, &call)
+		}
+		t.End()
+		return errors.Join(err, s.Flush())
+	}
+	if err == nil {
+		_, err = t.current()
+	}
+	x := t.index
+	t.End()
+	if errors.Is(err, errTold) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	found, err := s.scan(ctx, x, o.Base, walk)
+	if err != nil {
+		return err
+	}
+	if t, err = s.Lock(ctx); err != nil {
+		return err
+	}
+	c := o.command(s, walk)
+	c.unsure = unsure
+	if _, err = c.record(ctx, t, found); err == nil {
+		if o.Late = call.Late; o.Late {
+			o.Told, o.Since = true, t.log.last()
+			err = errors.Join(t.tell(call), t.saveCall(o))
+		} else {
+			err = t.closeCall(o, &call)
+		}
+	}
+	t.End()
+	return errors.Join(err, s.durable())
+}
+
+// durable makes what was recorded of a command durable.
+func (s *Store) durable() error {
+	if s.o.NoSync {
+		return nil
+	}
+	return errors.Join(tree.Syncfs(s.blobs.Folder), s.Flush())
+}
+
+func (o *openCall) command(s *Store, walk Walker) *Command {
+	c := &Command{s: s, about: o.About, walk: walk, base: o.Base, name: o.name, since: o.Since, beside: o.Beside, objects: o.Objects}
+	if o.name == "" {
+		c.name = openLate
+	}
+	if o.Told {
+		c.about.Command += " (after its answer)"
+	}
+	return c
+}
+
+// recordEdit records what an edit has changed.
+func (t *Tx) recordEdit(ctx context.Context, o *openCall, unsure string) error {
+	x, err := t.current()
+	if err != nil {
+		return err
+	}
+	op := o.About.op(kindEdit)
+	switch {
+	case x.lost && o.name != "": // its file was written, and the index with it
+		op.Note = "it is not known what it changed: the record of what was there before it is lost"
+		return t.addMade(op)
+	case x.lost:
+		op.Note = "it is not known what it changed: skill was not told of it before it began"
+		return t.addMade(op)
+	}
+	r := t.pathRecorder(op)
+	others := t.editing(o.name)
+	names := slices.DeleteFunc(slices.Clone(o.Paths), func(name Name) bool { return others[string(name)] && o.name == "" })
+	if err := r.paths(ctx, names); err != nil {
+		return err
+	}
+	for _, name := range o.Outside {
+		op.Left = append(op.Left, Left{name, "it lies outside of the workspace, and what changes there is not recorded"})
+	}
+	op.Quiet = len(op.Deltas) == 0 && unsure == ""
+	if op.Kind = kindOfEdit(op.Deltas); len(op.Deltas) > 0 {
+		op.Unsure = unsure
+	} else {
+		op.Note = unsure
+	}
+	if len(op.Deltas)+len(op.Left) > 0 || op.Note != "" {
+		if err := t.addMade(op); err != nil {
+			return err
+		}
+	}
+	t.index = t.index.folded()
+	if t.index.upTo = t.log.last(); !r.changed {
+		return nil
+	}
+	return named(t.Path(), t.writeIndex(t.index))
+}
+
+// Kinds of an op of an edit, as package workspace calls them.
+const (
+	kindEdit   = "edit"
+	kindWrite  = "write"
+	kindDelete = "delete"
+	kindPatch  = "patch"
+)
+
+// kindOfEdit returns the kind of an edit.
+func kindOfEdit(deltas []Delta) string {
+	files := slices.DeleteFunc(slices.Clone(deltas), func(d Delta) bool { return d.Before.Kind == absent && d.After.Kind == Dir })
+	switch {
+	case len(files) > 1:
+		return kindPatch
+	case len(files) == 1 && files[0].Before.Kind == absent:
+		return kindWrite
+	case len(files) == 1 && files[0].After.Kind == absent:
+		return kindDelete
+	}
+	return kindEdit
+}
+
+// closeCall removes the file of a call. told is what was told of its end; nil if nothing was.
+func (t *Tx) closeCall(o *openCall, told *Call) error {
+	d, err := t.runningFolder()
+	if err != nil {
+		return err
+	}
+	if o.name != "" {
+		if err := d.Remove(o.name, false); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if told == nil {
+		return nil
+	}
+	return t.tell(*told)
+}
+
+// CloseCalls records what the open calls of an agent have changed, and closes them. Agent "" is all of the session's.
+func (s *Store) CloseCalls(ctx context.Context, session, agent, base string, walk Walker) error {
+	return s.closeCalls(ctx, base, walk, func(o *openCall) bool {
+		return o.Session == session && (agent == "" || o.AgentID == agent)
+	})
+}
+
+// closeCalls closes some calls. Those of which nothing is known to have changed leave no op.
+func (s *Store) closeCalls(ctx context.Context, base string, walk Walker, which func(*openCall) bool) error {
+	t, err := s.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	var commands []*openCall
+	for _, o := range t.calls() {
+		switch {
+		case !which(o):
+		case o.Edit:
+			err = errors.Join(t.recordEdit(ctx, o, ""), t.closeCall(o, nil))
+		default:
+			commands = append(commands, o)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err == nil {
+		_, err = t.current()
+	}
+	x := t.index
+	t.End()
+	if err != nil || len(commands) == 0 {
+		return err
+	}
+	found, err := s.scan(ctx, x, base, walk)
+	if err != nil {
+		return err
+	}
+	if t, err = s.Lock(ctx); err != nil {
+		return err
+	}
+	defer t.End()
+	_, err = t.together(commands).record(ctx, t, found)
+	for _, o := range commands {
+		if err == nil {
+			err = t.closeCall(o, nil)
+		}
+	}
+	return err
+}
+
+// together returns what ends in the place of commands whose end was not told.
+func (t *Tx) together(list []*openCall) *Command {
+	c := list[0].command(t.Store, nil)
+	c.name = openCommand
+	c.beside = slices.ContainsFunc(t.commandsOpen(), func(e tree.Entry) bool {
+		return !slices.ContainsFunc(list, func(o *openCall) bool { return o.name == e.Name })
+	})
+	if !c.beside {
+		c.name = "" // no other command is meant
+	}
+	var all []string
+	for _, o := range list {
+		c.about = c.about.common(o.About)
+		for dir, names := range o.Objects {
+			if c.objects[dir] == nil && c.objects != nil {
+				c.objects[dir] = names
+			}
+		}
+		text := o.Command + " (its end was not told)"
+		if o.Told {
+			text = o.Command + " (after its answer)"
+		}
+		if all = append(all, text); strings.HasPrefix(o.name, openLate) {
+			c.unsure = unsureLate
+		}
+	}
+	c.about.Command, c.ifChanged = strings.Join(all, " & "), true
+	return c
+}
+
+// SeeCalls records what the open calls have changed so far, and leaves them open: for an undo, which is to find it.
+func (s *Store) SeeCalls(ctx context.Context, base string, walk Walker) error {
+	t, err := s.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	var commands []*openCall
+	for _, o := range t.calls() {
+		if err == nil && o.Edit {
+			err = t.recordEdit(ctx, o, "")
+		} else if !o.Edit {
+			commands = append(commands, o)
+		}
+	}
+	if err == nil {
+		_, err = t.current()
+	}
+	x := t.index
+	t.End()
+	if err != nil || len(commands) == 0 {
+		return err
+	}
+	found, err := s.scan(ctx, x, base, walk)
+	if err != nil {
+		return err
+	}
+	if t, err = s.Lock(ctx); err != nil {
+		return err
+	}
+	defer t.End()
+	_, err = t.together(commands).record(ctx, t, found)
+	return err
+}
+
+// The file of ends that were told holds the last of them, so that a second report of one is known.
+
+const (
+	toldName = "told"
+	maxTold  = 64
+)
+
+type toldEnd struct {
+	Key, Twin, Host, Tool string
+	Unkeyed               bool
+	Time                  time.Time
+}
+
+func (t *Tx) told() (list []toldEnd) {
+	if data, err := t.dir.Load().ReadFile(toldName); err == nil {
+		json.Unmarshal(data, &list) // one that is broken is as good as none
+	}
+	return list
+}
+
+// tell notes that the end of a call was told.
+func (t *Tx) tell(c Call) error {
+	list := append(t.told(), toldEnd{c.Key, c.Twin, c.Host, c.Tool, c.Unkeyed, time.Now()})
+	data, err := json.Marshal(list[max(0, len(list)-maxTold):])
+	if err != nil {
+		return err
+	}
+	return named(t.Path(), t.dir.Load().WriteFile(toldName, data, 0o600))
+}
+
+// wasTold reports whether the end of a call was told before, by the same program or by another.
+func (t *Tx) wasTold(c Call) bool {
+	return slices.ContainsFunc(t.told(), func(o toldEnd) bool {
+		fresh := time.Since(o.Time) < twinTime
+		twin := o.Twin != "" && o.Twin == c.Twin && (o.Host != c.Host || o.Tool != c.Tool)
+		return o.Key == c.Key && !c.Unkeyed || fresh && (o.Key == c.Key || twin)
+	})
+}

@@ -1,0 +1,111 @@
+package skill
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"slices"
+	"strings"
+
+	"textskill/skill/hook"
+	"textskill/skill/internal/history"
+	"textskill/skill/internal/words"
+	"textskill/skill/internal/workspace"
+)
+
+// Recorder returns what records the calls of other agents' tools in the workspace. redact takes credentials out
+// of what is kept of a command.
+func (x *Executor) Recorder(redact func(string) string) hook.Recorder { return recorder{x, redact} }
+
+type recorder struct {
+	x      *Executor
+	redact func(string) string
+}
+
+func (r recorder) Before(ctx context.Context, e hook.Event) error {
+	limit := r.x.process.SnapshotBytes()
+	if limit < 0 {
+		return nil
+	}
+	c := r.call(e)
+	return r.x.ws.BeginCall(ctx, c, e.Dir, r.files(c, e), limit, r.x.process.WalkAll)
+}
+
+func (r recorder) After(ctx context.Context, e hook.Event) error {
+	if r.x.process.SnapshotBytes() < 0 {
+		return nil
+	}
+	c := r.call(e)
+	return r.x.ws.EndCall(ctx, c, e.Dir, r.files(c, e), r.x.process.WalkAll)
+}
+
+func (r recorder) End(ctx context.Context, e hook.Event) error {
+	return r.x.ws.CloseCalls(ctx, session(e), e.AgentID, r.x.process.WalkAll)
+}
+
+// files returns the files that an edit names.
+func (r recorder) files(c workspace.Call, e hook.Event) []string {
+	if !c.Edit {
+		return nil
+	}
+	return e.Paths
+}
+
+// Of a name that a payload has, at most maxKeptName bytes are kept, and of a command maxKeptCommand.
+const (
+	maxKeptName    = 200
+	maxKeptCommand = 1000
+)
+
+func (r recorder) call(e hook.Event) workspace.Call {
+	all := strings.Join(e.Paths, "\x00") + "\x00\x00" + e.Command
+	c := workspace.Call{
+		Key: digest(session(e), e.ID), Session: session(e), AgentID: clip(e.AgentID, maxKeptName),
+		Edit: e.Kind == hook.Edit && !slices.ContainsFunc(e.Paths, r.isFolder(e)), Late: e.Background,
+	}
+	if e.ID == "" {
+		c.Unkeyed, c.Key = true, digest(session(e), e.Tool, all)
+		c.Like, c.Twin = digest(session(e), e.Tool), digest(all)
+	}
+	c.Host, c.Tool, c.Run = e.Host, clip(e.Tool, maxKeptName), clip(e.Session, maxKeptName)
+	c.Agent = clip(e.Agent, maxKeptName)
+	if !c.Edit {
+		c.Command = clip(words.Redact(r.redact(cmp.Or(e.Command, e.Tool))), maxKeptCommand)
+	}
+	return c
+}
+
+// isFolder reports whether a path of a call is a folder: then it is not known which files the call changes.
+func (r recorder) isFolder(e hook.Event) func(string) bool {
+	return func(file string) bool {
+		info, err := os.Stat(r.x.ws.Abs(e.Dir, file))
+		return err == nil && info.IsDir()
+	}
+}
+
+// session returns whose end closes calls; hosts without sessions have one.
+func session(e hook.Event) string { return cmp.Or(clip(e.Session, maxKeptName), e.Host) }
+
+// Digest returns a name for a text of others, letters and digits.
+func Digest(text string) string { return digest(text) }
+
+// HasHistory reports whether a folder has a history, in the folder state if that is named.
+func HasHistory(dir, state string) bool {
+	return history.Exists(history.Options{Root: dir, Dir: state})
+}
+
+// digest returns a short sum of texts.
+func digest(texts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
+	return hex.EncodeToString(sum[:12])
+}
+
+// clip returns at most n bytes of a text.
+func clip(text string, n int) string {
+	if len(text) > n {
+		text = text[:n] + "…"
+	}
+	return strings.ToValidUTF8(text, "�")
+}
