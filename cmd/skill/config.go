@@ -49,7 +49,7 @@ var unsettable = []string{"workspace", "help", "version"}
 
 // unconfigured are the commands that read no skill.toml: they have no use for flags, or, like
 // golden files, must not depend on one.
-var unconfigured = []string{"help", "completion", "version", "trust", "setup", "test", "man", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+var unconfigured = []string{"help", "completion", "version", "trust", "setup", "hook", "test", "man", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
 // A source is the skill.toml that sets a flag, and the value there as JSON.
 type source struct{ file, value string }

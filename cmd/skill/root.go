@@ -123,7 +123,8 @@ type subcommand struct {
 
 func (c *cli) subcommands() []subcommand {
 	return []subcommand{
-		{"agents", "mcp", c.mcpCommand}, {"agents", "setup", c.setupCommand}, {"agents", "init", c.initCommand}, {"agents", "run", c.runCommand}, {"agents", "start", c.startCommand},
+		{"agents", "mcp", c.mcpCommand}, {"agents", "setup", c.setupCommand}, {"agents", "hook", c.hookCommand}, {"agents", "init", c.initCommand},
+		{"agents", "run", c.runCommand}, {"agents", "start", c.startCommand},
 		{"agents", "log", c.logCommand}, {"agents", "web", c.webCommand},
 		{"history", "undo", c.undoCommand}, {"history", "history", c.historyCommand}, {"history", "diff", c.diffCommand},
 		{"history", "restore", c.restoreCommand},

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"textskill/cmd/internal/usage"
+	rawjson "textskill/parser/json"
+	"textskill/skill"
+	"textskill/skill/agent"
+	"textskill/skill/hook"
+)
+
+// How long a host waits for its hook at most: longer only before a command, when all files are looked at.
+const (
+	hookTime        = 1800 * time.Millisecond
+	hookTimeCommand = 7800 * time.Millisecond
+	hookGrace       = 150 * time.Millisecond // for what has to end when the time is over
+)
+
+func (c *cli) hookCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "hook [flags] HOST",
+		Short: "Record what another agent's tool changes, for its hooks",
+		Long: "hook reads what an agent tells its hooks before and after each call of a tool, from\n" +
+			"standard input, and records what the call changes. It prints nothing and always ends with\n" +
+			"0 in time, so that it never blocks the agent; \"skill doctor\" shows what went wrong.\n" +
+			"\"skill setup HOST --hooks\" has the agent call it.",
+		Example: "  skill hook claude-code < event.json",
+		Args:    usage.Arguments(0, 1, ""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.hook(cmd, o, cmp.Or(append(args, "")...))
+			return nil
+		},
+	}
+	o.obey(cmd, "--workspace", "undo")
+	return cmd
+}
+
+// hook records one event within its time.
+func (c *cli) hook(cmd *cobra.Command, o *options, host string) {
+	h := &hooked{c: c, o: o, cmd: cmd, note: hookNote{Host: host, Last: time.Now()}, command: make(chan struct{})}
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	unread := h.note
+	done := make(chan error, 1)
+	go func() { done <- h.record(ctx, host) }() // it ends with the program at the latest
+	soon := time.AfterFunc(hookTime, cancel)
+	late := time.NewTimer(hookTime + hookGrace)
+	before := h.command
+	for {
+		select {
+		case <-before: // there is more time
+			before = nil
+			soon.Reset(hookTimeCommand)
+			late.Reset(hookTimeCommand + hookGrace)
+			continue
+		case err := <-done:
+			h.keep(h.note, err)
+		case <-late.C:
+			h.keep(unread, errors.New("it took too long"))
+		}
+		return
+	}
+}
+
+// hooked is the call of a hook.
+type hooked struct {
+	c       *cli
+	o       *options
+	cmd     *cobra.Command
+	note    hookNote
+	command chan struct{} // closed once it is known that a command is about to run
+}
+
+func (h *hooked) record(ctx context.Context, host string) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	payload, err := io.ReadAll(io.LimitReader(h.c.stdin, hook.MaxPayload+1))
+	if err != nil {
+		return err
+	}
+	e, err := hook.Read(payload, host, h.c.getenv)
+	if err != nil {
+		if errors.Is(err, hook.ErrOther) {
+			err = nil
+		}
+		return err
+	}
+	if e.Phase == hook.Before && e.Kind == hook.Command {
+		close(h.command)
+	}
+	if e.Workspace, err = h.workspace(e); err != nil {
+		return err
+	}
+	if e.Dir == "" {
+		e.Dir = e.Workspace
+	}
+	h.note.Event, h.note.Tool, h.note.Workspace = string(e.Phase), e.Tool, e.Workspace
+	h.note.Host = cmp.Or(e.Host, host)
+	h.o.workspace = e.Workspace
+	quiet := *h.c
+	quiet.stderr = io.Discard
+	h.o.from = map[string]source{}
+	err = errors.Join(quiet.configureByUser(h.cmd, h.o, false), quiet.configureByWorkspace(h.cmd, h.o, false))
+	if err != nil {
+		return err
+	}
+	x, err := quiet.executor(h.o)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	redactor := agent.NewRedactor((&variables{}).secrets())
+	return e.Tell(ctx, x.Recorder(redactor.Text))
+}
+
+// workspace returns the folder whose history gets an event: the one that is named, the host's project, or the
+// folder in which the session began; of these the nearest one above that has a history or is a repository.
+func (h *hooked) workspace(e hook.Event) (string, error) {
+	if h.o.workspace != "" {
+		return filepath.Abs(h.o.workspace)
+	}
+	dir := e.Workspace
+	if !filepath.IsAbs(dir) {
+		at, err := os.Getwd()
+		if err != nil {
+			return "", err
+		}
+		dir, e.Named = at, false
+	}
+	if !e.Named && e.Session != "" {
+		dir = h.first(e.Session, dir)
+	}
+	return h.c.nearest(h.o, dir), nil
+}
+
+// nearest returns the nearest folder at or above one that has a history or is a repository, but for the home
+// folder and the top; else the folder itself.
+func (c *cli) nearest(o *options, dir string) string {
+	home := c.getenv("HOME")
+	for at := filepath.Clean(dir); at != home && filepath.Dir(at) != at; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil || skill.HasHistory(at, c.historyDir(o)) {
+			return at
+		}
+	}
+	return filepath.Clean(dir)
+}
+
+// maxSessions is how many sessions are remembered whose host does not name the folder of the project.
+const maxSessions = 200
+
+// first returns the folder that a session named first: the current one of an agent is another one after a cd.
+func (h *hooked) first(session, dir string) string {
+	folder := filepath.Join(h.c.hookDir(h.o), "sessions")
+	file := filepath.Join(folder, hookName(session))
+	if data, err := os.ReadFile(file); err == nil && filepath.IsAbs(string(data)) {
+		return string(data)
+	}
+	if os.MkdirAll(folder, 0o700) != nil {
+		return dir
+	}
+	if list, err := os.ReadDir(folder); err == nil && len(list) >= maxSessions {
+		slices.SortFunc(list, func(a, b os.DirEntry) int { return modTime(a).Compare(modTime(b)) })
+		for _, old := range list[:len(list)-maxSessions+1] {
+			os.Remove(filepath.Join(folder, old.Name()))
+		}
+	}
+	if replaceHookFile(file, []byte(dir)) != nil { // the next event may name another one
+		return dir
+	}
+	return dir
+}
+
+func modTime(e os.DirEntry) time.Time {
+	if info, err := e.Info(); err == nil {
+		return info.ModTime()
+	}
+	return time.Time{}
+}
+
+// hookName returns the name of a file for a text of others.
+func hookName(text string) string { return skill.Digest(text) }
+
+// hookDir returns the folder of what is known of hooks.
+func (c *cli) hookDir(o *options) string {
+	return filepath.Join(cmp.Or(c.historyDir(o), c.stateDir()), "hooks")
+}
+
+// historyDir returns the folder that is named for histories; "" for none.
+func (c *cli) historyDir(o *options) string { return cmp.Or(o.state, c.getenv("SKILL_STATE")) }
+
+// A hookNote is what is known of the hooks of a host.
+type hookNote struct {
+	Host      string        `json:"host"`
+	Last      time.Time     `json:"last"` // when the last event came
+	Event     string        `json:"event,omitempty"`
+	Tool      string        `json:"tool,omitempty"`
+	Workspace string        `json:"workspace,omitempty"`
+	Problems  []hookProblem `json:"problems,omitempty"` // the last ones, the newest last
+}
+
+type hookProblem struct {
+	Time time.Time `json:"time"`
+	What string    `json:"what"`
+}
+
+// maxProblems is how many problems of a host are kept.
+const maxProblems = 5
+
+// keep writes down that an event came, and what went wrong.
+func (h *hooked) keep(n hookNote, problem error) {
+	if h.cmd.Context().Err() != nil {
+		problem = cmp.Or(problem, h.cmd.Context().Err())
+	}
+	if !slices.Contains(hook.Hosts(), n.Host) {
+		problem, n.Host = cmp.Or(problem, fmt.Errorf("%.40q is not a host", n.Host)), "unknown"
+	}
+	file := filepath.Join(h.c.hookDir(h.o), n.Host+".json")
+	old := readHookNote(file)
+	n.Problems = old.Problems
+	if n.Event == "" { // it was of no call
+		n.Event, n.Tool, n.Workspace = old.Event, old.Tool, old.Workspace
+	}
+	if problem != nil {
+		what := []rune(problem.Error())
+		n.Problems = append(n.Problems, hookProblem{n.Last, string(what[:min(len(what), 500)])})
+		n.Problems = n.Problems[max(0, len(n.Problems)-maxProblems):]
+	}
+	os.MkdirAll(filepath.Dir(file), 0o700)
+	replaceHookFile(file, rawjson.Encode(n)) // a host is not told that the disk is full
+}
+
+func readHookNote(file string) (n hookNote) {
+	if data, err := readRegular(file); err == nil {
+		json.Unmarshal(data, &n) // one that is broken says nothing
+	}
+	return n
+}
+
+func replaceHookFile(file string, data []byte) error {
+	t, err := os.CreateTemp(filepath.Dir(file), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = t.Write(data)
+	if err = errors.Join(err, t.Close()); err == nil {
+		err = os.Rename(t.Name(), file)
+	}
+	if err != nil {
+		os.Remove(t.Name())
+	}
+	return err
+}
