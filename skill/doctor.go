@@ -3,9 +3,13 @@ package skill
 import (
 	"context"
 	"fmt"
+	"os"
+	"runtime"
 	"strings"
+	"time"
 
 	"textskill/skill/internal/history"
+	"textskill/skill/internal/process"
 	"textskill/skill/internal/words"
 )
 
@@ -69,3 +73,39 @@ func damagedNote(n int, program string) string {
 	}
 	return words.Count(n, "record of the history is", "records of the history are") + " damaged; " + program + " doctor lists the changes"
 }
+
+// Health reports on the running program. It returns a [HealthReport].
+type Health struct{}
+
+func (Health) op() {}
+
+// HealthReport is the result of [Health]. It contains nothing of the environment.
+type HealthReport struct {
+	Workspace           string        // absolute
+	Uptime              time.Duration // since the executor was opened
+	HeapUsed, HeapTotal uint64        // bytes of heap objects; bytes of heap obtained from the system
+	PID                 int
+	Fence               Fence // the fence that a command would get now
+}
+
+// Message names the workspace.
+func (h HealthReport) Message() string { return "ready at " + h.Workspace }
+
+func (x *Executor) health() (Result, error) {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return HealthReport{
+		Workspace: x.Dir(),
+		Uptime:    time.Since(x.opened),
+		HeapUsed:  m.HeapAlloc,
+		HeapTotal: m.HeapSys - m.HeapReleased,
+		PID:       os.Getpid(),
+		Fence:     x.process.Fence(),
+	}, nil
+}
+
+// FenceReport says what commands may use: see [Executor.FenceReport].
+type FenceReport = process.FenceReport
+
+// FenceReport returns what commands may read and write, and which variables they do not get.
+func (x *Executor) FenceReport() FenceReport { return x.process.FenceReport() }

@@ -271,8 +271,10 @@ func (t *Tx) begunCall(call Call, base string) (o *openCall, unsure string, err 
 	case strings.HasPrefix(o.name, openLate):
 		unsure = unsureLate
 	}
-	if len(call.Paths) > 0 {
-		o.Paths, o.Outside = call.Paths, call.Outside
+	for _, name := range call.Paths { // the end may name more of them
+		if !slices.Contains(o.Paths, name) {
+			o.Paths = append(o.Paths, name)
+		}
 	}
 	return o, unsure, nil
 }
@@ -331,13 +333,15 @@ func (s *Store) durable() error {
 	return errors.Join(tree.Syncfs(s.blobs.Folder), s.Flush())
 }
 
+const toldMark = "after its answer: "
+
 func (o *openCall) command(s *Store, walk Walker) *Command {
-	c := &Command{s: s, about: o.About, walk: walk, base: o.Base, name: o.name, since: o.Since, beside: o.Beside, objects: o.Objects}
+	c := &Command{s: s, about: o.About, walk: walk, base: o.Base, name: o.name, since: o.Since, beside: o.Beside, objects: o.Objects, alone: true}
 	if o.name == "" {
 		c.name = openLate
 	}
 	if o.Told {
-		c.about.Command += " (after its answer)"
+		c.about.Command = toldMark + c.about.Command
 	}
 	return c
 }
@@ -492,15 +496,15 @@ func (t *Tx) together(list []*openCall) *Command {
 				c.objects[dir] = names
 			}
 		}
-		text := o.Command + " (its end was not told)"
+		text := "its end was not told: " + o.Command
 		if o.Told {
-			text = o.Command + " (after its answer)"
+			text = toldMark + o.Command
 		}
 		if all = append(all, text); strings.HasPrefix(o.name, openLate) {
 			c.unsure = unsureLate
 		}
 	}
-	c.about.Command, c.ifChanged = strings.Join(all, " & "), true
+	c.about.Command = strings.Join(all, " & ")
 	return c
 }
 

@@ -61,9 +61,9 @@ type Command struct {
 	beside  bool                       // another command was running then
 	objects map[string]map[string]bool // of git, by the folder of the repository
 
-	call      *openCall // of another agent; nil for this program's own
-	unsure    string    // why the changes may be others': see [Op]
-	ifChanged bool      // nothing is recorded unless something is changed
+	call   *openCall // of another agent; nil for this program's own
+	unsure string    // why the changes may be others': see [Op]
+	alone  bool      // that another command ran is said only of a change
 }
 
 // Begin is called before a command runs in the folder base of the root; "." is all of it. It brings
@@ -427,8 +427,8 @@ func (c *Command) record(ctx context.Context, t *Tx, found *scan) (op *Op, err e
 		r.leave("", "another command ran at the same time, and what this one changed may be among that one's changes")
 	}
 	op = r.op
-	if op.Quiet = op.isQuiet(); c.ifChanged && len(op.Deltas) == 0 {
-		op.Left = nil
+	if op.Quiet = op.isQuiet(); c.alone && len(op.Deltas) == 0 {
+		op.Left = slices.DeleteFunc(op.Left, func(l Left) bool { return l.Path == "" })
 	}
 	if len(op.Deltas) == 0 && op.Unsure != "" {
 		op.Note, op.Unsure = op.Unsure, ""
