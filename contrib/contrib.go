@@ -3,6 +3,7 @@ package contrib
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 	rawjson "textskill/parser/json"
 )
 
-//go:embed achilles agent-skill
+//go:embed achilles agent-skill hooks
 var files embed.FS
 
 // A Package is a set of files for another program.
@@ -28,6 +29,7 @@ type Package struct {
 	from string   // the folder here
 	to   []string // the folders below the place that get a copy
 	fill func(text, program string) string
+	mode fs.FileMode // of the files; 0 is 0644
 }
 
 // Packages lists the packages.
@@ -48,11 +50,33 @@ var Packages = []Package{
 	},
 }
 
+// Hooks lists the files through which hosts call hooks, below the home folder.
+var Hooks = []Package{
+	{Name: "opencode", from: "hooks/opencode", to: []string{".config/opencode/plugins"}, fill: quoted},
+	{Name: "cline", from: "hooks/cline", to: []string{".cline/hooks"}, fill: inShell, mode: 0o755},
+	{Name: "goose", from: "hooks/goose", to: []string{".agents/plugins/skill"}, fill: quoted},
+}
+
+// quoted names the program in a text of JavaScript.
+func quoted(text, program string) string {
+	return strings.Replace(text, `"PROGRAM"`, string(rawjson.Encode(program)), 1)
+}
+
+// inShell names the program in a script.
+func inShell(text, program string) string {
+	return strings.Replace(text, "PROGRAM", "'"+strings.ReplaceAll(program, "'", `'\''`)+"'", 1)
+}
+
+// HookOf returns the files of a host; nil if it has none of its own.
+func HookOf(host string) *Package { return named(Hooks, host) }
+
 // Named returns the package of a name, nil for none.
-func Named(name string) *Package {
-	for i := range Packages {
-		if Packages[i].Name == name {
-			return &Packages[i]
+func Named(name string) *Package { return named(Packages, name) }
+
+func named(list []Package, name string) *Package {
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
 		}
 	}
 	return nil
@@ -94,13 +118,27 @@ func (p *Package) Install(dir, program string) (written []string, err error) {
 		if have, err := os.ReadFile(at); err == nil && bytes.Equal(have, list[name]) {
 			continue
 		}
-		if err := replace(at, list[name]); err != nil {
+		if err := replace(at, list[name], cmp.Or(p.mode, 0o644)); err != nil {
 			return written, err
 		}
 		written = append(written, at)
 	}
 	return written, nil
 }
+
+// Missing returns the files below dir that are not there as Install writes them.
+func (p *Package) Missing(dir, program string) (missing []string, err error) {
+	list, err := p.Files(program)
+	for _, name := range sorted(list) {
+		if have, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))); err != nil || !bytes.Equal(have, list[name]) {
+			missing = append(missing, name)
+		}
+	}
+	return missing, err
+}
+
+// Folder returns the first folder that gets the files, with slashes.
+func (p *Package) Folder() string { return p.to[0] }
 
 // Remove deletes the files below dir that Install has written, and the folders that are empty then.
 func (p *Package) Remove(dir string) (removed []string, err error) {
@@ -149,7 +187,7 @@ func (p *Package) own(at string) (bool, error) {
 }
 
 // replace puts a file in the place of another in one step.
-func replace(at string, data []byte) error {
+func replace(at string, data []byte, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 		return err
 	}
@@ -159,7 +197,7 @@ func replace(at string, data []byte) error {
 	}
 	defer os.Remove(t.Name())
 	_, err = t.Write(data)
-	if err := errors.Join(err, t.Chmod(0o644), t.Close()); err != nil {
+	if err := errors.Join(err, t.Chmod(mode), t.Close()); err != nil {
 		return err
 	}
 	return os.Rename(t.Name(), at)

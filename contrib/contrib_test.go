@@ -41,7 +41,7 @@ func TestInstall(t *testing.T) {
 	for _, p := range Packages {
 		dir := t.TempDir()
 		neighbour := filepath.Join(dir, filepath.FromSlash(p.to[0]), "..", "other", "x")
-		if err := replace(neighbour, []byte("x")); err != nil {
+		if err := replace(neighbour, []byte("x"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		written, err := p.Install(dir, "/opt/skill")
@@ -65,7 +65,7 @@ func TestInstall(t *testing.T) {
 		if text, err := os.ReadFile(neighbour); err != nil || string(text) != "x" {
 			t.Errorf("%s: the neighbour is %q, %v", p.Name, text, err)
 		}
-		if err := replace(written[0], []byte("mine")); err != nil {
+		if err := replace(written[0], []byte("mine"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := p.Install(dir, "/opt/skill"); err == nil || !strings.Contains(err.Error(), "is not of this program") {

@@ -57,6 +57,9 @@ func inspected(r history.Report) (lines []string) {
 	for _, h := range r.Holders {
 		add("process %d (%s) holds the lock", h.PID, h.Command)
 	}
+	if r.Calls > 0 {
+		add("%s", words.Count(r.Calls, "call of another agent has not ended", "calls of other agents have not ended"))
+	}
 	if r.Running > 0 {
 		add("%s now", words.Count(r.Running, "command runs", "commands run"))
 	}

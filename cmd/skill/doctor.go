@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +22,8 @@ func (c *cli) doctorCommand(o *options) *cobra.Command {
 		Short: "Check the history and the sandbox",
 		Long: "doctor shows where the history of the workspace is and why, how much it holds, which\n" +
 			"records are damaged, which processes hold its locks, and what keeps commands inside the\n" +
-			"workspace on this machine. It changes nothing.\n\n" +
+			"workspace on this machine. It changes nothing. Of each agent with hooks it shows where they\n" +
+			"are set up, when the last event came, and what went wrong.\n\n" +
 			"With --endpoint it shows what endpoints of models have refused in the last seven days:\n" +
 			"parameters, orders and tools; and their windows. --endpoint=forget forgets that.\n\n" +
 			"With --fence it lists what commands may write and read with the other flags that are given,\n" +
@@ -45,7 +47,8 @@ func (c *cli) doctorCommand(o *options) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(c.stdout, "%s\nthe fence of commands is %s\n%s\n", found.Message(), health.(skill.HealthReport).Fence, onPath(c.program(), c.getenv("PATH")))
+				lines := append([]string{found.Message()}, c.hookReport(o)...)
+				_, err = fmt.Fprintf(c.stdout, "%s\nthe fence of commands is %s\n%s\n", strings.Join(lines, "\n"), health.(skill.HealthReport).Fence, onPath(c.program(), c.getenv("PATH")))
 				return err
 			})
 		},

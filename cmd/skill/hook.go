@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,11 +11,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"textskill/cmd/internal/usage"
+	"textskill/contrib"
 	rawjson "textskill/parser/json"
 	"textskill/skill"
 	"textskill/skill/agent"
@@ -218,6 +221,9 @@ type hookProblem struct {
 	What string    `json:"what"`
 }
 
+// unknownHost stands for hosts whose events are not known.
+const unknownHost = "unknown"
+
 // maxProblems is how many problems of a host are kept.
 const maxProblems = 5
 
@@ -227,7 +233,7 @@ func (h *hooked) keep(n hookNote, problem error) {
 		problem = cmp.Or(problem, h.cmd.Context().Err())
 	}
 	if !slices.Contains(hook.Hosts(), n.Host) {
-		problem, n.Host = cmp.Or(problem, fmt.Errorf("%.40q is not a host", n.Host)), "unknown"
+		problem, n.Host = cmp.Or(problem, fmt.Errorf("%.40q is not a host", n.Host)), unknownHost
 	}
 	file := filepath.Join(h.c.hookDir(h.o), n.Host+".json")
 	old := readHookNote(file)
@@ -264,4 +270,186 @@ func replaceHookFile(file string, data []byte) error {
 		os.Remove(t.Name())
 	}
 	return err
+}
+
+// hookReport says in a line for each host whether it is set up to call the hook, and when it did last.
+func (c *cli) hookReport(o *options) (lines []string) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	for _, s := range hook.Setups {
+		n := readHookNote(filepath.Join(c.hookDir(o), s.Host+".json"))
+		state := c.setupState(&s, program)
+		if state == "" && n.Last.IsZero() {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("hooks of %s: %s; %s", s.Title, cmp.Or(state, "none are set up"), n.seen()))
+		lines = append(lines, n.problems()...)
+	}
+	for _, host := range append(hook.Hosts(), unknownHost) {
+		if n := readHookNote(filepath.Join(c.hookDir(o), host+".json")); hook.SetupOf(host) == nil && !n.Last.IsZero() {
+			lines = append(lines, fmt.Sprintf("hooks of %s: %s", host, n.seen()))
+			lines = append(lines, n.problems()...)
+		}
+	}
+	return lines
+}
+
+// setupState says whether a host is set up; "" if it is not.
+func (c *cli) setupState(s *hook.Setup, program string) string {
+	h, err := c.hookPlace(s, "", "")
+	if err != nil {
+		return err.Error()
+	}
+	where := h.file
+	if h.files != nil && h.home != "" {
+		missing, err := h.files.Missing(h.home, program)
+		if err != nil || len(missing) > 0 {
+			return ""
+		}
+		where = cmp.Or(where, filepath.Join(h.home, h.files.Folder()))
+	}
+	switch {
+	case h.file == "":
+		return "set up in " + where
+	case bytes.Equal(h.before, h.after):
+		return ""
+	case !bytes.Contains(h.before, []byte(program)):
+		return "another program than this one is set up in " + where
+	}
+	return "set up in " + where
+}
+
+func (n hookNote) seen() string {
+	switch {
+	case n.Last.IsZero():
+		return "no event has come yet"
+	case n.Event == "":
+		return "the last event came " + n.Last.Local().Format(time.DateTime)
+	}
+	return fmt.Sprintf("the last event came %s: %s in %s", n.Last.Local().Format(time.DateTime), strings.TrimSpace(n.Event+" "+n.Tool), n.Workspace)
+}
+
+func (n hookNote) problems() (lines []string) {
+	for _, p := range n.Problems {
+		lines = append(lines, fmt.Sprintf("  an event was not recorded at %s: %s", p.Time.Local().Format(time.DateTime), p.What))
+	}
+	return lines
+}
+
+// hookNames returns the hosts that can be told to call the hook.
+func hookNames() (names []string) {
+	for _, s := range hook.Setups {
+		names = append(names, s.Host)
+	}
+	return names
+}
+
+// A hookPlace is where a host is told to call the hook.
+type hookPlace struct {
+	*hook.Setup
+	files         *contrib.Package // of the host's own; nil if it has none
+	home          string
+	file          string // "" if it has none that others write too
+	before, after []byte
+}
+
+// hookPlace reads the file of a host. program is what it shall call, "" is to call nothing.
+func (c *cli) hookPlace(s *hook.Setup, program, state string) (h hookPlace, err error) {
+	h.Setup, h.files = s, contrib.HookOf(s.Host)
+	p, err := c.places()
+	if h.home = p.home; err != nil || s.File == "" {
+		return h, err
+	}
+	if h.file, h.before, err = readHost(filepath.Join(p.home, filepath.FromSlash(s.File))); err != nil {
+		return h, err
+	}
+	var events []hook.Member
+	if program != "" {
+		events = s.Events(shellWord(program), program, state)
+	}
+	if h.after, err = editHooks(h.before, s, events); err != nil {
+		err = fmt.Errorf("%s: %w; the file is left as it is: mend it, and type this again", h.file, err)
+	}
+	return h, err
+}
+
+// setupHooks is skill setup --hooks.
+func (c *cli) setupHooks(o *options, name string, remove, show bool) error {
+	s := hook.SetupOf(name)
+	if s == nil {
+		return fmt.Errorf("%q has no hooks that this program knows; there are %s", name, strings.Join(hookNames(), ", "))
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return c.failed(err)
+	}
+	state := ""
+	if dir := c.historyDir(o); dir != "" {
+		if dir, err = filepath.Abs(dir); err != nil {
+			return c.failed(err)
+		}
+		state = shellWord(dir)
+	}
+	if remove {
+		program = ""
+	}
+	h, err := c.hookPlace(s, program, state)
+	if err == nil && s.Host == "codex" && !remove {
+		err = noHooksInTOML(filepath.Join(h.home, ".codex", "config.toml"))
+	}
+	if err != nil {
+		return c.failed(err)
+	}
+	if show {
+		c.stdout.Write(h.after)
+		if h.files != nil {
+			return c.printPackage(h.files, program)
+		}
+		return nil
+	}
+	return c.failed(c.writeHooks(h, program))
+}
+
+// writeHooks shows what changes in the files of a host, changes them, and says what is left to do.
+func (c *cli) writeHooks(h hookPlace, program string) error {
+	changed := !bytes.Equal(h.before, h.after)
+	if changed {
+		fmt.Fprint(c.stdout, skill.Unified(h.file, h.file, h.before, h.after))
+		if h.Own && program == "" {
+			if err := os.Remove(h.file); err != nil {
+				return err
+			}
+		} else if _, err := replaceFile(h.file, h.before, h.after); err != nil {
+			return err
+		}
+	}
+	if h.files != nil {
+		did, done := h.files.Install, "wrote"
+		if program == "" {
+			did, done = func(dir, _ string) ([]string, error) { return h.files.Remove(dir) }, "removed"
+		}
+		names, err := did(h.home, program)
+		for _, name := range names {
+			fmt.Fprintln(c.stdout, done, name)
+			changed = true
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch untried := " (as its documentation says; not tried with " + h.Title + " itself)"; {
+	case program == "" && changed:
+		fmt.Fprintln(c.stdout, h.Title, "no longer calls the hook")
+	case program == "":
+		fmt.Fprintln(c.stdout, h.Title, "has no hooks of this program")
+	case !changed:
+		fmt.Fprintln(c.stdout, h.Title, "calls the hook already")
+	case h.Tried:
+		fmt.Fprintf(c.stdout, "%s calls the hook\n%s\n", h.Title, h.Then)
+	default:
+		fmt.Fprintf(c.stdout, "%s calls the hook%s\n%s\n", h.Title, untried, h.Then)
+	}
+	return nil
 }

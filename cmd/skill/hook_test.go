@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -410,5 +411,30 @@ func TestHookFull(t *testing.T) {
 	c := &cli{stdin: in, stdout: io.Discard, stderr: io.Discard, getenv: os.Getenv}
 	if code := c.run(t.Context(), []string{"hook", "codex"}); code != 0 {
 		t.Errorf("it ended with %d", code)
+	}
+}
+
+// TestHookCommandLine names the program by its absolute path in each configuration, for another skill may be in PATH,
+// and ends well where the program is gone.
+func TestHookCommandLine(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("there is no sh")
+	}
+	gone := filepath.Join(t.TempDir(), "no such", "skill")
+	for _, s := range hook.Setups {
+		events := s.Events(shellWord(gone), gone, "")
+		for _, e := range events {
+			if !strings.Contains(e.Value, gone+"' hook "+s.Host) {
+				t.Errorf("%s, %s: %s", s.Host, e.Name, e.Value)
+			}
+		}
+		line := s.Command(shellWord(gone), "")
+		if out, err := exec.Command(sh, "-c", line).CombinedOutput(); err != nil || len(out) > 0 || !s.IsOurs(line) {
+			t.Errorf("%s ended with %v and printed %q", line, err, out)
+		}
+		if (len(events) == 0 || s.Entry == "") != (s.File == "") {
+			t.Errorf("%s has a file and no entries, or the other way round", s.Host)
+		}
 	}
 }

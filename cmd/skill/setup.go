@@ -103,6 +103,11 @@ FILE.bak, or FILE.bak2 and so on where FILE.bak holds something else. Without -C
 server works in the folder of the host's project. --project writes the file that the
 host reads in the project's folder alone. --check starts the server as the host would.
 
+With --hooks the changes of the host's own tools are recorded: the host calls
+"skill hook" before and after each of them. "skill history" then lists its edits
+and commands, "skill undo" takes them back, and "skill doctor" shows whether events
+come. If this program is gone the host works on as before.
+
 achilles and agent-skill are files for agents. "setup achilles DIR" writes the folder
 file-system into DIR/skills, where AchillesAgentLib finds it. "setup agent-skill" writes
 SKILL.md below .agents/skills and .claude/skills of the project, or with --user of the
@@ -112,17 +117,28 @@ Hosts: `
 
 func (c *cli) setupCommand(o *options) *cobra.Command {
 	s := setupOptions{options: o}
+	hooks := false
 	names := append(hostNames(), packageNames()...)
+	for _, name := range hookNames() {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
 	cmd := &cobra.Command{
 		Use:       "setup [flags] HOST [DIR]",
 		Short:     "Connect an editor or agent to this program",
 		Long:      setupLong + strings.Join(hostNames(), ", ") + ".",
-		Example:   "  skill setup claude-code\n  skill setup claude-code --check\n  skill setup cursor --project --allow-domain go\n  skill setup claude-desktop -C ~/notes\n  skill setup --print cursor\n  skill setup --remove vscode\n  skill setup achilles ~/agent",
+		Example:   "  skill setup claude-code --hooks\n  skill setup claude-code\n  skill setup claude-code --check\n  skill setup cursor --project --allow-domain go\n  skill setup claude-desktop -C ~/notes\n  skill setup --print cursor\n  skill setup --remove vscode\n  skill setup achilles ~/agent",
 		Args:      usage.Arguments(1, 2, "a host: "+strings.Join(names, ", ")),
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := contrib.Named(args[0])
 			switch {
+			case hooks:
+				if err := usage.CheckUseless(cmd, "with --hooks", append(serverFlags, "project", "check", "user", "workspace")...); err != nil || len(args) > 1 {
+					return cmp.Or(err, errors.New("--hooks takes the name of a host, and is for all its projects"))
+				}
+				return c.setupHooks(o, args[0], s.remove, s.show)
 			case p != nil:
 				if err := usage.CheckUseless(cmd, "on "+p.Name, append(serverFlags, "project", "check")...); err != nil {
 					return err
@@ -138,14 +154,15 @@ func (c *cli) setupCommand(o *options) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	f.BoolVar(&hooks, "hooks", false, "have the agent tell this program of what its own tools change, so that it can be undone")
 	f.BoolVar(&s.check, "check", false, "start the server that the host is told to start, and list its tools")
 	f.BoolVar(&s.project, "project", false, "write the host's file in the project's folder, for that project alone")
-	f.BoolVar(&s.remove, "remove", false, "take the server out of the configuration")
+	f.BoolVar(&s.remove, "remove", false, "take the server, or with --hooks the hooks, out of the configuration")
 	f.BoolVar(&s.show, "print", false, "print the file as it would be, and change nothing")
 	f.BoolVar(&s.user, "user", false, "with agent-skill: in the home folder, for all projects")
 	f.StringSliceVar(&s.tools, "tools", nil, "serve `DIALECT`, repeated or joined by commas: "+strings.Join(dialect.Names(), ", "))
 	f.Var(choice{&s.ask, "WHAT", asks}, "ask", "let the host ask you before calls that `WHAT`: destroy, change or never (default never)")
-	o.obey(cmd, "--workspace", "--read-only", "--network", "--allow-domain")
+	o.obey(cmd, "--workspace", "--state", "--read-only", "--network", "--allow-domain")
 	return cmd
 }
 

@@ -20,6 +20,7 @@ import (
 	"textskill/cmd/internal/usage"
 	"textskill/skill"
 	"textskill/skill/agent"
+	"textskill/skill/hook"
 )
 
 // edit sets or, if e is nil, removes the server in what the host's file holds. A byte order
@@ -114,6 +115,157 @@ func editJSON(data []byte, path []string, e entry) ([]byte, error) {
 		return nil, err
 	}
 	return v.Pack(), nil
+}
+
+// editHooks puts the entries of events into a host's file, in the place of those that are there, or takes them out
+// if there are no events. All else stays as it is.
+func editHooks(data []byte, s *hook.Setup, events []hook.Member) ([]byte, error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		if events == nil {
+			return data, nil
+		}
+		data = []byte("{}\n")
+	}
+	v, err := hujson.Parse(data)
+	if err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "hujson: "))
+	}
+	root, ok := v.Value.(*hujson.Object)
+	if !ok {
+		return nil, errors.New("it is not an object")
+	}
+	for _, m := range s.Top {
+		if i, err := memberOf(root, m.Name); err != nil {
+			return nil, err
+		} else if i < 0 && events != nil {
+			addMember(root, m.Name, m.Value, "  ", "")
+		}
+	}
+	at, err := memberOf(root, "hooks")
+	switch {
+	case err != nil:
+		return nil, err
+	case at < 0 && events == nil:
+		return data, nil
+	case at < 0:
+		addMember(root, "hooks", "{}", "  ", "")
+		at = len(root.Members) - 1
+	}
+	hooks, ok := root.Members[at].Value.Value.(*hujson.Object)
+	if !ok {
+		return nil, errors.New("\"hooks\" is not an object")
+	}
+	before := len(hooks.Members)
+	for _, event := range slices.Concat(s.Calls, s.Ends) {
+		if err := editEvent(hooks, s, event, events); err != nil {
+			return nil, err
+		}
+	}
+	if events == nil && len(hooks.Members) == 0 && before > 0 {
+		removeMember(root, at)
+	}
+	return v.Pack(), nil
+}
+
+// editEvent is editHooks for one event.
+func editEvent(hooks *hujson.Object, s *hook.Setup, event string, events []hook.Member) error {
+	wanted := ""
+	if i := slices.IndexFunc(events, func(m hook.Member) bool { return m.Name == event }); i >= 0 {
+		wanted = events[i].Value
+	}
+	at, err := memberOf(hooks, event)
+	switch {
+	case err != nil:
+		return err
+	case at < 0 && wanted == "":
+		return nil
+	case at < 0:
+		addMember(hooks, event, "["+wanted+"]", "    ", "  ")
+		return nil
+	}
+	list, ok := hooks.Members[at].Value.Value.(*hujson.Array)
+	if !ok {
+		return fmt.Errorf("%q is not a list", event)
+	}
+	has := 0
+	for i := range list.Elements {
+		if wanted != "" && sameJSON(list.Elements[i], wanted) {
+			has++
+		}
+	}
+	if has == 1 && countOurs(list, s) == 1 {
+		return nil
+	}
+	removed := removeOurs(list, s)
+	if wanted != "" {
+		e := hujson.Value{Value: parsed(wanted)}
+		if n := len(list.Elements); n > 0 {
+			e.BeforeExtra = list.Elements[n-1].BeforeExtra
+		}
+		list.Elements = append(list.Elements, e)
+	}
+	if len(list.Elements) == 0 && removed {
+		removeMember(hooks, at)
+	}
+	return nil
+}
+
+// isOurs reports whether an entry of a host's file calls the hook.
+func isOurs(v hujson.Value, s *hook.Setup) bool {
+	o, ok := v.Value.(*hujson.Object)
+	return ok && slices.ContainsFunc(o.Members, func(m hujson.ObjectMember) bool {
+		text, ok := m.Value.Value.(hujson.Literal)
+		return ok && text.Kind() == '"' && s.IsOurs(text.String())
+	})
+}
+
+// inGroup returns the entries of a group; nil for what is no group.
+func inGroup(v hujson.Value) *hujson.Array {
+	if o, ok := v.Value.(*hujson.Object); ok {
+		if i, err := memberOf(o, "hooks"); err == nil && i >= 0 {
+			list, _ := o.Members[i].Value.Value.(*hujson.Array)
+			return list
+		}
+	}
+	return nil
+}
+
+func countOurs(list *hujson.Array, s *hook.Setup) (n int) {
+	for _, e := range list.Elements {
+		if in := inGroup(e); in != nil {
+			n += countOurs(in, s)
+		} else if isOurs(e, s) {
+			n++
+		}
+	}
+	return n
+}
+
+// removeOurs takes the entries that call the hook out of a list, and groups that are empty then.
+func removeOurs(list *hujson.Array, s *hook.Setup) (removed bool) {
+	list.Elements = slices.DeleteFunc(list.Elements, func(e hujson.Value) bool {
+		if in := inGroup(e); in != nil {
+			gone := removeOurs(in, s)
+			removed = removed || gone
+			return gone && len(in.Elements) == 0
+		}
+		ours := isOurs(e, s)
+		removed = removed || ours
+		return ours
+	})
+	return removed
+}
+
+// noHooksInTOML fails if Codex's configuration has hooks, too: codex reads those of one file.
+func noHooksInTOML(file string) error {
+	data, err := readRegular(file)
+	if err != nil {
+		return nil
+	}
+	if v, err := readTOML(data); err == nil && v["hooks"] != nil {
+		return fmt.Errorf("%s has hooks, and codex reads those of one file: move them to hooks.json first", file)
+	}
+	return nil
 }
 
 // memberOf returns the position of the member with a name, -1 for none. A name that is

@@ -1,0 +1,22 @@
+// Written by "skill setup opencode": tells skill of each call, so that it can be undone. opencode works on without it.
+// Only the default is exported: opencode takes other exports for plugins, too.
+import { spawn } from "node:child_process"
+const bin = "PROGRAM"
+const tell = (event: string, data: object) => new Promise<void>((done) => {
+  try {
+    const child = spawn(bin, ["hook", "opencode"], { stdio: ["pipe", "ignore", "ignore"], timeout: 10_000 })
+    child.on("error", () => done())
+    child.on("close", () => done())
+    child.stdin.on("error", () => done())
+    child.stdin.end(JSON.stringify({ event, ...data }))
+  } catch { done() }
+})
+const ends = ["session.idle", "session.created", "session.error"]
+export default async ({ directory, worktree }: any) => ({
+  "tool.execute.before": (input: any, output: any) => tell("tool.execute.before", { directory, worktree, input, output }),
+  "tool.execute.after": (input: any, output: any) =>
+    tell("tool.execute.after", { directory, worktree, input, output: { title: output?.title, metadata: output?.metadata } }),
+  event: async ({ event }: any) => {
+    if (ends.includes(event.type)) await tell(event.type, { directory, worktree, properties: event.properties })
+  },
+})
