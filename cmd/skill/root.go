@@ -128,7 +128,7 @@ func (c *cli) subcommands() []subcommand {
 		{"agents", "log", c.logCommand}, {"agents", "web", c.webCommand},
 		{"history", "undo", c.undoCommand}, {"history", "history", c.historyCommand}, {"history", "diff", c.diffCommand},
 		{"history", "restore", c.restoreCommand},
-		{"workspace", "doctor", c.doctorCommand}, {"workspace", "trust", c.trustCommand}, {"workspace", "config", c.configCommand},
+		{"workspace", "exec", c.execCommand}, {"workspace", "doctor", c.doctorCommand}, {"workspace", "trust", c.trustCommand}, {"workspace", "config", c.configCommand},
 		{"workspace", "tools", c.toolsCommand}, {"workspace", "test", c.testCommand}, {"workspace", "explain", c.explainCommand},
 		{"", "version", c.versionCommand},
 	}

@@ -29,6 +29,7 @@ type Command struct {
 	Unattended bool          // set variables that make programs neither prompt, page nor colour
 	Port       int           // TCP port of this machine at which it is reached even without Config.Network; 0 means none
 	Log        bool          // write output that is cut or not UTF-8 to a file in the workspace
+	Streams    []*os.File    // standard input, output and error of a person's command; nil keeps the output
 }
 
 // Executed is the result of a program: how it ended and what it printed. A program
@@ -222,7 +223,9 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 	var done Executed
 	tracked, err := x.Track(ctx, x.lineOf(a), func(ctx context.Context) (err error) {
 		x.session.refusedNames(nil) // the names of earlier commands
-		done, err = x.run(ctx, a, spec)
+		if done, err = x.run(ctx, a, spec); a.Streams != nil {
+			return err
+		}
 		done.Refused = x.session.refusedNames(done.Refused)
 		return err
 	})
@@ -279,6 +282,9 @@ func (x *Runner) Run(ctx context.Context, a Command, spec Spec) (Executed, error
 }
 
 func (x *Runner) run(ctx context.Context, a Command, spec Spec) (Executed, error) {
+	if a.Streams != nil {
+		return x.attached(ctx, a, spec)
+	}
 	var log *outputLog
 	if a.Log {
 		log = &outputLog{x: x, limit: int(2 * cmp.Or(a.MaxOutput, defaultOutput))}
