@@ -19,6 +19,10 @@ Files
   this program from FIFOs, sockets, devices: TestSpecialFiles TestSpecialFileInATree
   this program from damage of the history: TestDamagedHistory TestDamagedLog FuzzLog
   this program from a command that damages saved files: TestIndex FuzzIndex
+  another agent from a hook that fails, hangs, prints, or is gone: TestHookHostile TestHookFull TestHookCommandLine
+  another agent's configuration from entries that are not this program's: TestScript
+  files outside the workspace from payloads of hooks, with links: TestHookHostile
+  the user from an undo that goes past a call which a hook missed: TestHookMissed TestHookKilled
   everything from changes under --read-only and --dry-run: TestReadOnly TestDryRun TestExecIsRefusedWhereNothingMayChange
 
 Commands: the fence
@@ -59,6 +63,7 @@ Programs that this one starts for itself
   the fence from a second way to start programs: TestOneWayToStartAProgram
 
 Credentials
+  the user's tokens, passwords from records of another agent's commands: TestHookRedacts
   this program's keys from commands: TestExecEnvironment
   this program's keys from looking into /proc: TestNoCredentialCanBeSeenInProc
   this program's keys from other users, in the list of processes: TestKeyFile

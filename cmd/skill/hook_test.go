@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"textskill/skill/hook"
+	"textskill/testdata/needs"
 )
 
 // A hookedFolder is a folder in which an agent works that tells the hook of its calls.
@@ -262,7 +265,7 @@ func TestHookMissed(t *testing.T) {
 	}
 	f = newHookedFolder(t)
 	f.flags = []string{"-C", f.dir}
-	f.play("write a.txt 2\nclaude-code/post-write-create\n") // of a folder of which nothing is known
+	f.play("write a.txt 2\nclaude-code/post-write-create\n") // nothing is known of the folder
 	if out, code := f.run("", "undo", "-C", f.dir); code == 0 || !strings.Contains(out, "it is not known what it changed") {
 		t.Errorf("undo ended with %d: %s", code, out)
 	}
@@ -436,5 +439,86 @@ func TestHookCommandLine(t *testing.T) {
 		if (len(events) == 0 || s.Entry == "") != (s.File == "") {
 			t.Errorf("%s has a file and no entries, or the other way round", s.Host)
 		}
+	}
+}
+
+// TestHookKilled kills the hook of one call at any moment. The call is taken back or named, and those before and after
+// it are taken back.
+func TestHookKilled(t *testing.T) {
+	needs.Shell(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range kills(24, 600) {
+		f := newHookedFolder(t)
+		f.flags = []string{"-C", f.dir}
+		call := func(i int, name string) string {
+			return f.payload("claude-code/"+name+"-bash-parallel-1", "toolu_010101", fmt.Sprint("toolu_", i))
+		}
+		kill := func(payload string) {
+			cmd := &exec.Cmd{Path: self, Args: []string{"skill", "hook", "claude-code", "-C", f.dir, "--no-sync"}, Stdin: strings.NewReader(payload)}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Duration(rand.IntN(30_000)) * time.Microsecond)
+			cmd.Process.Kill()
+			cmd.Wait()
+		}
+		before := f.tree()
+		for i := range 3 {
+			tell := [2]func(string){func(p string) { f.tell("claude-code", p) }, func(p string) { f.tell("claude-code", p) }}
+			if i == 1 {
+				tell[round%2] = kill
+			}
+			tell[0](call(i, "pre"))
+			f.write(fmt.Sprint("call", i), "x")
+			os.Remove(filepath.Join(f.dir, "a.txt"))
+			f.write("a.txt", fmt.Sprint(i))
+			tell[1](call(i, "post"))
+		}
+		f.tell("claude-code", f.payload("claude-code/stop"))
+		history := f.history()
+		out, code := f.run("", "undo", "-C", f.dir, "--run", claudeSession)
+		named := strings.Contains(history, "only --force undoes it")
+		if !named && f.tree() != before || code != 0 && !named {
+			t.Fatalf("round %d: undo ended with %d: %s\nnow\n%s\nhistory\n%s", round, code, out, f.tree(), history)
+		}
+		if named {
+			f.run("", "undo", "-C", f.dir, "--run", claudeSession, "--force")
+		}
+		if now := f.tree(); now != before {
+			t.Fatalf("round %d:\n%s\nhistory\n%s", round, now, history)
+		}
+	}
+}
+
+// TestHookMany tells of many calls, and leaves nothing open and nothing that grows beside the history.
+func TestHookMany(t *testing.T) {
+	f := newHookedFolder(t)
+	f.flags = []string{"-C", f.dir}
+	n := 60
+	if os.Getenv("SKILL_TEST_LONG") != "" {
+		n = 1000
+	}
+	files := func() (count int) {
+		filepath.WalkDir(os.Getenv("XDG_STATE_HOME"), func(string, fs.DirEntry, error) error { count++; return nil })
+		return count
+	}
+	at := 0
+	for i := range n {
+		change := []string{"toolu_010101", fmt.Sprint("toolu_", i), claudeSession, fmt.Sprint("session", i%7)}
+		f.tell("claude-code", f.payload("claude-code/pre-bash-parallel-1", change...))
+		f.tell("claude-code", f.payload("claude-code/post-bash-parallel-1", change...))
+		f.tell("claude-code", f.payload("claude-code/stop", change...))
+		if i == 20 {
+			at = files()
+		}
+	}
+	if now := files(); now > at {
+		t.Errorf("%d files have become %d", at, now)
+	}
+	if h := f.history(); !strings.Contains(h, "no changes are recorded") {
+		t.Errorf("the history is\n%s", h)
 	}
 }

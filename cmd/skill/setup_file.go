@@ -256,7 +256,7 @@ func removeOurs(list *hujson.Array, s *hook.Setup) (removed bool) {
 	return removed
 }
 
-// noHooksInTOML fails if Codex's configuration has hooks, too: codex reads those of one file.
+// noHooksInTOML fails if Codex's configuration has hooks, too: codex reads the hooks of one file.
 func noHooksInTOML(file string) error {
 	data, err := readRegular(file)
 	if err != nil {

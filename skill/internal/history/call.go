@@ -19,13 +19,13 @@ type Call struct {
 	About
 	Key     string // the same before and after, letters and digits; that of another call is another one
 	Unkeyed bool   // several calls may have the key: the first that began ends first
-	Like    string // shared by calls of which one may end in the place of another, if Key is not known
+	Like    string // shared by calls that may end one for another, if Key is not known
 	Twin    string // the same where two programs tell of one call
 	Session string // whose end closes the call
 	AgentID string // of the session, whose end closes it too
 	Edit    bool
 	Paths   []Name // of an edit
-	Outside []Name // of an edit: absolute paths of which nothing is recorded
+	Outside []Name // of an edit: absolute paths in other folders, which are not recorded
 	Late    bool   // the command goes on after it was told that it ended
 }
 
@@ -130,8 +130,8 @@ func (t *Tx) saveCall(o *openCall) error {
 	return named(t.Path(), err)
 }
 
-// beginEdit brings the paths of an edit up to date. What differs was changed by commands that run, or by
-// others, and then it is nobody's op.
+// beginEdit brings the paths of an edit up to date. Commands that run have made the differences, or others have,
+// and then they are nobody's op.
 func (s *Store) beginEdit(ctx context.Context, o *openCall) error {
 	t, err := s.Lock(ctx)
 	if err != nil {
@@ -434,7 +434,7 @@ func (s *Store) CloseCalls(ctx context.Context, session, agent, base string, wal
 	})
 }
 
-// closeCalls closes some calls. Those of which nothing is known to have changed leave no op.
+// closeCalls closes some calls. A call that has changed nothing leaves no op.
 func (s *Store) closeCalls(ctx context.Context, base string, walk Walker, which func(*openCall) bool) error {
 	t, err := s.Lock(ctx)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"textskill/skill/internal/history"
 )
 
-// A Call is a call of another agent's tool, of which its program tells: see package history.
+// A Call is a call of a tool of another agent, whose program tells of it: see package history.
 type Call = history.Call
 
 // calls returns what records calls in the workspace, and the folder in which commands run; nil if nothing is
@@ -71,8 +71,8 @@ func (w *Workspace) EndCall(ctx context.Context, c Call, dir string, files []str
 	return s.EndCall(ctx, w.withPaths(c, dir, files), base, walk)
 }
 
-// CloseCalls records what the calls of a session have changed of which no end was told, or those of one of its
-// agents.
+// CloseCalls records what open calls of a session have changed, and closes them. With an agent it closes the calls of
+// that agent alone.
 func (w *Workspace) CloseCalls(ctx context.Context, session, agent string, walk Walker) error {
 	s, base, err := w.calls()
 	if s == nil || err != nil {

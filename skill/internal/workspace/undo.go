@@ -233,7 +233,12 @@ func (w *Workspace) undoError(j *journal, no *history.ConflictError) *UndoError 
 
 // undone describes an undo.
 func (w *Workspace) undone(j *journal, d history.Undone) Undone {
-	u := Undone{Of: w.changeID(j, d.Of.ID), What: describe(d.Of), Left: len(d.Of.Left) + d.Of.More}
+	u := Undone{Of: w.changeID(j, d.Of.ID), What: describe(d.Of), Left: d.Of.More}
+	for _, l := range d.Of.Left {
+		if l.Path != "" {
+			u.Left++
+		}
+	}
 	u.Kind, u.Path = Undo, j.path(mainPath(d.Of))
 	if d.Op.ID != 0 {
 		u.ID, u.Applied = w.changeID(j, d.Op.ID), true
