@@ -130,7 +130,8 @@ func (p *Package) Install(dir, program string) (written []string, err error) {
 func (p *Package) Missing(dir, program string) (missing []string, err error) {
 	list, err := p.Files(program)
 	for _, name := range sorted(list) {
-		if have, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))); err != nil || !bytes.Equal(have, list[name]) {
+		have, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil || !bytes.Equal(have, list[name]) {
 			missing = append(missing, name)
 		}
 	}

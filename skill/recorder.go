@@ -15,8 +15,8 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// Recorder returns what records the calls of other agents' tools in the workspace. redact takes credentials out
-// of what is kept of a command.
+// Recorder returns what records the calls of other agents' tools in the workspace. redact takes
+// credentials out of what is kept of a command.
 func (x *Executor) Recorder(redact func(string) string) hook.Recorder { return recorder{x, redact} }
 
 type recorder struct {

@@ -23,8 +23,9 @@ func (c *cli) execCommand(o *options) *cobra.Command {
 			"An agent's own program runs in the fence if it gets the network, its configuration\n" +
 			"and its key: --network --fence-write ~/.claude --pass-env ANTHROPIC_API_KEY. To have\n" +
 			"each of its calls recorded instead, use \"skill setup HOST --hooks\".",
-		Example: "  skill exec -- make test\n  skill exec --fence off -- npm install\n  skill exec --allow-domain npm -- npm ci",
-		Args:    usage.Arguments(1, 1<<20, "a command: exec -- COMMAND"),
+		Example: "  skill exec -- make test\n  skill exec --fence off -- npm install\n" +
+			"  skill exec --allow-domain npm -- npm ci",
+		Args: usage.Arguments(1, 1<<20, "a command: exec -- COMMAND"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.exec(cmd, o, args)
 		},

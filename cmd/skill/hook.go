@@ -52,7 +52,8 @@ func (c *cli) hookCommand(o *options) *cobra.Command {
 
 // hook records one event within its time.
 func (c *cli) hook(cmd *cobra.Command, o *options, host string) {
-	h := &hooked{c: c, o: o, cmd: cmd, note: hookNote{Host: host, Last: time.Now()}, command: make(chan struct{})}
+	note := hookNote{Host: host, Last: time.Now()}
+	h := &hooked{c: c, o: o, cmd: cmd, note: note, command: make(chan struct{})}
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	unread := h.note
@@ -131,8 +132,9 @@ func (h *hooked) record(ctx context.Context, host string) (err error) {
 	return e.Tell(ctx, x.Recorder(redactor.Text))
 }
 
-// workspace returns the folder whose history gets an event: the one that is named, the host's project, or the
-// folder in which the session began; of these the nearest one above that has a history or is a repository.
+// workspace returns the folder whose history gets an event: the one that is named, the host's project,
+// or the folder in which the session began; of these the nearest one above that has a history or is a
+// repository.
 func (h *hooked) workspace(e hook.Event) (string, error) {
 	if h.o.workspace != "" {
 		return filepath.Abs(h.o.workspace)
@@ -151,8 +153,8 @@ func (h *hooked) workspace(e hook.Event) (string, error) {
 	return h.c.nearest(h.o, dir), nil
 }
 
-// nearest returns the nearest folder at or above one that has a history or is a repository, but for the home
-// folder and the top; else the folder itself.
+// nearest returns the nearest folder at or above one that has a history or is a repository, but for the
+// home folder and the top; else the folder itself.
 func (c *cli) nearest(o *options, dir string) string {
 	home := c.getenv("HOME")
 	for at := filepath.Clean(dir); at != home && filepath.Dir(at) != at; at = filepath.Dir(at) {
@@ -166,7 +168,8 @@ func (c *cli) nearest(o *options, dir string) string {
 // maxSessions is how many sessions are remembered whose host does not name the folder of the project.
 const maxSessions = 200
 
-// first returns the folder that a session named first: the current one of an agent is another one after a cd.
+// first returns the folder that a session named first: the current one of an agent is another one after
+// a cd.
 func (h *hooked) first(session, dir string) string {
 	folder := filepath.Join(h.c.hookDir(h.o), "sessions")
 	file := filepath.Join(folder, hookName(session))
@@ -284,11 +287,13 @@ func (c *cli) hookReport(o *options) (lines []string) {
 		if state == "" && n.Last.IsZero() {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("hooks of %s: %s; %s", s.Title, cmp.Or(state, "none are set up"), n.seen()))
+		state = cmp.Or(state, "none are set up")
+		lines = append(lines, fmt.Sprintf("hooks of %s: %s; %s", s.Title, state, n.seen()))
 		lines = append(lines, n.problems()...)
 	}
 	for _, host := range append(hook.Hosts(), unknownHost) {
-		if n := readHookNote(filepath.Join(c.hookDir(o), host+".json")); hook.SetupOf(host) == nil && !n.Last.IsZero() {
+		n := readHookNote(filepath.Join(c.hookDir(o), host+".json"))
+		if hook.SetupOf(host) == nil && !n.Last.IsZero() {
 			lines = append(lines, fmt.Sprintf("hooks of %s: %s", host, n.seen()))
 			lines = append(lines, n.problems()...)
 		}
@@ -328,12 +333,14 @@ func (n hookNote) seen() string {
 	case n.Event == "":
 		return "the last event came " + n.Last.Local().Format(time.DateTime)
 	}
-	return fmt.Sprintf("the last event came %s: %s in %s", n.Last.Local().Format(time.DateTime), strings.TrimSpace(n.Event+" "+n.Tool), n.Workspace)
+	what, at := strings.TrimSpace(n.Event+" "+n.Tool), n.Last.Local().Format(time.DateTime)
+	return fmt.Sprintf("the last event came %s: %s in %s", at, what, n.Workspace)
 }
 
 func (n hookNote) problems() (lines []string) {
 	for _, p := range n.Problems {
-		lines = append(lines, fmt.Sprintf("  an event was not recorded at %s: %s", p.Time.Local().Format(time.DateTime), p.What))
+		at := p.Time.Local().Format(time.DateTime)
+		lines = append(lines, fmt.Sprintf("  an event was not recorded at %s: %s", at, p.What))
 	}
 	return lines
 }
@@ -379,7 +386,8 @@ func (c *cli) hookPlace(s *hook.Setup, program, state string) (h hookPlace, err 
 func (c *cli) setupHooks(o *options, name string, remove, show bool) error {
 	s := hook.SetupOf(name)
 	if s == nil {
-		return fmt.Errorf("%q has no hooks that this program knows; there are %s", name, strings.Join(hookNames(), ", "))
+		names := strings.Join(hookNames(), ", ")
+		return fmt.Errorf("%q has no hooks that this program knows; there are %s", name, names)
 	}
 	program, err := os.Executable()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 type Setup struct {
 	Host  string
 	Title string
-	File  string // of the user, below the home folder, with slashes: JSON; "" if the host has files of its own for hooks
+	File  string // of the user, JSON, below the home folder, with slashes; "" if the host has files for hooks alone
 	Own   bool   // nothing else is in the file
 	Group bool   // entries are in groups, each with a matcher
 	Entry string // in which COMMAND stands for the command line, and POWERSHELL for that of Windows
@@ -34,31 +34,44 @@ const (
 
 // Setups lists the hosts that can be set up.
 var Setups = []Setup{
-	{Host: "claude-code", Title: "Claude Code", File: ".claude/settings.json", Group: true, Match: "*", Entry: claudeEntry, Tried: true,
-		Calls: []string{"PreToolUse", "PostToolUse", "PostToolUseFailure"}, Ends: []string{"SubagentStop", "Stop", "SessionEnd"},
-		Then: "start Claude Code again; /hooks lists them"},
-	{Host: "codex", Title: "Codex", File: ".codex/hooks.json", Group: true, Match: "*", Entry: claudeEntry, Tried: true,
+	{Host: "claude-code", Title: "Claude Code", File: ".claude/settings.json", Group: true,
+		Match: "*", Entry: claudeEntry, Tried: true,
+		Calls: []string{"PreToolUse", "PostToolUse", "PostToolUseFailure"},
+		Ends:  []string{"SubagentStop", "Stop", "SessionEnd"},
+		Then:  "start Claude Code again; /hooks lists them"},
+	{Host: "codex", Title: "Codex", File: ".codex/hooks.json", Group: true, Match: "*",
+		Entry: claudeEntry, Tried: true,
 		Calls: []string{"PreToolUse", "PostToolUse"}, Ends: []string{"SubagentStop", "Stop"},
 		Then: "start codex, type /hooks and trust them: until then codex skips them without a word"},
-	{Host: "copilot-cli", Title: "Copilot CLI", File: ".copilot/hooks/skill.json", Own: true, Tried: true, Top: []Member{{"version", "1"}},
+	{Host: "copilot-cli", Title: "Copilot CLI", File: ".copilot/hooks/skill.json", Own: true,
+		Tried: true, Top: []Member{{"version", "1"}},
 		Entry: `{"type": "command", "bash": COMMAND, "powershell": POWERSHELL, "timeoutSec": 10}`,
-		Calls: []string{"preToolUse", "postToolUse", "postToolUseFailure"}, Ends: []string{"agentStop", "sessionEnd"},
-		Then: "start copilot again"},
-	{Host: "gemini-cli", Title: "Gemini CLI", File: ".gemini/settings.json", Group: true, Match: "*", Entry: geminiEntry, Tried: true,
+		Calls: []string{"preToolUse", "postToolUse", "postToolUseFailure"},
+		Ends:  []string{"agentStop", "sessionEnd"},
+		Then:  "start copilot again"},
+	{Host: "gemini-cli", Title: "Gemini CLI", File: ".gemini/settings.json", Group: true, Match: "*",
+		Entry: geminiEntry, Tried: true,
 		Calls: []string{"BeforeTool", "AfterTool"}, Ends: []string{"SessionEnd"},
 		Then: "start gemini again; an old version also needs \"tools\": {\"enableHooks\": true}"},
 	{Host: "opencode", Title: "opencode", Tried: true, Then: "start opencode again"},
-	{Host: "cursor", Title: "Cursor", File: ".cursor/hooks.json", Entry: `{"command": COMMAND, "timeout": 10}`, Top: []Member{{"version", "1"}},
-		Calls: []string{"preToolUse", "postToolUse", "postToolUseFailure"}, Ends: []string{"subagentStop", "stop", "sessionEnd"},
-		Then: "Cursor reads the file by itself"},
-	{Host: "qwen-code", Title: "Qwen Code", File: ".qwen/settings.json", Group: true, Match: "*", Entry: geminiEntry, Tried: true,
-		Calls: []string{"PreToolUse", "PostToolUse", "PostToolUseFailure"}, Ends: []string{"Stop", "SessionEnd"},
-		Then: "start qwen again"},
-	{Host: "cline", Title: "Cline", Tried: true, Then: "start cline again; VS Code looks in ~/Documents/Cline/Hooks, which needs a copy"},
-	{Host: "windsurf", Title: "Windsurf", File: ".codeium/windsurf/hooks.json", Entry: `{"command": COMMAND, "show_output": false}`,
+	{Host: "cursor", Title: "Cursor", File: ".cursor/hooks.json",
+		Entry: `{"command": COMMAND, "timeout": 10}`, Top: []Member{{"version", "1"}},
+		Calls: []string{"preToolUse", "postToolUse", "postToolUseFailure"},
+		Ends:  []string{"subagentStop", "stop", "sessionEnd"},
+		Then:  "Cursor reads the file by itself"},
+	{Host: "qwen-code", Title: "Qwen Code", File: ".qwen/settings.json", Group: true, Match: "*",
+		Entry: geminiEntry, Tried: true,
+		Calls: []string{"PreToolUse", "PostToolUse", "PostToolUseFailure"},
+		Ends:  []string{"Stop", "SessionEnd"},
+		Then:  "start qwen again"},
+	{Host: "cline", Title: "Cline", Tried: true,
+		Then: "start cline again; VS Code looks in ~/Documents/Cline/Hooks, which needs a copy"},
+	{Host: "windsurf", Title: "Windsurf", File: ".codeium/windsurf/hooks.json",
+		Entry: `{"command": COMMAND, "show_output": false}`,
 		Calls: []string{"pre_write_code", "post_write_code", "pre_run_command", "post_run_command"},
 		Then:  "start Windsurf again"},
-	{Host: "goose", Title: "Goose", File: ".agents/plugins/skill/hooks/hooks.json", Own: true, Group: true, Match: ".*",
+	{Host: "goose", Title: "Goose", File: ".agents/plugins/skill/hooks/hooks.json", Own: true,
+		Group: true, Match: ".*",
 		Entry: `{"type": "command", "command": COMMAND, "timeout": 10, "on_failure": "allow"}`,
 		Calls: []string{"PreToolUse", "PostToolUse", "PostToolUseFailure"},
 		Then:  "start goose again"},
@@ -78,8 +91,8 @@ func SetupOf(host string) *Setup {
 // quiet ends each command line: a host takes a program that is gone for one that refuses the call.
 const quiet = " 2>/dev/null || true"
 
-// Command returns the command line of the hook. program is an absolute path, and quoted for a shell as state is,
-// the folder of histories; "" is the usual one.
+// Command returns the command line of the hook. program is an absolute path, and quoted for a shell as
+// state is, the folder of histories; "" is the usual one.
 func (s *Setup) Command(program, state string) string {
 	line := program + s.words()
 	if state != "" {
@@ -98,8 +111,10 @@ func (s *Setup) IsOurs(line string) bool {
 
 // Events returns the entry of each event as JSON, in the order of the file.
 func (s *Setup) Events(program, windows, state string) (list []Member) {
+	text := func(line string) string { return string(rawjson.Encode(line)) }
 	powershell := fmt.Sprintf("& \"%s\"%s 2>$null; exit 0", windows, s.words())
-	entry := strings.NewReplacer("COMMAND", string(rawjson.Encode(s.Command(program, state))), "POWERSHELL", string(rawjson.Encode(powershell))).Replace(s.Entry)
+	lines := strings.NewReplacer("COMMAND", text(s.Command(program, state)), "POWERSHELL", text(powershell))
+	entry := lines.Replace(s.Entry)
 	for _, event := range append(slices.Clone(s.Calls), s.Ends...) {
 		text := entry
 		switch {

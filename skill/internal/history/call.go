@@ -56,12 +56,15 @@ const maxOpen = 30 * time.Minute
 const twinTime = 2 * time.Second
 
 func isCall(name string) bool {
-	return strings.HasPrefix(name, openCommand) || strings.HasPrefix(name, openEdit) || strings.HasPrefix(name, openLate)
+	return slices.ContainsFunc([]string{openCommand, openEdit, openLate}, func(kind string) bool {
+		return strings.HasPrefix(name, kind)
+	})
 }
 
 // BeginCall is called before a call: see [Store.Begin]. Of an edit only its paths are brought up to date.
 func (s *Store) BeginCall(ctx context.Context, call Call, base string, limit int64, walk Walker) error {
-	if err := s.closeCalls(ctx, base, walk, func(o *openCall) bool { return time.Since(o.Began) > maxOpen }); err != nil {
+	old := func(o *openCall) bool { return time.Since(o.Began) > maxOpen }
+	if err := s.closeCalls(ctx, base, walk, old); err != nil {
 		return err
 	}
 	o := &openCall{Call: call, Base: base, Began: time.Now(), name: call.Key}
@@ -130,8 +133,8 @@ func (t *Tx) saveCall(o *openCall) error {
 	return named(t.Path(), err)
 }
 
-// beginEdit brings the paths of an edit up to date. Commands that run have made the differences, or others have,
-// and then they are nobody's op.
+// beginEdit brings the paths of an edit up to date. Commands that run have made the differences, or
+// others have, and then they are nobody's op.
 func (s *Store) beginEdit(ctx context.Context, o *openCall) error {
 	t, err := s.Lock(ctx)
 	if err != nil {
@@ -236,7 +239,8 @@ func (t *Tx) isOpen(c Call) bool {
 }
 
 func (o *openCall) isTwin(c Call) bool {
-	return o.Twin != "" && o.Twin == c.Twin && o.Key != c.Key && (o.Host != c.Host || o.Tool != c.Tool) && time.Since(o.Began) < twinTime
+	same := o.Twin != "" && o.Twin == c.Twin && o.Key != c.Key
+	return same && (o.Host != c.Host || o.Tool != c.Tool) && time.Since(o.Began) < twinTime
 }
 
 // begun returns the open call that has ended; nil if none is known.
@@ -256,6 +260,8 @@ func begun(open []*openCall, c Call) *openCall {
 var errTold = errors.New("told before")
 
 const (
+	outsideReason = "it lies outside of the workspace, and what changes there is not recorded"
+
 	unsureMissed = "skill was not told of it before it began, so changes of others may be among these"
 	unsureLate   = "it began before skill had seen what was there, so changes of others may be among these"
 )
@@ -279,7 +285,8 @@ func (t *Tx) begunCall(call Call, base string) (o *openCall, unsure string, err 
 	return o, unsure, nil
 }
 
-// EndCall is called after a call, which may have failed: see [Command.End]. A command that goes on stays open.
+// EndCall is called after a call, which may have failed: see [Command.End]. A command that goes on
+// stays open.
 func (s *Store) EndCall(ctx context.Context, call Call, base string, walk Walker) error {
 	t, err := s.Lock(ctx)
 	if err != nil {
@@ -336,7 +343,10 @@ func (s *Store) durable() error {
 const toldMark = "after its answer: "
 
 func (o *openCall) command(s *Store, walk Walker) *Command {
-	c := &Command{s: s, about: o.About, walk: walk, base: o.Base, name: o.name, since: o.Since, beside: o.Beside, objects: o.Objects, alone: true}
+	c := &Command{
+		s: s, about: o.About, walk: walk, base: o.Base, name: o.name,
+		since: o.Since, beside: o.Beside, objects: o.Objects, alone: true,
+	}
 	if o.name == "" {
 		c.name = openLate
 	}
@@ -363,12 +373,14 @@ func (t *Tx) recordEdit(ctx context.Context, o *openCall, unsure string) error {
 	}
 	r := t.pathRecorder(op)
 	others := t.editing(o.name)
-	names := slices.DeleteFunc(slices.Clone(o.Paths), func(name Name) bool { return others[string(name)] && o.name == "" })
+	names := slices.DeleteFunc(slices.Clone(o.Paths), func(name Name) bool {
+		return others[string(name)] && o.name == ""
+	})
 	if err := r.paths(ctx, names); err != nil {
 		return err
 	}
 	for _, name := range o.Outside {
-		op.Left = append(op.Left, Left{name, "it lies outside of the workspace, and what changes there is not recorded"})
+		op.Left = append(op.Left, Left{name, outsideReason})
 	}
 	op.Quiet = len(op.Deltas) == 0 && unsure == ""
 	if op.Kind = kindOfEdit(op.Deltas); len(op.Deltas) > 0 {
@@ -398,7 +410,9 @@ const (
 
 // kindOfEdit returns the kind of an edit.
 func kindOfEdit(deltas []Delta) string {
-	files := slices.DeleteFunc(slices.Clone(deltas), func(d Delta) bool { return d.Before.Kind == absent && d.After.Kind == Dir })
+	files := slices.DeleteFunc(slices.Clone(deltas), func(d Delta) bool {
+		return d.Before.Kind == absent && d.After.Kind == Dir
+	})
 	switch {
 	case len(files) > 1:
 		return kindPatch
@@ -427,7 +441,8 @@ func (t *Tx) closeCall(o *openCall, told *Call) error {
 	return t.tell(*told)
 }
 
-// CloseCalls records what the open calls of an agent have changed, and closes them. Agent "" is all of the session's.
+// CloseCalls records what the open calls of an agent have changed, and closes them. Agent "" is all of
+// the session's.
 func (s *Store) CloseCalls(ctx context.Context, session, agent, base string, walk Walker) error {
 	return s.closeCalls(ctx, base, walk, func(o *openCall) bool {
 		return o.Session == session && (agent == "" || o.AgentID == agent)
@@ -508,7 +523,8 @@ func (t *Tx) together(list []*openCall) *Command {
 	return c
 }
 
-// SeeCalls records what the open calls have changed so far, and leaves them open: for an undo, which is to find it.
+// SeeCalls records what the open calls have changed so far, and leaves them open: for an undo, which is
+// to find it.
 func (s *Store) SeeCalls(ctx context.Context, base string, walk Walker) error {
 	t, err := s.Lock(ctx)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// attached runs a command on the standard streams that it is given. Inside the fence it has no terminal of its own to
-// be stopped at: the caller's context ends it.
+// attached runs a command on the standard streams that it is given. Inside the fence it has no terminal
+// of its own to be stopped at: the caller's context ends it.
 func (x *Runner) attached(ctx context.Context, a Command, spec Spec) (Executed, error) {
 	if x.cfg.Fence == FenceOff || !canSupervise {
 		return foreground(ctx, a, spec)
@@ -32,8 +32,8 @@ func (x *Runner) attached(ctx context.Context, a Command, spec Spec) (Executed, 
 	return done, nil
 }
 
-// foreground runs a command as a shell does: in the terminal's foreground, which sends it the signals of its keys, and
-// with all variables.
+// foreground runs a command as a shell does: in the terminal's foreground, which sends it the signals
+// of its keys, and with all variables.
 func foreground(ctx context.Context, a Command, spec Spec) (Executed, error) {
 	begin := time.Now()
 	cmd := &exec.Cmd{

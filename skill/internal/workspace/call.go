@@ -10,8 +10,8 @@ import (
 // A Call is a call of a tool of another agent, whose program tells of it: see package history.
 type Call = history.Call
 
-// calls returns what records calls in the workspace, and the folder in which commands run; nil if nothing is
-// recorded.
+// calls returns what records calls in the workspace, and the folder in which commands run; nil if
+// nothing is recorded.
 func (w *Workspace) calls() (s *history.Store, base string, err error) {
 	j := w.commands()
 	if j == nil {
@@ -21,8 +21,8 @@ func (w *Workspace) calls() (s *history.Store, base string, err error) {
 	return s, string(j.name(location{w.roots[0], "."})), err
 }
 
-// withPaths returns a call with the paths of files, which are absolute or begin at dir: those in the workspace,
-// each as it is spelled and as links lead, and those outside.
+// withPaths returns a call with the paths of files, which are absolute or begin at dir: those in the
+// workspace, each as it is spelled and as links lead, and those outside.
 func (w *Workspace) withPaths(c Call, dir string, files []string) Call {
 	j := w.journalOf(w.roots[0])
 	add := func(list *[]history.Name, name history.Name) {
@@ -52,9 +52,11 @@ func (w *Workspace) withPaths(c Call, dir string, files []string) Call {
 	return c
 }
 
-// BeginCall is called before a call, and keeps what is there as [Workspace.Begin] does, or for an edit what the
-// files are.
-func (w *Workspace) BeginCall(ctx context.Context, c Call, dir string, files []string, limit int64, walk Walker) error {
+// BeginCall is called before a call, and keeps what is there as [Workspace.Begin] does, or for an edit
+// what the files are.
+func (w *Workspace) BeginCall(
+	ctx context.Context, c Call, dir string, files []string, limit int64, walk Walker,
+) error {
 	s, base, err := w.calls()
 	if s == nil || err != nil {
 		return err
@@ -71,8 +73,8 @@ func (w *Workspace) EndCall(ctx context.Context, c Call, dir string, files []str
 	return s.EndCall(ctx, w.withPaths(c, dir, files), base, walk)
 }
 
-// CloseCalls records what open calls of a session have changed, and closes them. With an agent it closes the calls of
-// that agent alone.
+// CloseCalls records what open calls of a session have changed, and closes them. With an agent it
+// closes the calls of that agent alone.
 func (w *Workspace) CloseCalls(ctx context.Context, session, agent string, walk Walker) error {
 	s, base, err := w.calls()
 	if s == nil || err != nil {
