@@ -19,7 +19,6 @@ import (
 	"testing"
 
 	"textskill/skill/internal/history"
-	"textskill/testdata/needs"
 )
 
 // Random scripts of tools, commands, edits by others and undos, which overlap. Each step names all that it
@@ -719,11 +718,8 @@ func shorter(script []step, fails func([]step) error) ([]step, error) {
 func TestOverlaps(t *testing.T) {
 	inMemory(t)
 	sequences := 100
-	switch {
-	case os.Getenv("SKILL_TEST_LONG") != "":
-		sequences = 20_000
-	case needs.All():
-		sequences = 2_000
+	if text := os.Getenv("SKILL_TEST_OVERLAPS"); text != "" {
+		sequences, _ = strconv.Atoi(text)
 	}
 	seed := rand.Uint64() >> 32
 	if text := os.Getenv("SKILL_TEST_SEED"); text != "" {
