@@ -39,6 +39,18 @@
 //     not keep, so that a blob which is missing without such a note is damage.
 //  13. The log has a version. A newer one is refused. Folders of older versions are left alone.
 //
+// # The order in which things become durable
+//
+//  1. A new content, before it gets the name of a file. The contents of an undo of many files, at its end.
+//  2. The log and the names of blobs: before the second step of a change, before bytes are written in place, and
+//     before something is removed on another file system that only a blob can bring back.
+//  3. A copy on another file system, before the original is removed.
+//  4. A change in place or on another file system, before the empty line of the log that says the op is made.
+//  5. The op, that line, the folders and the names of blobs, before the answer; of a command the contents too.
+//
+// Copies of the files that a command found are not flushed before it runs, so no change relies on them: the file that
+// a tool takes away replaces its copy. The index is never flushed.
+//
 // # What is kept
 //
 // A command's files up to 16 MiB each are kept. Files that git ignores are kept up to 1 MiB each and 64 MiB in all.

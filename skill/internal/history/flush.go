@@ -1,17 +1,6 @@
 package history
 
-// The order in which things become durable:
-//
-//  1. A new content, before it gets the name of a file; of an undo of many files, all at its end.
-//  2. The log and the names of blobs, before the second step of a change, before bytes are written in place,
-//     and before something is removed on another file system that only a blob can bring back.
-//  3. A copy on another file system, before the original is removed.
-//  4. What is changed in place or on another file system, before the empty line that says the op is made.
-//     What is renamed on the same file system is durable with that line.
-//  5. The op, that line, the folders and the names of blobs, before the answer; of a command also the contents.
-//
-// Copies of what a command found are not flushed before it runs. So no change relies on them: the file that it
-// takes away replaces its copy. The index is a cache and is never flushed.
+// doc.go says in which order things become durable.
 
 import (
 	"errors"
