@@ -68,8 +68,8 @@ func NoCalls(hint string, err error) error {
 	return &SyntaxError{what: "there is no call in the message", hint: hint, err: err}
 }
 
-// conflict is the error of a text with calls, none of which are run because it can be read in
-// several ways.
+// conflict is the error of a text with calls that can be read in several ways: no call
+// is run.
 func conflict(what string) error {
 	return &SyntaxError{what: "ERR: " + what + ", so nothing was run", hint: "one of them is wanted" + wanted}
 }

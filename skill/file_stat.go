@@ -104,8 +104,8 @@ func LocalName(name string) (string, error) {
 }
 
 // Alike returns the name of a file that looks like abs, which does not exist: it differs in
-// kinds of blanks, quotes or dashes, in case, or in how letters are composed. "" means that there
-// is none, or several.
+// kinds of blanks, quotes or dashes, in case, or in how letters are composed. "" means that no
+// file does, or several do.
 func (x *Executor) Alike(abs string) string {
 	dir, name := filepath.Split(filepath.Clean(abs))
 	if _, err := x.ws.Stat(dir, true); errors.Is(err, fs.ErrNotExist) {

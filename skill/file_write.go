@@ -15,7 +15,7 @@ type WriteFile struct {
 	Content   string // any bytes
 	Parents   bool   // create the directories above Path
 	NoReplace bool   // the file must not exist, otherwise EEXIST
-	Keep      bool   // of a content that has only LF, the line ends and the byte order mark become those of the file
+	Keep      bool   // a content that has only LF gets the file's line ends and byte order mark
 }
 
 // AppendFile adds Content to the end of a file, or creates it. It returns a [Changed].

@@ -166,7 +166,7 @@ func (r *repository) aroundWorkspace(err error) error {
 }
 
 // Outside returns the folder outside the workspace that git needs there: the repository that the
-// workspace lies in, or the folder of git of which it is a linked worktree. "" means none.
+// workspace lies in, or the folder of git that a linked worktree names. "" means that git needs none.
 func (x *Git) Outside() string {
 	top := x.ws.Dir()
 	if info, err := os.Lstat(filepath.Join(top, ".git")); err == nil {

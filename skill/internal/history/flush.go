@@ -35,9 +35,9 @@ func newBatch() *batch {
 	return &batch{folders: map[tree.FileID]*flushed{}, done: make(chan struct{})}
 }
 
-// Flush returns once the log, the names in the folders and those of the blobs are durable, in one flush with
-// the changes of other goroutines. Where no names were changed, the log is enough. With NoSync it returns at once. An error means that the change is
-// made and may not survive a power cut. It cannot be interrupted, as fsync cannot.
+// Flush returns once the log, the names in the folders and the names of blobs are durable, in one flush with
+// the changes of other goroutines. Where no names were changed, the log is enough. With NoSync it returns at once.
+// An error means that the change is made and may not survive a power cut. It cannot be interrupted, as fsync cannot.
 func (s *Store) Flush(folders ...tree.Folder) error {
 	if s.o.NoSync {
 		return nil

@@ -94,7 +94,7 @@ func writeBy(t testing.TB, s *Store, name, content string) {
 	tx.Made()
 }
 
-// What a command found is kept by copies that no flush makes durable. A tool that takes the file away does not
+// Files that a command found are kept by copies that no flush makes durable. A tool that takes the file away does not
 // rely on them.
 func TestPowerCutAfterCommand(t *testing.T) {
 	needs.EachDisk(t, 1, "SKILL_TEST_CUTS", func(t *testing.T, _ int, disks []*needs.Disk) {
