@@ -122,10 +122,11 @@ func (k *Keeper) needs() string {
 
 // Exchange installs the file n, which has no name yet, under name in dir; what was there becomes
 // the blob. done is false if that is not possible here: then the content is kept, and the caller
-// replaces the file by a rename. The error is [ErrChanged] if another file than was described there.
+// replaces the file by a rename. A file with other names is copied: something may write to it under these. The error
+// is [ErrChanged] if another file than was described there.
 func (k *Keeper) Exchange(n *os.File, dir tree.Folder, name string, old tree.Info) (done bool, err error) {
 	b, blob := k.t.blobs, k.needs()
-	if blob == "" || k.t.o.Portable {
+	if blob == "" || k.t.o.Portable || old.Links > 1 {
 		return false, k.Save(dir, name)
 	}
 	out := blob

@@ -548,7 +548,7 @@ func (p *planner) forced(d Delta, now Entry) (Delta, bool, error) {
 	if !p.how.Force || d.Added {
 		return d, false, err
 	}
-	if d.Before.Whole || d.After.Whole && now.Kind != absent {
+	if d.Before.Whole || (d.After.Whole || d.From != "") && now.Kind != absent {
 		return d, false, err
 	}
 	p.Lost = append(p.Lost, d.Path)

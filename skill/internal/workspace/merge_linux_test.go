@@ -287,6 +287,40 @@ func TestBareUndoBesideCommand(t *testing.T) {
 	s.lacks("e")
 }
 
+// A command gives a file with two names a third one, in place of another file. Undo takes the third name away and
+// writes the file in place; redo still has both contents.
+func TestRedoBesideOtherNames(t *testing.T) {
+	inMemory(t)
+	s := newSite(t, false)
+	s.layout("f=old\n", "a=own\n")
+	if err := os.Link(s.p("f"), s.p("g")); err != nil {
+		t.Fatal(err)
+	}
+	w := s.open(Options{NoSync: true})
+	run, err := w.Begin(bg, "echo new >f; ln -f f a", 1<<20, s.walk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(s.p("f"), []byte("new\n"), 0o666), os.Remove(s.p("a")), os.Link(s.p("f"), s.p("a"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := run.End(bg); err != nil {
+		t.Fatal(err)
+	}
+	done, err := w.Undo(bg, UndoOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.has("f", "old\n")
+	s.has("a", "own\n")
+	if _, err := w.Undo(bg, UndoOptions{ID: done[0].ID}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"f", "g", "a"} {
+		s.has(name, "new\n")
+	}
+}
+
 // One command removes a folder, and another one that begins and ends meanwhile makes it again.
 func TestFolderBesideCommands(t *testing.T) {
 	inMemory(t)
