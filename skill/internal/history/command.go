@@ -545,7 +545,7 @@ func (t *Tx) replay(x *index, d Delta) {
 	if filepath.IsAbs(name) {
 		return
 	}
-	if d.Before.Kind == Dir && (d.After.Kind != Dir || d.After.Whole) {
+	if d.Before.Kind == Dir && (d.After.Kind != Dir || d.After.Whole || d.Before.Whole) {
 		x.removeBelow(name)
 	}
 	if d.After.Kind == absent {

@@ -411,7 +411,7 @@ func (p *planner) named(err error) error {
 
 // one plans the undo of one path. needed is false if the path is as it is to be.
 func (p *planner) one(d Delta) (step Delta, needed bool, err error) {
-	if d.Before.equal(d.After) && !d.Before.Whole && !d.After.Whole {
+	if d.Before.equal(d.After) && !d.After.Whole && !p.movesAway(d) {
 		return d, false, nil
 	}
 	now, err := p.at(d.Path, d.After, d.Before)
@@ -419,7 +419,7 @@ func (p *planner) one(d Delta) (step Delta, needed bool, err error) {
 		return d, false, p.conflict(d.Path, tree.Cause(err).Error())
 	}
 	now, looked := p.lookedAt(d, now)
-	if moved := d.Before.Whole && !d.After.Whole && d.isThere(now, d.Before); d.isThere(now, d.After) && !moved {
+	if d.isThere(now, d.After) && !(d.isThere(now, d.Before) && p.movesAway(d)) {
 		return d, false, nil
 	}
 	if why := p.forbidden(d.Path); why != "" {
@@ -458,6 +458,13 @@ func (p *planner) one(d Delta) (step Delta, needed bool, err error) {
 	}
 	d.Before = p.Describe(d.Path, now)
 	return d, true, nil
+}
+
+// movesAway reports whether what is at the path of a delta goes to another path, although the same is to be there
+// afterwards: a whole folder, or a file that was moved over one with the same content.
+func (p *planner) movesAway(d Delta) bool {
+	return d.Before.Whole && !d.After.Whole || !d.After.Whole &&
+		slices.ContainsFunc(p.after.Deltas, func(o Delta) bool { return o.Path == d.Path && o.From != "" })
 }
 
 // hasSameSize reports whether a file to which an op added is as long as the op left it, and the log holds what was

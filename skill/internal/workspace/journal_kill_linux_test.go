@@ -125,12 +125,7 @@ func short(tree string) string {
 
 // lastOf is the end of the journal.
 func lastOf(s *site) string {
-	var data []byte
-	logs, _ := filepath.Glob(s.history() + "/log/*/log")
-	for _, name := range logs {
-		text, _ := os.ReadFile(name)
-		data = append(data, bytes.TrimRight(text, "\x00")...)
-	}
+	data, _ := os.ReadFile(s.history() + "/log")
 	lines := strings.Split(string(data), "\n")
 	return strings.Join(lines[max(0, len(lines)-14):], "\n")
 }
