@@ -154,7 +154,7 @@ func (d *Dialect) text(ctx context.Context, x *skill.Executor, s *skill.Session,
 		r = in.understand(ctx, prompt, given.Fallback)
 	} else if err := in.fill(c); err != nil {
 		r = in.fail(err)
-	} else if over := slices.Concat(in.unread(prompt, c.Payload), in.unclosed(prompt, c), in.surplus(c)); given.Strict && len(over) > 0 {
+	} else if over := slices.Concat(in.unread(prompt, c.Payload), in.misplaced(c), in.unclosed(prompt, c), in.surplus(c)); given.Strict && len(over) > 0 {
 		r = in.fail(&Failure{Message: strings.Join(over, "; "), Hint: "nothing was done, as --strict says"})
 	} else {
 		r = in.run(ctx)
@@ -178,6 +178,17 @@ func (in *call) unread(prompt, payload string) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("what follows the path was ignored: %.40q; %s", payload, hint)}
+}
+
+// misplaced says that words stand between the path and content:, and so are content.
+func (in *call) misplaced(c parser.Command) []string {
+	_, explicit := c.Content()
+	line, _, _ := strings.Cut(c.Payload, "\n")
+	words, _, found := strings.Cut(strings.ToLower(line), " content:")
+	if in.tool.param("content") == nil || explicit || !found {
+		return nil
+	}
+	return []string{fmt.Sprintf("%.40q before content: was taken as content; a path with blanks is written in quotes", line[:len(words)])}
 }
 
 // surplus says which option of a command has no use.
