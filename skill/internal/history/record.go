@@ -245,30 +245,43 @@ func (r *recorder) now(name string, was *item) (*item, error) {
 
 // difference adds a delta, or says why undo leaves the path.
 func (r *recorder) difference(name string, was, now *item) {
-	before, after := was.entry(), now.entry()
-	d := Delta{Path: Name(name), Before: before, After: after}
+	d := Delta{Path: Name(name), Before: was.entry(), After: now.entry()}
 	switch {
-	case was != nil && was.kind == aFolder && now != nil && now.kind == aFolder:
+	case isFolder(was) && isFolder(now):
 		r.folder(d, was, now)
-		return
-	case was != nil && !was.kept() && now == nil && r.isMoved(was):
-	case was == nil && r.only[now.id.Ino] != nil && r.sameFile(r.only[now.id.Ino], now) && !r.isMovedTo(name, now):
-		r.leave(name, "it was at "+r.only[now.id.Ino].path+" and is not kept, and undo leaves it as it is")
-		return
-	case was != nil && !was.kept() && now != nil && was.stamp.sameContent(now.stamp) && was.kind == now.kind:
-		if !before.sameMode(after) {
-			r.op.Deltas = append(r.op.Deltas, d)
-		}
-		return
 	case was != nil && !was.kept():
-		r.leave(name, whyNotKept(was))
-		return
-	case now != nil && now.kind == aFolder && !now.kept():
+		r.unkept(d, was, now)
+	case was == nil && r.isLeftBehind(name, now):
+		r.leave(name, "it was at "+r.only[now.id.Ino].path+" and is not kept, and undo leaves it as it is")
+	case isFolder(now) && !now.kept():
 		r.leave(name, whyNotKept(now))
-		return
+	default:
+		d.InPlace = isFile(was) && isFile(now) && now.links > 1 && was.id == now.id
+		r.op.Deltas = append(r.op.Deltas, d)
 	}
-	d.InPlace = was != nil && now != nil && was.kind == aFile && now.kind == aFile && now.links > 1 && was.id == now.id
-	r.op.Deltas = append(r.op.Deltas, d)
+}
+
+func isFolder(e *item) bool { return e != nil && e.kind == aFolder }
+
+func isFile(e *item) bool { return e != nil && e.kind == aFile }
+
+// unkept records a path whose content is not kept: a move, or other permissions.
+func (r *recorder) unkept(d Delta, was, now *item) {
+	switch {
+	case now == nil && r.isMoved(was):
+		r.op.Deltas = append(r.op.Deltas, d)
+	case now == nil || !was.stamp.sameContent(now.stamp) || was.kind != now.kind:
+		r.leave(string(d.Path), whyNotKept(was))
+	case !d.Before.sameMode(d.After):
+		r.op.Deltas = append(r.op.Deltas, d)
+	}
+}
+
+// isLeftBehind reports whether a new path has a file whose old name is gone and whose content is not kept, and
+// which undo cannot move back.
+func (r *recorder) isLeftBehind(name string, now *item) bool {
+	was := r.only[now.id.Ino]
+	return was != nil && r.sameFile(was, now) && !r.isMovedTo(name, now)
 }
 
 // sameFile reports whether two items are of one file, and not of a later one that got its number.
