@@ -3,7 +3,9 @@ package process
 import (
 	"cmp"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -96,14 +98,27 @@ func (l *outputLog) unroll() (cut int64) {
 	if cut = l.size - maxLog; cut <= 0 {
 		return 0
 	}
-	ring := make([]byte, half)
-	if _, err := l.f.ReadAt(ring, half); err != nil {
+	text := fmt.Appendf(nil, "\n[… %d bytes left out …]\n", cut)
+	oldest := half + cut%half
+	err := errors.Join(l.copy(maxLog, oldest, maxLog-oldest), l.copy(2*maxLog-oldest, half, oldest-half)) // behind the ring
+	if err == nil {
+		_, err = l.f.WriteAt(text, half)
+	}
+	if err == nil {
+		err = l.copy(half+int64(len(text)), maxLog, half)
+	}
+	if err != nil { // the disk is full
+		l.f.Truncate(half)
 		return l.size - half
 	}
-	from := cut % half
-	text := fmt.Appendf(nil, "\n[… %d bytes left out …]\n", cut)
-	l.f.WriteAt(slices.Concat(text, ring[from:], ring[:from]), half)
+	l.f.Truncate(maxLog + int64(len(text)))
 	return cut
+}
+
+// copy copies n bytes of the file from one offset to another, a few at a time.
+func (l *outputLog) copy(to, from, n int64) error {
+	_, err := io.Copy(io.NewOffsetWriter(l.f, to), io.NewSectionReader(l.f, from, n))
+	return err
 }
 
 // finish closes the log, and returns its path and how many bytes it lacks. If there is
