@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"unicode"
@@ -128,15 +129,55 @@ func diffColour(line string) int {
 	return 0
 }
 
-// printHistory writes a list of changes, a line for each, on a terminal those faint that are
-// not in effect.
-func (c *cli) printHistory(text string, changes skill.Changes) error {
-	return c.printColoured(text, func(i int, _ string) int {
-		if i < len(changes.List) && (changes.List[i].Undone || changes.List[i].Idle) {
-			return faint
+// historyColumns is how wide a list of changes is on a terminal.
+const historyColumns = 80
+
+// printHistory writes a list of changes, a line for each. On a terminal long lines are broken, paths in the folder
+// dir are relative to it, and changes that are undone or without effect are faint.
+func (c *cli) printHistory(text, dir string, changes skill.Changes) error {
+	if o, ok := c.stdout.(*output); !ok || !o.terminal {
+		return printLine(c.stdout, text)
+	}
+	o := c.coloured()
+	for i, line := range strings.Split(text, "\n") {
+		line = fitted(strings.ReplaceAll(line, dir+string(filepath.Separator), ""), historyColumns)
+		if o == nil {
+			if err := printLine(c.stdout, line); err != nil {
+				return err
+			}
+			continue
 		}
-		return 0
-	})
+		colour := 0
+		if i < len(changes.List) && (changes.List[i].Undone || changes.List[i].Idle) {
+			colour = faint
+		}
+		if err := o.paint(colour, line); err != nil {
+			return err
+		}
+		fmt.Fprintln(o)
+	}
+	return nil
+}
+
+// fitted breaks a line between words, so that it fits width columns.
+func fitted(line string, width int) string {
+	const indent = "    "
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Split(line, " ") {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i > 0 && column+1+n > width:
+			b.WriteString("\n" + indent)
+			column = len(indent)
+		case i > 0:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
 }
 
 // printColoured writes lines, on a terminal in colours, but not under NO_COLOR.

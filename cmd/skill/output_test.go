@@ -50,8 +50,20 @@ func TestPrintHistoryInColours(t *testing.T) {
 	c := &cli{stdout: &output{w: &out, terminal: true}, getenv: func(string) string { return "" }}
 	changes := skill.Changes{List: slices.Grow(skill.Changes{}.List, 3)[:3]}
 	changes.List[1].Undone, changes.List[2].Idle = true, true
-	if err := c.printHistory("3  write b\x1b[2J\n2  write a (undone)\n1  touch a\n[more]", changes); err != nil || out.String() != "3  write b\\u001b[2J\n\x1b[2m2  write a (undone)\x1b[0m\n\x1b[2m1  touch a\x1b[0m\n[more]\n" {
+	if err := c.printHistory("3  write /w/b\x1b[2J\n2  write a (undone)\n1  touch a\n[more]", "/w", changes); err != nil || out.String() != "3  write b\\u001b[2J\n\x1b[2m2  write a (undone)\x1b[0m\n\x1b[2m1  touch a\x1b[0m\n[more]\n" {
 		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
+// A long line of a list of changes is broken between words.
+func TestFitted(t *testing.T) {
+	line := "12  2026-11-26 03:30:13  run rm a.txt; echo x >b: b and 1 more (claude-code Bash, session s1, undone)"
+	want := "12  2026-11-26 03:30:13  run rm a.txt; echo x >b: b and 1 more (claude-code\n    Bash, session s1, undone)"
+	if got := fitted(line, 80); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := fitted("a "+strings.Repeat("b", 90), 80); got != "a\n    "+strings.Repeat("b", 90) {
+		t.Errorf("a long word becomes %q", got)
 	}
 }
 

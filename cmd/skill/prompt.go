@@ -198,7 +198,7 @@ func (p *prompter) printBody(r dialect.Reply) error {
 	case skill.Compared:
 		return p.printDiff(r.Body)
 	case skill.Changes:
-		return p.printHistory(r.Body, result)
+		return p.printHistory(r.Body, p.x.Dir(), result)
 	}
 	err := printLine(p.stdout, r.Body)
 	if read, ok := r.Result.(skill.FileRead); ok && err == nil && onTerminal(p.stdout) && len(read.Content) > 0 {
