@@ -105,7 +105,7 @@ var (
 func renameError(in *call, err error) error {
 	both, ok := errors.AsType[*os.LinkError](err)
 	switch {
-	case !ok || both.Err != syscall.EBUSY:
+	case !ok || both.Err != syscall.EBUSY || both.Old != in.x.Dir() && both.New != in.x.Dir():
 		return err
 	case both.Old == in.x.Dir():
 		return &os.LinkError{Op: both.Op, Old: both.Old, New: both.New, Err: syscall.EINVAL}
