@@ -79,6 +79,9 @@ func TestModel(t *testing.T) {
 			}
 		}
 		now := m.picture()
+		if m.links { // once a command has parted the names, a change by one name is not taken back under the other
+			now, start = linked.ReplaceAllString(now, ""), linked.ReplaceAllString(start, "")
+		}
 		if like, _ := m.isLike(now, start); !like && !m.others {
 			m.fail("there was\n%s\nundone there is\n%s\nwant\n%s", before, now, start)
 		}
@@ -329,6 +332,8 @@ func (m *modelled) undoAny(before string) {
 	}
 }
 
+var linked = regexp.MustCompile(`(?m)^\S+/linked(-too)? .*\n`)
+
 var identity = regexp.MustCompile(`(?m)^(\S+ 100\d+ )"[^"]*"`)
 
 // isLike compares two pictures. A file whose content an undo writes again has the attributes of the file that it
@@ -390,6 +395,8 @@ func (m *modelled) kill() {
 		m.x.Close()
 		m.open()
 	}
+	m.must(Stack, "write", values{"path": "next", "content": "x"}) // takes back what the killed process had begun
+	m.must(Undo, "undo", values{})
 }
 
 // TestModelWriter changes files of a workspace until it is killed.
