@@ -449,8 +449,20 @@ func (s *Store) CloseCalls(ctx context.Context, session, agent, base string, wal
 	})
 }
 
+// SeeCalls records what the open calls have changed so far, and leaves them open: for an undo, which is
+// to find it.
+func (s *Store) SeeCalls(ctx context.Context, base string, walk Walker) error {
+	return s.recordCalls(ctx, base, walk, func(*openCall) bool { return true }, func(*Tx, *openCall) error { return nil })
+}
+
 // closeCalls closes some calls. A call that has changed nothing leaves no op.
 func (s *Store) closeCalls(ctx context.Context, base string, walk Walker, which func(*openCall) bool) error {
+	return s.recordCalls(ctx, base, walk, which, func(t *Tx, o *openCall) error { return t.closeCall(o, nil) })
+}
+
+// recordCalls records what some open calls have changed so far, and then calls done for each.
+func (s *Store) recordCalls(ctx context.Context, base string, walk Walker,
+	which func(*openCall) bool, done func(*Tx, *openCall) error) error {
 	t, err := s.Lock(ctx)
 	if err != nil {
 		return err
@@ -460,7 +472,7 @@ func (s *Store) closeCalls(ctx context.Context, base string, walk Walker, which 
 		switch {
 		case !which(o):
 		case o.Edit:
-			err = errors.Join(t.recordEdit(ctx, o, ""), t.closeCall(o, nil))
+			err = errors.Join(t.recordEdit(ctx, o, ""), done(t, o))
 		default:
 			commands = append(commands, o)
 		}
@@ -487,7 +499,7 @@ func (s *Store) closeCalls(ctx context.Context, base string, walk Walker, which 
 	_, err = t.together(commands).record(ctx, t, found)
 	for _, o := range commands {
 		if err == nil {
-			err = t.closeCall(o, nil)
+			err = done(t, o)
 		}
 	}
 	return err
@@ -521,41 +533,6 @@ func (t *Tx) together(list []*openCall) *Command {
 	}
 	c.about.Command = strings.Join(all, " & ")
 	return c
-}
-
-// SeeCalls records what the open calls have changed so far, and leaves them open: for an undo, which is
-// to find it.
-func (s *Store) SeeCalls(ctx context.Context, base string, walk Walker) error {
-	t, err := s.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	var commands []*openCall
-	for _, o := range t.calls() {
-		if err == nil && o.Edit {
-			err = t.recordEdit(ctx, o, "")
-		} else if !o.Edit {
-			commands = append(commands, o)
-		}
-	}
-	if err == nil {
-		_, err = t.current()
-	}
-	x := t.index
-	t.End()
-	if err != nil || len(commands) == 0 {
-		return err
-	}
-	found, err := s.scan(ctx, x, base, walk)
-	if err != nil {
-		return err
-	}
-	if t, err = s.Lock(ctx); err != nil {
-		return err
-	}
-	defer t.End()
-	_, err = t.together(commands).record(ctx, t, found)
-	return err
 }
 
 // The file of ends that were told holds the last of them, so that a second report of one is known.
