@@ -46,8 +46,8 @@ func blocks(t *testing.T, document, language string) (bodies []string) {
 	return bodies
 }
 
-// TestReadmeTools holds the tables of tools to the rows. With -update it
-// writes the table.
+// TestReadmeTools compares the lists of tools with the tables of the dialects.
+// With -update it writes the lists.
 func TestReadmeTools(t *testing.T) {
 	const open, shut = "<!-- tools -->\n", "<!-- /tools -->"
 	text := readDocument(t, dialectReadme)
@@ -68,24 +68,27 @@ func TestReadmeTools(t *testing.T) {
 	}
 }
 
+// toolTables names the tools of each dialect with their arguments; "skill tools" describes them.
 func toolTables() string {
 	var b strings.Builder
 	for _, d := range dialect.All {
-		b.WriteString("\n### " + d.Name + "\n\n" + sentenceCase(d.Doc) + ".\n\n| tool | arguments | |\n|---|---|---|\n")
-		for _, tool := range d.Tools {
-			b.WriteString("| " + tool.Name + " | " + argumentList(tool) + " | " + strings.ReplaceAll(tool.Doc, "|", "\\|") + aliases(tool) + " |\n")
+		b.WriteString("\n**" + d.Name + "**: " + d.Doc + ".\n")
+		for i, tool := range d.Tools {
+			comma := ","
+			if i == len(d.Tools)-1 {
+				comma = "."
+			}
+			b.WriteString("`" + strings.TrimSpace(tool.Name+" "+argumentList(tool)) + "`" + aliases(tool) + comma + "\n")
 		}
 	}
 	return b.String() + "\n"
 }
 
-func sentenceCase(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
-
 func aliases(tool dialect.Tool) string {
 	if len(tool.Aliases) == 0 {
 		return ""
 	}
-	return " Also " + strings.Join(tool.Aliases, ", ") + "."
+	return " (or " + strings.Join(tool.Aliases, ", ") + ")"
 }
 
 // TestReadmeConsole runs the commands of the console blocks one after the other in
@@ -186,10 +189,19 @@ func TestReadmeLinks(t *testing.T) {
 	}
 }
 
-// TestReadmeLength keeps the README to what a newcomer reads.
+// TestReadmeLength keeps each document to what its reader reads.
 func TestReadmeLength(t *testing.T) {
 	if n := strings.Count(readDocument(t, readme), "\n"); n > 115 {
 		t.Errorf("README.md has %d lines, more than 115", n)
+	}
+	for name, most := range map[string]int{
+		dialectReadme: 11 << 10, agentReadme: 6 << 10, "SECURITY.md": 8 << 10,
+		mcpReadme: 3 << 10, "parser/wire/README.md": 3 << 10, "skill/fleet/README.md": 3 << 10,
+		"skill/internal/search/README.md": 3 << 10, "skill/internal/history/README.md": 3 << 10,
+	} {
+		if n := len(readDocument(t, name)); n > most {
+			t.Errorf("%s has %d bytes, more than %d", name, n, most)
+		}
 	}
 }
 
