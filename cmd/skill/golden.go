@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
@@ -30,6 +31,9 @@ type goldenRunner struct {
 	given  *pflag.FlagSet // of skill test; nil means none
 	limit  time.Duration  // for one file; 0 means none
 	made   *madeFolders   // nil means that what a file is played in is removed after it
+
+	live    func(string) string // the environment, to find the model of sections model in; nil leaves them out
+	unasked *atomic.Int64       // counts the sections that are left out; may be nil
 }
 
 // goldenCommands are the commands that the flags of a golden file may name. The sections mcp
@@ -167,8 +171,8 @@ func (g goldenRunner) play(ctx context.Context, a *txtar.Archive) (*txtar.Archiv
 			return nil, err
 		}
 	}
-	if !slices.ContainsFunc(a.Files, plays) {
-		return nil, errors.New("it plays nothing; add a section prompt, mcp or run: a line like -- prompt -- begins one")
+	if !slices.ContainsFunc(a.Files, func(f txtar.File) bool { return plays(f) || f.Name == "model" }) {
+		return nil, errors.New("it plays nothing; add a section prompt, mcp, run or model: a line like -- prompt -- begins one")
 	}
 	return p.out, nil
 }
@@ -208,7 +212,7 @@ type golden struct {
 }
 
 // goldenSections are the names that mean something else than a file.
-var goldenSections = []string{"flags", "llm", "mask", "prompt", "mcp", "run", "want", "tree"}
+var goldenSections = []string{"flags", "llm", "mask", "prompt", "mcp", "run", "model", "want", "tree"}
 
 // plays reports whether a section prints something that a want tells.
 func plays(f txtar.File) bool { return f.Name == "prompt" || f.Name == "mcp" || f.Name == "run" }
@@ -288,6 +292,10 @@ func (g *golden) section(f txtar.File, wanted bool) error {
 			g.keep("want", g.printed)
 		}
 		return nil
+	case "model":
+		if err := g.askModel(text); err != nil {
+			return err
+		}
 	case "want":
 		if g.mask(text) != g.printed {
 			text = g.printed

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,7 @@ that has none, else of the next one; -update puts it right after that.
   -- prompt --   a prompt, run in the directory
   -- mcp --      messages of an MCP client, a line of JSON-RPC each
   -- run --      an expert of perstack.toml, and the query for it
+  -- model --    an expert and the query for it, then rules for what a model does with it
   -- want --     what that prints, errors and exit code included
   -- mask --     regular expressions, one per line, of what is not compared in what follows
   -- tree --     what the directory holds at the end
@@ -42,7 +44,16 @@ initialize is initialized for it. Durations, times and random IDs are not compar
 "skill test --record FILE PROMPT…" writes a golden file that plays these prompts.
 
 $WORK stands for the directory. If PATH is a directory, all .txtar files below it run.
-No model and no network is used.
+
+With --live, a section model asks the model that "skill run" would ask by your
+environment. Rules stand in any order; "not" before one turns it round:
+
+  contains TEXT         the report of the expert contains TEXT
+  calls TOOL {JSON}     a call of TOOL has these arguments; {JSON} may be left out
+  json PATH VALUE       the report is JSON, and holds VALUE at PATH, like items.0.name
+  file NAME TEXT        the file NAME contains TEXT then
+
+All other sections use no model and no network.
 
 A golden file may be a stranger's. Its flags can narrow what prompts may do, never widen
 it: --network, --allow-config and the like are refused unless "skill test" has the same
@@ -66,6 +77,7 @@ var goldenFlags = map[string][]string{
 func (c *cli) testCommand(o *options) *cobra.Command {
 	var t goldenTest
 	var run, record string
+	var live bool
 	cmd := &cobra.Command{
 		Use:     "test [flags] PATH… | --record FILE PROMPT…",
 		Short:   "Run golden prompt files",
@@ -91,7 +103,10 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 				return err
 			}
 			files = slices.DeleteFunc(files, func(name string) bool { return !re.MatchString(name) })
-			t.goldenRunner, t.json = goldenRunner{helper: c.helper, given: cmd.Flags(), limit: t.limit}, o.json
+			t.goldenRunner, t.json = goldenRunner{helper: c.helper, given: cmd.Flags(), limit: t.limit, unasked: new(atomic.Int64)}, o.json
+			if live {
+				t.live = c.getenv
+			}
 			if len(files) == 0 {
 				c.sayf("there is no golden file (NAME.txtar) in %s, or none that --run matches; \"%s help test\" shows one", strings.Join(paths, ", "), c.program())
 			}
@@ -101,6 +116,7 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 	cmd.Flags().BoolVar(&t.update, "update", false, "write what the prompts print into the files")
 	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "name each file that passes too")
 	cmd.Flags().StringVar(&record, "record", "", "write the golden `FILE`, which plays the prompts that are given in place of PATH")
+	cmd.Flags().BoolVar(&live, "live", false, "ask the model what the sections model ask, at the cost that it has")
 	cmd.Flags().StringVar(&run, "run", "", "run only the files whose path matches the regular expression `REGEXP`")
 	cmd.Flags().IntVar(&t.parallel, "parallel", runtime.GOMAXPROCS(0), "run `N` files at the same time")
 	t.limit = 10 * time.Minute

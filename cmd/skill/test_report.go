@@ -100,9 +100,14 @@ func (c *cli) testFiles(ctx context.Context, t goldenTest, files []string) error
 		c.printJSON(struct {
 			Passed int `json:"passed"`
 			Failed int `json:"failed"`
-		}{passed, len(files) - passed})
+			Left   int `json:"leftOut,omitempty"`
+		}{passed, len(files) - passed, int(t.unasked.Load())})
 	} else {
-		fmt.Fprintf(c.stdout, "%d passed, %d failed\n", passed, len(files)-passed)
+		left := ""
+		if n := int(t.unasked.Load()); n > 0 {
+			left = fmt.Sprintf("; questions to a model left out: %d (--live asks them)", n)
+		}
+		fmt.Fprintf(c.stdout, "%d passed, %d failed%s\n", passed, len(files)-passed, left)
 	}
 	if t.junit != "" {
 		if err := writeJUnit(t.junit, results); err != nil {

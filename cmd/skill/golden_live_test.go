@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestGoldenModel asks an endpoint what a section model asks, and holds what it does to the rules.
+func TestGoldenModel(t *testing.T) {
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked struct {
+			Tools    []any
+			Messages []struct{ Role string }
+		}
+		json.NewDecoder(r.Body).Decode(&asked)
+		done := 0
+		for _, m := range asked.Messages {
+			if m.Role == "tool" {
+				done++
+			}
+		}
+		body := `{"text":"{\"files\":[{\"name\":\"a.txt\"}]}"}`
+		switch {
+		case asked.Tools == nil:
+		case done == 0:
+			body = `{"tools":[{"id":"1","name":"writeTextFile","input":{"path":"a.txt","text":"hi"}}]}`
+		default:
+			body = `{"tools":[{"id":"2","name":"attemptCompletion","input":{}}]}`
+		}
+		var a scriptedAnswer
+		if err := json.Unmarshal([]byte(body), &a); err != nil {
+			t.Error(err)
+		}
+		a.write(w, done, false)
+	}))
+	t.Cleanup(endpoint.Close)
+	const head = "-- perstack.toml --\n[experts.e]\ninstruction = \"Do it.\"\n-- model --\ne Write a.txt.\n"
+	for _, row := range []struct {
+		name, rules string
+		live        bool
+		code        int
+		want        string
+	}{
+		{"rules that hold, in any order", "json files.0.name \"a.txt\"\ncalls attemptCompletion\nfile a.txt hi\ncalls writeTextFile {\"path\":\"a.txt\"}\ncontains a.txt\nnot calls deleteFile\n",
+			true, exitOK, "1 passed, 0 failed\n"},
+		{"not asked", "contains b.txt\n", false, exitOK, "1 passed, 0 failed; questions to a model left out: 1 (--live asks them)\n"},
+		{"a text that is not in the report", "contains b.txt\n", true, exitFailed, "model: this does not hold: contains b.txt\n  it called writeTextFile {\"path\":\"a.txt\",\"text\":\"hi\"}\n"},
+		{"a call with other arguments", "calls writeTextFile {\"path\":\"b.txt\"}\n", true, exitFailed, "does not hold: calls writeTextFile {\"path\":\"b.txt\"}\n"},
+		{"a call that must not be", "not calls writeTextFile\n", true, exitFailed, "does not hold: not calls writeTextFile\n"},
+		{"another value", "json files.0.name \"b\"\n", true, exitFailed, "does not hold: json files.0.name \"b\"\n"},
+		{"no such rule", "says b\n", false, exitFailed, "model: says b: a rule is contains TEXT, "},
+		{"no rule", "\n", false, exitFailed, "model: it has no rule; add one below"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			name := filepath.Join(t.TempDir(), "x.txtar")
+			file := head + row.rules + "-- tree --\nperstack.toml \"[experts.e]\\ninstruction = \\\"Do it.\\\"\\n\"\n"
+			if err := os.WriteFile(name, []byte(file), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			env := map[string]string{"OPENAI_BASE_URL": endpoint.URL + "/v1", "SKILL_MODEL": "m"}
+			var out bytes.Buffer
+			c := &cli{stdin: strings.NewReader(""), stdout: &out, stderr: &out, helper: ownProgram(), getenv: func(name string) string { return env[name] }}
+			args := []string{"test", "--fence=auto", name}
+			if row.live {
+				args = append(args, "--live")
+			}
+			if code := c.run(t.Context(), args); code != row.code || !strings.Contains(out.String(), row.want) {
+				t.Errorf("exit %d, want %d, and %q in:\n%s", code, row.code, row.want, out.String())
+			}
+		})
+	}
+}
