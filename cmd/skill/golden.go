@@ -124,24 +124,6 @@ func inOrder(a *txtar.Archive) (moved bool, err error) {
 	return moved, nil
 }
 
-// recordGolden writes a golden file that plays prompts, without what they print.
-func recordGolden(name string, prompts []string) error {
-	a := txtar.Archive{Comment: []byte("What is the rule that this shows?\n")}
-	for _, prompt := range prompts {
-		a.Files = append(a.Files, txtar.File{Name: "prompt", Data: []byte(prompt + "\n")})
-	}
-	a.Files = append(a.Files, txtar.File{Name: "tree"})
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is there already; give another name, or remove it", name)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(txtar.Format(&a))
-	return errors.Join(err, f.Close())
-}
-
 // play plays an archive and returns it with what was printed.
 func (g goldenRunner) play(ctx context.Context, a *txtar.Archive) (*txtar.Archive, error) {
 	if g.made == nil {
@@ -235,6 +217,7 @@ var usualMasks = sync.OnceValue(func() []*regexp.Regexp {
 		regexp.MustCompile(`("(?:duration|latency|elapsed)_?[mM]s":)\d+`),
 		regexp.MustCompile(`("(?:timestamp|\w+At|\w+_at)":)\d{13}\b`),
 		regexp.MustCompile(`(\b)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d\b)?`),
+		regexp.MustCompile(`(\b)(?:[A-Z][a-z]{2},? )?(?:\d\d? )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (?:[ \d]\d )?(?:\d{4} )?\d\d:\d\d:\d\d(?: [A-Z]{3,4})?(?: \d{4})?`),
 		regexp.MustCompile(`(\b)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`),
 		regexp.MustCompile(`(\b)c[a-z2-7]{23}\b`),
 	}
@@ -250,9 +233,17 @@ func (g *golden) mask(text string) string {
 		text = re.ReplaceAllString(text, with)
 	}
 	for _, re := range g.masks {
-		text = re.ReplaceAllLiteralString(text, "[masked]")
+		text = applyMask(re, text)
 	}
 	return text
+}
+
+// applyMask replaces what an expression matches, but for its group "keep".
+func applyMask(re *regexp.Regexp, text string) string {
+	if re.SubexpIndex("keep") < 0 {
+		return re.ReplaceAllLiteralString(text, "[masked]")
+	}
+	return re.ReplaceAllString(text, "${keep}[masked]")
 }
 
 // addMasks adds the patterns of a section, one a line.

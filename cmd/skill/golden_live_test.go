@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestGoldenModel asks an endpoint what a section model asks, and holds what it does to the rules.
-func TestGoldenModel(t *testing.T) {
+// writingEndpoint is a model that writes a.txt and reports that in JSON.
+func writingEndpoint(t *testing.T) *httptest.Server {
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var asked struct {
 			Tools    []any
@@ -40,6 +40,35 @@ func TestGoldenModel(t *testing.T) {
 		a.write(w, done, false)
 	}))
 	t.Cleanup(endpoint.Close)
+	return endpoint
+}
+
+// TestRecordedRun plays what a recorded run wrote, without its model.
+func TestRecordedRun(t *testing.T) {
+	dir, name := newProject(t), filepath.Join(t.TempDir(), "x.txtar")
+	env := map[string]string{"OPENAI_BASE_URL": writingEndpoint(t).URL + "/v1", "SKILL_MODEL": "m", "SKILL_STATE": t.TempDir()}
+	var out bytes.Buffer
+	c := &cli{stdin: strings.NewReader(""), stdout: &out, stderr: &out, helper: ownProgram(), getenv: func(name string) string { return env[name] }}
+	if code := c.run(t.Context(), []string{"run", "-C", dir, "--fence=auto", "--max-steps=9", "e", "Write " + dir + "/a.txt.", "--record", name}); code != exitOK {
+		t.Fatalf("exit %d\n%s", code, out.String())
+	}
+	got, err := os.ReadFile(name)
+	const want = "Which rule does this show?\n-- flags --\n--fence=auto --max-steps=9\n-- perstack.toml --\n[experts.e]\ninstruction = \"Do it.\"\n" +
+		"-- llm --\nwriteTextFile {\"path\":\"a.txt\",\"text\":\"hi\"}\n-- llm --\nattemptCompletion {}\n" +
+		"-- llm --\n{\"files\":[{\"name\":\"a.txt\"}]}\n-- run --\ne Write $WORK/a.txt.\n-- want --\n  e: Write $WORK/a.txt.\nwriteTextFile "
+	if err != nil || !strings.HasPrefix(string(got), want) {
+		t.Errorf("%v\n%s\nwant at its beginning\n%s", err, got, want)
+	}
+	out.Reset()
+	delete(env, "OPENAI_BASE_URL")
+	if code := c.run(t.Context(), []string{"test", "--fence=auto", name}); code != exitOK || out.String() != "1 passed, 0 failed\n" {
+		t.Errorf("exit %d\n%s", code, out.String())
+	}
+}
+
+// TestGoldenModel asks an endpoint what a section model asks, and holds what it does to the rules.
+func TestGoldenModel(t *testing.T) {
+	endpoint := writingEndpoint(t)
 	const head = "-- perstack.toml --\n[experts.e]\ninstruction = \"Do it.\"\n-- model --\ne Write a.txt.\n"
 	for _, row := range []struct {
 		name, rules string

@@ -72,6 +72,7 @@ type mcpOptions struct {
 	noToken   bool
 	hosts     []string
 	ask       string
+	record    string
 }
 
 func (c *cli) mcpCommand(o *options) *cobra.Command {
@@ -92,6 +93,7 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 	f.BoolVar(&m.noToken, "no-token", false, "with --http, let every user of this machine use the tools as you")
 	f.StringSliceVar(&m.hosts, "http-host", nil, "with --http, also accept requests for the host `NAME`; may be repeated")
 	f.Var(choice{&m.ask, "WHAT", asks}, "ask", "let the client ask you before calls that `WHAT`: destroy, change or never (default never)")
+	f.StringVar(&m.record, "record", "", "at the end, write the session to the golden `FILE`, which \"skill test\" plays")
 	o.obey(cmd, "workspace", "undo", "sandbox", "network", "--max-text")
 	return cmd
 }
@@ -115,6 +117,12 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 		return err
 	}
 	defer x.Close()
+	var r *recording
+	if m.record != "" {
+		if r, err = c.newRecording(m.record, x.Dir(), cmd.Flags()); err != nil {
+			return c.failed(err)
+		}
+	}
 	if len(m.tools) == 0 {
 		c.sayf("serving the tools of the dialect %s; --tools perstack serves the Base Skill's", mcpDefault[0].Name)
 	}
@@ -133,7 +141,7 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 		defer keepLess()()
 	}
 	if h == nil {
-		return c.mcpStdio(ctx, s)
+		return c.mcpStdio(ctx, s, r)
 	}
 	return c.mcpHTTP(ctx, s, m.options, h)
 }
@@ -189,8 +197,8 @@ func (c *cli) tracing() (*cli, func()) {
 	}
 }
 
-// mcpStdio serves the client that started the program.
-func (c *cli) mcpStdio(ctx context.Context, s *mcpserver.Server) error {
+// mcpStdio serves the client that started the program. It records the session, if r is not nil.
+func (c *cli) mcpStdio(ctx context.Context, s *mcpserver.Server, r *recording) error {
 	if isTerminal(c.stdin) {
 		c.say("waiting for an MCP client on standard input; end with Ctrl-D")
 	}
@@ -201,7 +209,12 @@ func (c *cli) mcpStdio(ctx context.Context, s *mcpserver.Server) error {
 		watched.Wait()
 		signal.Stop(gone)
 	}()
-	return s.Stdio(ctx, c.stdin, after{&watched, c.stdout})
+	if r == nil {
+		return s.Stdio(ctx, c.stdin, after{&watched, c.stdout})
+	}
+	err := s.Stdio(ctx, io.TeeReader(c.stdin, r), after{&watched, c.stdout})
+	r.session()
+	return c.failed(errors.Join(err, c.finish(ctx, r)))
 }
 
 // after is a writer that writes nothing before something else is done.
@@ -236,6 +249,8 @@ func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
 		return nil, errors.New("--http-token-file, --no-token and --http-host go with --http")
 	case m.noToken && given:
 		return nil, errors.New("--no-token and a token are given; one of them is enough")
+	case m.http != "" && m.record != "":
+		return nil, errors.New("--record is of the session of one client, over standard input; leave --http out")
 	case m.http == "":
 		return nil, nil
 	case m.tokenFile != "":

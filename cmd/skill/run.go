@@ -75,6 +75,7 @@ type runOptions struct {
 	schema      string
 	budget      agent.Budget
 	prices      string
+	record      string
 
 	trustWorkspace bool
 }
@@ -93,6 +94,7 @@ func (c *cli) runCommand(o *options) *cobra.Command {
 		},
 	}
 	r.addFlags(cmd)
+	cmd.Flags().StringVar(&r.record, "record", "", "at the end, write the run to the golden `FILE`, which \"skill test\" plays")
 	return cmd
 }
 
@@ -174,6 +176,12 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 	if err != nil {
 		return err
 	}
+	var made *recording
+	if r.record != "" {
+		if made, err = c.recordRun(cmd, r, &cfg); err != nil {
+			return err
+		}
+	}
 	run := c.printEvents
 	people := onTerminal(c.stdout) && !r.json
 	switch {
@@ -188,6 +196,10 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 	}
 	c.setGate(&cfg, r, askNever, ask)
 	last, err := run(ctx, cfg, query)
+	if made != nil {
+		made.add("run", r.expert+" "+query+"\n")
+		err = errors.Join(err, c.finish(ctx, made))
+	}
 	switch {
 	case errors.Is(err, errUnasked) || errors.Is(err, errRuled):
 		return c.unasked(cfg, r, last.RunID, err)

@@ -35,13 +35,16 @@ that has none, else of the next one; -update puts it right after that.
   -- run --      an expert of perstack.toml, and the query for it
   -- model --    an expert and the query for it, then rules for what a model does with it
   -- want --     what that prints, errors and exit code included
-  -- mask --     regular expressions, one per line, of what is not compared in what follows
+  -- mask --     regular expressions, one per line, of what is not compared in what follows,
+                 but for a group like (?<keep>…)
   -- tree --     what the directory holds at the end
 
 In a run, a line "TOOL {JSON}" of llm is a call. A conversation that does not begin with
 initialize is initialized for it. Durations, times and random IDs are not compared.
 
-"skill test --record FILE PROMPT…" writes a golden file that plays these prompts.
+"skill test --record FILE PROMPT…" writes a golden file that plays these prompts. So does
+"skill mcp --record FILE" for the session of a client,
+and "skill run --record FILE" for a run. Words that two plays print differently are masked.
 
 $WORK stands for the directory. If PATH is a directory, all .txtar files below it run.
 
@@ -93,10 +96,7 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 				return fmt.Errorf("--parallel is %d; it must be at least 1", t.parallel)
 			}
 			if record != "" {
-				if err := recordGolden(record, paths); err != nil {
-					return c.failed(err)
-				}
-				paths, t.update = []string{record}, true
+				return c.failed(c.recordPrompts(cmd, record, paths))
 			}
 			files, err := goldenFiles(paths)
 			if err != nil {
