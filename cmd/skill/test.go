@@ -42,9 +42,9 @@ that has none, else of the next one; -update puts it right after that.
 In a run, a line "TOOL {JSON}" of llm is a call. A conversation that does not begin with
 initialize is initialized for it. Durations, times and random IDs are not compared.
 
-"skill test --record FILE PROMPT…" writes a golden file that plays these prompts. So does
-"skill mcp --record FILE" for the session of a client,
-and "skill run --record FILE" for a run. Words that two plays print differently are masked.
+"skill test --record FILE PROMPT…" writes a golden file that plays these prompts,
+"skill mcp --record FILE" one that plays the session of a client, and
+"skill run --record FILE" one that plays a run. It masks words that change each time.
 
 $WORK stands for the directory. If PATH is a directory, all .txtar files below it run.
 
