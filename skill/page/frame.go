@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"html/template"
 	"net/http"
 	"net/url"
 	"time"
@@ -15,6 +16,14 @@ type query struct {
 	find    string // only changes with these words; "" for all
 	stream  bool   // only what may change is needed
 	refused error  // why the change was not undone
+}
+
+// why returns the reason of a refusal, "" without one.
+func (q query) why() string {
+	if q.refused == nil {
+		return ""
+	}
+	return q.refused.Error()
 }
 
 // live returns the path of the stream of what is seen.
@@ -31,60 +40,45 @@ func (q query) live() string {
 
 // A view is what main holds.
 type view struct {
+	Title string
+	Tab   string // the path of the link in the navigation that is current
+	Live  string // the path of the stream of its changes; "" if it does not change
+	Main  template.HTML
+
 	status int
-	title  string
-	tab    markup // the path of the link in the navigation that is current
-	live   string // path of the stream of its changes; "" if it does not change
-	every  time.Duration
-	main   doc
+	every  time.Duration // between two looks at what may have changed
 }
 
 // escape returns text as a part of a path.
 func escape(text string) string { return url.PathEscape(text) }
 
-func missing() view {
-	v := view{status: http.StatusNotFound, title: "Not found"}
-	v.main.add(`<h1>Not found</h1><p>There is nothing here. The links above lead to what there is.</p>`)
-	return v
+func (p *page) missing() view {
+	return view{status: http.StatusNotFound, Title: "Not found", Main: p.html("missing", nil)}
 }
 
-// frame writes a whole page.
-func (p *page) frame(d *doc, v view) {
-	base := markup(p.guard.base)
-	d.add(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>% · %</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
-<link rel="icon" href="%/icon.svg"><link rel="stylesheet" href="%/page.css"><script src="%/page.js" defer></script></head>
-`, v.title, p.Title, base, base, base)
-	if v.live != "" {
-		d.add(`<body data-stream="%/%">`, base, v.live)
-	} else {
-		d.add(`<body>`)
-	}
-	d.add(`<a class="skip" href="#main">Skip to the content</a>
-<header><p class="of"><b id="program">%</b> <code>%</code></p><nav aria-label="Views"><ul>`, p.Program, p.Title)
-	for _, t := range p.tabs() {
-		current := "false"
-		if t.path == v.tab {
-			current = "page"
-		}
-		d.add(`<li><a href="%/%" aria-current="%">%</a></li>`, base, t.path, current, t.name)
-	}
-	d.add(`</ul></nav></header>
-<main id="main" tabindex="-1">%</main>
-<footer><p id="stream" role="status">`, markup(v.main.b.String()))
-	if v.live != "" {
-		d.add(`<noscript>Reload the page to see what is new.</noscript>`)
-	}
-	d.add("</p></footer></body></html>\n")
+// unread is the view of what cannot be shown.
+func (p *page) unread(v *view, err error) {
+	v.status = http.StatusNotFound
+	v.Main = p.html("problem of", struct{ Title, Problem string }{v.Title, err.Error()})
+}
+
+// problem shows in a list why it cannot be read.
+func (p *page) problem(err error) template.HTML { return p.html("problem", err.Error()) }
+
+// frame returns a whole page.
+func (p *page) frame(v view) template.HTML {
+	return p.html("page", struct {
+		Config
+		Tabs []tab
+		View view
+	}{p.Config, p.tabs(), v})
 }
 
 // A tab is a link of the navigation, and the list that it leads to.
 type tab struct {
-	path  markup
-	name  string
-	every time.Duration
-	list  func(ctx context.Context, d *doc, limit int) // also a part of the overview
+	Path, Name string
+	every      time.Duration
+	list       func(ctx context.Context, limit int) template.HTML // also a part of the overview
 }
 
 // tabs returns the links of the navigation. The first one is the overview.

@@ -36,11 +36,11 @@ func (p *page) stream(w http.ResponseWriter, r *http.Request, q query) {
 		if r.Context().Err() != nil {
 			return
 		}
-		if v.live == "" {
+		if v.Live == "" {
 			http.Error(w, "there is nothing here that could change", http.StatusNotFound)
 			return
 		}
-		main := v.main.b.String()
+		main := string(v.Main)
 		if sum := sha256.Sum256([]byte(main)); sum != sent || time.Since(last) > quiet {
 			last = time.Now()
 			c.SetWriteDeadline(last.Add(writeTime)) // without deadlines, a slow browser is waited for

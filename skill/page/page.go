@@ -9,7 +9,8 @@
 //	page.go       what a page shows
 //	serve.go      listening, and the ways of requests
 //	guard.go      which requests are answered
-//	markup.go     HTML in which no text is markup
+//	views.html    the templates of all views
+//	template.go   what the templates ask for, and characters that cannot be seen
 //	frame.go      what all views have in common
 //	views.go      which view a path shows; view_….go are the views
 //	text.go       texts and diffs

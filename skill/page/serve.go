@@ -5,6 +5,8 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"html/template"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -59,6 +61,10 @@ func Serve(ctx context.Context, c Config, addr string, ready func(link string)) 
 	var silent sync.Map // connections without a request, for which Shutdown waits
 	c.Program, c.Begin = cmp.Or(c.Program, "skill"), cmp.Or(c.Begin, `run EXPERT "QUERY"`)
 	p := &page{Config: c, guard: newGuard(door.New(listener.Addr(), addr, c.Hosts), c.Token, c.Program), streams: make(chan struct{}, maxStreams), views: make(chan struct{}, maxViews)}
+	if p.templates, err = p.parse(); err != nil {
+		listener.Close()
+		return err
+	}
 	server := &http.Server{
 		Handler:           p,
 		ReadHeaderTimeout: headerTime,
@@ -96,9 +102,10 @@ func Serve(ctx context.Context, c Config, addr string, ready func(link string)) 
 // A page answers requests.
 type page struct {
 	Config
-	guard   *guard
-	streams chan struct{} // those that are open
-	views   chan struct{} // those that are being written
+	guard     *guard
+	templates *template.Template
+	streams   chan struct{} // those that are open
+	views     chan struct{} // those that are being written
 }
 
 // ServeHTTP implements [http.Handler].
@@ -134,7 +141,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (p *page) post(w http.ResponseWriter, r *http.Request, q query) {
 	section, id, _ := strings.Cut(q.path, "/")
 	if section != "changes" && section != "runs" || id == "" || p.Changes == nil || p.ReadOnly {
-		p.write(w, missing())
+		p.write(w, p.missing())
 		return
 	}
 	if since := r.PostFormValue("since") != ""; since || section == "runs" {
@@ -178,7 +185,5 @@ func (p *page) undoAll(w http.ResponseWriter, r *http.Request, q query, id strin
 func (p *page) write(w http.ResponseWriter, v view) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(v.status)
-	var d doc
-	p.frame(&d, v)
-	w.Write([]byte(d.b.String()))
+	io.WriteString(w, string(p.frame(v)))
 }

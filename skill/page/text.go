@@ -1,48 +1,99 @@
 package page
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // How much of a text is shown.
 const (
-	maxText  = 8 << 10   // bytes of what was said, asked for or answered
-	maxLines = 200       // lines of that
-	maxDiff  = 256 << 10 // bytes of a diff or a log
-	maxDiffs = 3000      // lines of a diff
+	maxSentence = 1000      // bytes of a name or a sentence
+	maxText     = 8 << 10   // bytes of what was said, asked for or answered
+	maxLines    = 200       // lines of that
+	maxDiff     = 256 << 10 // bytes of a diff or a log
+	maxDiffs    = 3000      // lines of a diff
 )
 
-// rest says that a text is cut, and which command prints all of it.
-func rest(d *doc, whole string) {
-	d.add(`<p class="cut">This is cut; <code>%</code> prints all of it.</p>`, whole)
+// A long is text that is shown whole. Of a string, a name or a sentence, maxSentence bytes are shown.
+type long string
+
+// An excerpt is the beginning of a text.
+type excerpt struct {
+	Text long
+	Cut  bool // the text goes on
 }
 
-// folded shows a text: a short one as it is, a long one once its first line is opened.
-func folded(d *doc, text, whole string) {
-	head, all := cut(text, maxText, maxLines)
-	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
-	short := len(head) <= 600 && lines <= 8
-	if !short {
-		d.add(`<details><summary><code>%</code> % lines</summary>`, line(text), lines)
+// cut returns the beginning of a text: at most so many bytes and lines.
+func cut(text string, bytes, lines int) excerpt {
+	head := text
+	if len(head) > bytes {
+		head = head[:bytes]
+		for len(head) > 0 && !utf8.RuneStart(text[len(head)]) {
+			head = head[:len(head)-1]
+		}
 	}
-	d.add(`<pre class="text">
-%</pre>`, head)
-	if !all {
-		rest(d, whole)
+	for at, n := 0, 0; ; n++ {
+		end := strings.IndexByte(head[at:], '\n')
+		if end < 0 {
+			break
+		}
+		if at += end + 1; n+1 == lines {
+			head = head[:at]
+			break
+		}
 	}
-	if !short {
-		d.add(`</details>`)
-	}
+	return excerpt{long(head), len(head) < len(text)}
 }
 
-// difference shows so many bytes and lines of a unified diff, or what else a change did.
-func difference(d *doc, label, diff, whole string, bytes, lines int) {
-	head, all := cut(diff, bytes, lines)
-	if strings.TrimSpace(diff) == "" {
-		d.add(`<p>The content is as it was.</p>`)
-		return
+// line returns the first line of a text, and … for the others.
+func line(text string) string {
+	text = strings.TrimSpace(text)
+	if first, _, more := strings.Cut(text, "\n"); more {
+		return strings.TrimSpace(first) + " …"
 	}
-	d.add(`<pre class="diff" tabindex="0" role="region" aria-label="%"><code>`, label)
-	for line := range strings.Lines(string(head)) {
-		class := markup("")
+	return text
+}
+
+// A folded text is shown once its first line is opened, unless it is short.
+type folded struct {
+	excerpt
+	First string // "" for a short text
+	Lines int
+	More  string // the command that prints all of it
+}
+
+func fold(text, more string) folded {
+	f := folded{excerpt: cut(text, maxText, maxLines), More: more}
+	f.Lines = strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
+	if len(f.Text) > 600 || f.Lines > 8 {
+		f.First = line(text)
+	}
+	return f
+}
+
+// A diff is the beginning of a unified diff.
+type diff struct {
+	Label string
+	Lines []diffLine
+	Cut   bool
+	More  string // the command that prints all of it
+}
+
+type diffLine struct {
+	Class string
+	Text  long
+}
+
+// difference returns so many bytes and lines of a unified diff, or of what else a change did.
+func difference(label, text, more string, bytes, lines int) *diff {
+	d := &diff{Label: label, More: more}
+	if strings.TrimSpace(text) == "" {
+		return d
+	}
+	head := cut(text, bytes, lines)
+	d.Cut = head.Cut
+	for line := range strings.Lines(string(head.Text)) {
+		class := ""
 		switch {
 		case strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "--- "):
 			class = "head"
@@ -53,22 +104,26 @@ func difference(d *doc, label, diff, whole string, bytes, lines int) {
 		case strings.HasPrefix(line, "-"):
 			class = "del"
 		}
-		if class == "" {
-			d.add(`%`, long(line))
-		} else {
-			d.add(`<span class="%">%</span>`, class, long(line))
-		}
+		d.Lines = append(d.Lines, diffLine{class, long(line)})
 	}
-	d.add(`</code></pre>`)
-	if !all {
-		rest(d, whole)
-	}
+	return d
 }
 
-// marked shows what a model wrote, with its headings, code and bold words. All of it is text:
+// A block is a part of what a model wrote: a fence of code, or a line.
+type block struct {
+	Code  long
+	Spans []span
+}
+
+// A span is a part of a line.
+type span struct {
+	Text       long
+	Bold, Code bool
+}
+
+// marked finds the headings, code and bold words of what a model wrote. All of it is text:
 // a link in it leads nowhere, and a picture is not fetched.
-func marked(d *doc, text long) {
-	d.add(`<div class="words">`)
+func marked(text long) (blocks []block) {
 	fence := false
 	for line := range strings.Lines(string(text)) {
 		trimmed := strings.TrimSpace(line)
@@ -76,26 +131,26 @@ func marked(d *doc, text long) {
 		switch marks := len(trimmed) - len(title); {
 		case strings.HasPrefix(trimmed, "```"):
 			if fence = !fence; fence {
-				d.add(`<pre class="text">`)
-			} else {
-				d.add(`</pre>`)
+				blocks = append(blocks, block{})
 			}
 		case fence:
-			d.add(`%`, long(line))
+			blocks[len(blocks)-1].Code += long(line)
 		case 0 < marks && marks <= 6 && strings.HasPrefix(title, " "):
-			d.add("<strong>%</strong>\n", long(strings.TrimSpace(title)))
+			blocks = append(blocks, block{Spans: []span{{Text: long(strings.TrimSpace(title)), Bold: true}, {Text: "\n"}}})
 		default:
-			spans(d, line)
+			blocks = append(blocks, block{Spans: spans(line)})
 		}
 	}
-	if fence {
-		d.add(`</pre>`)
-	}
-	d.add(`</div>`)
+	return blocks
 }
 
-// spans shows a line with its code and bold words.
-func spans(d *doc, line string) {
+// spans finds the code and the bold words of a line.
+func spans(line string) (list []span) {
+	add := func(s span) {
+		if s.Text != "" {
+			list = append(list, s)
+		}
+	}
 	for line != "" {
 		i := strings.IndexAny(line, "`*")
 		if i < 0 {
@@ -107,17 +162,14 @@ func spans(d *doc, line string) {
 		}
 		inner, rest, closed := strings.Cut(line[i+len(mark):], mark)
 		if mark == "*" || !closed || inner == "" || strings.TrimSpace(inner) != inner {
-			d.add(`%`, long(line[:i+len(mark)]))
+			add(span{Text: long(line[:i+len(mark)])})
 			line = line[i+len(mark):]
 			continue
 		}
-		d.add(`%`, long(line[:i]))
-		if mark == "`" {
-			d.add(`<code>%</code>`, long(inner))
-		} else {
-			d.add(`<strong>%</strong>`, long(inner))
-		}
+		add(span{Text: long(line[:i])})
+		add(span{Text: long(inner), Code: mark == "`", Bold: mark == "**"})
 		line = rest
 	}
-	d.add(`%`, long(line))
+	add(span{Text: long(line)})
+	return list
 }

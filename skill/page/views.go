@@ -2,6 +2,8 @@ package page
 
 import (
 	"context"
+	"fmt"
+	"html/template"
 	"net/http"
 	"slices"
 	"strings"
@@ -29,84 +31,89 @@ func (q query) items() int {
 	return usualItems
 }
 
-// view returns what a path shows. No more than maxViews are written at a time.
+// view returns what a path shows. At most maxViews are written at a time.
 func (p *page) view(ctx context.Context, q query) (v view) {
 	select {
 	case p.views <- struct{}{}:
 		defer func() { <-p.views }()
 	case <-ctx.Done():
-		return missing() // to nobody
+		return p.missing() // nobody reads it
 	}
 	section, id, one := strings.Cut(q.path, "/")
 	tabs := p.tabs()
-	i := slices.IndexFunc(tabs, func(t tab) bool { return string(t.path) == section })
+	i := slices.IndexFunc(tabs, func(t tab) bool { return t.Path == section })
 	if i < 0 || one && section == "" {
-		return missing()
+		return p.missing()
 	}
 	t := tabs[i]
-	v = view{status: http.StatusOK, title: t.name, tab: t.path, live: q.live(), every: t.every}
+	v = view{status: http.StatusOK, Title: t.Name, Tab: t.Path, Live: q.live(), every: t.every}
 	switch {
 	case !one:
-		limit := q.items()
-		if section == "tests" { // which has no link to more of it
-			limit = manyItems
-		}
-		v.main.add(`<h1>%</h1>`, t.name)
-		if section == "changes" {
-			search(&v.main, markup(p.guard.base), q.find)
-		}
-		if section == "changes" && q.find != "" {
-			p.found(ctx, &v.main, q.find)
-			break
-		}
-		t.list(ctx, &v.main, limit)
+		v.Main = p.listing(ctx, t, q)
 	case section == "runs":
-		v.title = "Run " + id
+		v.Title = "Run " + id
 		p.run(ctx, &v, id, q)
 	case section == "changes":
-		v.title = "Change " + id
+		v.Title = "Change " + id
 		p.change(ctx, &v, id, q)
 	case section == "servers":
-		v.title = "Server " + id
+		v.Title = "Server " + id
 		p.server(ctx, &v, id)
 	default:
-		return missing()
+		return p.missing()
 	}
 	return v
 }
 
-// overview shows the first of everything.
-func (p *page) overview(ctx context.Context, d *doc, _ int) {
-	for _, t := range p.tabs()[1:] {
-		d.add(`<section aria-labelledby="h-%"><h2 id="h-%">%</h2>`, t.path, t.path, t.name)
-		t.list(ctx, d, fewItems)
-		d.add(`</section>`)
+// A list is a list with its heading.
+type list struct {
+	Path, Name string
+	Search     bool   // it can be searched
+	Find       string // the words that it was searched for
+	List       template.HTML
+}
+
+// listing shows what a link of the navigation leads to.
+func (p *page) listing(ctx context.Context, t tab, q query) template.HTML {
+	l := list{Path: t.Path, Name: t.Name, Search: t.Path == "changes", Find: q.find}
+	switch {
+	case l.Search && q.find != "":
+		l.List = p.found(ctx, q.find)
+	case t.Path == "tests": // no link leads to more of them
+		l.List = t.list(ctx, manyItems)
+	default:
+		l.List = t.list(ctx, q.items())
 	}
+	return p.html("listing", l)
 }
 
-// unread shows why something cannot be shown.
-func unread(d *doc, err error) {
-	d.add(`<p class="notice bad">%</p>`, err.Error())
+// overview shows the first of everything.
+func (p *page) overview(ctx context.Context, _ int) template.HTML {
+	var lists []list
+	for _, t := range p.tabs()[1:] {
+		lists = append(lists, list{Path: t.Path, Name: t.Name, List: t.list(ctx, fewItems)})
+	}
+	return p.html("overview", lists)
 }
 
-// announce says what a list begins with to those who do not see it change.
-func announce(d *doc, list, first string) {
-	d.add(`<p class="sr" id="new-%" role="status" data-live>%</p>`, list, first)
-}
+// older ends a list that is cut, with a link to more of it or without one.
+type older struct{ Path, Text string }
 
-// older ends a list that is cut.
-func (p *page) older(d *doc, path markup, shown, more int, least bool, what string) {
-	bound := ""
+func olderThan(path string, shown, more int, least bool) older {
+	count := fmt.Sprint(more)
+	if shown >= usualItems && shown < manyItems {
+		count = fmt.Sprint(min(more, manyItems-shown))
+	}
 	if least {
-		bound = "at least "
+		count = "at least " + count
 	}
 	switch {
 	case more == 0:
+		return older{}
 	case shown < usualItems:
-		d.add(`<p><a href="%/%">%% more %</a></p>`, markup(p.guard.base), path, bound, more, what)
+		return older{path, count + " more " + path}
 	case shown < manyItems:
-		d.add(`<p><a href="%/%?more">Show %% more %</a></p>`, markup(p.guard.base), path, bound, min(more, manyItems-shown), what)
-	default:
-		d.add(`<p>Not shown: %% more %.</p>`, bound, more, what)
+		return older{path + "?more", "Show " + count + " more " + path}
 	}
+	return older{"", "Not shown: " + count + " more " + path + "."}
 }
