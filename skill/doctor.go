@@ -40,7 +40,7 @@ func inspected(r history.Report) (lines []string) {
 	if r.Last == 0 {
 		add("it holds no changes")
 	} else {
-		add("it holds changes %d to %d, %d bytes in all", r.First, r.Last, r.Bytes)
+		add("it holds changes %d to %d, and is %s large", r.First, r.Last, words.Size(r.Bytes))
 	}
 	if len(r.Damaged) > 0 {
 		add("damaged records, of which nothing is known: %v", r.Damaged)

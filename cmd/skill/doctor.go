@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,21 +16,29 @@ import (
 	"textskill/skill"
 )
 
+const doctorLong = `doctor shows where the history of the workspace is, how large it is, and which records are
+damaged; what keeps commands inside the workspace on this machine; which hosts they may
+reach; and which agents have hooks and when the last event came.
+
+With --fix it mends what it can, and says so. Without, it changes nothing. It can mend:
+
+  an agent's configuration that starts, or hooks that call, a skill which has moved
+  a folder of the history into which other users of the machine can look
+
+With --endpoint it shows what endpoints of models have refused in the last seven days:
+parameters, orders and tools; and their windows. --endpoint=forget forgets that.
+
+With --fence it lists what commands may write and read with the other flags that are given,
+and which variables they do not get.`
+
 func (c *cli) doctorCommand(o *options) *cobra.Command {
 	var endpoint string
-	var fence bool
+	var fence, fix bool
 	cmd := &cobra.Command{
-		Use:   "doctor [flags]",
-		Short: "Check the history and the sandbox",
-		Long: "doctor shows where the history of the workspace is and why, how much it holds, which\n" +
-			"records are damaged, which processes hold its locks, and what keeps commands inside the\n" +
-			"workspace on this machine. It changes nothing. Of each agent with hooks it shows where they\n" +
-			"are set up, when the last event came, and what went wrong.\n\n" +
-			"With --endpoint it shows what endpoints of models have refused in the last seven days:\n" +
-			"parameters, orders and tools; and their windows. --endpoint=forget forgets that.\n\n" +
-			"With --fence it lists what commands may write and read with the other flags that are given,\n" +
-			"and which variables they do not get.",
-		Example: "  skill doctor\n  skill doctor -C ~/project\n  skill doctor --fence --allow-domain npm\n  skill doctor --endpoint",
+		Use:     "doctor [flags]",
+		Short:   "Check the history and the sandbox",
+		Long:    doctorLong,
+		Example: "  skill doctor\n  skill doctor --fix\n  skill doctor -C ~/project\n  skill doctor --fence --allow-domain npm\n  skill doctor --endpoint",
 		Args:    usage.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if endpoint != "" {
@@ -39,26 +49,63 @@ func (c *cli) doctorCommand(o *options) *cobra.Command {
 					_, err := fmt.Fprintln(c.stdout, x.FenceReport().Message())
 					return err
 				}
-				found, err := x.Inspect(cmd.Context())
-				if err != nil {
-					return err
-				}
-				health, err := x.Execute(cmd.Context(), &skill.Session{}, skill.Health{})
-				if err != nil {
-					return err
-				}
-				lines := append([]string{found.Message()}, c.hookReport(o)...)
-				_, err = fmt.Fprintf(c.stdout, "%s\nthe fence of commands is %s\n%s\n", strings.Join(lines, "\n"), health.(skill.HealthReport).Fence, onPath(c.program(), c.getenv("PATH")))
-				return err
+				return c.examine(cmd.Context(), o, x, fix)
 			})
 		},
 	}
 	cmd.Flags().Var(choice{&endpoint, "WHAT", []string{"show", "forget"}}, "endpoint", "show what endpoints of models were found to refuse, or forget it")
 	cmd.Flags().Lookup("endpoint").NoOptDefVal = "show"
+	cmd.Flags().BoolVar(&fix, "fix", false, "mend what can be mended")
 	cmd.Flags().BoolVar(&fence, "fence", false, "list what commands may write and read")
 	o.obey(cmd, "--workspace", "--allow", "--state", "--network", "--allow-domain", "--deny-domain", "--allow-local", "--share-cache", "--fence-read", "--fence-write",
 		"--pass-env", "--allow-config")
 	return cmd
+}
+
+// examine prints how the workspace and the machine are, and mends what it can with fix.
+func (c *cli) examine(ctx context.Context, o *options, x *skill.Executor, fix bool) error {
+	found, err := x.Inspect(ctx)
+	if err != nil {
+		return err
+	}
+	health, err := x.Execute(ctx, &skill.Session{}, skill.Health{})
+	if err != nil {
+		return err
+	}
+	var dirs []string
+	for _, r := range found.List {
+		dirs = append(dirs, filepath.Join(r.Place.Path, r.Place.Key))
+	}
+	lines, failed := c.treat(c.faults(o, dirs), fix)
+	lines = slices.Concat([]string{found.Message()}, c.hookReport(o), lines, []string{
+		fmt.Sprintf("the fence of commands is %s", health.(skill.HealthReport).Fence), o.reach(), onPath(c.program(), c.getenv("PATH")),
+	})
+	_, err = fmt.Fprintln(c.stdout, strings.Join(lines, "\n"))
+	return errors.Join(err, failed)
+}
+
+// reach says which hosts tools and commands may connect to.
+func (n *networkFlags) reach() string {
+	text := "tools and commands may reach "
+	switch {
+	case n.network && n.private:
+		return text + "every address"
+	case n.network:
+		text += "every public address"
+	case len(n.allowed) > 0:
+		text += strings.Join(n.allowed, ", ")
+	case len(n.local) == 0:
+		return text + "no host: --allow-domain HOST or --network lets them"
+	default:
+		text += "no host"
+	}
+	if len(n.denied) > 0 {
+		text += ", but not " + strings.Join(n.denied, ", ")
+	}
+	for _, port := range n.local {
+		text += fmt.Sprintf(", and port %d of this machine", port)
+	}
+	return text
 }
 
 // onPath says which program PATH finds under a name: Debian's procps has another skill.

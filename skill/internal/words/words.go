@@ -20,3 +20,15 @@ func Count(n int, one, many string) string {
 func Pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
+
+// Size returns a number of bytes as people write it: "512 bytes", "1.5 MB".
+func Size(n int64) string {
+	if n < 1024 {
+		return Count(int(n), "byte", "bytes")
+	}
+	size, unit := float64(n)/1024, 0
+	for ; size >= 1024; unit++ {
+		size /= 1024
+	}
+	return fmt.Sprintf("%.1f %cB", size, "KMGTPE"[unit])
+}
