@@ -20,7 +20,7 @@ type Place struct {
 	Root string // the root, absolute and without links
 	Key  string // of the root: the same after a rename, another one for a copy
 	Rule int    // which rule found it, from 1 to 6
-	Why  string // the rule, as a sentence about it
+	Why  string // the rule, in words for the user
 	Near bool   // on the root's mount and device: images are moved and linked, not copied
 
 	ignore bool // others may run git above it
@@ -151,10 +151,10 @@ func (f *finder) search(user string) {
 		usable = there.folder && !f.inRoots(user) && (there.owner == os.Geteuid() || there.owner < 0) && (f.holds(user) || mayBeMade(user))
 	}
 	if usable && f.near(there) {
-		f.add(2, user, "the user's state folder is on the mount of the workspace")
+		f.add(2, user, "your state folder")
 	}
 	if top := f.above(); top != "" {
-		f.add(3, filepath.Join(top, fmt.Sprintf("%s-%d", Inside, os.Geteuid())), top+" is the topmost folder of this user's above the workspace, on its mount")
+		f.add(3, filepath.Join(top, fmt.Sprintf("%s-%d", Inside, os.Geteuid())), "the topmost folder of yours above the workspace on its disk")
 	}
 	inside := filepath.Join(f.root, Inside)
 	parent, err := identify(filepath.Dir(f.root))
@@ -162,15 +162,15 @@ func (f *finder) search(user string) {
 	switch {
 	case !insideHolds:
 	case filepath.Dir(f.root) == f.root || err == nil && !f.near(parent):
-		f.add(4, inside, "the workspace is the top of its mount, and nothing on that mount is outside of it")
+		f.add(4, inside, "the workspace is the top folder of its disk")
 	case user != "" && within(user, f.root):
-		f.add(4, inside, "the workspace holds the user's state folder")
+		f.add(4, inside, "the workspace holds your state folder")
 	}
 	if usable && !f.near(there) {
-		f.add(5, user, "no folder of this user's is on the mount of the workspace: what changes take away is copied")
+		f.add(5, user, "your state folder; you have no folder on the disk of the workspace")
 	}
 	if len(f.found) == 0 && insideHolds {
-		f.add(6, inside, "no folder above the workspace is this user's, and there is no home folder")
+		f.add(6, inside, "you have no folder above the workspace, and no home folder")
 	}
 }
 
@@ -326,9 +326,9 @@ func makeAll(path string, sync bool) error {
 
 // Explain returns where the history is and why, in one line.
 func (p Place) Explain() string {
-	how := "what changes take away is moved there"
+	how := "on the same disk, so deleted files are moved there"
 	if !p.Near {
-		how = fmt.Sprintf("what changes take away is copied there, up to %d MiB a change", MaxCopied>>20)
+		how = fmt.Sprintf("on another disk, so deleted files are copied there, up to %d MB for each change", MaxCopied>>20)
 	}
-	return fmt.Sprintf("the history of %s is in %s: %s; %s", p.Root, filepath.Join(p.Path, p.Key), p.Why, how)
+	return fmt.Sprintf("the history of %s is in %s (%s), %s", p.Root, filepath.Join(p.Path, p.Key), p.Why, how)
 }
