@@ -47,7 +47,9 @@ func (p *Proxy) Environment(addr string) (env []string) {
 	set(local, "npm_config_noproxy")
 	if p.Policy.empty() {
 		set("http://"+addr, "npm_config_proxy", "npm_config_https_proxy", "YARN_HTTP_PROXY", "YARN_HTTPS_PROXY", "PIP_PROXY", "CARGO_HTTP_PROXY")
-		set("0", "PIP_RETRIES", "CARGO_NET_RETRY")
+		set("0", "PIP_RETRIES", "CARGO_NET_RETRY", "npm_config_fetch_retries")
+		set("false", "npm_config_audit", "npm_config_update_notifier") // which ask the registry, too
+		set("1", "PIP_DISABLE_PIP_VERSION_CHECK")
 		return env
 	}
 	set("http://"+addr, "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")

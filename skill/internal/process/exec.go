@@ -162,7 +162,6 @@ type Spec struct {
 	Needs  Needs
 	fence  fence
 	reach  reach
-	quiet  bool // programs that install packages are told where nothing is reached, or else they try again for a minute
 	extras extras
 	tty    bool // a server has a terminal
 	server bool // outlives this process: see [superviseServer]
@@ -215,7 +214,7 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 			return Executed{}, err
 		}
 	}
-	spec := Spec{Path: path, Args: append([]string{name}, a.Args...), Env: env, Dir: dir.Handle, fence: fence, reach: x.reach(), quiet: a.Unattended}
+	spec := Spec{Path: path, Args: append([]string{name}, a.Args...), Env: env, Dir: dir.Handle, fence: fence, reach: x.reach()}
 	if err := spec.reserve(a.Port); err != nil {
 		return Executed{}, err
 	}

@@ -135,7 +135,7 @@ func superviseOne(spec Spec, v *views, g *gateway) bool {
 	}
 	unix.Close(null)
 	h.waitCommand()
-	if spec.quiet && h.ended {
+	if h.ended {
 		h.tellLeft(commandLine(strings.Join(spec.Args, " ")))
 	}
 	left := h.killRemaining()

@@ -49,9 +49,7 @@ func (g *gateway) serve(spec *Spec) {
 			g.serveLocal(spec.fence.own, port)
 		}
 	}
-	if spec.quiet || len(spec.reach.Allow) > 0 {
-		spec.Env = SetVariables(spec.Env, g.env)
-	}
+	spec.Env = SetVariables(spec.Env, g.env)
 }
 
 func (g *gateway) close() {

@@ -49,9 +49,7 @@ func TestHostsAreRefused(t *testing.T) {
 		t.Run(tt.program, func(t *testing.T) {
 			needs.Program(t, tt.program)
 			begin := time.Now()
-			c := sh(tt.script)
-			c.Unattended = true
-			got := mustExec(t, x, c)
+			got := mustExec(t, x, sh(tt.script))
 			if !got.Failed() || strings.Join(got.Refused, " ") != tt.refused {
 				t.Errorf("%s: refused %q, want %s\n%s%s", tt.script, got.Refused, tt.refused, got.Stdout, got.Stderr)
 			}

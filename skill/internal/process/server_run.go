@@ -69,7 +69,7 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 	if a.TTY {
 		set = append(set, "TERM=xterm")
 	}
-	spec := Spec{Path: sh, Args: []string{sh, "-c", a.Command}, Env: x.Environment(set, wd.Path), Dir: wd.Handle, fence: fence, server: true, reach: x.reach(), quiet: true, tty: a.TTY}
+	spec := Spec{Path: sh, Args: []string{sh, "-c", a.Command}, Env: x.Environment(set, wd.Path), Dir: wd.Handle, fence: fence, server: true, reach: x.reach(), tty: a.TTY}
 	if err := x.shareServer(dir, &r, &spec); err != nil {
 		return ServerState{}, err
 	}
