@@ -20,8 +20,35 @@ import (
 func TestRunTellsOfALessFence(t *testing.T) {
 	needs.Shell(t)
 	b := newBase(t, skill.Config{})
-	if r := Workspace.Do(t.Context(), b.x, b.s, parser.ToolCall{Name: "run", Arguments: json.RawMessage(`{"command":"echo hi"}`)}); r.Body != "exit 0\nhi\nfence: none: no helper watches the command" {
+	if r := Workspace.Do(t.Context(), b.x, b.s, parser.ToolCall{Name: "run", Arguments: json.RawMessage(`{"command":"echo hi"}`)}); r.Body != "exit 0\nhi\n[fence: none: no helper watches the command]" {
 		t.Errorf("%s", r.Body)
+	}
+}
+
+// What the fence denied and what undo leaves are the last three lines of an answer, at most.
+func TestRunTellsOfTheFenceInOnePlace(t *testing.T) {
+	b := newBase(t, skill.Config{})
+	whole := skill.Fence{ABI: 7, TCP: true, UDP: true, Alone: true}
+	tracked := skill.Tracked{Undo: "1", NotUndoable: []string{"db: it is large", "x: it is a socket"}}
+	const words = "commands write the workspace, $TMPDIR and caches only"
+	for _, tt := range []struct {
+		e    skill.Executed
+		want string
+	}{
+		{skill.Executed{Fence: whole}, "exit 0"},
+		{skill.Executed{Fence: whole, ExitCode: 1, Stderr: []byte("fatal: not permitted\n")}, "exit 1\n--- stderr\nfatal: not permitted"},
+		{skill.Executed{Fence: whole, ExitCode: 1, Stderr: []byte("x: Read-only file system\n")},
+			"exit 1\n--- stderr\nx: Read-only file system\n[" + words + ", and reach no address but localhost: a person can allow a host by its name with --allow-domain HOST]"},
+		{skill.Executed{Tracked: tracked, Fence: whole, ExitCode: 1, Stderr: []byte("EACCES\n"), Refused: []string{"a.example:443", "b:1 (denied)"}, Full: []string{"/tmp"}, Left: []string{"sleep 9"}, Log: "/w/out.log"},
+			"exit 1\n--- stderr\nEACCES\n[ended what still ran: sleep 9; start what must go on with server]\n[all of the output is in /w/out.log]\n" +
+				"[refused: a.example:443, b:1 (denied); a person can allow a host with --allow-domain HOST; full: /tmp, in memory; large files belong in $TMPDIR; " + words + "]\n" +
+				"undo ID 1\nnot undoable: db: it is large; x: it is a socket"},
+		{skill.Executed{Tracked: tracked, Fence: skill.Fence{ABI: 3, Why: "x"}, Refused: []string{"b:1 (denied)"}},
+			"exit 0\n[refused: b:1 (denied); fence: Landlock ABI 3: files]\nundo ID 1\nnot undoable: db: it is large; x: it is a socket"},
+	} {
+		if got := shellText(&call{x: b.x}, tt.e); got != tt.want {
+			t.Errorf("\n got %s\nwant %s", got, tt.want)
+		}
 	}
 }
 

@@ -61,22 +61,14 @@ func shellText(in *call, e skill.Executed) string {
 	if len(e.Left) > 0 && !e.TimedOut && !e.Cancelled {
 		fmt.Fprintf(&b, "[ended what still ran: %s; start what must go on with server]\n", wellFormed(strings.Join(e.Left, "; ")))
 	}
-	if len(e.Refused) > 0 {
-		hint := ""
-		if slices.ContainsFunc(e.Refused, func(host string) bool { return !strings.HasSuffix(host, ")") }) {
-			hint = "; a person can allow a host with --allow-domain HOST"
-		}
-		fmt.Fprintf(&b, "[refused: %s%s]\n", wellFormed(strings.Join(e.Refused, ", ")), hint)
-	}
-	b.WriteString(gitHint(in, e))
 	switch {
 	case e.LogCut > 0:
 		fmt.Fprintf(&b, "[the output without %d bytes in its middle is in %s]\n", e.LogCut, e.Log)
 	case e.Log != "":
 		fmt.Fprintf(&b, "[all of the output is in %s]\n", e.Log)
 	}
-	if len(e.Full) > 0 {
-		fmt.Fprintf(&b, "[full: %s, in memory; large files belong in $TMPDIR]\n", strings.Join(e.Full, ", "))
+	if denied := fenceNotes(in, e); len(denied) > 0 {
+		fmt.Fprintf(&b, "[%s]\n", strings.Join(denied, "; "))
 	}
 	if e.Undo != "" {
 		fmt.Fprintf(&b, "undo ID %s\n", e.Undo)
@@ -84,35 +76,43 @@ func shellText(in *call, e skill.Executed) string {
 	if left := e.CannotUndo(); left != "" {
 		fmt.Fprintf(&b, "not undoable: %s\n", wellFormed(left))
 	}
-	switch {
-	case !e.Fence.Whole():
-		fmt.Fprintf(&b, "fence: %s\n", e.Fence)
-	case e.Failed() && metFence(e):
-		b.WriteString("[commands write the workspace, $TMPDIR and caches only")
-		switch {
-		case e.Fence.Alone && len(e.Refused) == 0:
-			b.WriteString(", and reach no address but localhost: a person can allow a host by its name with --allow-domain HOST")
-		case e.Fence.TCP && !e.Fence.Alone:
-			b.WriteString(", and reach no network: the server has to be started with --network")
-		}
-		if e.Shared != "" {
-			b.WriteString("; a port that they open is not reached: " + e.Shared)
-		}
-		b.WriteString("]\n")
-	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// gitHint names the folder that git misses, if it lies outside the workspace.
-func gitHint(in *call, e skill.Executed) string {
-	if !e.Failed() || !strings.Contains(string(e.Stderr), "not a git repository") {
-		return ""
+// fenceNotes says what the fence denied to a command, and what a person can do about it.
+func fenceNotes(in *call, e skill.Executed) (notes []string) {
+	if len(e.Refused) > 0 {
+		notes = append(notes, "refused: "+wellFormed(strings.Join(e.Refused, ", ")))
+		if slices.ContainsFunc(e.Refused, func(host string) bool { return !strings.HasSuffix(host, ")") }) {
+			notes = append(notes, "a person can allow a host with --allow-domain HOST")
+		}
 	}
-	outside := in.x.GitOutside()
-	if outside == "" {
-		return ""
+	if e.Failed() && strings.Contains(string(e.Stderr), "not a git repository") {
+		if outside := in.x.GitOutside(); outside != "" {
+			notes = append(notes, "git needs "+wellFormed(outside)+", which is outside the workspace: a person can allow it with --allow")
+		}
 	}
-	return fmt.Sprintf("[git needs %s, which is outside the workspace: a person can allow it with --allow]\n", wellFormed(outside))
+	if len(e.Full) > 0 {
+		notes = append(notes, "full: "+strings.Join(e.Full, ", ")+", in memory", "large files belong in $TMPDIR")
+	}
+	switch {
+	case !e.Fence.Whole():
+		return append(notes, "fence: "+e.Fence.String())
+	case !e.Failed() || !metFence(e):
+		return notes
+	}
+	denied := "commands write the workspace, $TMPDIR and caches only"
+	switch {
+	case e.Fence.Alone && len(e.Refused) == 0:
+		denied += ", and reach no address but localhost: a person can allow a host by its name with --allow-domain HOST"
+	case e.Fence.TCP && !e.Fence.Alone:
+		denied += ", and reach no network: the server has to be started with --network"
+	}
+	notes = append(notes, denied)
+	if e.Shared != "" {
+		notes = append(notes, "a port that they open is not reached: "+e.Shared)
+	}
+	return notes
 }
 
 // metFence reports whether a command looks as if it failed for what the fence denies. One that
