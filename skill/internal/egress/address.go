@@ -15,15 +15,15 @@ import (
 // answer of a name server leads elsewhere. The zero Dialer is ready for use.
 type Dialer struct {
 	Resolver *net.Resolver     // nil means the system's
-	Hosts    map[string]string // addresses of hosts, of any kind, that are not looked up; for tests
+	Hosts    map[string]string // addresses, of any kind, of HOST:PORT that are not looked up; for tests
 }
 
 // dialTimeout is how long a connection may take.
 const dialTimeout = 10 * time.Second
 
 func (d *Dialer) dial(ctx context.Context, host string, port int) (net.Conn, error) {
-	dialer, to := net.Dialer{Timeout: dialTimeout, Resolver: d.Resolver}, host
-	if addr, known := d.Hosts[host]; known {
+	dialer, to := net.Dialer{Timeout: dialTimeout, Resolver: d.Resolver}, net.JoinHostPort(host, strconv.Itoa(port))
+	if addr, known := d.Hosts[to]; known {
 		to = addr
 	} else {
 		dialer.ControlContext = func(_ context.Context, _, peer string, _ syscall.RawConn) error {
@@ -34,7 +34,7 @@ func (d *Dialer) dial(ctx context.Context, host string, port int) (net.Conn, err
 			return err
 		}
 	}
-	return dialer.DialContext(ctx, "tcp", net.JoinHostPort(to, strconv.Itoa(port)))
+	return dialer.DialContext(ctx, "tcp", to)
 }
 
 // Own reports whether an interface of this machine has an address, which may be one of

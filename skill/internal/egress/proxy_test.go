@@ -3,16 +3,11 @@ package egress
 import (
 	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/netip"
@@ -22,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"textskill/testdata/needs"
 )
 
 // site is what the attempts aim at: two servers; one may be reached.
@@ -32,23 +29,12 @@ type site struct {
 	roots *x509.CertPool
 }
 
-func selfSigned(t *testing.T, names ...string) (tls.Certificate, *x509.Certificate) {
-	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: names[0]}, DNSNames: names, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
-	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, _ := x509.ParseCertificate(der)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, parsed
-}
-
 func newSite(t *testing.T, r Rules, hosts map[string]string) *site {
 	s := &site{hits: map[string]*atomic.Int32{}, log: &Log{}, roots: x509.NewCertPool()}
 	for _, o := range []struct{ name, ip string }{{"good.example", "127.0.0.2"}, {"evil.example", "127.0.0.3"}} {
 		hit := &atomic.Int32{}
 		s.hits[o.name] = hit
-		cert, leaf := selfSigned(t, o.name, "sub.wild.example")
+		cert, leaf := needs.Certificate(t, o.name, "sub.wild.example")
 		s.roots.AddCert(leaf)
 		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			hit.Add(1)
@@ -71,7 +57,13 @@ func newSite(t *testing.T, r Rules, hosts map[string]string) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{Policy: policy, Log: s.log, Dialer: &Dialer{Hosts: hosts, Resolver: fixedResolver(
+	at := map[string]string{}
+	for host, ip := range hosts {
+		for _, port := range []string{":443", ":80", ":22"} {
+			at[host+port] = ip + port
+		}
+	}
+	p := &Proxy{Policy: policy, Log: s.log, Dialer: &Dialer{Hosts: at, Resolver: fixedResolver(
 		"good.example=127.0.0.2,evil.example=127.0.0.3,sub.wild.example=127.0.0.2,wild.example=127.0.0.2,xgood.example=127.0.0.3,good.example.evil.example=127.0.0.3," +
 			"inside.wild.example=127.0.0.3,meta.wild.example=169.254.169.254,six.wild.example=::1,mapped.wild.example=::ffff:127.0.0.3,ten.wild.example=10.0.0.1,denied.wild.example=127.0.0.2,twice.wild.example=127.0.0.3,nat.wild.example=64:ff9b::7f00:3,zero.wild.example=0.0.0.0,azure.wild.example=168.63.129.16")}}
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -30,6 +30,15 @@ func origin(t *testing.T) (port int) {
 	return s.Listener.Addr().(*net.TCPAddr).Port
 }
 
+// hostsAt has hosts be a port of this machine.
+func hostsAt(port int, hosts ...string) map[string]string {
+	at := map[string]string{}
+	for _, host := range hosts {
+		at[fmt.Sprintf("%s:%d", host, port)] = fmt.Sprint("127.0.0.1:", port)
+	}
+	return at
+}
+
 // Programs that ask for another machine are refused at once, and the answer names the host.
 func TestHostsAreRefused(t *testing.T) {
 	x := gated(t, egress.Rules{}, nil)
@@ -65,7 +74,7 @@ func TestHostsAreReached(t *testing.T) {
 	port := origin(t)
 	at := func(host string) string { return fmt.Sprintf("%s:%d", host, port) }
 	x := gated(t, egress.Rules{Allow: []string{at("good.example"), "*." + at("wild.example"), "good.example:1"}, Deny: []string{"no.wild.example"}},
-		map[string]string{"good.example": "127.0.0.1", "evil.example": "127.0.0.1", "a.wild.example": "127.0.0.1", "wild.example": "127.0.0.1", "no.wild.example": "127.0.0.1"})
+		hostsAt(port, "good.example", "evil.example", "a.wild.example", "wild.example", "no.wild.example"))
 	for script, want := range map[string]string{
 		"curl -sS http://" + at("good.example") + "/x":                        at("good.example") + " /x",
 		"curl -sSp http://" + at("good.example") + "/x":                       at("good.example") + " /x",
@@ -126,7 +135,7 @@ func TestNetworksAreOfEqualHosts(t *testing.T) {
 func TestFloodsAreBounded(t *testing.T) {
 	needs.Program(t, "python3", "curl")
 	port := origin(t)
-	x := gated(t, egress.Rules{Allow: []string{fmt.Sprint("good.example:", port)}}, map[string]string{"good.example": "127.0.0.1"})
+	x := gated(t, egress.Rules{Allow: []string{fmt.Sprint("good.example:", port)}}, hostsAt(port, "good.example"))
 	script := `import os, socket, struct, sys
 server = [l.split()[1] for l in open('/etc/resolv.conf') if l.startswith('nameserver')][0]
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2); s.connect((server, 53))
