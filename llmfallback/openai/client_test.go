@@ -107,13 +107,13 @@ func TestSpellings(t *testing.T) {
 	for message, want := range map[string]string{
 		`{"content":"a"}`: `{Text:a Refusal: Reasoning: Calls:[]`,
 		`{"content":[{"type":"text","text":"a"},{"text":"b"},5]}`: `{Text:ab Refusal: Reasoning: Calls:[]`,
-		`{"content":{"a":1}}`:                                                   `{Text:{"a":1} Refusal: Reasoning: Calls:[] Finish:stop Model:m Usage:{Prompt:1 Completion:2 Total:3 PromptDetails:{Cached:0 Written:0} CompletionDetails:{Reasoning:0}} Object:true`,
+		`{"content":{"a":1}}`:                                                   `{Text:{"a":1} Refusal: Reasoning: Calls:[] Finish:stop Model:m Usage:{Prompt:1 Completion:2 Total:3 Cached:0 Written:0 Reasoning:0} Object:true`,
 		`{"content":null,"refusal":"no"}`:                                       `{Text: Refusal:no Reasoning: Calls:[]`,
 		`{"reasoning":"r"}`:                                                     `{Text: Refusal: Reasoning:r Calls:[]`,
 		`{"reasoning":{"x":1},"reasoning_content":"r"}`:                         `{Text: Refusal: Reasoning:r Calls:[]`,
 		`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}`:  `{Text: Refusal: Reasoning: Calls:[{ID:a Name:f Arguments:{}}] Finish:stop`,
 		`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":null}}]}`:  `{Text: Refusal: Reasoning: Calls:[{ID:a Name:f Arguments:}] Finish:stop`,
-		`{"tool_calls":[{"function":{"name":"f","arguments":{"x":1,"x":2}}}]}`:  `{Text: Refusal: Reasoning: Calls:[{ID: Name:f Arguments:{"x":1,"x":2}}] Finish:stop Model:m Usage:{Prompt:1 Completion:2 Total:3 PromptDetails:{Cached:0 Written:0} CompletionDetails:{Reasoning:0}} Object:true`,
+		`{"tool_calls":[{"function":{"name":"f","arguments":{"x":1,"x":2}}}]}`:  `{Text: Refusal: Reasoning: Calls:[{ID: Name:f Arguments:{"x":1,"x":2}}] Finish:stop Model:m Usage:{Prompt:1 Completion:2 Total:3 Cached:0 Written:0 Reasoning:0} Object:true`,
 		`{"tool_calls":[{"function":{"name":"f","arguments":[1]}},{"id":"b"}]}`: `{Text: Refusal: Reasoning: Calls:[{ID: Name:f Arguments:[1]} {ID:b Name: Arguments:}]`,
 	} {
 		const rest = `,"finish_reason":"stop"}],"model":"m","usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}`

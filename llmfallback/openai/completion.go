@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"textskill/llmfallback/remote"
@@ -35,16 +36,32 @@ type Completion struct {
 
 // Usage counts tokens. A number that the endpoint leaves out is 0.
 type Usage struct {
-	Prompt        int `json:"prompt_tokens"`
-	Completion    int `json:"completion_tokens"`
-	Total         int `json:"total_tokens"`
-	PromptDetails struct {
-		Cached  int `json:"cached_tokens"`
-		Written int `json:"cache_write_tokens"` // of OpenRouter
-	} `json:"prompt_tokens_details"`
-	CompletionDetails struct {
-		Reasoning int `json:"reasoning_tokens"`
-	} `json:"completion_tokens_details"`
+	Prompt, Completion, Total  int
+	Cached, Written, Reasoning int
+}
+
+// UnmarshalJSON reads the counts of any endpoint. A count of another type than a number is 0.
+func (u *Usage) UnmarshalJSON(data []byte) error {
+	var raw struct {
+		Prompt        float64 `json:"prompt_tokens"`
+		Completion    float64 `json:"completion_tokens"`
+		Total         float64 `json:"total_tokens"`
+		PromptDetails struct {
+			Cached  float64 `json:"cached_tokens"`
+			Written float64 `json:"cache_write_tokens"` // of OpenRouter
+		} `json:"prompt_tokens_details"`
+		CompletionDetails struct {
+			Reasoning float64 `json:"reasoning_tokens"`
+		} `json:"completion_tokens_details"`
+		Hit    float64 `json:"prompt_cache_hit_tokens"` // of DeepSeek
+		Cached float64 `json:"cached_tokens"`           // of Moonshot
+	}
+	json.Unmarshal(data, &raw)
+	*u = Usage{
+		int(raw.Prompt), int(raw.Completion), int(max(raw.Total, raw.Prompt+raw.Completion)),
+		int(max(raw.PromptDetails.Cached, raw.Hit, raw.Cached)), int(raw.PromptDetails.Written), int(raw.CompletionDetails.Reasoning),
+	}
+	return nil
 }
 
 // An answer is put together from the pieces of a stream, or from one.
@@ -81,16 +98,21 @@ func (a *answer) completion() Completion {
 // A chunk is a whole answer or a piece of one. Values that endpoints spell in
 // several ways are kept as they came.
 type chunk struct {
-	Error   *json.RawMessage `json:"error"`
-	Model   string           `json:"model"`
+	Error   json.RawMessage `json:"error"`
+	Message json.RawMessage `json:"message"` // of an error that has no object of its own, as vLLM's
+	Model   string          `json:"model"`
 	Choices []struct {
-		Index        int              `json:"index"`
-		Error        *json.RawMessage `json:"error"`
-		Delta        *message         `json:"delta"`
-		Message      *message         `json:"message"`
-		FinishReason string           `json:"finish_reason"`
+		Index        int             `json:"index"`
+		Error        json.RawMessage `json:"error"`
+		Delta        *message        `json:"delta"`
+		Message      *message        `json:"message"`
+		FinishReason string          `json:"finish_reason"`
+		Usage        *Usage          `json:"usage"` // of Moonshot
 	} `json:"choices"`
 	Usage *Usage `json:"usage"`
+	Groq  struct {
+		Usage *Usage `json:"usage"`
+	} `json:"x_groq"`
 }
 
 type message struct {
@@ -100,16 +122,32 @@ type message struct {
 	ReasoningContent json.RawMessage `json:"reasoning_content"`
 	Details          json.RawMessage `json:"reasoning_details"`
 	ToolCalls        []toolCall      `json:"tool_calls"`
+	FunctionCall     *function       `json:"function_call"` // of endpoints from before there were several calls
 }
 
 type toolCall struct {
 	Index    json.RawMessage `json:"index"` // a number, or a text with one
 	ID       any             `json:"id"`
 	Extra    json.RawMessage `json:"extra_content"`
-	Function struct {
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-	} `json:"function"`
+	Function function        `json:"function"`
+}
+
+type function struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// finishes are the reasons for which other endpoints stop, as OpenAI calls them. An answer that
+// stops for an error is not whole.
+var finishes = map[string]string{
+	"max_tokens": "length", "MAX_TOKENS": "length", "max_output_tokens": "length", "model_length": "length",
+	"safety": "content_filter", "SAFETY": "content_filter", "sensitive": "content_filter", "refusal": "content_filter",
+	"insufficient_system_resource": "error", "network_error": "error", "abort": "error",
+}
+
+// fails reports whether the value of a field named error says that there is one.
+func fails(said json.RawMessage) bool {
+	return len(said) > 0 && !slices.Contains([]string{"null", "false", `""`, "{}"}, string(said))
 }
 
 // add adds a piece, which must be one JSON value.
@@ -119,29 +157,33 @@ func (a *answer) add(piece []byte) error {
 		return err
 	}
 	switch {
-	case c.Error != nil:
-		return remote.Failure(*c.Error)
+	case fails(c.Error):
+		return remote.Failure(c.Error)
+	case len(c.Choices) == 0 && fails(c.Message):
+		return remote.Failure(piece)
 	case a.whole && len(c.Choices) == 0:
 		return &remote.Error{Reason: ErrNoChoices.Error(), Retry: true, Err: ErrNoChoices}
 	}
 	for i, choice := range c.Choices {
+		finish := cmp.Or(finishes[choice.FinishReason], choice.FinishReason)
 		switch {
-		case choice.Error != nil:
-			return remote.Failure(*choice.Error)
-		case choice.FinishReason == "error":
+		case fails(choice.Error):
+			return remote.Failure(choice.Error)
+		case finish == "error":
 			return remote.Failure(nil)
 		case a.whole && choice.Message == nil:
 			return &remote.Error{Reason: "the answer is not a chat completion"}
 		}
 		m := cmp.Or(choice.Message, choice.Delta, &message{})
 		if first := i == 0 && choice.Index == 0; first || len(m.ToolCalls) > 0 || i == 0 && a.text.Len() == 0 { // some have the calls in a choice of their own
-			a.got.Finish = cmp.Or(choice.FinishReason, a.got.Finish)
+			a.got.Finish = cmp.Or(finish, a.got.Finish)
 			a.message(m, choice.Index+i)
 		}
+		c.Usage = cmp.Or(c.Usage, choice.Usage)
 	}
 	a.got.Model = cmp.Or(c.Model, a.got.Model)
-	if c.Usage != nil {
-		a.got.Usage = *c.Usage
+	if u := cmp.Or(c.Usage, c.Groq.Usage); u != nil {
+		a.got.Usage = *u
 	}
 	return nil
 }
@@ -179,6 +221,9 @@ func (a *answer) message(m *message, choice int) {
 	}
 	a.reasoning.WriteString(reasoning)
 	a.details(m.Details)
+	if m.FunctionCall != nil {
+		m.ToolCalls = append(m.ToolCalls, toolCall{Function: *m.FunctionCall})
+	}
 	for _, c := range m.ToolCalls {
 		if a.whole {
 			a.calls = append(a.calls, &callPieces{})
@@ -266,7 +311,7 @@ func (a *answer) call(c toolCall, choice int) {
 	key = fmt.Sprint(choice, " ", key)
 	var call *callPieces
 	switch {
-	case numbered:
+	case numbered && (a.open[key] != nil || id != "" || c.Function.Name != ""):
 		call = a.open[key]
 	case id != "":
 		for _, known := range a.calls {

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -182,7 +183,8 @@ func (c *Client) Do(request *http.Request, r Request) (Reply, error) {
 		body := bufio.NewReader(resp.Body)
 		isStream, looksJSON := sniff(body)
 		resp.Body = &bufferedBody{body, resp.Body}
-		if isJSON = isJSON || looksJSON; r.Stream && !looksJSON && (isStream || kind == "text/event-stream") {
+		lines := slices.Contains(jsonLines, kind)
+		if isJSON = isJSON || looksJSON; r.Stream && (lines || !looksJSON && (isStream || kind == "text/event-stream")) {
 			reply.Stream = resp.Body
 			return reply, nil
 		}
@@ -201,6 +203,9 @@ func (c *Client) Do(request *http.Request, r Request) (Reply, error) {
 	}
 	return reply, nil
 }
+
+// jsonLines are the types of a stream whose events are lines of JSON.
+var jsonLines = []string{"application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines"}
 
 // A bufferedBody is a body whose beginning was read.
 type bufferedBody struct {

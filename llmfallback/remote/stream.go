@@ -76,25 +76,47 @@ func events(ctx context.Context, stream io.ReadCloser, each func(data []byte) (c
 
 // Events reads server-sent events.
 type Events struct {
-	lines *bufio.Reader
+	bytes *bufio.Reader
 	begun bool
+	cr    bool // the last line ended with CR, which LF may follow
 	err   error
 }
 
 // NewEvents returns a reader of the events in a stream.
-func NewEvents(stream io.Reader) *Events { return &Events{lines: bufio.NewReader(stream)} }
+func NewEvents(stream io.Reader) *Events { return &Events{bytes: bufio.NewReader(stream)} }
+
+// line reads a line, which ends with CR, LF or both.
+func (r *Events) line() (line []byte) {
+	for {
+		var c byte
+		if c, r.err = r.bytes.ReadByte(); r.err != nil {
+			return line
+		}
+		after := r.cr
+		r.cr = c == '\r'
+		switch {
+		case c == '\n' && after:
+		case c == '\n' || c == '\r':
+			return line
+		default:
+			line = append(line, c)
+		}
+	}
+}
 
 // Next returns the data of the next event that has any. An event of the type error whose data
-// does not say that it is one is put into {"error":…}.
+// does not say that it is one is put into {"error":…}. An object in a line of its own is an
+// event, too.
 func (r *Events) Next() (data []byte, err error) {
 	name, found := "", false
 	for r.err == nil {
-		var line []byte
-		line, r.err = r.lines.ReadBytes('\n')
+		line := r.line()
 		if !r.begun {
 			line, r.begun = bytes.TrimPrefix(line, []byte("\ufeff")), true
 		}
-		line = bytes.TrimRight(line, "\r\n")
+		if !found && len(line) > 0 && line[0] == '{' && json.Valid(line) {
+			return line, nil
+		}
 		field, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(field) {

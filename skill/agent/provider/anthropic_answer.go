@@ -115,7 +115,7 @@ func (a *anthropicAnswer) add(data []byte, whole bool) (complete bool, err error
 	case e.Type == "message_delta":
 		a.stop = cmp.Or(e.Delta.StopReason, a.stop)
 	}
-	return e.Type == "message_stop", nil
+	return e.Type == "message_stop" || a.stop != "", nil // some endpoints leave out message_stop
 }
 
 // piece adds a piece to its block: the last one with its index. One of a block that was not

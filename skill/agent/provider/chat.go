@@ -45,7 +45,7 @@ func (p *chat) ask(ctx context.Context, q question) (agent.Answer, error) {
 	c, err := p.client.Complete(ctx, r)
 	a := agent.Answer{Text: c.Text + c.Refusal, Cut: c.Finish == "length", Thinking: thought(c), Usage: agent.Usage{
 		InputTokens: c.Usage.Prompt, OutputTokens: c.Usage.Completion, TotalTokens: c.Usage.Total,
-		CachedInputTokens: c.Usage.PromptDetails.Cached, CacheWriteTokens: c.Usage.PromptDetails.Written, ReasoningTokens: c.Usage.CompletionDetails.Reasoning,
+		CachedInputTokens: c.Usage.Cached, CacheWriteTokens: c.Usage.Written, ReasoningTokens: c.Usage.Reasoning,
 	}}
 	for _, call := range c.Calls {
 		a.Calls = append(a.Calls, agent.Call{ID: call.ID, Name: call.Name, Arguments: call.Arguments})

@@ -47,6 +47,7 @@ type endpointRow struct {
 		Learned  []string          `json:"learned"`
 		Events   map[string]int    `json:"events"` // how many of a type
 		Calls    []string          `json:"calls"`  // names, with the arguments
+		Used     []int             `json:"used"`   // tokens of the first answer: input, output, cached, reasoning
 	} `json:"want"`
 }
 
@@ -111,6 +112,17 @@ var strict = map[string]func(r map[string]any) string{
 			if !regexp.MustCompile(`^[A-Za-z0-9]{9}$`).MatchString(m[1]) {
 				return "the id " + m[1]
 			}
+		}
+		return ""
+	},
+	"an id once": func(r map[string]any) string {
+		data, _ := json.Marshal(r["messages"])
+		seen := map[string]bool{}
+		for _, m := range regexp.MustCompile(`"id":"([^"]*)"`).FindAllStringSubmatch(string(data), -1) {
+			if seen[m[1]] {
+				return "the id " + m[1] + " again"
+			}
+			seen[m[1]] = true
 		}
 		return ""
 	},
@@ -310,7 +322,11 @@ func (r *endpointRow) judge(t *testing.T, e *scriptedEndpoint, events []agent.Ev
 	}
 	var report *string
 	types, called := map[string]int{}, []string{}
+	var used []int
 	for _, event := range events {
+		if u := event.Usage; used == nil && u != nil && u.InputTokens > 0 {
+			used = []int{u.InputTokens, u.OutputTokens, u.CachedInputTokens, u.ReasoningTokens}
+		}
 		types[string(event.Type)]++
 		if event.Type == agent.CompleteRun {
 			report = event.Text
@@ -327,6 +343,9 @@ func (r *endpointRow) judge(t *testing.T, e *scriptedEndpoint, events []agent.Ev
 	}
 	if w.Learned != nil && !slices.Equal(learned, w.Learned) {
 		t.Errorf("learned %q, want %q", learned, w.Learned)
+	}
+	if w.Used != nil && !slices.Equal(used, w.Used) {
+		t.Errorf("used %v, want %v", used, w.Used)
 	}
 	if w.Calls != nil && !slices.Equal(called, w.Calls) {
 		t.Errorf("called %q, want %q", called, w.Calls)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"textskill/llmfallback/remote"
+	rawjson "textskill/parser/json"
 	"textskill/parser/wire"
 	"textskill/skill/agent"
 	"textskill/skill/internal/words"
@@ -264,7 +265,10 @@ type googleUsage struct {
 type googlePiece struct {
 	Candidates []struct {
 		Content struct {
-			Parts []googlePart `json:"parts"`
+			Parts []struct {
+				googlePart
+				Text *piece `json:"text"`
+			} `json:"parts"`
 		} `json:"content"`
 		FinishReason  string `json:"finishReason"`
 		FinishMessage string `json:"finishMessage"`
@@ -297,7 +301,8 @@ func (a *googleAnswer) add(data []byte, whole bool) (complete bool, err error) {
 	}
 	c := p.Candidates[0]
 	for _, part := range c.Content.Parts {
-		a.part(part)
+		part.googlePart.Text = (*string)(part.Text)
+		a.part(part.googlePart)
 	}
 	switch c.FinishReason {
 	case "":
@@ -337,7 +342,7 @@ func (a *googleAnswer) part(p googlePart) {
 
 func (a *googleAnswer) answer() agent.Answer {
 	u := a.usage
-	out := agent.Answer{Text: a.text.String(), Calls: a.calls, Cut: a.finish == "MAX_TOKENS", Usage: agent.Usage{
+	out := agent.Answer{Text: rawjson.JoinHalves(a.text.String()), Calls: a.calls, Cut: a.finish == "MAX_TOKENS", Usage: agent.Usage{
 		InputTokens: u.Prompt + u.ToolUse, OutputTokens: u.Candidates + u.Thoughts, ReasoningTokens: u.Thoughts, CachedInputTokens: u.Cached,
 	}}
 	out.Usage.TotalTokens = max(u.Total, out.Usage.InputTokens+out.Usage.OutputTokens)
