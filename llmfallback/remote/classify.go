@@ -35,6 +35,11 @@ const (
 	NoTools     = "no tools"     // the model has no tools: they are described in words
 	NoChoice    = "tool_choice"  // nothing says that a tool must be called
 	OpenAPI     = "open api"     // schemas follow OpenAPI
+	NoStream    = "stream"       // the answer comes whole
+	NoBlank     = "no blank"     // a message with calls and no text has no content
+	OneKind     = "one kind"     // a message has a text or calls, not both
+	KeepThought = "keep thought" // each message of the model has its reasoning, even if that is empty
+	Signed      = "signed"       // a call that the model did not sign has a mark in place of the signature
 	RefusedTool = "refused tool" // followed by a blank and the name of a tool, or # and its index
 )
 
@@ -53,10 +58,14 @@ var signs = []sign{
 	{Quota, "", `credit balance is too low`, "Anthropic"},
 	{Quota, "", `\blimit: 0\b`, "Google: the plan has no such model"},
 	{Quota, "", `insufficient (balance|credit|fund)|requires more credits|out of credits|add credits|payment required|account (is )?(not active|deactivated|suspended|in arrears)|arrearage`, "DeepSeek, OpenRouter, Alibaba"},
+	{Quota, "", `exceeded_current_quota|quotaId \S*PerDay|premium request allowance|account [^.\n]{0,80}is (suspended|not active)`, "Moonshot, Google, Copilot"},
 	{Quota, "", `(monthly|weekly|spend(ing)?) (usage |spend )?limit (has been |was )?(reached|exceeded)|reached your (monthly|specified) `, "Anthropic, gateways"},
+
+	{Refused, ShortIDs, `(tool.?calls?\S*\.id|tool.?use\.id|call_id)[^\n]*(too long|match pattern|maximum length)|toolUseId`, "OpenAI, Anthropic, Bedrock"},
 
 	{Malformed, "", `tool_use_failed|failed to call a function|tool call validation failed|tool choice is (required|none), but model|failed_generation`, "Groq"},
 	{Malformed, "", `malformed_function_call|unexpected_tool_call`, "Google"},
+	{Malformed, "", `failed to generate (a )?(valid )?(tool|function)|produced output that does not match the expected|XML syntax error on line`, "Cerebras, llama.cpp, Ollama"},
 	{Malformed, "", `(error|failed) (parsing|to parse) (the )?(tool|function)[ _]call|failed to parse (input|model output) at pos|output_parse_failed|could not parse (the )?tool call`, "Ollama, llama.cpp, Groq"},
 
 	{Overflow, "", `context_length_exceeded|string_above_max_length|model_max_prompt_tokens_exceeded|exceed_context_size|context_window_exceeded|ContextWindowExceeded`, "codes of OpenAI, Copilot, llama.cpp, LiteLLM"},
@@ -68,12 +77,18 @@ var signs = []sign{
 	{Overflow, "", `exceeds? (the )?(context|max(imum)?) (limit|length|number of (input )?tokens)|context (window )?exceeds|exceeded max context|context the overflows|length of only|exceed context (window|limit)|exceeded (this )?model (context|token)`, "Anthropic, Z.ai, MiniMax, LM Studio, Moonshot, Cloudflare"},
 	{Overflow, "", `inputs?.{0,3} (tokens? \+|must have less than)|longer than the maximum model length|maximum prompt length|max(imum)? (input|prompt) (length|tokens?|characters)|allowed input length`, "TGI, vLLM, xAI"},
 	{Overflow, "", `reduce the length of the (messages|input|prompt)|(prompt|total number of) tokens.{0,40}cannot exceed|must be less than max_(seq_len|model_len)|tokens in request more than max|input length should be|(prompt|input) tokens? too long|size limit exceeded`, "Cerebras, Cohere, SiliconFlow, Baidu"},
+	{Overflow, "", `tokens? to keep from the initial prompt|exceed max message tokens|prompt 超长|prompt length \d+ is greater|request body too large|tokens_limit_reached|max tokens of \d+ exceeded|(sequence|prompt|input) length \d+ is (larger|greater|longer)|(messages|prompt|input) is too long, should be`, "LM Studio, Ark, Zhipu, TabbyAPI, GitHub, Snowflake, SambaNova, Baidu"},
 	{Overflow, "", `token (count|limit).{0,40}exceeds the limit|exceeds the limit of \d+|configured limit of \d+ tokens|request_too_large|payload too large|request entity too large`, "Copilot, OpenAI, Anthropic"},
 
 	{Refused, ToolsStay, `toolconfig field must be defined|must define tools|without .?tools=.? param|tools (param|field|must be).{0,30}(defined|specified|provided)|tools are required`, "Bedrock, Anthropic, LiteLLM"},
 	{Refused, RolesTurn, `unexpected role '?"?(user|assistant)'?"? after role|roles must alternate|expected last role|must alternate between|consecutive (user|assistant) (messages|turns)|alternate user/assistant|should (be|come) immediately after`, "Mistral, Gemma's and Llama's templates"},
 	{Refused, NoSystem, `system (role|message|prompt)s? (is|are) ?n.t (supported|allowed)|system (role|message|prompt)s? (is |are )?not (supported|allowed|enabled)|unexpected role '?"?system|developer instruction is not enabled|only (user|user, assistant).{0,30}roles? (is|are) (supported|allowed)|(unsupported|invalid) role:? '?"?system`, "Gemma, Google"},
 	{Refused, ShortIDs, `tool call id was .* but must be|id.{0,40}must be a-z, A-Z, 0-9`, "Mistral"},
+	{Refused, NoStream, `verified to stream|in streaming mode|stream(ing)? (is |are )?(not|n.t) (supported|allowed|available)|(does not|doesn.t) support (streaming|response streaming)`, "OpenAI, Bedrock"},
+	{Refused, NoBlank, `text content blocks must (be non-empty|contain non-whitespace)|text field in the ContentBlock .{0,60}is blank|content (must|cannot|should) (not )?be (non-)?empty`, "Anthropic, Bedrock"},
+	{Refused, OneKind, `either content or tool.?calls,? (but )?not both`, "Mistral's templates"},
+	{Refused, KeepThought, `reasoning_content.{0,40} must be passed back|missing .?reasoning_content|must include .?reasoning_content`, "DeepSeek, LiteLLM"},
+	{Refused, Signed, `missing a .?thought.?signature`, "Google"},
 	{Refused, NoThoughts, `invalid .?signature.? in .?thinking|signature.{0,20}(is not valid|invalid|verification)|expected .?thinking.? or .?redacted_thinking|thinking.? (or .?redacted_thinking.? )?blocks.{0,60}cannot be modified|invalid_encrypted_content|encrypted content.{0,60}(could not|cannot|failed)|thought.?signature`, "Anthropic, OpenAI, Google"},
 	{Refused, NoTools, `does(n.t| not) support (tools|tool use|tool.?call|function.?call)|no endpoints found that support tool use|enable-auto-tool-choice|tool.?(call|use|choice)(ing)?s? (is|are) not (supported|enabled)|tools? (param )?requires? --jinja|(tools|functions?) (is|are|not) (not )?supported (by|for|with) this model|function calling is not (supported|enabled)`, "Ollama, OpenRouter, vLLM, llama.cpp, Google"},
 	{Refused, NoChoice, `toolchoice|tool.?choice (must be|.{0,12}is not|cannot be|.{0,30}not support)|tool_choice|functioncallingconfig|unsupported.{0,20}tool choice|function calling config`, "Bedrock, DeepSeek, Qwen, llama.cpp"},
@@ -190,9 +205,9 @@ func read(body []byte) (c complaint) {
 
 // wordKeys are the members that the words of endpoints stand in. The words of namedKeys begin with the key.
 var (
-	wordKeys = []string{"message", "code", "type", "status", "error", "detail", "details", "metadata", "raw", "msg", "loc", "param", "errors", "reason",
+	wordKeys = []string{"message", "code", "type", "status", "error", "detail", "details", "metadata", "raw", "msg", "loc", "param", "errors", "reason", "violations", "quotaId",
 		"title", "body", "Message", "Code", "__type", "failed_generation", "n_ctx", "retryDelay", "retry_after", "headers", "X-RateLimit-Reset"}
-	namedKeys = []string{"failed_generation", "n_ctx", "retryDelay", "retry_after", "X-RateLimit-Reset"}
+	namedKeys = []string{"quotaId", "failed_generation", "n_ctx", "retryDelay", "retry_after", "X-RateLimit-Reset"}
 )
 
 // gather collects the texts in a value, and those in JSON that a text holds.

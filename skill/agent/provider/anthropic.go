@@ -100,7 +100,7 @@ var fixedBudget = words.Pattern(`claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-20\d{
 
 // request returns a request without what the endpoint refuses.
 func (p *anthropic) request(q question) (r anthropicRequest) {
-	r = anthropicRequest{MaxTokens: p.limit.Load(), Model: p.endpoint.Model, Stream: true}
+	r = anthropicRequest{MaxTokens: p.limit.Load(), Model: p.endpoint.Model, Stream: q.accepts(remote.NoStream)}
 	if text := q.instruction(); strings.TrimSpace(text) != "" {
 		r.System = []anthropicBlock{{Type: "text", Text: text}}
 	}
@@ -179,7 +179,8 @@ func tokenLimit(said string) int64 {
 	return limit
 }
 
-var tooManyTokens = words.Pattern(`max_tokens: \d+ > (\d+)`)
+var tooManyTokens = words.Pattern(`(?i)(?:max_tokens: \d+ > |range of max_tokens is \[\d+, ?|max(?:imum)?[ _]tokens[^\n]{0,80}?` +
+	`(?:limit of|at most|equal to|lower than|<=|exceed) )(\d+)`)
 
 func (p *anthropic) send(ctx context.Context, q question, r anthropicRequest) (agent.Answer, error) {
 	body, err := remote.NewBody(r, "messages", q.conversation)
@@ -187,7 +188,7 @@ func (p *anthropic) send(ctx context.Context, q question, r anthropicRequest) (a
 		return agent.Answer{}, err
 	}
 	kind, _ := r.Thinking["type"].(string)
-	request := remote.Request{Path: "/messages", Body: body, Stream: true, Heard: func() { q.Heard("") }, Refused: refusedOf(
+	request := remote.Request{Path: "/messages", Body: body, Stream: r.Stream, Heard: func() { q.Heard("") }, Refused: refusedOf(
 		optional{toolChoice, r.ToolChoice != nil, []string{"toolchoice"}},
 		optional{temperature, r.Temperature != nil, []string{"temperature"}},
 		optional{"thinking." + kind, r.Thinking != nil, []string{"thinking"}},

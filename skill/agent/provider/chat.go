@@ -35,7 +35,12 @@ const (
 	jsonSchema       = "json_schema"
 )
 
-var chatOptional = []string{remote.ToolsStay, remote.RolesTurn, remote.NoSystem, remote.ShortIDs, remote.NoThoughts, remote.NoTools, temperature, reasoningEffort, responseFormat, jsonSchema, toolChoice, streamOptions, images, files, reasoningContent, reasoningDetails, extraContent}
+var chatOptional = []string{
+	remote.ToolsStay, remote.RolesTurn, remote.NoSystem, remote.ShortIDs, remote.NoThoughts, remote.NoTools,
+	remote.NoStream, remote.NoBlank, remote.OneKind, remote.KeepThought, remote.Signed,
+	temperature, reasoningEffort, responseFormat, jsonSchema, toolChoice, streamOptions, images, files,
+	reasoningContent, reasoningDetails, extraContent,
+}
 
 func (p *chat) ask(ctx context.Context, q question) (agent.Answer, error) {
 	r, err := p.request(q)
@@ -61,8 +66,8 @@ func (p *chat) ask(ctx context.Context, q question) (agent.Answer, error) {
 
 // request returns a request without what the endpoint refuses.
 func (p *chat) request(q question) (s openai.Request, err error) {
-	s = openai.Request{Model: p.endpoint.Model, Stream: true, Heard: q.Heard, Conversation: q.conversation}
-	if q.accepts(streamOptions) {
+	s = openai.Request{Model: p.endpoint.Model, Stream: q.accepts(remote.NoStream), Heard: q.Heard, Conversation: q.conversation}
+	if s.Stream && q.accepts(streamOptions) {
 		s.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 	}
 	if p.endpoint.Temperature >= 0 && q.accepts(temperature) {
@@ -108,7 +113,7 @@ type chatMessage struct {
 	openai.Message
 	ToolCalls        []chatCall `json:"tool_calls,omitempty"`
 	Reasoning        string     `json:"reasoning,omitempty"`
-	ReasoningContent string     `json:"reasoning_content,omitempty"`
+	ReasoningContent *string    `json:"reasoning_content,omitempty"`
 
 	Details []map[string]json.RawMessage `json:"reasoning_details,omitempty"`
 }
@@ -137,18 +142,19 @@ func (p *chat) spell(m agent.Message, s spelling) []any {
 	case agent.ToolMessage:
 		return chatResults(m, s)
 	}
-	out.Content = m.Text() // also if empty: some endpoints require the field
+	text := m.Text()
+	out.Content = text // also if empty: some endpoints require the field
 	var replay chatReplay
-	if t := s.thinking(m); t != nil && json.Unmarshal(t.Replay, &replay) == nil {
-		switch {
-		case replay.Details != nil && s.accepts(reasoningDetails):
-			out.Details = replay.Details
-		case !s.accepts(reasoningContent):
-		case replay.Under == "reasoning":
-			out.Reasoning = t.Text
-		case replay.Under == reasoningContent:
-			out.ReasoningContent = t.Text
+	t := s.thinking(m)
+	if t != nil && json.Unmarshal(t.Replay, &replay) == nil {
+		out.think(t.Text, replay, s)
+	}
+	if m.Type == agent.ExpertMessage && !s.accepts(remote.KeepThought) {
+		thought := ""
+		if t != nil {
+			thought = t.Text
 		}
+		out.ReasoningContent = &thought
 	}
 	for _, c := range m.Contents {
 		if c.Type != agent.ToolCallPart {
@@ -158,12 +164,31 @@ func (p *chat) spell(m agent.Message, s spelling) []any {
 		if s.accepts(extraContent) {
 			call.extra = replay.Extra[len(out.ToolCalls)]
 		}
+		if out.ToolCalls == nil && len(replay.Extra) == 0 && !s.accepts(remote.Signed) {
+			call.extra = json.RawMessage(`{"google":{"thought_signature":"` + unsigned + `"}}`)
+		}
 		out.ToolCalls = append(out.ToolCalls, call)
 	}
-	if out.Content == "" && out.ToolCalls == nil { // endpoints refuse an empty message
+	switch {
+	case text == "" && out.ToolCalls == nil: // endpoints refuse an empty message
 		out.Content = "(nothing)"
+	case out.ToolCalls != nil && (text == "" && !s.accepts(remote.NoBlank) || !s.accepts(remote.OneKind)):
+		out.Content = nil
 	}
 	return []any{out}
+}
+
+// think gives back what the model thought, in the field that it came in.
+func (out *chatMessage) think(text string, replay chatReplay, s spelling) {
+	switch {
+	case replay.Details != nil && s.accepts(reasoningDetails):
+		out.Details = replay.Details
+	case !s.accepts(reasoningContent) || text == "":
+	case replay.Under == "reasoning":
+		out.Reasoning = text
+	case replay.Under == reasoningContent:
+		out.ReasoningContent = &text
+	}
 }
 
 // callName returns the name of a call's tool as providers accept it.

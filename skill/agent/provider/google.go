@@ -205,7 +205,7 @@ func (p *google) spell(m agent.Message, s spelling) []any {
 			continue
 		}
 		part := googlePart{FunctionCall: &googleCall{c.ToolCallID, callName(c), c.Args}, ThoughtSignature: replay.Calls[calls]}
-		if calls == 0 && len(replay.Calls) == 0 && signs().MatchString(p.endpoint.Model) {
+		if calls == 0 && len(replay.Calls) == 0 && (signs().MatchString(p.endpoint.Model) || !s.accepts(remote.Signed)) {
 			part.ThoughtSignature = unsigned
 		}
 		out.Parts = append(out.Parts, part)

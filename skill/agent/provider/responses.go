@@ -69,7 +69,7 @@ type responsesPart struct {
 
 // request returns a request without what the endpoint refuses.
 func (p *responses) request(q question) (r responsesRequest) {
-	r = responsesRequest{Model: p.endpoint.Model, Stream: true}
+	r = responsesRequest{Model: p.endpoint.Model, Stream: q.accepts(remote.NoStream)}
 	if q.accepts(include) {
 		r.Include = []string{encrypted}
 	}
@@ -106,7 +106,7 @@ func (p *responses) ask(ctx context.Context, q question) (agent.Answer, error) {
 	if err != nil {
 		return agent.Answer{}, err
 	}
-	request := remote.Request{Path: "/responses", Body: body, Stream: true, Heard: func() { q.Heard("") }, Refused: refusedOf(
+	request := remote.Request{Path: "/responses", Body: body, Stream: r.Stream, Heard: func() { q.Heard("") }, Refused: refusedOf(
 		optional{toolChoice, r.ToolChoice != "", []string{"toolchoice"}},
 		optional{temperature, r.Temperature != nil, []string{"temperature"}},
 		optional{include, r.Include != nil, []string{"encryptedcontent", "encrypted content", "include"}},
@@ -161,7 +161,7 @@ func (p *responses) spell(m agent.Message, s spelling) (list []any) {
 		if calls > 0 {
 			think(calls)
 		}
-		list = append(list, responsesItem{Type: "function_call", CallID: c.ToolCallID, Name: callName(c), Arguments: string(c.Args)})
+		list = append(list, responsesItem{Type: "function_call", CallID: s.id(c.ToolCallID), Name: callName(c), Arguments: string(c.Args)})
 		calls++
 	}
 	return list
@@ -169,7 +169,7 @@ func (p *responses) spell(m agent.Message, s spelling) (list []any) {
 
 // responsesResult returns the result of a call, with its images and files.
 func responsesResult(m agent.Message, r agent.Part, s spelling) responsesItem {
-	out := responsesItem{Type: "function_call_output", CallID: r.ToolCallID}
+	out := responsesItem{Type: "function_call_output", CallID: s.id(r.ToolCallID)}
 	for _, p := range r.Contents {
 		part := responsesPart{Type: "input_text", Text: p.Text}
 		switch why := s.hidden(m, p); {
