@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -28,6 +29,7 @@ type format struct {
 	quote  string   // around a text, with values of inBraces
 	last   string   // stands after the arguments
 
+	name   string                   // of the call, where open holds it
 	rename func(c *parser.ToolCall) // finds the name and the ID in what stands before the arguments; may be nil
 }
 
@@ -43,7 +45,7 @@ const (
 )
 
 // A tag writes an argument: OPEN key SEP attributes END value CLOSE. An attribute says whether
-// the value is a text: string="true".
+// the value is a text: string="true". A CLOSE that is empty is </key>.
 type tag struct{ open, sep, end, close string }
 
 var (
@@ -74,6 +76,9 @@ var (
 	lfmCalls       = format{open: "<|tool_call_start|>", end: "<|tool_call_end|>", ends: chatML, values: inBrackets}
 	gemmaCalls     = format{open: "<|tool_call>call:", end: "<tool_call|>", after: "{", keep: true, values: inBraces, quote: `<|"|>`}
 	functionGemma  = format{open: "<start_function_call>call:", end: "<end_function_call>", after: "{", keep: true, values: inBraces, quote: "<escape>"}
+	pythonStart    = format{open: "<|python_start|>", end: "<|python_end|>", ends: llamaEnds, values: inBrackets}
+	olmoCalls      = format{open: "<function_calls>", end: "</function_calls>", ends: chatML, values: inBrackets}
+	gigaChat       = format{open: "function call<|role_sep|>", ends: []string{"<|message_sep|>", "</s>"}}
 	toolCode       = format{open: "```tool_code", end: "```", maybe: []string{"print("}, values: inBrackets}
 
 	deepSeekEnds = []string{"<｜tool▁calls▁end｜>", "<｜end▁of▁sentence｜>"}
@@ -126,6 +131,9 @@ func (s *scanner) call() ([]parser.ToolCall, error) {
 
 // named reads the name of a call, its ID if the format has one there, and the token after it.
 func (s *scanner) named() (c parser.ToolCall, err error) {
+	if s.name != "" {
+		return parser.ToolCall{Name: s.name}, nil
+	}
 	if s.rename == nil {
 		c.Name, err = s.until(s.after)
 		return c, err
@@ -162,7 +170,7 @@ func (s *scanner) tagged(c parser.ToolCall) ([]parser.ToolCall, error) {
 		return []parser.ToolCall{c}, errors.New("the call has no name")
 	}
 	var list []written
-	for s.space(); s.skip(s.tag.open); s.space() {
+	for s.space(); !strings.HasPrefix(s.text[s.pos:], cmp.Or(s.end, s.open)) && s.skip(s.tag.open); s.space() {
 		w, err := s.argument(c.Name, list)
 		if err != nil {
 			return []parser.ToolCall{c}, err
@@ -177,6 +185,10 @@ func (s *scanner) tagged(c parser.ToolCall) ([]parser.ToolCall, error) {
 func (s *scanner) argument(name string, before []written) (w written, err error) {
 	if w.key, err = s.until(s.tag.sep); err != nil {
 		return w, err
+	}
+	if shut := s.tag.close; shut == "" {
+		s.tag.close = "</" + w.key + ">"
+		defer func() { s.tag.close = shut }()
 	}
 	attributes, _, ok := strings.Cut(s.text[s.pos:min(len(s.text), s.pos+maxName)], s.tag.end)
 	if !ok || strings.ContainsAny(attributes, "<>") {

@@ -275,3 +275,69 @@ var (
 	FuncGem  = simple("functiongemma", `<start_function_call>call:f{k:<escape>v<escape>}<end_function_call>`, `<start_function_call>call:`, functionGemma, "<start_function_response>", "<end_function_response>")
 	ToolCode = simple("tool-code", "```tool_code\nf(k=\"v\")\n```", "```tool_code\\s", toolCode, "```tool_output\n", "\n```")
 )
+
+// kin are further spellings, which are read but have no name of their own: the results are
+// written as the family writes them.
+var kin = []*Wire{
+	inTokens("[TOOL_REQUEST]", "[END_TOOL_REQUEST]"), // LM Studio
+	inTokens("[TOOL_CALL]", "[/TOOL_CALL]"),          // MiniMax in LM Studio
+	inTokens("<function_call>", "</function_call>"),
+	inTokens("<functioncall>", "</functioncall>"), // Glaive
+	inTokens("<longcat_tool_call>", "</longcat_tool_call>"),
+	{family: Hermes, marker: matcher(`function call<\|role_sep\|>`), read: gigaChat.read},
+	{family: LFM2, marker: matcher(`<\|python_start\|>`), read: pythonStart.read}, // Llama 4
+	{family: LFM2, marker: matcher(`<function_calls>\s*[\w.-]+\(`), read: olmoCalls.read},
+	{family: DeepSeek, marker: matcher(`<\|tool▁call▁begin\|>`), read: readPlainBars},
+	inFront(Hermes, "<tool_call>\\s*([\\w.-]+)\\s*```json"), // Hunyuan
+	inFront(Hermes, `<tool_use>\s*<name>([\w.-]+)</name>\s*<arguments>`),
+	inFront(Hermes, `(?m)^\[([\w.-]+)\]\s*\n`),                                // LM Studio
+	inFront(Harmony, `commentary to=functions\.([\w.-]+) *(?:json|code)?\s*`), // whose tokens were taken out
+}
+
+// inTokens returns the spelling of objects with a name and arguments between two tokens.
+func inTokens(open, end string) *Wire {
+	return &Wire{family: Hermes, marker: matcher(regexp.QuoteMeta(open) + `\s*[\[{]`), read: format{open: open, end: end, ends: chatML}.read}
+}
+
+// InTags returns the spelling of calls of one tool as a tag of its name, with a tag for each
+// argument.
+func InTags(tool string) *Wire {
+	f := format{open: "<" + tool + ">", end: "</" + tool + ">", closed: true, name: tool, values: inTags, tag: tag{open: "<", sep: ">"}}
+	return &Wire{family: Invoke, marker: matcher(regexp.QuoteMeta(f.open) + `\s*<\w`), read: f.read}
+}
+
+// inFront returns the spelling of objects of arguments that stand behind a pattern with the name.
+func inFront(family *Wire, pattern string) *Wire {
+	compiled := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+	return &Wire{family: family, marker: matcher(pattern + `\s*\{`), read: func(text string, _ Schemas) (parser.Envelope, error) {
+		var e parser.Envelope
+		for pos := 0; len(e.Calls) < maxCalls; {
+			m := compiled().FindStringSubmatchIndex(text[pos:])
+			if m == nil {
+				break
+			}
+			c := parser.ToolCall{Name: text[pos+m[2] : pos+m[3]]}
+			at := len(text) - len(strings.TrimLeft(text[pos+m[1]:], rawjson.Space))
+			v, end, err := rawjson.DecodeAt(text, at)
+			if err == nil {
+				c.Arguments, _, err = objectArguments(v)
+			}
+			c.Err, pos = err, end
+			if e.Calls = append(e.Calls, c); err != nil {
+				break
+			}
+		}
+		return e, nil
+	}}
+}
+
+// readPlainBars reads DeepSeek's tokens with bars of ASCII.
+func readPlainBars(text string, tools Schemas) (parser.Envelope, error) {
+	text = plainBars().ReplaceAllString(text, "<｜$1｜>")
+	if strings.Contains(text, deepSeekCalls.open+deepSeekCalls.before) {
+		return deepSeekCalls.read(text, tools)
+	}
+	return deepSeek31.read(text, tools)
+}
+
+var plainBars = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<\|(tool▁[a-z▁]+)\|>`) })

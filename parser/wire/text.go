@@ -332,13 +332,18 @@ func (s *scanner) objects() ([]parser.ToolCall, error) {
 	var m message
 	for _, e := range v.elements {
 		c := split(e)
-		arguments := c.members["arguments"]
-		if arguments == nil || c.has("parameters") && !c.has("arguments") {
-			arguments = c.members["parameters"]
+		if inner := c.get("function"); inner.members != nil { // as requests have it
+			c = inner
 		}
-		id, name := cmp.Or(c.str("id"), c.str("tool_call_id")), cmp.Or(c.str("name"), c.str("tool_name"))
+		arguments := c.members["arguments"]
+		for _, other := range []string{"parameters", "args"} {
+			if arguments == nil || c.has(other) && !c.has("arguments") {
+				arguments = c.members[other]
+			}
+		}
+		id, name := cmp.Or(c.str("id"), c.str("tool_call_id")), cmp.Or(c.str("name"), c.str("tool_name"), c.str("function"), c.str("tool"))
 		var wrong error
-		switch key := c.surplus("name", "type", "tool_name", "tool_call_id"); {
+		switch key := c.surplus("name", "type", "tool_name", "tool_call_id", "function", "tool"); {
 		case c.members == nil:
 			wrong = fmt.Errorf("a call must be an object, got %s", rawjson.Kind(e))
 		case c.has("arguments") && c.has("parameters"):

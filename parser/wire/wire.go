@@ -83,12 +83,17 @@ func Of(text string) *Wire {
 // OfText returns the wire of text whose calls begin first in a text, and where; nil if
 // no marker is certain.
 func OfText(text string) (first *Wire, at int) {
-	for _, w := range All {
-		if w.marker == nil {
-			continue
+	for _, list := range [][]*Wire{All, kin} {
+		for _, w := range list {
+			if w.marker == nil {
+				continue
+			}
+			if i := w.marker(text); i >= 0 && (first == nil || i < at) {
+				first, at = w, i
+			}
 		}
-		if i := w.marker(text); i >= 0 && (first == nil || i < at) {
-			first, at = w, i
+		if first != nil {
+			break
 		}
 	}
 	return first, at
@@ -97,7 +102,7 @@ func OfText(text string) (first *Wire, at int) {
 // For returns the wire that reads a text: w, or another of the same models whose marker
 // the text has.
 func (w *Wire) For(text string) *Wire {
-	for _, other := range All {
+	for _, other := range slices.Concat(kin, All) {
 		if other.family == w && (w.marker == nil || w.marker(text) < 0) && other.marker(text) >= 0 {
 			return other
 		}

@@ -92,7 +92,7 @@ func (s *scanner) lostEnd(name string, list []written, after string) int {
 			if ok && !given && properties.members[key] != nil {
 				return at
 			}
-			more := strings.Index(s.text[at+len(open):closed], open)
+			more := strings.Index(s.text[min(at+len(open), closed):closed], open)
 			at += max(more, 0) + len(open)
 			if more < 0 {
 				break

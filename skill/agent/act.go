@@ -47,11 +47,16 @@ func ids(calls []*call) (list []string) {
 	return list
 }
 
-// parseCalls finds the tools of calls and parses their arguments. Missing and duplicate
-// ids are replaced.
+// parseCalls finds the tools of calls and parses their arguments. Missing ids, and ids that
+// the conversation has already, are replaced.
 func (t *task) parseCalls(calls []Call) []*call {
 	list := make([]*call, len(calls))
 	seen := map[string]bool{}
+	for _, m := range t.history {
+		for _, p := range m.Contents {
+			seen[p.ToolCallID] = true
+		}
+	}
 	for i, asked := range calls {
 		c := &call{tool: t.named(asked.Name)}
 		c.ID, c.ToolName = t.clean.Text(asked.ID), t.clean.Text(asked.Name)

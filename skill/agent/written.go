@@ -15,33 +15,78 @@ import (
 // they do not make as calls.
 func (t *task) read(a *Answer) {
 	thought, text := cutThought(a.Text)
-	if a.Text = text; a.Thinking.Text == "" {
+	if a.Text = frame().ReplaceAllString(text, ""); a.Thinking.Text == "" {
 		a.Thinking.Text = thought
 	}
 	if len(a.Calls) == 0 && !a.Cut {
 		a.Text, a.Calls = t.writtenCalls(a.Text)
 	}
+	if len(a.Calls) == 0 && !a.Cut && strings.TrimSpace(a.Text) == "" { // some models do not come out of their thoughts
+		_, a.Calls = t.writtenCalls(a.Thinking.Text)
+	}
+	a.Calls = apart(a.Calls)
 }
 
-// thoughtTags are around what models write of their thoughts into a text.
-var thoughtTags = [][2]string{{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"[THINK]", "[/THINK]"}, {"<|START_THINKING|>", "<|END_THINKING|>"}}
+// frame matches the tokens of templates around a text, which some servers leave there.
+var frame = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>|` +
+		`(?:<\|(?:im_end|eot_id|end|return|endoftext|end_of_text|END_OF_TURN_TOKEN)\|>|<end_of_turn>|<｜end▁of▁sentence｜>)\s*$`)
+})
 
-// cutThought parts a text from the blocks of thought that it begins with. Of a block there may
-// be the end tag only.
+// apart returns calls with those in it that some models put into one of a tool that they make
+// up.
+func apart(calls []Call) (list []Call) {
+	for _, c := range calls {
+		var one struct {
+			Uses []struct {
+				Name       string          `json:"recipient_name"`
+				Parameters json.RawMessage `json:"parameters"`
+			} `json:"tool_uses"`
+		}
+		if strings.HasSuffix(c.Name, "multi_tool_use.parallel") {
+			json.Unmarshal([]byte(c.Arguments), &one)
+		}
+		if len(one.Uses) == 0 {
+			list = append(list, c)
+		}
+		for _, u := range one.Uses {
+			list = append(list, Call{Name: u.Name, Arguments: string(u.Parameters)})
+		}
+	}
+	return list
+}
+
+// thoughtTags are around what models write of their thoughts into a text. Of some, templates
+// write the first, so that it may be missing.
+var thoughtTags = []struct {
+	first, last string
+	lone        bool // the last may be there alone
+}{
+	{"<think>", "</think>", true}, {"<thinking>", "</thinking>", true}, {"[THINK]", "[/THINK]", true},
+	{"<|START_THINKING|>", "<|END_THINKING|>", true}, {"<seed:think>", "</seed:think>", true}, {"◁think▷", "◁/think▷", true},
+	{"<thought>", "</thought>", false}, {"<reasoning>", "</reasoning>", false}, {"<|channel>thought", "<channel|>", false},
+	{"<|channel|>analysis<|message|>", "<|end|>", false},
+}
+
+// cutThought parts a text from the blocks of thought that it begins with. A block that does
+// not end is all of the text.
 func cutThought(text string) (thought, rest string) {
 	rest = text
 	for i := 0; i < len(thoughtTags); i++ {
-		first, last := thoughtTags[i][0], thoughtTags[i][1]
-		at := strings.Index(rest, last)
+		tag := thoughtTags[i]
+		at := strings.Index(rest, tag.last)
+		if strings.HasPrefix(strings.TrimSpace(rest), tag.first) && at < 0 {
+			at, rest = len(rest), rest+tag.last
+		}
 		if at < 0 || at > 0 && strings.ContainsRune("`'\"", rune(rest[at-1])) {
 			continue
 		}
-		inside, opened := strings.CutPrefix(strings.TrimSpace(rest[:at]), first)
-		if !opened && strings.Contains(inside, first) { // within the text, not at its beginning
+		inside, opened := strings.CutPrefix(strings.TrimSpace(rest[:at]), tag.first)
+		if !opened && (!tag.lone || strings.Contains(inside, tag.first)) { // within the text, not at its beginning
 			continue
 		}
 		thought += strings.TrimSpace(inside)
-		rest = strings.TrimLeft(rest[at+len(last):], rawjson.Space)
+		rest = strings.TrimLeft(rest[at+len(tag.last):], rawjson.Space)
 		i = -1
 	}
 	return thought, rest
@@ -77,15 +122,19 @@ func (t *task) callsIn(text string) (calls []parser.ToolCall, at int) {
 		body = strings.TrimSpace(body[from:to])
 	}
 	first, _, _ := strings.Cut(body, "\n")
-	called, _, _ := strings.Cut(strings.TrimPrefix(body, "["), "(")
+	code, isCode := strings.CutPrefix(body, "<|python_tag|>")
+	isCode = isCode || strings.HasPrefix(body, "[")
+	called, _, _ := strings.Cut(strings.TrimPrefix(code, "["), "(")
 	action := reactAction().FindStringSubmatchIndex(text)
+	tag := nameTag().FindStringSubmatchIndex(text)
+	fence := lastFence().FindStringIndex(text)
 	switch {
+	case isCode && t.named(called) != nil:
+		w, at, text = wire.LFM2, 0, "<|tool_call_start|>"+code+"<|tool_call_end|>"
 	case w != nil:
 	case strings.Contains(body, "<tool_call"):
 		calls, _, _ = parser.Calls(text, func(string) bool { return false })
 		return calls, strings.Index(text, "<tool_call")
-	case strings.HasPrefix(body, "[") && t.named(called) != nil:
-		w, text = wire.LFM2, "<|tool_call_start|>"+body+"<|tool_call_end|>"
 	case strings.HasPrefix(body, "{") || strings.HasPrefix(body, "["):
 		calls, _, _ = parser.Calls(text, func(string) bool { return false })
 		return calls, 0
@@ -93,6 +142,11 @@ func (t *task) callsIn(text string) (calls []parser.ToolCall, at int) {
 		w, text = wire.Functionary, body
 	case action != nil && t.named(text[action[2]:action[3]]) != nil:
 		w, at = wire.ReAct, action[0]
+	case tag != nil && t.named(text[tag[2]:tag[3]]) != nil:
+		w, at = wire.InTags(text[tag[2]:tag[3]]), tag[0]
+	case fence != nil:
+		calls, _, _ = parser.Calls(text[fence[0]:], func(string) bool { return false })
+		return calls, fence[0]
 	default:
 		return nil, 0
 	}
@@ -107,27 +161,39 @@ var reactAction = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("(?m)^(?:Thought:.*\n+)?Action:[ \t]*`?([\\w.-]+)`?[ \t]*\n+Action Input:")
 })
 
+// nameTag matches a tag with another in it, which may be the name of a tool and an argument.
+var nameTag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*<([A-Za-z][\w.-]*)>\s*<\w`) })
+
+// lastFence matches a call in a code fence, after words and at the end of a text.
+var lastFence = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("(?s)```(?:json)?\\s*\\{\\s*\"name\":[^`]*\"(?:arguments|parameters)\":[^`]*```\\s*$")
+})
+
 // named returns the tool that a model means by a name: the tool with that name, or the one
 // that is left without what models write around names, whatever the case of its letters.
 func (t *task) named(name string) *tool {
 	if tool := t.tool(name); tool != nil {
 		return tool
 	}
-	name, _, _ = strings.Cut(name, "<|")
-	name = strings.TrimSpace(name)
+	name, _, _ = strings.Cut(name, "<")
+	name = strings.Trim(name, "\"'`() \t\r\n")
 	for _, prefix := range []string{"functions", "default_api", "tools", "tool"} {
-		if rest, ok := strings.CutPrefix(name, prefix); ok && strings.IndexAny(rest, ".:") == 0 {
+		if rest, ok := strings.CutPrefix(name, prefix); ok && strings.IndexAny(rest, ".:_") == 0 {
 			name = rest[1:]
 		}
 	}
+	name = nameEnd().ReplaceAllString(name, "")
 	if tool := t.tool(name); tool != nil || name == "" {
 		return tool
+	}
+	if at := strings.LastIndex(name, "__"); at >= 0 { // behind the name of a server
+		name = name[at+2:]
 	}
 	var found *tool
 	for _, s := range t.skills {
 		for i := range s.tools {
 			switch own := &s.tools[i]; {
-			case !strings.EqualFold(own.Name, name):
+			case !strings.EqualFold(unscored.Replace(own.Name), unscored.Replace(name)):
 			case found != nil && found.Name != own.Name:
 				return nil
 			case found == nil:
@@ -137,6 +203,12 @@ func (t *task) named(name string) *tool {
 	}
 	return found
 }
+
+// nameEnd matches what some models write after the name of a tool.
+var nameEnd = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`:\d+$|\.call$`) })
+
+// unscored takes out what parts the words of a name.
+var unscored = strings.NewReplacer("_", "", "-", "")
 
 // readArguments reads the arguments of a call. They may be encoded twice.
 func readArguments(text string) (json.RawMessage, error) {
