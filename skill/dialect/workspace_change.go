@@ -30,7 +30,7 @@ var writeTool = Tool{
 	Name: "write", Title: "Write a file",
 	Doc: "Create a file, or replace all of it; edit changes parts. Missing parents are made. Refused if others have changed it since you read it.",
 	Params: []Param{newFile(onePath),
-		{Name: "content", Type: "string", Content: true, Required: true, Empty: true, Doc: "text"},
+		{Name: "content", Type: "string", Aliases: []string{"contents", "file_text"}, Content: true, Required: true, Empty: true, Doc: "text"},
 		{Name: "append", Type: "boolean", Doc: "add to the end"},
 		{Name: "if_hash", Type: "string", Doc: "SHA-256 it must have, 8 digits or more; none: it must not exist"},
 		{Name: "force", Type: "boolean", Doc: "replace it all the same"},

@@ -22,17 +22,18 @@ var grepTool = Tool{
 	Params: []Param{
 		{Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "for one line; (?i) ignores case"},
 		searchedParam,
-		{Name: "glob", Type: "string", Doc: "only files like *.go or {src,lib}/**"},
+		{Name: "glob", Type: "string", Aliases: []string{"include"}, Doc: "only files like *.go or {src,lib}/**"},
 		{Name: "literal", Type: "boolean", Doc: "pattern is plain text"},
-		{Name: "context", Type: "integer", Doc: "lines before and after each"},
-		{Name: "limit", Type: "integer", Doc: "default 200"},
+		{Name: "context", Type: "integer", Aliases: []string{"-C"}, Doc: "lines before and after each"},
+		{Name: "limit", Type: "integer", Aliases: []string{"head_limit"}, Doc: "default 200"},
+		{Name: "ignore_case", Type: "boolean", Aliases: []string{"-i", "case_insensitive"}, Hidden: true},
 		ignoredParam},
 	operation: func(in *call) (skill.Args, error) {
 		limit, err := in.count("limit", 200, 10000)
 		if in.str("pattern") == "" {
 			err = errors.New("pattern is empty; . finds every line with a character in it")
 		}
-		a := skill.Grep{Path: in.str("path"), Pattern: in.str("pattern"), Literal: in.flag("literal"),
+		a := skill.Grep{Path: in.str("path"), Pattern: in.str("pattern"), Literal: in.flag("literal"), FoldCase: in.flag("ignore_case"),
 			NoLast: true, Context: in.int("context"), SkipIgnored: !in.flag("ignored"), Limit: limit, MaxLine: 500, Excerpt: true, MaxBytes: 16 * maxReply}
 		if g := in.str("glob"); g != "" {
 			a.Include = []string{g}
