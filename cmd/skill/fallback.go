@@ -106,7 +106,7 @@ func (i *interpreter) worded(err error, prompt, operation, via string) error {
 	case i.o.trust && !errors.Is(err, llmfallback.ErrNotArray):
 		return err
 	case errors.Is(err, llmfallback.ErrUnavailable), errors.Is(err, llmfallback.ErrBudget):
-		return &dialect.Failure{Message: oneLine(err.Error(), maxAsked), Hint: i.understood(prompt), Cause: err}
+		return &dialect.Failure{Message: oneLine(err.Error(), maxAsked), Hint: cmp.Or(i.useInstead(operation), i.understood(prompt)), Cause: err}
 	}
 	cause := "the model's answer was not used: " + strings.Join(strings.Fields(err.Error()), " ")
 	if known != nil && !errors.Is(err, llmfallback.ErrNotArray) {
@@ -118,6 +118,10 @@ func (i *interpreter) worded(err error, prompt, operation, via string) error {
 // silent returns the error of a prompt that nobody understood.
 func (i *interpreter) silent(err error, prompt, operation string) error {
 	f := &dialect.Failure{Message: "Unknown operation: " + operation, Hint: i.understood(prompt), Cause: err}
+	if use := i.useInstead(operation); use != "" && (f.Hint == "" || strings.HasPrefix(f.Hint, "type: ")) {
+		f.Hint = use
+		return f
+	}
 	unset := errors.Is(err, llmfallback.ErrNoModel)
 	switch {
 	case i.o.fallback == string(llmfallback.None), dialect.Achilles.Lookup(operation) != nil, f.Hint == "" && dialect.Achilles.Nearest(operation) != nil:

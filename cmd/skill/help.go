@@ -118,12 +118,41 @@ func (c *cli) helpCommand(o *options) *cobra.Command {
 			}
 			topic, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return unknownCommand(cmd.Root(), strings.Join(args, " "))
+				word := strings.Join(args, " ")
+				if use := c.useInstead(word); use != "" {
+					return fmt.Errorf("%q is not a command; %s", word, use)
+				}
+				return unknownCommand(cmd.Root(), word)
 			}
 			topic.SetContext(cmd.Context())
 			return topic.Help()
 		},
 	}
+}
+
+// otherwise says what to use for what other programs call a command and this one has not.
+var otherwise = []struct{ words, use string }{
+	{"publish unpublish tag status", "there is no registry: share the file perstack.toml, which holds the experts"},
+	{"install", "experts need no installation: PROGRAM run EXPERT QUERY; to install packages: PROGRAM exec -- npm install"},
+	{"update upgrade", "this program does not update itself: install a later one as you installed this one"},
+	{"login logout auth", "there is no account: the model's key is OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY"},
+	{"chat ask prompt agent", "to work with a model: PROGRAM start EXPERT; PROGRAM init writes an expert to begin with"},
+	{"serve server", "to serve tools to an agent: PROGRAM mcp; to look at runs and changes: PROGRAM web"},
+	{"find grep rg search", "to search what files hold: PROGRAM exec -- grep -rn TEXT ."},
+	{"git npm npx node python python3 pip go make cargo bash sh curl", "to run a command of yours: PROGRAM exec -- COMMAND"},
+	{"redo", "PROGRAM undo takes back an undo too"},
+	{"rewind rollback revert checkpoint checkpoints", "PROGRAM history lists changes, PROGRAM undo takes them back, PROGRAM restore brings back one file"},
+	{"uninstall", "PROGRAM setup HOST --remove takes it out of a host's configuration"},
+}
+
+// useInstead returns what to use for a word of another program, "" for none.
+func (c *cli) useInstead(word string) string {
+	for _, o := range otherwise {
+		if slices.Contains(strings.Fields(o.words), strings.ToLower(word)) {
+			return strings.ReplaceAll(o.use, "PROGRAM", c.program())
+		}
+	}
+	return ""
 }
 
 // unknownCommand returns the error for a word that is not a command, with a similar one.

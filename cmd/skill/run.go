@@ -390,7 +390,7 @@ func (r *runOptions) project() (agent.Project, string, error) {
 			return agent.Project{}, "", fmt.Errorf("workspace %s: %w", dir, pe.Err)
 		}
 		if file, err = agent.FindProject(r.workspace); err != nil {
-			return agent.Project{}, "", fmt.Errorf("%w\n%s init writes one with an expert to begin with", err, r.program)
+			return agent.Project{}, "", fmt.Errorf("%w\n%s init writes one with an expert to begin with; to run a command of yours: %[2]s exec -- COMMAND", err, r.program)
 		}
 	}
 	data, err := readRegular(file)
