@@ -273,12 +273,12 @@ func countLines(ctx context.Context, src io.ReaderAt, size int64) (int, error) {
 // sparse file, which hold no line end, unless use has asked for zeros.
 func eachBlock(ctx context.Context, src io.ReaderAt, size int64, use func(part []byte) (zeros bool)) error {
 	f, isFile := src.(*os.File)
-	buf := make([]byte, block)
+	buf := make([]byte, min(block, max(size, 0)))
 	for at := int64(0); at < size; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n, err := src.ReadAt(buf[:min(block, size-at)], at)
+		n, err := src.ReadAt(buf[:min(int64(len(buf)), size-at)], at)
 		if n == 0 {
 			if err == io.EOF {
 				err = nil
@@ -339,6 +339,9 @@ func readPartLines(ctx context.Context, part *FilePart, src io.ReaderAt, size in
 		end, left := skipLines(block, skip)
 		if skip = left; skip > 0 {
 			return false
+		}
+		if p.content == nil {
+			p.content = make([]byte, 0, min(len(block)-end, p.room)+1)
 		}
 		for block = block[end:]; len(block) > 0 && p.line < p.to && !p.full; {
 			n := len(block)
