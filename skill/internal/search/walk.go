@@ -64,12 +64,9 @@ func Walk(ctx context.Context, w *workspace.Workspace, dir string, o WalkOptions
 	if o.Ignore {
 		k.ignoring, top.scope = newIgnoring(w, base)
 	}
-	k.shared = []*folder{top}
-	var all sync.WaitGroup
-	for id := range k.workers {
-		all.Go(func() { (&worker{walk: k, id: id}).run() })
-	}
-	all.Wait()
+	k.shared, k.running = []*folder{top}, 1
+	(&worker{walk: k}).run()
+	k.all.Wait()
 	for _, f := range k.shared {
 		k.leave(f)
 	}
@@ -154,10 +151,26 @@ type walk struct {
 	hungry atomic.Int32 // workers that wait for folders
 	ended  atomic.Bool
 
+	all     sync.WaitGroup // of the workers but the first one
 	mu      sync.Mutex
 	changed sync.Cond
+	running int // workers that were started
 	shared  []*folder
 	err     error
+}
+
+// alone is how many blocks the first worker reads before it starts the others: a small tree is
+// read before they would have begun.
+const alone = 3
+
+// startOthers starts all workers but the first one.
+func (k *walk) startOthers() {
+	k.mu.Lock()
+	k.running = k.workers
+	k.mu.Unlock()
+	for id := 1; id < k.workers; id++ {
+		k.all.Go(func() { (&worker{walk: k, id: id}).run() })
+	}
 }
 
 // keptOpen is how many folders may be open for another one to stay open for those in
@@ -216,7 +229,7 @@ func (k *walk) end(err error) {
 func (k *walk) take() *folder {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if int(k.hungry.Add(1)) == k.workers && len(k.shared) == 0 {
+	if int(k.hungry.Add(1)) == k.running && len(k.shared) == 0 {
 		k.ended.Store(true)
 		k.changed.Broadcast()
 	}
@@ -256,7 +269,10 @@ type worker struct {
 }
 
 func (w *worker) run() {
-	for !w.ended.Load() {
+	for read := 0; !w.ended.Load(); read++ {
+		if w.id == 0 && read == alone {
+			w.startOthers()
+		}
 		var f *folder
 		if n := len(w.stack) - 1; n >= 0 {
 			f, w.stack = w.stack[n], w.stack[:n]

@@ -97,13 +97,19 @@ func (d kernelDir) getdents(buf []byte) (int, error) {
 
 const (
 	blockSize = 32 << 10
+
+	// firstBlockSize is the size of a block until a folder has more names.
+	firstBlockSize = 8 << 10
 	// roomForMore is how much of a block must be left to read more names into it: less
 	// is not worth a system call.
 	roomForMore = 4 << 10
 )
 
 func (d kernelDir) Read(b *Block) (more bool, err error) {
-	if b.raw == nil {
+	switch {
+	case b.raw == nil:
+		b.raw = make([]byte, firstBlockSize)
+	case b.full && len(b.raw) < blockSize:
 		b.raw = make([]byte, blockSize)
 	}
 	used := 0
@@ -118,6 +124,7 @@ func (d kernelDir) Read(b *Block) (more bool, err error) {
 		more = n > 0 && !d.parse(b, b.raw[used:used+n])
 		used += n
 	}
+	b.full = more
 	return more, nil
 }
 

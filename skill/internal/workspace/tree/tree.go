@@ -156,6 +156,7 @@ type Dir interface {
 type Block struct {
 	Names []Name
 	raw   []byte
+	full  bool // the last folder had more names than raw had room for
 }
 
 // Name is one name in a folder. Its bytes are good until the block is read into
