@@ -3,6 +3,8 @@ package skill
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -15,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"textskill/testdata/needs"
 )
 
 // do executes an operation that must succeed.
@@ -245,6 +249,46 @@ func TestGitSSH(t *testing.T) {
 	}
 	if got := b.git("remote.git", "branch", "--format=%(refname:short)"); got != "main\nside\n" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestGitSSHPassesTheGuard has the user's ssh reach the port of an allowed host, by way of the guard.
+func TestGitSSHPassesTheGuard(t *testing.T) {
+	needs.Program(t, "ssh")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	greeted := make(chan string, 1)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		said := make([]byte, 8)
+		io.ReadFull(c, said)
+		greeted <- string(said)
+	}()
+	b := newGitBed(t)
+	b.git("repo", "remote", "add", "there", "ssh://git@"+l.Addr().String()+"/x")
+	x := b.executor(Config{Network: true, AllowSSH: true, Hosts: []string{l.Addr().String()}, Helper: self(t)})
+	_, err = x.Execute(t.Context(), &Session{}, GitPush{Dir: "repo", Remote: "there"})
+	if _, failed := errors.AsType[*GitError](err); !failed {
+		t.Errorf("a server that ends at once: %v", err)
+	}
+	select {
+	case said := <-greeted:
+		if said != "SSH-2.0-" {
+			t.Errorf("the server was greeted with %q", said)
+		}
+	case <-time.After(10 * time.Second):
+		t.Errorf("the server was not reached: %v", err)
+	}
+	l.Close()
+	if _, err := x.Execute(t.Context(), &Session{}, GitPush{Dir: "repo", Remote: "there"}); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("where nothing listens: %v", err)
 	}
 }
 

@@ -88,11 +88,14 @@ func TestBrowserIsFenced(t *testing.T) {
 	web, requests := counted(t, hello)
 	x := fenced(t, Config{Network: true, Private: true, NoSandbox: true, Browser: talker{}})
 	writeFile(t, x.Dir()+"/in", "secret", 0o644)
-	script := "#!/bin/sh\nexec >&4 2>&4\necho \"$@\"\necho x >$HOME/own && cat $HOME/own\n" + trials(x, out, web.URL) + "printf '\\0'\nread wait <&3\n"
+	script := "#!/bin/sh\nexec >&4 2>&4\necho \"$@\"\necho x >$HOME/own && cat $HOME/own\nreadlink /proc/self/ns/net\n" + trials(x, out, web.URL) + "printf '\\0'\nread wait <&3\n"
 	writeFile(t, tools+"/chromium", script, 0o755)
 	said := must[Shot](t, x, Screenshot{URL: web.URL, Dest: "s.png"}).Title
 	if !strings.Contains(said, "--remote-debugging-pipe") || strings.Contains(said, "--remote-debugging-port") || !strings.Contains(said, "\nx\n") {
 		t.Errorf("the browser said %s", said)
+	}
+	if link, _ := os.Readlink("/proc/self/ns/net"); fenced(t, Config{}).process.Fence().Alone == strings.Contains(said, link) {
+		t.Errorf("the browser is in this machine's network: %s", said)
 	}
 	if strings.Contains(said, "secret\n") || strings.Contains(said, "connected") || strings.Contains(said, "root:") || requests.Load() > 0 {
 		t.Errorf("the browser left the fence: %s", said)

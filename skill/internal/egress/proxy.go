@@ -21,6 +21,7 @@ type Proxy struct {
 	Policy *Policy
 	Dialer *Dialer
 	Log    *Log
+	Open   func(ctx context.Context, network, target string) (net.Conn, error) // connects in the place of the three others; may be nil
 
 	once    sync.Once
 	places  chan struct{} // one for each connection
@@ -63,11 +64,8 @@ func (p *Proxy) init() {
 	p.places, p.conns = make(chan struct{}, maxConnections), make(chan net.Conn)
 	transport := &http.Transport{DisableKeepAlives: true, ResponseHeaderTimeout: time.Minute}
 	transport.DialContext = func(ctx context.Context, _, addr string) (net.Conn, error) {
-		host, port, err := splitTarget(addr)
-		if err != nil {
-			return nil, err
-		}
-		return p.dial(ctx, host, port)
+		server, _, err := p.dial(ctx, addr)
+		return server, err
 	}
 	p.forward = &httputil.ReverseProxy{
 		Rewrite:      func(r *httputil.ProxyRequest) { r.Out.Host = r.Out.URL.Host },
@@ -111,14 +109,14 @@ func (p *Proxy) Serve(l net.Listener) {
 	p.accept(l, p.serve)
 }
 
-// ServeHost carries the connections of l, which listens at an address that [NameServer] poses, to
-// a host.
-func (p *Proxy) ServeHost(l net.Listener, host string, port int) {
+// ServeTarget carries the connections of l, which may listen at an address that [NameServer] poses,
+// to a HOST:PORT.
+func (p *Proxy) ServeTarget(l net.Listener, target string) {
 	p.accept(l, func(c net.Conn) {
 		defer c.Close()
-		server, err := p.dial(context.Background(), host, port)
+		server, to, err := p.dial(context.Background(), target)
 		if p.refused(err); err == nil {
-			p.tunnel(c, server, host, port)
+			p.tunnel(c, server, to)
 		}
 	})
 }
@@ -163,29 +161,42 @@ func (q *queue) Close() error {
 
 func (q *queue) Addr() net.Addr { return q.addr }
 
-// splitTarget returns the host and the port of a target. A host that is an address is an error.
-func splitTarget(target string) (host string, port int, err error) {
-	name, number, err := net.SplitHostPort(target)
-	if err != nil {
-		return "", 0, err
-	}
-	if port, err = strconv.Atoi(number); err != nil || port < 1 || port > 65535 {
-		return "", 0, fmt.Errorf("%q has no port", target)
-	}
-	if host, err = canonical(name); err != nil {
-		return "", 0, &Refused{name, port, "hosts are reached by their name only"}
-	}
-	return host, port, nil
+// An endpoint is a host, by its canonical name, and a port. The zero endpoint is any.
+type endpoint struct {
+	host string
+	port int
 }
 
-// dial connects to a host that may be reached.
-func (p *Proxy) dial(ctx context.Context, host string, port int) (net.Conn, error) {
-	if err := p.Policy.check(host, port); err != nil {
-		return nil, err
+// endpointOf returns the endpoint of a target. A host that is an address is an error.
+func endpointOf(target string) (to endpoint, err error) {
+	name, number, err := net.SplitHostPort(target)
+	if err != nil {
+		return to, err
 	}
+	if to.port, err = strconv.Atoi(number); err != nil || to.port < 1 || to.port > 65535 {
+		return to, fmt.Errorf("%q has no port", target)
+	}
+	if to.host, err = canonical(name); err != nil {
+		return to, &Refused{name, to.port, "hosts are reached by their name only"}
+	}
+	return to, nil
+}
+
+// dial connects to a target that may be reached. Only a tunnel to to.host may be made of it.
+func (p *Proxy) dial(ctx context.Context, target string) (server net.Conn, to endpoint, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	return p.Dialer.dial(ctx, host, port)
+	if p.Open != nil {
+		server, err = p.Open(ctx, "tcp", target)
+		return server, to, err
+	}
+	if to, err = endpointOf(target); err == nil {
+		err = p.Policy.check(to.host, to.port)
+	}
+	if err == nil {
+		server, err = p.Dialer.dial(ctx, to.host, to.port)
+	}
+	return server, to, err
 }
 
 // refused logs err if it is a refusal, and returns nil if not.
@@ -204,7 +215,8 @@ func (p *Proxy) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Scheme != "http" || r.URL.Host == "":
 		http.Error(w, "the proxy carries http and CONNECT only", http.StatusBadRequest)
 	default:
-		p.plain(w, r)
+		r.Header.Del("Proxy-Authorization")
+		p.forward.ServeHTTP(w, r)
 	}
 }
 
@@ -237,30 +249,8 @@ func printable(s string) string {
 	}, s)
 }
 
-// plain carries a request without TLS.
-func (p *Proxy) plain(w http.ResponseWriter, r *http.Request) {
-	target := r.URL.Host
-	if r.URL.Port() == "" {
-		target = net.JoinHostPort(r.URL.Hostname(), "80")
-	}
-	host, port, err := splitTarget(target)
-	if err == nil {
-		err = p.Policy.check(host, port)
-	}
-	if err != nil {
-		p.answer(w, err)
-		return
-	}
-	r.Header.Del("Proxy-Authorization")
-	p.forward.ServeHTTP(w, r)
-}
-
 func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
-	host, port, err := splitTarget(r.Host)
-	var server net.Conn
-	if err == nil {
-		server, err = p.dial(r.Context(), host, port)
-	}
+	server, to, err := p.dial(r.Context(), r.Host)
 	if err != nil {
 		p.answer(w, err)
 		return
@@ -275,7 +265,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		server.Close()
 		return
 	}
-	p.tunnel(withBuffered(client, buffered.Reader), server, host, port)
+	p.tunnel(withBuffered(client, buffered.Reader), server, to)
 }
 
 // withBuffered returns c with what r has read of it ahead.

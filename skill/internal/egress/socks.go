@@ -41,11 +41,7 @@ func (p *Proxy) serveSOCKS(c net.Conn) {
 		say(code)
 		return
 	}
-	host, port, err := splitTarget(target)
-	var server net.Conn
-	if err == nil {
-		server, err = p.dial(context.Background(), host, port)
-	}
+	server, to, err := p.dial(context.Background(), target)
 	switch {
 	case p.refused(err) != nil:
 		say(socksNotAllowed)
@@ -54,7 +50,7 @@ func (p *Proxy) serveSOCKS(c net.Conn) {
 	default:
 		say(socksOK)
 		c.SetDeadline(time.Time{})
-		p.tunnel(withBuffered(c, r), server, host, port)
+		p.tunnel(withBuffered(c, r), server, to)
 	}
 }
 

@@ -16,12 +16,12 @@ import (
 // greetingTimeout is how long a program may take for the first bytes of a connection.
 const greetingTimeout = 10 * time.Second
 
-// tunnel joins a program and the server of host, and closes the latter. At the ports of the web it
+// tunnel joins a program and the server of an endpoint, and closes the latter. At the ports of the web it
 // must be TLS that asks for that host; at port 80 it may be a request to it, too.
-func (p *Proxy) tunnel(client, server net.Conn, host string, port int) {
+func (p *Proxy) tunnel(client, server net.Conn, to endpoint) {
 	defer server.Close()
-	if port == 443 || port == 80 {
-		read, err := greeting(client, host, port)
+	if to.port == 443 || to.port == 80 {
+		read, err := greeting(client, to.host, to.port)
 		if err != nil {
 			p.refused(err)
 			return

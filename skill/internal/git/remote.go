@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -131,9 +132,8 @@ func (r *repository) localTransport() (transport, error) {
 	}, nil
 }
 
-// runRemote runs a command that talks to a remote. HTTP traffic goes through a proxy with
-// the web guard, unless the user's own configuration names a proxy; ssh connects to the
-// address that the guard has checked.
+// runRemote runs a command that talks to a remote. Its connections pass the web guard, unless the
+// user's own configuration names a proxy.
 func (r *repository) runRemote(ctx context.Context, via transport, args []string) (process.Executed, error) {
 	c := command{limit: remoteTimeout, env: via.env, args: args}
 	switch {
@@ -145,34 +145,36 @@ func (r *repository) runRemote(ctx context.Context, via transport, args []string
 		c.needs.Network = true
 		return r.runWithLogin(ctx, via.address, c)
 	}
-	proxy, err := r.x.web.StartProxy()
+	gate, err := r.x.web.OpenGate("")
 	if err != nil {
 		return process.Executed{}, err
 	}
-	defer proxy.Close()
-	r.extra = append(r.extra, setting{key: "http.proxy", value: "http://" + proxy.Addr})
-	c.needs.Connect = proxy.Port()
+	defer gate.Close()
+	r.extra = append(r.extra, setting{key: "http.proxy", value: "http://" + gate.Addr})
+	c.needs.Gate = gate.Gate
 	e, err := r.runWithLogin(ctx, via.address, c)
-	if failed, ok := errors.AsType[*Error](err); ok {
-		if refused := proxy.Failure(via.address); refused != nil {
-			failed.Hint = refused.Error()
-		}
+	return e, hinted(err, gate.Failure(via.address))
+}
+
+// hinted adds the reason why a connection failed to an error of git.
+func hinted(err, reason error) error {
+	if failed, ok := errors.AsType[*Error](err); ok && reason != nil {
+		failed.Hint = reason.Error()
 	}
-	return e, err
+	return err
 }
 
 // runSSH runs c with an ssh that reads the user's known hosts, asks the user's agent, and
 // neither reads a key nor asks a question.
 func (r *repository) runSSH(ctx context.Context, address string, c command) (process.Executed, error) {
 	host, port := hostOf(address)
-	config := []string{"Host *", "HostKeyAlias " + sshAlias(host, port), "IdentityFile none", "UpdateHostKeys no", "CheckHostIP no", "GlobalKnownHostsFile /etc/ssh/ssh_known_hosts"}
-	addr, err := r.x.web.Lookup(ctx, host, port)
-	if _, refused := errors.AsType[*refusal.RefusedError](err); refused {
+	target := net.JoinHostPort(host, port)
+	gate, err := r.x.web.OpenGate(target)
+	if err != nil {
 		return process.Executed{}, err
 	}
-	if err == nil {
-		config = append(config, "HostName "+addr.String())
-	}
+	defer gate.Close()
+	config := []string{"Host *", "HostName 127.0.0.1", "HostKeyAlias " + sshAlias(host, port), "IdentityFile none", "UpdateHostKeys no", "CheckHostIP no", "GlobalKnownHostsFile /etc/ssh/ssh_known_hosts"}
 	if home, err := os.UserHomeDir(); err == nil {
 		known := filepath.Join(home, ".ssh", "known_hosts")
 		config = append(config, fmt.Sprintf("UserKnownHostsFile %q %q", known, known+"2"))
@@ -182,10 +184,11 @@ func (r *repository) runSSH(ctx context.Context, address string, c command) (pro
 	if err := os.WriteFile(file, []byte(strings.Join(config, "\n")+"\n"), 0o600); err != nil {
 		return process.Executed{}, err
 	}
-	c.env = append(slices.Clone(c.env), "GIT_SSH_COMMAND=ssh -o BatchMode=yes -F '"+strings.ReplaceAll(file, "'", `'\''`)+"'", "GIT_SSH_VARIANT=ssh", "SSH_AUTH_SOCK="+os.Getenv("SSH_AUTH_SOCK"))
+	c.env = append(slices.Clone(c.env), "GIT_SSH_COMMAND=ssh -o BatchMode=yes -F '"+strings.ReplaceAll(file, "'", `'\''`)+"' -p "+strconv.Itoa(gate.Port()), "GIT_SSH_VARIANT=ssh", "SSH_AUTH_SOCK="+os.Getenv("SSH_AUTH_SOCK"))
 	c.needs.Read = append(c.needs.Read, "/etc/ssh/ssh_known_hosts", os.Getenv("SSH_AUTH_SOCK"))
-	c.needs.Connect, _ = strconv.Atoi(port)
-	return r.git(ctx, c)
+	c.needs.Gate = gate.Gate
+	e, err := r.git(ctx, c)
+	return e, hinted(err, gate.FailureAt(target))
 }
 
 // sshAlias returns the name of a host in a file of known hosts.

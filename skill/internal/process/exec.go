@@ -272,12 +272,17 @@ func checkNUL(arg, value string) error {
 // not recorded. Run uses only the name,
 // the timeout and the output settings of a.
 func (x *Runner) Run(ctx context.Context, a Command, spec Spec) (Executed, error) {
-	var err error
-	if spec.fence, err = x.fenceForNeeds(spec.Needs); err != nil {
+	if err := x.ready(&spec); err != nil {
 		return Executed{}, err
 	}
-	spec.Env = withoutLoaders(spec.Env)
 	return x.run(ctx, a, spec)
+}
+
+// ready completes the Spec of a program that this one needs.
+func (x *Runner) ready(spec *Spec) (err error) {
+	spec.fence, err = x.fenceForNeeds(spec.Needs)
+	spec.Env, spec.reach = withoutLoaders(spec.Env), reach{All: true}
+	return err
 }
 
 func (x *Runner) run(ctx context.Context, a Command, spec Spec) (Executed, error) {
@@ -355,11 +360,9 @@ type Running interface {
 
 // Start starts spec as [Runner.Run] does, with its output going to stdout and stderr.
 func (x *Runner) Start(spec Spec, stdout, stderr *os.File) (Running, error) {
-	var err error
-	if spec.fence, err = x.fenceForNeeds(spec.Needs); err != nil {
+	if err := x.ready(&spec); err != nil {
 		return nil, err
 	}
-	spec.Env = withoutLoaders(spec.Env)
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return nil, err

@@ -186,8 +186,8 @@ type Needs struct {
 	Read, Write []string // files, directories and sockets outside the workspace; absolute paths, which need not exist
 	Temp        string   // one of them, which is removed if this process is killed meanwhile; "" for none
 	Workspace   Access   // to the whole workspace
-	Connect     int      // TCP port to which it may connect, at any address; 0 means none
-	Network     bool     // it may reach any machine
+	Gate        *Gate    // how it reaches other machines; nil means not at all
+	Network     bool     // it may reach any machine, without a Gate
 	Unfenced    bool     // it is a program of the user, and may do what the user may
 	AsCommand   bool     // it may use in addition all that a command may: it runs programs of the workspace
 }
@@ -210,7 +210,10 @@ func (x *Runner) fenceForNeeds(n Needs) (f fence, err error) {
 	if f, err = x.newFence(); err != nil || !f.possible {
 		return f, err
 	}
-	f.network, f.connect, f.temp = n.Network, n.Connect, n.Temp
+	f.network, f.temp = n.Network, n.Temp
+	if n.Gate != nil {
+		f.own, f.connect = n.Gate.own, n.Gate.port
+	}
 	var list ruleList
 	switch {
 	case n.AsCommand:

@@ -22,6 +22,8 @@ func (*Runner) shareServer(*os.Root, *serverRecord, *Spec) error { return nil }
 func (*Spec) reserve(int) error                                  { return nil }
 func (*session) refusedNames(list []string) []string             { return list }
 func (*Runner) whyShared() string                                { return "" }
+func (*network) close()                                          {}
+func (*Runner) listenApart() (*network, net.Listener)            { return nil, nil }
 func (*Runner) Apart() bool                                      { return false }
 func (*Runner) DialLocal(int) (net.Conn, error)                  { return nil, errors.ErrUnsupported }
 

@@ -26,8 +26,8 @@ type gateway struct {
 
 // serve starts the proxy for a command and puts it into the command's environment.
 func (g *gateway) serve(spec *Spec) {
-	if !spec.fence.own.alone() {
-		return
+	if !spec.fence.own.alone() || spec.reach.All {
+		return // such a program has a [Gate]
 	}
 	if of := fmt.Sprint(spec.fence.own.ino, spec.reach); of != g.of {
 		g.close()
@@ -230,7 +230,7 @@ func (x *Runner) pose(n *network, p *egress.Proxy, name string, ports []int) (ad
 			continue // a command listens there at every address
 		}
 		s.open, ok = append(s.open, l), true
-		go p.ServeHost(l, name, port)
+		go p.ServeTarget(l, net.JoinHostPort(name, strconv.Itoa(port)))
 	}
 	if ok {
 		s.posed[at] = addr
@@ -262,6 +262,25 @@ func (x *Runner) DialLocal(port int) (net.Conn, error) {
 		return nil, fmt.Errorf("nothing listens on port %d of the localhost of commands; --allow-local %[1]d opens that port of this machine", port)
 	}
 	return c, err
+}
+
+// listenApart returns a network of its own for one program, and a listener in it; nil where none can be made.
+func (x *Runner) listenApart() (*network, net.Listener) {
+	if x.cfg.shared {
+		return nil, nil
+	}
+	n, err := x.makeNetwork(askNetwork)
+	if err != nil {
+		return nil, nil
+	}
+	if fds, err := x.socketsIn(n); err == nil {
+		unix.Close(fds[1])
+		if l, err := listenAt(fds[0], netip.AddrPortFrom(localhost, 0)); err == nil {
+			return n, l
+		}
+	}
+	n.close()
+	return nil, nil
 }
 
 // socketsIn has a helper make two sockets of TCP in n, of IPv4 and of IPv6.

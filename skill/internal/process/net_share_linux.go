@@ -74,7 +74,11 @@ func (x *Runner) network() *network {
 		x.use(n)
 	}
 	if s.now == nil {
-		n, err := x.makeNetwork()
+		q := askNetwork
+		if x.cfg.Network {
+			q = askDirs
+		}
+		n, err := x.makeNetwork(q)
 		if err != nil {
 			if !isTransient(err) {
 				s.why = err
@@ -87,11 +91,7 @@ func (x *Runner) network() *network {
 }
 
 // makeNetwork has a helper make a network.
-func (x *Runner) makeNetwork() (n *network, err error) {
-	q := askNetwork
-	if x.cfg.Network {
-		q = askDirs
-	}
+func (x *Runner) makeNetwork(q question) (n *network, err error) {
 	err = x.withHelper(func(h *helperProcess) error {
 		fds, err := h.ask(q)
 		if err == nil {

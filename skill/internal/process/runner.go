@@ -95,7 +95,7 @@ func (x *Runner) Close() {
 // A reach says which hosts a command reaches from a network of its own.
 type reach struct {
 	egress.Rules
-	All   bool              `json:",omitempty"` // the network of this machine
+	All   bool              `json:",omitempty"` // the network of this machine, or a [Gate]
 	Local []int             `json:",omitempty"` // ports of this machine
 	Hosts map[string]string `json:",omitempty"` // see [egress.Dialer]
 }

@@ -224,19 +224,3 @@ func (c *Client) CheckHost(ctx context.Context, host, port string, resolve bool)
 	}
 	return nil
 }
-
-// Lookup returns an address of host to which the guard lets this program connect.
-func (c *Client) Lookup(ctx context.Context, host, port string) (addr netip.Addr, err error) {
-	g := c.guard(nil)
-	if err := g.within(host, port); err != nil {
-		return addr, err
-	}
-	addrs, err := cmp.Or(g.resolver, net.DefaultResolver).LookupNetIP(ctx, "ip", host)
-	for _, addr := range addrs {
-		if g.allowed(host, port) || g.public(addr) {
-			return addr.Unmap(), nil
-		}
-		err = privateAddress(host, addr.Unmap())
-	}
-	return netip.Addr{}, err
-}

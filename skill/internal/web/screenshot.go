@@ -70,18 +70,18 @@ func (c *Client) Screenshot(ctx context.Context, page Page) (pic Picture, err er
 	if _, err := g.parse(page.URL); err != nil {
 		return pic, err
 	}
-	proxy, err := startProxy(g)
+	gate, err := c.openGate(g, "")
 	if err != nil {
 		return pic, err
 	}
-	defer proxy.Close()
-	b, err := c.startBrowser(proxy)
+	defer gate.Close()
+	b, err := c.startBrowser(gate)
 	if err != nil {
 		return pic, err
 	}
 	defer b.close()
 	pic, err = c.cfg.Browser.Picture(ctx, b.devtools, page)
-	if failed := proxy.Failure(pic.URL); failed != nil {
+	if failed := gate.Failure(pic.URL); failed != nil {
 		return pic, urlError(page.URL, failed)
 	}
 	return pic, b.explain(err)
@@ -102,8 +102,8 @@ func (p pipes) Write(b []byte) (int, error) { return p.in.Write(b) }
 func (p pipes) Close() error                { return errors.Join(p.in.Close(), p.out.Close()) }
 
 // startBrowser starts a Chromium that writes its own directory only, and reaches the
-// network only through the proxy.
-func (c *Client) startBrowser(proxy *Proxy) (_ *browser, err error) {
+// network only through the gate.
+func (c *Client) startBrowser(gate *Gate) (_ *browser, err error) {
 	if os.Geteuid() == 0 && !c.cfg.NoSandbox {
 		return nil, refusal.Off("a browser without its sandbox, which root cannot have,", "--browser-no-sandbox")
 	}
@@ -142,9 +142,9 @@ func (c *Client) startBrowser(proxy *Proxy) (_ *browser, err error) {
 	}
 	defer null.Close()
 	spec := process.Spec{
-		Path: program.Path, Args: browserArgs(program.Name, dir, proxy.Addr, c.cfg.NoSandbox), Dir: dir, Files: []*os.File{theirIn, theirOut},
+		Path: program.Path, Args: browserArgs(program.Name, dir, gate.Addr, c.cfg.NoSandbox), Dir: dir, Files: []*os.File{theirIn, theirOut},
 		Env:   c.run.Environment([]string{"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_CACHE_HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "TMPDIR=" + dir, "PATH=" + c.run.SafePath()}, dir),
-		Needs: process.Needs{Write: []string{dir}, Connect: proxy.Port()},
+		Needs: process.Needs{Write: []string{dir}, Gate: gate.Gate},
 	}
 	if !c.cfg.NoSandbox {
 		spec.Needs.Write = append(spec.Needs.Write, "/proc") // the browser's own sandbox maps users there
