@@ -20,29 +20,41 @@ import (
 	"textskill/skill/agent"
 )
 
-const startLong = `start is run for a person at a terminal: it asks for the expert and the query if they
-are not given, prints what the model says and does, asks for the answers that tools
-need, and then for the next query. Ctrl-C interrupts the model or its tools, an empty
-line ends the conversation. It takes the flags of "skill run".
+const startLong = `start is a conversation with an expert. It asks which expert, and what to do, unless you say
+so. It prints what the model says and does, passes on the questions of tools, and then asks
+what to do next. Ctrl-C interrupts the model or its tools. An empty line or /exit ends the
+conversation. start takes the flags of "skill run".
 
-Between queries, /undo takes back the last change, /diff and /history show changes,
-and /help lists these commands. They take the arguments of the commands of their name.`
+Between queries, /undo takes back the last change, and /diff and /history show changes.
+They take the arguments of "skill undo" and so on. /help lists these commands.`
 
 // talkHelp is what /help prints.
 const talkHelp = `  /undo [ID]     take back the last change of this workspace, or the change ID
   /diff [ID]     show the last change of this workspace, or the change ID
   /history       list the changes
   /help          print this
+  /exit          end the conversation
 An empty line ends the conversation. Everything else is for the expert.
 `
+
+// typedBare are words that a person may mean as commands.
+var typedBare = []string{"help", "exit", "quit", "undo", "diff", "history"}
 
 // commanded asks a person until the reply is for the expert, and carries out the commands
 // that come before it.
 func (c *cli) commanded(ctx context.Context, r *runOptions, x *skill.Executor, ask func(string) (string, error)) func(string) (string, error) {
 	return func(question string) (string, error) {
-		for {
+		for doubted := ""; ; {
 			reply, err := ask(question)
 			words := strings.Fields(reply)
+			if after, ok := strings.CutPrefix(reply, ":"); ok && len(words) > 0 && slices.Contains(append(typedBare, "q"), words[0][1:]) {
+				reply, words[0] = "/"+after, "/"+words[0][1:]
+			}
+			if err == nil && slices.Contains(typedBare, reply) && reply != doubted {
+				c.sayf("/%s is the command; to say %[1]q to the expert, type it again", reply)
+				doubted = reply
+				continue
+			}
 			if err != nil || len(words) == 0 || !strings.HasPrefix(reply, "/") {
 				return reply, err
 			}
@@ -53,7 +65,9 @@ func (c *cli) commanded(ctx context.Context, r *runOptions, x *skill.Executor, a
 			}
 			switch name := words[0][1:]; name {
 			case "undo", "diff", "history":
-				c.execute(ctx, slices.Concat(strings.Fields(name), []string{"-C", r.workspace}, r.stateFlags(), words[1:]))
+				c.execute(ctx, slices.Concat(strings.Fields(name), r.placeFlags(), words[1:]))
+			case "exit", "quit", "q":
+				return "", errLeft
 			case "help":
 				fmt.Fprint(c.stdout, talkHelp)
 			default:
@@ -66,12 +80,15 @@ func (c *cli) commanded(ctx context.Context, r *runOptions, x *skill.Executor, a
 	}
 }
 
-// stateFlags returns the flag that says where the history is, if it was given.
-func (o *options) stateFlags() []string {
-	if o.state == "" {
-		return nil
+// placeFlags returns the flags that say where the workspace and its history are, if they were given.
+func (o *options) placeFlags() (flags []string) {
+	if o.workspace != "" {
+		flags = []string{"-C", o.workspace}
 	}
-	return []string{"--state", o.state}
+	if o.state != "" {
+		flags = append(flags, "--state", o.state)
+	}
+	return flags
 }
 
 func (c *cli) startCommand(o *options) *cobra.Command {

@@ -167,6 +167,7 @@ func TestStartInterrupted(t *testing.T) {
 // in plain words is not asked for again.
 func TestStartCommands(t *testing.T) {
 	dir := newProject(t)
+	t.Chdir(dir)
 	var script []scriptedAnswer
 	err := json.Unmarshal([]byte(`[
 		{"tools":[{"id":"a","name":"writeTextFile","input":{"path":"c.txt","text":"blue"}}]}, {"text":"It is blue."}, {"text":"As you say."}]`), &script)
@@ -175,10 +176,10 @@ func TestStartCommands(t *testing.T) {
 	}
 	endpoint := scriptedEndpoint(t, script).URL
 	var stdout, stderr strings.Builder
-	c := &cli{stdin: strings.NewReader("/diff\npaint\n/help\n/history\n/diff\n/undo\n/paint\nleave it\n\n"), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
+	c := &cli{stdin: strings.NewReader("/diff\nhelp\npaint\n/help\n:history\n/diff\n/undo\n/paint\nundo\nundo\n/exit\n"), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
 		return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": dir, "XDG_STATE_HOME": filepath.Join(dir, "..", "state")}[name]
 	}}
-	if code := c.run(t.Context(), []string{"start", "-C", dir}); code != 0 {
+	if code := c.run(t.Context(), []string{"start"}); code != 0 {
 		t.Errorf("exit %d: %s", code, stderr.String())
 	}
 	for _, want := range []string{"\nIt is blue.\n", "no changes are recorded", "/undo [ID]", "+blue", "undid change", "\nAs you say.\n"} {
@@ -186,7 +187,8 @@ func TestStartCommands(t *testing.T) {
 			t.Errorf("no %q in\n%s\n%s", want, stdout.String(), stderr.String())
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "c.txt")); err == nil || !strings.Contains(stderr.String(), "there is no command /paint") {
+	_, err = os.Stat(filepath.Join(dir, "c.txt"))
+	if err == nil || !strings.Contains(stderr.String(), "there is no command /paint") || !strings.Contains(stderr.String(), "/help is the command; to say \"help\"") {
 		t.Errorf("c.txt is there (%v), or: %s", err, stderr.String())
 	}
 }
