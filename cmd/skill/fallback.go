@@ -122,6 +122,10 @@ func (i *interpreter) silent(err error, prompt, operation string) error {
 		f.Hint = use
 		return f
 	}
+	if f.Hint == "" && strings.Contains(prompt, "tool_calls") {
+		f.Hint = "calls in the text of a model are read with --tools filesystem"
+		return f
+	}
 	unset := errors.Is(err, llmfallback.ErrNoModel)
 	switch {
 	case i.o.fallback == string(llmfallback.None), dialect.Achilles.Lookup(operation) != nil, f.Hint == "" && dialect.Achilles.Nearest(operation) != nil:

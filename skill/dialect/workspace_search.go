@@ -175,20 +175,17 @@ func listText(_ *call, t skill.TreeListed) string {
 		}
 	}
 	show(t.Tree, "")
-	text := fmt.Sprintf("files %d, folders %d, bytes %d", t.Files, t.Folders, t.Bytes)
-	if !t.Uncounted {
-		text = "in all: " + text
-	}
+	text := fmt.Sprintf("%s, %s, %s", counted(t.Files, "file"), counted(t.Folders, "folder"), counted(int(t.Bytes), "byte"))
 	if t.Ignored > 0 {
-		text += fmt.Sprintf(", ignored by git %d", t.Ignored)
+		text += fmt.Sprintf(", %d ignored by git", t.Ignored)
 	}
 	switch {
 	case t.Cut || p.cut:
-		text += "; not all are shown: list a folder of it, or with a smaller depth"
+		text += "; not all are shown: list one of the folders, or use a smaller depth"
 	case t.Uncounted:
-		text += "; deeper ones are not counted or shown: list a folder of it, or with a larger depth"
+		text += "; use a larger depth to count and see what is deeper"
 	case shown < t.Files+t.Folders:
-		text += "; deeper ones are not shown: list a folder of it, or with a larger depth"
+		text += "; use a larger depth to see what is deeper, or list one of the folders"
 	}
 	return p.String() + "[" + text + "]"
 }
