@@ -28,7 +28,7 @@ func (p *Proxy) tunnel(client, server net.Conn, to endpoint) {
 		}
 		client = &prefixed{client, read}
 	}
-	join(client, server)
+	Join(client, server)
 }
 
 // greeting reads the start of a connection. It returns what it has read, or a *Refused if that is
@@ -141,8 +141,8 @@ func unwrap(c net.Conn) (read []byte, below net.Conn) {
 	}
 }
 
-// join copies both ways until both have ended.
-func join(client, server net.Conn) {
+// Join copies both ways until both have ended.
+func Join(client, server net.Conn) {
 	early, below := unwrap(client)
 	done := make(chan struct{})
 	go func() {

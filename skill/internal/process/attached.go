@@ -26,9 +26,7 @@ func (x *Runner) attached(ctx context.Context, a Command, spec Spec) (Executed, 
 	if end.Err != nil {
 		return Executed{}, end.Err
 	}
-	done.ExitCode, done.Signal, done.Refused, done.Left = end.Code, end.signal, end.refused, end.left
-	done.Supervised, done.Survivors, done.Lost = end.supervised, end.survivors, end.lost
-	done.Fence, done.Elapsed = x.fenceOfRun(spec, end.held), time.Since(begin)
+	x.finish(&done, spec, end, begin)
 	return done, nil
 }
 

@@ -327,14 +327,18 @@ func (x *Runner) run(ctx context.Context, a Command, spec Spec) (Executed, error
 	if err = cmp.Or(err, end.Err); err != nil {
 		return Executed{}, err
 	}
+	x.finish(&done, spec, end, begin)
+	return done, nil
+}
+
+// finish adds to done how the program of spec ended.
+func (x *Runner) finish(done *Executed, spec Spec, end Ending, begin time.Time) {
 	done.ExitCode, done.Signal, done.Refused, done.Left, done.Full = end.Code, end.signal, end.refused, end.left, end.full
 	done.Supervised, done.Survivors, done.Lost = end.supervised, end.survivors, end.lost
-	done.Fence = x.fenceOfRun(spec, end.held)
+	done.Fence, done.Elapsed = x.fenceOfRun(spec, end.held), time.Since(begin)
 	if done.Fence.ABI > 0 && !done.Fence.Alone && !x.cfg.Network {
 		done.Shared = x.whyShared()
 	}
-	done.Elapsed = time.Since(begin)
-	return done, nil
 }
 
 // inputFile returns a file from which text is read, which the caller closes.

@@ -73,19 +73,7 @@ func (g *gateway) serveLocal(n *network, port int) {
 			continue // a command listens there
 		}
 		g.open = append(g.open, l)
-		go func() {
-			for places := make(chan struct{}, maxRelayed); ; {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				places <- struct{}{}
-				go func() {
-					defer func() { <-places }()
-					join(c.(*net.TCPConn), func() (net.Conn, error) { return dialMachine(port) })
-				}()
-			}
-		}()
+		go forward(l, make(chan struct{}, maxRelayed), func() (net.Conn, error) { return dialMachine(port) })
 	}
 }
 

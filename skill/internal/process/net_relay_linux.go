@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"textskill/skill/internal/egress"
 )
 
 // maxRelayed is how many connections a relay carries at a time; more wait.
@@ -43,7 +45,7 @@ func startRelay(n *network, port int, bound []*os.File) *relay {
 			}
 			if l, err := net.FileListener(f); err == nil {
 				defer l.Close()
-				go r.accept(l)
+				go forward(l, r.places, r.dial)
 			}
 		}
 		<-r.over
@@ -112,44 +114,26 @@ func (p positioned) ReadAt(b []byte, at int64) (int, error) {
 	return max(n, 0), err
 }
 
-func (r *relay) accept(l net.Listener) {
+// forward joins each connection of l with one that dial makes, until l is closed. While all places
+// are taken, more wait.
+func forward(l net.Listener, places chan struct{}, dial func() (net.Conn, error)) {
 	for {
-		c, err := l.Accept()
+		outer, err := l.Accept()
 		if err != nil {
 			return
 		}
-		r.places <- struct{}{}
+		places <- struct{}{}
 		go func() {
-			defer func() { <-r.places }()
-			r.carry(c.(*net.TCPConn))
+			defer func() { outer.Close(); <-places }()
+			inner, err := dial()
+			if err != nil {
+				outer.(*net.TCPConn).SetLinger(0) // it ends as if nothing had listened
+				return
+			}
+			defer inner.Close()
+			egress.Join(outer, inner)
 		}()
 	}
-}
-
-// carry joins a connection with the port in the network.
-func (r *relay) carry(outer *net.TCPConn) {
-	join(outer, r.dial)
-}
-
-// join copies between a connection and another one that it makes, and closes both.
-func join(outer *net.TCPConn, dial func() (net.Conn, error)) {
-	defer outer.Close()
-	c, err := dial()
-	if err != nil {
-		outer.SetLinger(0) // it ends as if nothing had listened
-		return
-	}
-	inner := c.(*net.TCPConn)
-	defer inner.Close()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		io.Copy(inner, outer)
-		inner.CloseWrite()
-	}()
-	io.Copy(outer, inner)
-	outer.CloseWrite()
-	<-done
 }
 
 func (r *relay) dial() (net.Conn, error) {
