@@ -67,7 +67,7 @@ func readAnthropic(text string, _ Schemas) (parser.Envelope, error) {
 }
 
 // answerAnthropic returns one message with a block for each call.
-func answerAnthropic(answers []Answer) any {
+func answerAnthropic(answers []Answer) []any {
 	blocks := make([]object, len(answers))
 	for i, a := range answers {
 		block := object{"type": "tool_result", "tool_use_id": a.Call.ID, "content": a.Text}
@@ -87,7 +87,7 @@ func answerAnthropic(answers []Answer) any {
 		}
 		blocks[i] = block
 	}
-	return []object{{"role": "user", "content": blocks}}
+	return []any{object{"role": "user", "content": blocks}}
 }
 
 func defineAnthropic(tools []Tool) any {

@@ -105,8 +105,8 @@ func isAllowed(call value, later []value) bool {
 }
 
 // answerEvents returns an event for each call.
-func answerEvents(answers []Answer) any {
-	events := make([]object, len(answers))
+func answerEvents(answers []Answer) []any {
+	events := make([]any, len(answers))
 	for i, a := range answers {
 		text := a.Text
 		if text == "" {

@@ -71,7 +71,7 @@ func geminiParts(v value) (value, error) {
 }
 
 // answerGemini returns one content with a part for each call.
-func answerGemini(answers []Answer) any {
+func answerGemini(answers []Answer) []any {
 	parts := make([]object, len(answers))
 	for i, a := range answers {
 		key := "output"
@@ -91,7 +91,7 @@ func answerGemini(answers []Answer) any {
 		}
 		parts[i] = object{"functionResponse": r}
 	}
-	return []object{{"role": "user", "parts": parts}}
+	return []any{object{"role": "user", "parts": parts}}
 }
 
 // defineGemini returns the declarations. A tool without arguments has no parameters: an

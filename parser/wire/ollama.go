@@ -53,8 +53,8 @@ func ollamaCalls(v value) (value, error) {
 
 // answerOllama returns a message for each call, by its name; a call has an id only from
 // newer servers.
-func answerOllama(answers []Answer) any {
-	messages := make([]object, len(answers))
+func answerOllama(answers []Answer) []any {
+	messages := make([]any, len(answers))
 	for i, a := range answers {
 		m := object{"role": "tool", "tool_name": a.Call.Name, "content": a.withoutMedia(Media.isImage)}
 		if a.Call.ID != "" {

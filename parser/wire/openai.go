@@ -153,8 +153,8 @@ type ToolMessage struct {
 
 // answerOpenAI returns a message for each call. A message of the role "tool" holds text
 // only, so pictures and files follow in one of the user.
-func answerOpenAI(answers []Answer) any {
-	var messages, shown []any
+func answerOpenAI(answers []Answer) (messages []any) {
+	var shown []any
 	for _, a := range answers {
 		messages = append(messages, ToolMessage{Role: "tool", ToolCallID: a.Call.ID, Content: a.Text, Undo: a.Undo, NotKept: a.NotKept})
 		for _, m := range a.Media {

@@ -129,8 +129,8 @@ func (pendingError) Error() string { return "The call is not complete; send it a
 var errCustom = errors.New("the tool is a function with JSON arguments, not a custom tool")
 
 // answerResponses returns an item for each call.
-func answerResponses(answers []Answer) any {
-	items := make([]object, len(answers))
+func answerResponses(answers []Answer) []any {
+	items := make([]any, len(answers))
 	for i, a := range answers {
 		item := object{"type": "function_call_output", "call_id": a.Call.ID, "output": a.Text}
 		if a.Call.Kind != "" {

@@ -31,7 +31,7 @@ type Wire struct {
 
 	read   func(text string, tools Schemas) (parser.Envelope, error)
 	key    string                        // under which a request has what list returns; "" for wires of text
-	list   func(answers []Answer) any    // the answers, for a JSON document
+	list   func(answers []Answer) []any  // the answers, for a JSON document
 	text   func(answers []Answer) string // the answers, of a wire of text
 	define func(tools []Tool) any        // the definitions for a request; nil if the wire has no form of its own
 }
@@ -169,6 +169,9 @@ func (w *Wire) Answer(answers []Answer, more map[string]any) string {
 	b.WriteString(rest)
 	return b.String()
 }
+
+// Results returns the answers as elements of the conversation in a request, for a wire of JSON.
+func (w *Wire) Results(answers []Answer) []any { return w.list(answers) }
 
 // long is the size of a text that is not given to encoding/json, which makes four copies
 // of it. Until the document is put together, a mark that nobody knows stands for it.

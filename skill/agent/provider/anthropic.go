@@ -71,23 +71,14 @@ type anthropicMessage struct {
 	Content []any  `json:"content"`
 }
 
-// An anthropicBlock is a block of a request or an answer. Its type says which fields it has.
+// An anthropicBlock is a text or a call in a request. Results are as [wire.Anthropic] has them.
 type anthropicBlock struct {
-	Type         string           `json:"type"`
-	Text         string           `json:"text,omitempty"`
-	ID           string           `json:"id,omitempty"`
-	Name         string           `json:"name,omitempty"`
-	Input        json.RawMessage  `json:"input,omitempty"`
-	ToolUseID    string           `json:"tool_use_id,omitempty"`
-	Content      []anthropicBlock `json:"content,omitempty"`
-	Source       *anthropicSource `json:"source,omitempty"`
-	CacheControl any              `json:"cache_control,omitempty"`
-}
-
-type anthropicSource struct {
-	Type      string `json:"type"`
-	MediaType string `json:"media_type"`
-	Data      string `json:"data"`
+	Type         string          `json:"type"`
+	Text         string          `json:"text,omitempty"`
+	ID           string          `json:"id,omitempty"`
+	Name         string          `json:"name,omitempty"`
+	Input        json.RawMessage `json:"input,omitempty"`
+	CacheControl any             `json:"cache_control,omitempty"`
 }
 
 var ephemeral = map[string]any{"type": "ephemeral"}
@@ -214,10 +205,11 @@ func (p *anthropic) spell(m agent.Message, s spelling) []any {
 	case agent.InstructionMessage:
 		return nil
 	case agent.ToolMessage:
-		for _, r := range m.Contents {
-			out.Content = append(out.Content, anthropicResult(m, r, s))
+		answers := s.answers(m)
+		for i := range answers {
+			answers[i].Call.ID = agent.ToolName(answers[i].Call.ID)
 		}
-		return []any{out}
+		return wire.Anthropic.Results(answers)
 	case agent.ExpertMessage:
 		out.Role = "assistant"
 	}
@@ -253,25 +245,4 @@ func (p *anthropic) spell(m agent.Message, s spelling) []any {
 		out.Content = []any{anthropicBlock{Type: "text", Text: "(nothing)"}}
 	}
 	return []any{out}
-}
-
-// anthropicResult returns the result of a call, with its images and files.
-func anthropicResult(m agent.Message, r agent.Part, s spelling) anthropicBlock {
-	out := anthropicBlock{Type: "tool_result", ToolUseID: agent.ToolName(r.ToolCallID)}
-	for _, p := range r.Contents {
-		block, source := anthropicBlock{Type: "text", Text: p.Text}, &anthropicSource{"base64", p.MimeType, p.EncodedData}
-		switch why := s.hidden(m, p); {
-		case p.Type == agent.TextPart:
-		case why != "":
-			block.Text = strings.TrimSpace(why)
-		case p.Type == agent.ImageInlinePart:
-			block = anthropicBlock{Type: "image", Source: source}
-		default:
-			block = anthropicBlock{Type: "document", Source: source}
-		}
-		if block.Type != "text" || strings.TrimSpace(block.Text) != "" {
-			out.Content = append(out.Content, block)
-		}
-	}
-	return out
 }

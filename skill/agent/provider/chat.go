@@ -10,6 +10,7 @@ import (
 
 	"textskill/llmfallback/openai"
 	"textskill/llmfallback/remote"
+	"textskill/parser/wire"
 	"textskill/skill/agent"
 )
 
@@ -140,7 +141,7 @@ func (p *chat) spell(m agent.Message, s spelling) []any {
 	case agent.UserMessage:
 		out.Role = "user"
 	case agent.ToolMessage:
-		return chatResults(m, s)
+		return wire.OpenAI.Results(s.answers(m))
 	}
 	text := m.Text()
 	out.Content = text // also if empty: some endpoints require the field
@@ -193,40 +194,3 @@ func (out *chatMessage) think(text string, replay chatReplay, s spelling) {
 
 // callName returns the name of a call's tool as providers accept it.
 func callName(c agent.Part) string { return cmp.Or(agent.ToolName(c.ToolName), "_") }
-
-// chatResults returns the results of calls. A result can only be text, so
-// images and files follow in a message of the user's.
-func chatResults(m agent.Message, s spelling) (list []any) {
-	var shown []openai.Part
-	for _, r := range m.Contents {
-		note := openai.Part{Text: shownBy(r)}
-		var text strings.Builder
-		for _, p := range r.Contents {
-			switch why := s.hidden(m, p); {
-			case p.Type == agent.TextPart:
-				text.WriteString(p.Text)
-			case why != "":
-				text.WriteString(why)
-			case p.Type == agent.ImageInlinePart:
-				shown = append(shown, note, openai.Part{Image: dataURL(p)})
-			default:
-				shown = append(shown, note, openai.Part{File: dataURL(p)})
-			}
-		}
-		if text.Len() == 0 { // endpoints refuse an empty result
-			text.WriteString("(It is in the message after this one.)")
-		}
-		list = append(list, openai.Message{Role: "tool", ToolCallID: s.id(r.ToolCallID), Content: text.String()})
-	}
-	if shown != nil {
-		list = append(list, openai.Message{Role: "user", Content: shown})
-	}
-	return list
-}
-
-// shownBy returns what precedes an image or file that is not in the result it belongs to.
-func shownBy(result agent.Part) string {
-	return "What " + result.ToolName + " (call " + result.ToolCallID + ") shows:"
-}
-
-func dataURL(p agent.Part) string { return "data:" + p.MimeType + ";base64," + p.EncodedData }

@@ -138,9 +138,9 @@ func TestOpenAIRequest(t *testing.T) {
 	}
 	const want = `{"messages":[{"content":"rules","role":"system"},{"content":"go","role":"user"},` +
 		`{"content":"I look","role":"assistant","tool_calls":[{"function":{"arguments":"{\"path\":\"i.png\"}","name":"readImageFile"},"id":"a","type":"function"},{"function":{"arguments":"{\"path\":\"i.png\"}","name":"readPdfFile"},"id":"b","type":"function"}]},` +
-		`{"content":"{}","role":"tool","tool_call_id":"a"},{"content":"{}","role":"tool","tool_call_id":"b"},` +
-		`{"content":[{"text":"What readImageFile (call a) shows:","type":"text"},{"image_url":{"url":"data:image/png;base64,AAAA"},"type":"image_url"},` +
-		`{"text":"What readPdfFile (call b) shows:","type":"text"},{"file":{"file_data":"data:application/pdf;base64,BBBB","filename":"document.pdf"},"type":"file"}],"role":"user"}],` +
+		`{"role":"tool","tool_call_id":"a","content":"{}"},{"role":"tool","tool_call_id":"b","content":"{}"},` +
+		`{"content":[{"text":"readImageFile a: image","type":"text"},{"image_url":{"url":"data:image/png;base64,AAAA"},"type":"image_url"},` +
+		`{"text":"readPdfFile b: document.pdf","type":"text"},{"file":{"file_data":"data:application/pdf;base64,BBBB","filename":"document.pdf"},"type":"file"}],"role":"user"}],` +
 		`"model":"m","stream":true,"stream_options":{"include_usage":true},"temperature":0,"tool_choice":"required","tools":[{"function":{"name":"todo","description":"d","parameters":{"type":"object"}},"type":"function"}]}`
 	if e.bodies[0] != want {
 		t.Errorf("the request is\n %s\nwant\n %s", e.bodies[0], want)
@@ -199,14 +199,14 @@ func TestOpenAIImages(t *testing.T) {
 	call := func(id string) agent.Message {
 		return newMessage(agent.ExpertMessage, callPart(agent.ToolCall{ID: id, ToolName: "t", Args: json.RawMessage("{}")}))
 	}
-	messages := []agent.Message{call("a"), image("a", "SMALL"), call("b"), image("b", "LARGE"), call("c"), image("c", "OTHER")}
+	messages := []agent.Message{call("a"), image("a", "SMAL"), call("b"), image("b", "LARG"), call("c"), image("c", "OTHE")}
 	for n := 2; n <= 6; n += 2 {
 		if _, err := m.Next(t.Context(), agent.Request{Messages: messages[:n]}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	last := e.bodies[3]
-	if !strings.Contains(last, "SMALL") || strings.Contains(last, "LARGE") || !strings.Contains(last, "OTHER") || !strings.Contains(last, "its endpoint refused this image/png: messages.3.content.1.image: image exceeds 5 MB") {
+	if !strings.Contains(last, "SMAL") || strings.Contains(last, "LARG") || !strings.Contains(last, "OTHE") || !strings.Contains(last, "its endpoint refused this image/png: messages.3.content.1.image: image exceeds 5 MB") {
 		t.Errorf("the last request is %s", last)
 	}
 	for _, body := range e.bodies {

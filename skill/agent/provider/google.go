@@ -57,32 +57,19 @@ type googleContent struct {
 	Parts []googlePart `json:"parts"`
 }
 
-// A googlePart is a piece of a request or an answer. One of its fields is set, besides
-// Thought and the signature.
+// A googlePart is a text or a call, in a request or an answer. Results are as [wire.Gemini]
+// has them.
 type googlePart struct {
-	Text             *string         `json:"text,omitempty"`
-	FunctionCall     *googleCall     `json:"functionCall,omitempty"`
-	FunctionResponse *googleResponse `json:"functionResponse,omitempty"`
-	InlineData       *googleBlob     `json:"inlineData,omitempty"`
-	Thought          bool            `json:"thought,omitempty"`
-	ThoughtSignature string          `json:"thoughtSignature,omitempty"`
+	Text             *string     `json:"text,omitempty"`
+	FunctionCall     *googleCall `json:"functionCall,omitempty"`
+	Thought          bool        `json:"thought,omitempty"`
+	ThoughtSignature string      `json:"thoughtSignature,omitempty"`
 }
 
 type googleCall struct {
 	ID   string          `json:"id,omitempty"`
 	Name string          `json:"name"`
 	Args json.RawMessage `json:"args,omitempty"`
-}
-
-type googleResponse struct {
-	ID       string            `json:"id,omitempty"`
-	Name     string            `json:"name"`
-	Response map[string]string `json:"response"`
-}
-
-type googleBlob struct {
-	MimeType string `json:"mimeType"`
-	Data     string `json:"data"`
 }
 
 // googleReplay is what a model wants back: the signatures of its calls by their index, and
@@ -186,8 +173,7 @@ func (p *google) spell(m agent.Message, s spelling) []any {
 	case agent.InstructionMessage:
 		return nil
 	case agent.ToolMessage:
-		out.Parts = googleResults(m, s)
-		return []any{out}
+		return googleResults(s.answers(m))
 	case agent.ExpertMessage:
 		out.Role = "model"
 	}
@@ -218,28 +204,21 @@ func (p *google) spell(m agent.Message, s spelling) []any {
 	return []any{out}
 }
 
-// googleResults returns the results of calls, then the images and files in them.
-func googleResults(m agent.Message, s spelling) (parts []googlePart) {
-	var shown []googlePart
-	for _, r := range m.Contents {
-		var text strings.Builder
-		for _, p := range r.Contents {
-			switch why := s.hidden(m, p); {
-			case p.Type == agent.TextPart:
-				text.WriteString(p.Text)
-			case why != "":
-				text.WriteString(why)
-			default:
-				note := shownBy(r)
-				shown = append(shown, googlePart{Text: &note}, googlePart{InlineData: &googleBlob{p.MimeType, p.EncodedData}})
-			}
+// googleResults returns the results of calls, then the images and files in them: only some
+// models take these within a result.
+func googleResults(answers []wire.Answer) []any {
+	var shown []map[string]any
+	for i, a := range answers {
+		for _, m := range a.Media {
+			shown = append(shown, map[string]any{"text": a.Call.Name + " " + a.Call.ID + ":"},
+				map[string]any{"inlineData": map[string]any{"mimeType": m.Type, "data": m.Data}})
 		}
-		if text.Len() == 0 {
-			text.WriteString("(It is below.)")
-		}
-		parts = append(parts, googlePart{FunctionResponse: &googleResponse{r.ToolCallID, callName(r), map[string]string{"output": text.String()}}})
+		answers[i].Media = nil
 	}
-	return append(parts, shown...)
+	list := wire.Gemini.Results(answers)
+	content := list[0].(map[string]any)
+	content["parts"] = append(content["parts"].([]map[string]any), shown...)
+	return list
 }
 
 // A googleAnswer is put together from the pieces of a stream, or from one.

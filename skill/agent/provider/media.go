@@ -1,9 +1,13 @@
 package provider
 
 import (
+	"encoding/base64"
 	"slices"
+	"strings"
 
 	"textskill/llmfallback/remote"
+	"textskill/parser"
+	"textskill/parser/wire"
 	"textskill/skill/agent"
 	"textskill/skill/internal/words"
 )
@@ -28,6 +32,36 @@ func (s spelling) hidden(message agent.Message, p agent.Part) string {
 		return "\n(This model cannot be shown it: its endpoint takes no " + p.MimeType + ".)"
 	}
 	return ""
+}
+
+// answers returns the results in a message, with the images and files that the endpoint takes.
+func (s spelling) answers(m agent.Message) []wire.Answer {
+	list := make([]wire.Answer, len(m.Contents))
+	for i, r := range m.Contents {
+		a := &list[i]
+		a.Call = parser.ToolCall{ID: s.id(r.ToolCallID), Name: callName(r)}
+		for _, p := range r.Contents {
+			why := s.hidden(m, p)
+			switch data, _ := base64.StdEncoding.DecodeString(p.EncodedData); {
+			case p.Type == agent.TextPart:
+				a.Text += p.Text
+			case why != "":
+				a.Text += why
+			case p.Type == agent.ImageInlinePart:
+				a.Media = append(a.Media, wire.Media{Type: p.MimeType, Name: "image", Data: data})
+			default:
+				a.Media = append(a.Media, wire.Media{Type: p.MimeType, Name: "document.pdf", Data: data})
+			}
+		}
+		switch { // endpoints refuse a blank result
+		case strings.TrimSpace(a.Text) != "":
+		case a.Media != nil:
+			a.Text = "(It is shown below.)"
+		default:
+			a.Text = "(nothing)"
+		}
+	}
+	return list
 }
 
 // answered notes that the endpoint takes the images and files of a conversation.

@@ -179,19 +179,19 @@ func TestRequests(t *testing.T) {
 	thinking := `[{"type":"thinking","thinking":"hm","signature":"c2ln"}]`
 	const claudeMessages = `"messages":[{"role":"user","content":[{"type":"text","text":"go"}]},` +
 		`{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"c2ln"},{"type":"text","text":"I look"},{"type":"tool_use","id":"a","name":"readImageFile","input":{"path":"i.png"}},{"type":"tool_use","id":"b_1","name":"readPdfFile","input":{"path":"i.png"}}]},` +
-		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"{}"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]},` +
-		`{"type":"tool_result","tool_use_id":"b_1","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"BBBB"}}]}]}]`
+		`{"content":[{"content":[{"text":"{}","type":"text"},{"source":{"data":"AAAA","media_type":"image/png","type":"base64"},"type":"image"}],"tool_use_id":"a","type":"tool_result"},` +
+		`{"content":[{"text":"(It is shown below.)","type":"text"},{"source":{"data":"BBBB","media_type":"application/pdf","type":"base64"},"type":"document"}],"tool_use_id":"b_1","type":"tool_result"}],"role":"user"}]`
 	const cached = `"cache_control":{"type":"ephemeral"}`
 	const claudeTools = `"tools":[{"description":"d","input_schema":{"type":"object"},"name":"todo"}]`
 	const gptInput = `"input":[{"type":"message","role":"system","content":"rules"},{"type":"message","role":"user","content":"go"},{"type":"reasoning","encrypted_content":"E"},{"type":"message","role":"assistant","content":"I look"},` +
 		`{"type":"function_call","call_id":"a","name":"readImageFile","arguments":"{\"path\":\"i.png\"}"},{"type":"reasoning","encrypted_content":"F"},{"type":"function_call","call_id":"b.1","name":"readPdfFile","arguments":"{\"path\":\"i.png\"}"},` +
-		`{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":"{}"},{"type":"input_image","image_url":"data:image/png;base64,AAAA"}]},` +
-		`{"type":"function_call_output","call_id":"b.1","output":[{"type":"input_file","filename":"document.pdf","file_data":"data:application/pdf;base64,BBBB"}]}],"include":["reasoning.encrypted_content"],"model":"gpt-5","prompt_cache_key":"ID",`
+		`{"call_id":"a","output":[{"text":"{}","type":"input_text"},{"detail":"auto","image_url":"data:image/png;base64,AAAA","type":"input_image"}],"type":"function_call_output"},` +
+		`{"call_id":"b.1","output":[{"text":"(It is shown below.)","type":"input_text"},{"file_data":"data:application/pdf;base64,BBBB","filename":"document.pdf","type":"input_file"}],"type":"function_call_output"}],"include":["reasoning.encrypted_content"],"model":"gpt-5","prompt_cache_key":"ID",`
 	const gptTools = `"tools":[{"description":"d","name":"todo","parameters":{"type":"object"},"strict":false,"type":"function"}]}`
 	const geminiContents = `"contents":[{"role":"user","parts":[{"text":"go"}]},` +
 		`{"role":"model","parts":[{"text":"I look","thoughtSignature":"dA=="},{"functionCall":{"id":"a","name":"readImageFile","args":{"path":"i.png"}},"thoughtSignature":"c2ln"},{"functionCall":{"id":"b.1","name":"readPdfFile","args":{"path":"i.png"}}}]},` +
-		`{"role":"user","parts":[{"functionResponse":{"id":"a","name":"readImageFile","response":{"output":"{}"}}},{"functionResponse":{"id":"b.1","name":"readPdfFile","response":{"output":"(It is below.)"}}},` +
-		`{"text":"What readImageFile (call a) shows:"},{"inlineData":{"mimeType":"image/png","data":"AAAA"}},{"text":"What readPdfFile (call b.1) shows:"},{"inlineData":{"mimeType":"application/pdf","data":"BBBB"}}]}]`
+		`{"parts":[{"functionResponse":{"id":"a","name":"readImageFile","response":{"output":"{}"}}},{"functionResponse":{"id":"b.1","name":"readPdfFile","response":{"output":"(It is shown below.)"}}},` +
+		`{"text":"readImageFile a:"},{"inlineData":{"data":"AAAA","mimeType":"image/png"}},{"text":"readPdfFile b.1:"},{"inlineData":{"data":"BBBB","mimeType":"application/pdf"}}],"role":"user"}]`
 	const geminiRules = `"systemInstruction":{"parts":[{"text":"rules"}]},`
 	const geminiTools = `"tools":[{"functionDeclarations":[{"name":"todo","description":"d","parametersJsonSchema":{"type":"object"}}]}]}`
 	for _, tt := range []struct {
@@ -400,14 +400,14 @@ func TestOneImage(t *testing.T) {
 				newMessage(agent.ToolMessage, agent.Part{Type: agent.ToolResultPart, ToolCallID: id, ToolName: "t", Contents: []agent.Part{{Type: agent.ImageInlinePart, EncodedData: data, MimeType: "image/png"}}}),
 			}
 		}
-		messages := image("a", "LARGE")
+		messages := image("a", "LARG")
 		for range 2 {
 			if _, err := m.Next(t.Context(), agent.Request{Messages: messages}); err != nil {
 				t.Fatal(err)
 			}
-			messages = append(messages, image("b", "SMALL")...)
+			messages = append(messages, image("b", "SMAL")...)
 		}
-		if last := s.bodies[2]; strings.Contains(last, "LARGE") || !strings.Contains(last, "SMALL") || !strings.Contains(last, "image exceeds 5 MB") {
+		if last := s.bodies[2]; strings.Contains(last, "LARG") || !strings.Contains(last, "SMAL") || !strings.Contains(last, "image exceeds 5 MB") {
 			t.Errorf("%s: the last request is %s", m.name, last)
 		}
 	}

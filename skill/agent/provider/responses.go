@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"strings"
 
 	"textskill/llmfallback/openai"
 	"textskill/llmfallback/remote"
@@ -48,23 +47,14 @@ type responsesRequest struct {
 	Tools          json.RawMessage `json:"tools,omitempty"`
 }
 
-// A responsesItem is an element of the input or the output. Its type says which fields it has.
+// A responsesItem is a message or a call in the input. Results are as [wire.Responses] has them.
 type responsesItem struct {
-	Type      string          `json:"type"`
-	Role      string          `json:"role,omitempty"`
-	Content   any             `json:"content,omitempty"` // a text or []responsesPart
-	CallID    string          `json:"call_id,omitempty"`
-	Name      string          `json:"name,omitempty"`
-	Arguments string          `json:"arguments,omitempty"`
-	Output    []responsesPart `json:"output,omitempty"`
-}
-
-type responsesPart struct {
-	Type     string `json:"type"`
-	Text     string `json:"text,omitempty"`
-	ImageURL string `json:"image_url,omitempty"`
-	Filename string `json:"filename,omitempty"`
-	FileData string `json:"file_data,omitempty"`
+	Type      string `json:"type"`
+	Role      string `json:"role,omitempty"`
+	Content   string `json:"content,omitempty"`
+	CallID    string `json:"call_id,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Arguments string `json:"arguments,omitempty"`
 }
 
 // request returns a request without what the endpoint refuses.
@@ -133,10 +123,7 @@ func (p *responses) spell(m agent.Message, s spelling) (list []any) {
 	case agent.UserMessage:
 		return []any{responsesItem{Type: "message", Role: "user", Content: m.Text()}}
 	case agent.ToolMessage:
-		for _, r := range m.Contents {
-			list = append(list, responsesResult(m, r, s))
-		}
-		return list
+		return wire.Responses.Results(s.answers(m))
 	}
 	var before [][]json.RawMessage // items of reasoning, by the index of the call after them
 	if t := s.thinking(m); t != nil && s.accepts(reasoning) {
@@ -165,30 +152,6 @@ func (p *responses) spell(m agent.Message, s spelling) (list []any) {
 		calls++
 	}
 	return list
-}
-
-// responsesResult returns the result of a call, with its images and files.
-func responsesResult(m agent.Message, r agent.Part, s spelling) responsesItem {
-	out := responsesItem{Type: "function_call_output", CallID: s.id(r.ToolCallID)}
-	for _, p := range r.Contents {
-		part := responsesPart{Type: "input_text", Text: p.Text}
-		switch why := s.hidden(m, p); {
-		case p.Type == agent.TextPart:
-		case why != "":
-			part.Text = strings.TrimSpace(why)
-		case p.Type == agent.ImageInlinePart:
-			part = responsesPart{Type: "input_image", ImageURL: dataURL(p)}
-		default:
-			part = responsesPart{Type: "input_file", Filename: "document.pdf", FileData: dataURL(p)}
-		}
-		if part.Type != "input_text" || part.Text != "" {
-			out.Output = append(out.Output, part)
-		}
-	}
-	if out.Output == nil { // which endpoints refuse
-		out.Output = []responsesPart{{Type: "input_text", Text: "(nothing)"}}
-	}
-	return out
 }
 
 // A responsesAnswer is put together from the events of a stream, or from a whole response.

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"textskill/llmfallback/openai"
 	"textskill/llmfallback/remote"
 	"textskill/parser/wire"
 	"textskill/skill/agent"
@@ -167,8 +166,11 @@ func roleOf(element any) string {
 	switch m := element.(type) {
 	case chatMessage:
 		return m.Role
-	case openai.Message:
+	case wire.ToolMessage:
 		return m.Role
+	case map[string]any:
+		role, _ := m["role"].(string)
+		return role
 	case anthropicMessage:
 		return m.Role
 	case googleContent:
