@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -153,7 +154,46 @@ func (t *task) program(c SkillConfig) skill.Program {
 	for _, variable := range c.RequiredEnv {
 		p.Env = append(p.Env, variable+"="+t.cfg.Executor.SafeVariable(variable, t.cfg.Getenv(variable)))
 	}
+	if c.Command == "npx" && runtime.GOOS != "windows" {
+		return fromOutside(p, t.cfg.Executor.Dir())
+	}
 	return p
+}
+
+// enter is a module that a server's node loads first: it goes to the folder in SKILL_DIR, and
+// takes itself out of the environment. It holds no blank and no question mark.
+const enter = ` --import=data:text/javascript,if(process.env.npm_lifecycle_event==='npx')(d=>{process.env.PWD=process.env.INIT_CWD=d;` +
+	`process.env.NODE_OPTIONS=process.env.NODE_OPTIONS.replace(/\s*--import=data:\S+/,'');process.chdir(d)})(process.env.SKILL_DIR)`
+
+// fromOutside returns the start of npx in the root folder, and of the server in dir. From the
+// folder where it is started, and those above, npx takes packages, the .npmrc and the PATH of
+// the server.
+func fromOutside(p skill.Program, dir string) skill.Program {
+	path, _ := lookupEnv(p.Env, "PATH")
+	if _, err := lookPath(p.Command, path); err != nil {
+		return p // which says that there is none
+	}
+	options, at := lookupEnv(p.Env, "NODE_OPTIONS")
+	env := slices.Clone(p.Env)
+	if at >= 0 {
+		env = slices.Delete(env, at, at+1)
+	}
+	return skill.Program{
+		Command: "/bin/sh",
+		Args:    append([]string{"-c", `cd / && exec "$0" "$@"`, p.Command}, p.Args...),
+		Env:     append(env, "NODE_OPTIONS="+strings.TrimSpace(options+enter), "SKILL_DIR="+dir),
+	}
+}
+
+// lookupEnv returns the value of a variable, and its index in the environment, -1 if it is not
+// there.
+func lookupEnv(env []string, name string) (value string, at int) {
+	for i, v := range env {
+		if rest, ok := strings.CutPrefix(v, name+"="); ok {
+			return rest, i
+		}
+	}
+	return "", -1
 }
 
 // programPath returns the PATH of a skill's server: the directory where path has the

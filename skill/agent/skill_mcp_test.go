@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -330,6 +331,58 @@ func TestSkillsAreNotStartedFromTheWorkspace(t *testing.T) {
 		if _, err := l.run("go"); err == nil || !strings.Contains(err.Error(), `skill s: cannot run "planted"`) {
 			t.Errorf("needing %q: %v", needed, err)
 		}
+	}
+}
+
+// TestNpxTakesNothingFromTheWorkspace has programs and settings of npm in the workspace, where
+// commands may write: npx starts none of them, and the server begins in the workspace.
+func TestNpxTakesNothingFromTheWorkspace(t *testing.T) {
+	t.Parallel()
+	npx, err := exec.LookPath("npx")
+	if err != nil {
+		t.Skip("there is no npx")
+	}
+	l := newLab(t, calls("here"), calls("attemptCompletion"), "done")
+	pkg, bin := t.TempDir(), filepath.Join(l.dir, "node_modules", ".bin")
+	write := func(dir, name, text string) {
+		if err := errors.Join(os.MkdirAll(dir, 0o777), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o777)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(pkg, "package.json", `{"name":"srv","version":"1.0.0","bin":{"srv-bin":"b.js"}}`)
+	write(pkg, "b.js", `#!/usr/bin/env node
+require('readline').createInterface({input: process.stdin}).on('line', line => {
+	const m = JSON.parse(line)
+	const result = {
+		initialize: {protocolVersion: '2025-06-18', capabilities: {tools: {}}, serverInfo: {name: 's', version: '1'}},
+		'tools/list': {tools: [{name: 'here', inputSchema: {type: 'object'}}]},
+		'tools/call': {content: [{type: 'text', text: [process.cwd(), process.env.PWD, process.env.NODE_OPTIONS, process.argv[2]].join(' ')}]},
+	}[m.method]
+	const error = result ? undefined : {code: -32601, message: 'no such method'}
+	if (m.id !== undefined) console.log(JSON.stringify({jsonrpc: '2.0', id: m.id, result, error}))
+})`)
+	const planted = "#!/bin/sh\necho >\"${0%/*}/ran\"\n"
+	for _, name := range []string{"node", "srv", "srv-bin"} {
+		write(bin, name, planted)
+	}
+	write(bin, "sh.sh", planted)
+	write(l.dir, ".npmrc", "script-shell="+filepath.Join(bin, "sh.sh")+"\n")
+	cache := t.TempDir()
+	l.cfg.Getenv = func(name string) string {
+		return map[string]string{"PATH": filepath.Dir(npx) + ":/usr/bin:/bin", "npm_config_cache": cache, "npm_config_offline": "true"}[name]
+	}
+	l.cfg.ready = time.Minute
+	e := l.cfg.Experts["e"]
+	e.Skills = map[string]SkillConfig{baseSkill: e.Skills[baseSkill], "s": {
+		Type: stdioSkill, Command: "npx", Args: []string{"file:" + pkg, "an argument"}, RequiredEnv: []string{"npm_config_cache", "npm_config_offline"},
+	}}
+	l.cfg.Experts["e"] = e
+	l.ran("go")
+	if got, want := l.results(1)[0], "textPart: "+l.dir+" "+l.dir+"  an argument"; got != want {
+		t.Errorf("the server says %q, want %q", got, want)
+	}
+	if _, err := os.Stat(filepath.Join(bin, "ran")); err == nil {
+		t.Error("npx has run a program of the workspace")
 	}
 }
 
