@@ -66,7 +66,7 @@ func workspaceFail(in *call, err error) Reply {
 		reply.Body += "\n" + f.Hint
 	}
 	if miss, ok := errors.AsType[*skill.NoMatchError](err); ok && miss.Rows != "" {
-		reply.Body += "\nit holds there:\n" + wellFormed(miss.Rows)
+		reply.Body += "\nit holds now:\n" + wellFormed(miss.Rows)
 	}
 	return reply
 }
