@@ -163,7 +163,8 @@ func (t *target) place(h Hunk, later []Hunk) error {
 	switch {
 	case len(h.Anchors) > 0:
 		if fits = after(free, starts, old, h.Anchors); len(fits) == 0 {
-			return &Miss{h.Line, old[0], -1}
+			return fmt.Errorf("the hunk at line %d of the patch fits at line %d only, which is not after %.200q",
+				h.Line, free[0].at+1, h.Anchors[len(h.Anchors)-1])
 		}
 	case h.At > 0:
 		fits = t.numbered(h, free)

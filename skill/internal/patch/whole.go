@@ -3,6 +3,7 @@ package patch
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Whole fails unless the old lines of hunks that delete a file are all lines of its text.
@@ -14,6 +15,9 @@ func Whole(text string, hunks []Hunk) error {
 			return fmt.Errorf("the hunk at line %d of the patch keeps lines of a file that it deletes", h.Line)
 		}
 		want = append(want, oldLines(h.Lines)...)
+	}
+	if len(lines) > 0 && len(want) > 0 && !strings.HasPrefix(want[0], "\ufeff") { // reading hides a mark
+		lines[0].text = strings.TrimPrefix(lines[0].text, "\ufeff")
 	}
 	at := 0
 	for at < min(len(lines), len(want)) && lines[at].text == want[at] {
