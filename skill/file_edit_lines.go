@@ -238,9 +238,15 @@ func ofSeveral(i int, edits []Replacement, err error) error {
 
 // joinSplices returns the text of lines after splices that are in order. New lines end as
 // those around them; a file without a final line break keeps its shape.
+// A byte order mark stays before the first line, whichever that is.
 func joinSplices(lines [][]byte, plan []lineSplice) []byte {
 	usual := usualEnd(lines)
 	var out bytes.Buffer
+	marked := len(lines) > 0 && bytes.HasPrefix(lines[0], mark)
+	if marked {
+		lines = slices.Clone(lines)
+		lines[0] = lines[0][len(mark):]
+	}
 	at := 0
 	open := len(lines) > 0 && !bytes.HasSuffix(lines[len(lines)-1], []byte("\n"))
 	for n, p := range plan {
@@ -253,6 +259,9 @@ func joinSplices(lines [][]byte, plan []lineSplice) []byte {
 			end = cmp.Or(lineEndOf(lines[p.from]), usual)
 		} else if p.from > 0 {
 			end = cmp.Or(lineEndOf(lines[p.from-1]), usual)
+		}
+		if marked {
+			p.text = strings.TrimPrefix(p.text, string(mark))
 		}
 		made := newLines(p.text)
 		if b := out.Bytes(); len(made) > 0 && len(b) > 0 && b[len(b)-1] != '\n' {
@@ -270,8 +279,14 @@ func joinSplices(lines [][]byte, plan []lineSplice) []byte {
 	for ; at < len(lines); at++ {
 		out.Write(lines[at])
 	}
+	if marked {
+		return slices.Concat(mark, out.Bytes())
+	}
 	return out.Bytes()
 }
+
+// mark is the byte order mark of a text.
+var mark = []byte("\ufeff")
 
 // newLines returns the lines of a new text, without their ends. A final line break makes no
 // difference.

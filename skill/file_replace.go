@@ -163,8 +163,11 @@ func (x *Executor) replaceIn(abs string, a ReplaceText, re *regexp.Regexp, r *Re
 	}
 	var after []byte
 	if re != nil {
-		n = len(re.FindAllIndex(text, -1))
-		after = re.ReplaceAll(text, []byte(a.New))
+		rest, marked := bytes.CutPrefix(text, mark)
+		n = len(re.FindAllIndex(rest, -1))
+		if after = re.ReplaceAll(rest, []byte(a.New)); marked {
+			after = slices.Concat(mark, after)
+		}
 	} else {
 		spots, _ := occurrences(text, a.Old)
 		n = len(spots)
@@ -310,9 +313,9 @@ func (x *Executor) transfer(ctx context.Context, p *patching, a TransferLines, t
 	return p.put(dst, after, t)
 }
 
-// text returns the lines of a block; the last one ends like the others.
+// text returns the lines of a block, without a byte order mark; the last one ends like the others.
 func (b *lineBlock) text() string {
-	text := string(bytes.Join(b.source.lines[b.from:b.to], nil))
+	text := strings.TrimPrefix(string(bytes.Join(b.source.lines[b.from:b.to], nil)), string(mark))
 	if !strings.HasSuffix(text, "\n") {
 		text += usualEnd(b.source.lines)
 	}
