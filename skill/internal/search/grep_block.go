@@ -29,8 +29,14 @@ type block struct {
 
 func newBlock() *block { return &block{buf: make([]byte, lead+blockSize+slack)} }
 
-// search looks for the lines of b that match.
+// mark is the byte order mark of UTF-8.
+var mark = []byte("\ufeff")
+
+// search looks for the lines of b that match. A file's mark does not belong to its first line.
 func (m *matcher) search(b *block) {
+	if b.offset == 0 && bytes.HasPrefix(b.data, mark) {
+		b.data, b.offset = b.data[len(mark):], int64(len(mark))
+	}
 	b.lines, b.counted = m.lines(b.lines[:0], b.data, b.offset)
 	if b.last && m.p.empty {
 		b.count()
