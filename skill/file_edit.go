@@ -213,7 +213,8 @@ func (x *Executor) replaceText1(ctx context.Context, at *address, text []byte, e
 	spots, overlap := occurrences(text, e.Old)
 	switch {
 	case len(spots) == 0:
-		return nil, &NoMatchError{Path: at.abs, Near: nearest(ctx, bytes.NewReader(text), int64(len(text)), e.Old), Rows: at.near(ctx, text, e.Old)}
+		near := nearest(ctx, bytes.NewReader(text), int64(len(text)), e.Old)
+		return nil, &NoMatchError{Path: at.abs, Near: near, Rows: at.near(text, near)}
 	case !e.All && (len(spots) > 1 || overlap > 0):
 		return nil, &ManyMatchesError{at.abs, linesAt(text, spots, overlap)}
 	}

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // open returns an executor on a new directory.
@@ -87,6 +88,7 @@ func TestEditMiss(t *testing.T) {
 		{"one\n" + strings.Repeat("x", 1<<20), "one\ny", "line 2 is nearest: `" + strings.Repeat("x", 4000) + "…`; wanted: `y` (letters differ; the line before it matches)"},
 		{"one\ntwo\n", "\n\none\ntw", "line 1 is nearest: `one`; wanted: `one` (this line matches; the blank ones before it do not)"},
 		{"entirely different\n", "0123456789", ""},
+		{"résumé\n", "re\u0301sume\u0301", "line 1 is nearest: `résumé`; wanted: `re\u0301sume\u0301` (the same letters, composed in one and decomposed in the other)"},
 		{"", "x", ""},
 		{"a\n", " \n\t\n", ""},
 	} {
@@ -100,6 +102,23 @@ func TestEditMiss(t *testing.T) {
 		case after != tt.before:
 			t.Errorf("edit %q: %q changed it to %q", tt.before, tt.old, after)
 		}
+	}
+}
+
+// TestEditMissOfMany looks for a line among many that are somewhat like it.
+func TestEditMissOfMany(t *testing.T) {
+	x, _ := open(t)
+	var b strings.Builder
+	for i := range 20_000 {
+		for j := range 25 {
+			fmt.Fprintf(&b, "%d,", i*j*j)
+		}
+		b.WriteByte('\n')
+	}
+	start := time.Now()
+	_, err := edit(t, x, b.String(), strings.Repeat("1234567,", 25), "new")
+	if _, ok := errors.AsType[*NoMatchError](err); !ok || time.Since(start) > 3*time.Second {
+		t.Errorf("%v after %v", err, time.Since(start))
 	}
 }
 

@@ -1,10 +1,10 @@
 package skill
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -31,9 +31,8 @@ func nearest(ctx context.Context, src io.ReaderAt, size int64, old string) *Near
 	if err != nil {
 		return nil
 	}
-	best, bestScore, bestRun := -1, 0.6, 0
-	key := start(straight(wanted[0]))
 	lines := strings.Split(string(text), "\n")
+	best, bestRun := -1, 0
 	for i, line := range lines {
 		if i%1024 == 0 && ctx.Err() != nil {
 			return nil
@@ -43,14 +42,11 @@ func nearest(ctx context.Context, src io.ReaderAt, size int64, old string) *Near
 			run-- // a line that is the whole one is nearer than the end of one
 		}
 		if run > bestRun {
-			best, bestScore, bestRun = i, 1, run
+			best, bestRun = i, run
 		}
-		if bestScore == 1 || len(line) >= maxShown {
-			continue
-		}
-		if score := similarity(key, start(straight(line)), bestScore); score > bestScore {
-			best, bestScore = i, score
-		}
+	}
+	if best < 0 {
+		best = similarTo(wanted[0], lines)
 	}
 	if best < 0 {
 		return nil
@@ -58,14 +54,65 @@ func nearest(ctx context.Context, src io.ReaderAt, size int64, old string) *Near
 	return nearLine(lines, best, wanted, alike(lines[best:], wanted))
 }
 
-// maxCompared is how many bytes of a line are compared with another, at a cost of its square.
-const maxCompared = 200
+// maxCompared is how many bytes of a line are compared with another, at a cost of its square,
+// and maxCandidates with how many lines that is done.
+const (
+	maxCompared   = 200
+	maxCandidates = 64
+)
 
-func start(s string) string { return s[:min(len(s), maxCompared)] }
+// compared returns what of a line is compared.
+func compared(line string) string {
+	s := straight(patch.Compose(line))
+	return s[:min(len(s), maxCompared)]
+}
 
-// near shows the lines around the one that is most like the first line of old.
-func (a *address) near(ctx context.Context, text []byte, old string) string {
-	n := nearest(ctx, bytes.NewReader(text), int64(len(text)), old)
+// similarTo returns the index of the line that is most similar to the wanted one, -1 if none is.
+// It compares those that share the most pairs of bytes with it.
+func similarTo(wanted string, lines []string) int {
+	key := compared(wanted)
+	var pairs [1 << 16]bool
+	eachPair(key, func(pair int) { pairs[pair] = true })
+	type candidate struct{ shared, line int }
+	var list []candidate
+	for i, line := range lines {
+		if len(line) >= maxShown {
+			continue
+		}
+		shared, s := 0, compared(line)
+		eachPair(s, func(pair int) {
+			if pairs[pair] {
+				shared++
+			}
+		})
+		if 5*min(len(s), len(key)) > 3*max(len(s), len(key)) {
+			list = append(list, candidate{shared, i})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int { return b.shared - a.shared })
+	list = list[:min(len(list), maxCandidates)]
+	slices.SortFunc(list, func(a, b candidate) int { return a.line - b.line })
+	best, bestScore := -1, 0.6
+	for _, c := range list {
+		if score := similarity(key, compared(lines[c.line]), bestScore); score > bestScore {
+			best, bestScore = c.line, score
+		}
+	}
+	return best
+}
+
+// eachPair calls use with the pairs of neighbouring bytes of s, which stands between two NULs.
+func eachPair(s string, use func(pair int)) {
+	last := byte(0)
+	for i := range len(s) {
+		use(int(last)<<8 | int(s[i]))
+		last = s[i]
+	}
+	use(int(last) << 8)
+}
+
+// near shows the lines of a text around the nearest one.
+func (a *address) near(text []byte, n *NearLine) string {
 	if n == nil {
 		return ""
 	}

@@ -215,12 +215,12 @@ func (p *patching) apply(ctx context.Context, s patch.Section) error {
 	switch miss, _ := errors.AsType[*patch.Miss](err); {
 	case miss != nil:
 		at := addressOf(p.s, abs, text, nil)
-		rows := at.near(ctx, text, miss.Wanted)
+		near := nearest(ctx, bytes.NewReader(text), int64(len(text)), miss.Wanted)
+		rows := at.near(text, near)
 		if miss.Near >= 0 {
 			rows = rowsAround(at.lines, []int{miss.Near}, 1)
 		}
-		return &NoMatchError{Path: abs, Rows: rows, Near: nearest(ctx, bytes.NewReader(text), int64(len(text)), miss.Wanted),
-			Line: miss.Line, Wanted: miss.Wanted}
+		return &NoMatchError{Path: abs, Rows: rows, Near: near, Line: miss.Line, Wanted: miss.Wanted}
 	case err != nil:
 		return fmt.Errorf("%s: %w", abs, err)
 	case !isText && slices.ContainsFunc(s.Hunks, addsLetters):
