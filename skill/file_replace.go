@@ -98,8 +98,10 @@ func (x *Executor) replaceText(ctx context.Context, s *Session, a ReplaceText) (
 			}
 		}
 		switch {
+		case len(names) == 0:
+			return nil, fmt.Errorf("no file is like %s", a.Glob)
 		case r.Total == 0:
-			return nil, fmt.Errorf("old_text is in none of %d files like %s", len(names), a.Glob)
+			return nil, fmt.Errorf("old_text is in none of %s like %s", words.Count(len(names), "file", "files"), a.Glob)
 		case a.Count >= 0 && a.Count != r.Total:
 			return nil, &CountError{r, a.Count}
 		case a.Preview:

@@ -85,10 +85,10 @@ func isShortage(err error) bool {
 }
 
 // LocalName returns the path that a client means: of file:///tmp/a, that is /tmp/a. It refuses a
-// path below ~, because nobody means a folder that is called ~.
+// path below ~ or $HOME, because nobody means a folder that is called so.
 func LocalName(name string) (string, error) {
-	if name == "~" || strings.HasPrefix(name, "~/") {
-		return "", fmt.Errorf("%s is relative to a home folder, which is outside the workspace; a folder named ~ is ./~", name)
+	if first, _, _ := strings.Cut(name, "/"); first == "~" || first == "$HOME" || first == "${HOME}" {
+		return "", fmt.Errorf("%s is relative to a home folder, which is outside the workspace; a folder named %s is ./%[2]s", name, first)
 	}
 	if !strings.HasPrefix(name, "file://") {
 		return name, nil

@@ -611,7 +611,7 @@ var replaceTool = Tool{
 	Doc: "Replace a text in many files, such as a name: all or none.",
 	Params: []Param{
 		{Name: "glob", Aliases: []string{"pattern"}, Type: "string", Required: true, Doc: "like src/**/*.{js,ts}"},
-		{Name: "old_text", Aliases: []string{"old_string", "oldText", "old_str"}, Type: "string", Content: true, Required: true, Doc: "what new_text replaces"},
+		{Name: "old_text", Aliases: []string{"old_string", "oldText", "old_str"}, Type: "string", Content: true, Required: true, Empty: true, Doc: "what new_text replaces"},
 		{Name: "new_text", Aliases: []string{"new_string", "newText", "new_str"}, Type: "string", Content: true, Required: true, Empty: true, Doc: `"" deletes`},
 		{Name: "regex", Type: "boolean", Doc: "old_text is RE2; $1 in new_text"},
 		{Name: "count", Type: "integer", Doc: "refuse unless it occurs so often"},
@@ -623,7 +623,9 @@ var replaceTool = Tool{
 		if _, given := in.values["count"]; !given {
 			count = -1
 		}
-		return skill.ReplaceText{Path: in.str("path"), Glob: in.str("glob"), Old: in.str("old_text"), New: in.str("new_text"),
+		glob, e := skill.LocalName(in.str("glob"))
+		err = cmp.Or(e, err)
+		return skill.ReplaceText{Path: in.str("path"), Glob: glob, Old: in.str("old_text"), New: in.str("new_text"),
 			Regex: in.flag("regex"), Count: count, Preview: in.flag("preview")}, err
 	},
 	reword: func(in *call, err error) error {

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,7 +36,8 @@ var grepTool = Tool{
 		}
 		a := skill.Grep{Path: in.str("path"), Pattern: in.str("pattern"), Literal: in.flag("literal"), FoldCase: in.flag("ignore_case"),
 			NoLast: true, Context: in.int("context"), SkipIgnored: !in.flag("ignored"), Limit: limit, MaxLine: 500, Excerpt: true, MaxBytes: 16 * maxReply}
-		if g := in.str("glob"); g != "" {
+		if g := in.str("glob"); g != "" && err == nil {
+			g, err = skill.LocalName(g)
 			a.Include = []string{g}
 		}
 		return a, err
@@ -91,6 +93,16 @@ func grepText(in *call, g skill.Grepped) string {
 	if shown+more == 0 && strings.Contains(pattern, "\n") {
 		text += "; pattern has a line break, and is matched against one line at a time"
 	}
+	if glob := in.str("glob"); glob != "" && g.Searched+g.Binary == 0 {
+		where := ""
+		if in.filled("path") {
+			where = " in " + in.name(g.Path)
+		}
+		text += "; no file" + where + " is like " + glob
+		if strings.HasPrefix(glob, "!") {
+			text += "; a ! does not exclude"
+		}
+	}
 	return p.String() + "[" + text + "]"
 }
 
@@ -122,7 +134,9 @@ var globTool = Tool{
 		ignoredParam},
 	operation: func(in *call) (skill.Args, error) {
 		limit, err := in.count("limit", 200, 10000)
-		return skill.Find{Path: in.str("path"), Pattern: in.str("pattern"), Braces: true, SkipIgnored: !in.flag("ignored"), Limit: limit}, err
+		pattern, e := skill.LocalName(in.str("pattern"))
+		err = cmp.Or(e, err)
+		return skill.Find{Path: in.str("path"), Pattern: pattern, Braces: true, SkipIgnored: !in.flag("ignored"), Limit: limit}, err
 	},
 	reply: typed(func(in *call, f skill.Found) string {
 		var p page

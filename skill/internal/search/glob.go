@@ -41,18 +41,20 @@ const (
 // ParseGlob reads a pattern. It must be relative and must not climb with "..".
 func ParseGlob(text string) (Glob, error) { return parseGlobs(text, []string{text}) }
 
-// ParseBraces is ParseGlob for a pattern in which {a,b} stands for a or b. Braces nest. A
-// [ or { that is never closed, which in the patterns of ParseGlob stands for itself, is an
-// error. A ** at the end is all files and folders, in ParseGlob only the folders.
+// ParseBraces is ParseGlob for a pattern in which {a,b} stands for a or b. Braces nest; those
+// without a comma stand for themselves too, and so do those after a backslash. A [ or { that is
+// never closed, which in the patterns of ParseGlob stands for itself, is an error. A ** at the
+// end is all files and folders, in ParseGlob only the folders.
 func ParseBraces(text string) (Glob, error) {
 	choices, err := expandBraces(text)
 	if err != nil {
 		return Glob{}, err
 	}
-	for _, c := range choices {
+	for i, c := range choices {
 		if open := neverClosed(c); open != "" {
 			return Glob{}, fmt.Errorf("holds a %s that is never closed; the character itself is [%s]", open, open)
 		}
+		choices[i] = bareBraces.Replace(c)
 	}
 	g, err := parseGlobs(text, choices)
 	for _, p := range g.patterns {
@@ -63,6 +65,9 @@ func ParseBraces(text string) (Glob, error) {
 	}
 	return g, err
 }
+
+// bareBraces takes away the backslash before a brace or a comma.
+var bareBraces = strings.NewReplacer(`\\`, `\\`, `\{`, "{", `\}`, "}", `\,`, ",")
 
 func parseGlobs(text string, choices []string) (g Glob, err error) {
 	if len(text) > maxGlob {
@@ -120,6 +125,9 @@ func expandBraces(text string) ([]string, error) {
 		if end == 0 {
 			done = append(done, text)
 		} else {
+			if len(commas) == 2 {
+				todo = append(todo, text[:start]+`\{`+text[start+1:end]+`\}`+text[end+1:])
+			}
 			for i := len(commas) - 1; i > 0; i-- { // the first choice is to be the next
 				todo = append(todo, text[:start]+text[commas[i-1]+1:commas[i]]+text[end+1:])
 			}
