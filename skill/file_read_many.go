@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"net/http"
 	"slices"
 	"syscall"
 
@@ -108,6 +109,9 @@ func (x *Executor) readPart(ctx context.Context, s *Session, f FileRange, text, 
 		}
 		if err == nil {
 			part.Content, part.Note = checkPicture(m.Type, part.Content)
+			if part.Content != nil { // what is shrunk may have another type
+				part.Type = http.DetectContentType(part.Content)
+			}
 		}
 		return part, err
 	}

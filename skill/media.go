@@ -93,10 +93,12 @@ func checkPicture(kind string, data []byte) (out []byte, note string) {
 	}
 	small := shrink(whole, min(long, shownSide))
 	var b bytes.Buffer
-	if kind == "image/jpeg" {
-		err = jpeg.Encode(&b, small, &jpeg.Options{Quality: 85})
-	} else {
+	if kind != "image/jpeg" {
 		err = png.Encode(&b, small)
+	}
+	if err == nil && (kind == "image/jpeg" || b.Len() > maxPicture) { // a photograph is smaller so
+		b.Reset()
+		err = jpeg.Encode(&b, small, &jpeg.Options{Quality: 85})
 	}
 	if err != nil || b.Len() > maxPicture {
 		return nil, fmt.Sprintf("the picture has %dx%d pixels and cannot be made small enough for models; crop it", w, h)

@@ -8,6 +8,8 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,7 +87,34 @@ func TestCheckPicture(t *testing.T) {
 			}
 		}
 	}
+	photo := image.NewNRGBA(image.Rect(0, 0, 1500, 1500))
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range photo.Pix {
+		photo.Pix[i] = byte(rng.Uint32()) | byte(255*(i%4/3))
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, photo); err != nil {
+		t.Fatal(err)
+	}
+	if out, note := checkPicture("image/png", b.Bytes()); http.DetectContentType(out) != "image/jpeg" || len(out) > maxPicture {
+		t.Errorf("a photograph of %d bytes as PNG: %d bytes, %q", b.Len(), len(out), note)
+	}
 	if out, note := checkPicture("application/pdf", []byte("%PDF")); out == nil || note != "" {
 		t.Errorf("a document: %q", note)
+	}
+}
+
+// TestReadShrunkPicture says which type a picture has once it is shrunk.
+func TestReadShrunkPicture(t *testing.T) {
+	x, dir := open(t)
+	if err := os.WriteFile(filepath.Join(dir, "a.gif"), drawn(t, "image/gif", 2400, 1200), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := x.Execute(t.Context(), &Session{}, ReadFiles{Files: []FileRange{{Path: "a.gif", To: End}}, MaxMedia: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := r.(FilesRead).Files[0]; p.Type != "image/png" || http.DetectContentType(p.Content) != p.Type {
+		t.Errorf("a GIF that was shrunk is %s", p.Type)
 	}
 }
