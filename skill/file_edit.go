@@ -140,6 +140,9 @@ func (x *Executor) editEach(ctx context.Context, s *Session, abs string, a EditF
 // makeEdits makes the edits in memory.
 func (x *Executor) makeEdits(ctx context.Context, s *Session, abs string, v *view, edits []Replacement, e *editedFile) error {
 	text, encoding, isText := decode(e.before)
+	if err := checkMark(abs, text); err != nil {
+		return err
+	}
 	at := addressOf(s, abs, text, v)
 	now, err := x.spliceLines(ctx, at, text, edits)
 	if err != nil {

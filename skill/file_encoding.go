@@ -92,6 +92,14 @@ func looksUTF16(text []byte) bool {
 	return len(text) >= 4 && max(nul[0], nul[1])*4 > len(text)*3/2 && min(nul[0], nul[1]) == 0
 }
 
+// checkMark refuses to put UTF-8 into a file that looks like UTF-16 without a mark.
+func checkMark(abs string, text []byte) error {
+	if looksUTF16(text) {
+		return fmt.Errorf("%s looks like UTF-16 without a byte order mark, and UTF-8 cannot be put into it", abs)
+	}
+	return nil
+}
+
 // asText returns the content of a file as UTF-8, like decode, with its size. A file in
 // UTF-8, without text, or too large to decode is returned itself.
 func asText(f io.ReaderAt, size int64) (src io.ReaderAt, textSize int64, name string, err error) {
@@ -201,6 +209,10 @@ func (x *Executor) encodeEnd(abs, content string) ([]byte, error) {
 	}
 	defer f.Close()
 	text, size, name, err := asText(f, info.Size)
+	if err == nil && name == "" {
+		head, _ := readRange(text, 0, min(size, headSize))
+		err = checkMark(abs, head)
+	}
 	if err == nil {
 		err = checkLetters(abs, text, size, name, content)
 	}

@@ -207,6 +207,9 @@ func (p *patching) apply(ctx context.Context, s patch.Section) error {
 		f.After = nil
 		return nil
 	}
+	if err := checkMark(abs, text); err != nil {
+		return err
+	}
 	after, notes, err := patch.Apply(string(text), s.Hunks)
 	for _, note := range notes {
 		p.notes = append(p.notes, abs+": "+note)

@@ -50,8 +50,8 @@ func workspaceFail(in *call, err error) Reply {
 	if pe, ok := errors.AsType[*os.PathError](err); ok && pe.Op == "mkdir" && pe.Err == syscall.EEXIST && !in.isFolder(pe.Path) {
 		f.Message = in.sent + ": " + pe.Path + " is a file, not a folder"
 	}
-	if pe, ok := errors.AsType[*os.PathError](err); ok && pe.Err == syscall.ENOENT && f.Hint == "" {
-		if alike := in.x.Alike(pe.Path); alike != "" {
+	if name := missingName(err); name != "" && f.Hint == "" {
+		if alike := in.x.Alike(name); alike != "" {
 			f.Hint = fmt.Sprintf("there is %s, which looks alike", strconv.QuoteToASCII(in.name(alike)))
 		}
 	}
@@ -69,6 +69,17 @@ func workspaceFail(in *call, err error) Reply {
 		reply.Body += "\nit holds now:\n" + wellFormed(miss.Rows)
 	}
 	return reply
+}
+
+// missingName is the name of the file that an error says is not there, "" if it says none.
+func missingName(err error) string {
+	if pe, ok := errors.AsType[*os.PathError](err); ok && pe.Err == syscall.ENOENT {
+		return pe.Path
+	}
+	if le, ok := errors.AsType[*os.LinkError](err); ok && le.Err == syscall.ENOENT {
+		return le.Old
+	}
+	return ""
 }
 
 // advise adds to an error of a kind what to do.

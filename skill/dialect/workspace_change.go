@@ -47,17 +47,26 @@ var writeTool = Tool{
 		if len(c.Kept) > 0 {
 			text += "; kept the " + strings.Join(c.Kept, " and the ")
 		}
-		if strings.ContainsFunc(filepath.Base(c.Path), mayLookAlike) {
-			if alike := in.x.Alike(c.Path); alike != "" {
-				text += fmt.Sprintf("; beside it is %s, which looks alike", strconv.QuoteToASCII(in.name(alike)))
-			}
-		}
+		text += in.twin(c.Path)
 		if c.Unread > 0 {
 			text += fmt.Sprintf("; it replaced %s that you have not read", countOf(c.Unread, "line"))
 		}
 		return changeText(in, c, text)
 	}),
 	data: changeData,
+}
+
+// twin says that beside a file that was written, or a folder that it is in, another one looks alike.
+func (in *call) twin(abs string) string {
+	for root := in.x.Abs(in.s, ""); len(abs) > len(root); abs = filepath.Dir(abs) {
+		if !strings.ContainsFunc(filepath.Base(abs), mayLookAlike) {
+			continue
+		}
+		if alike := in.x.Alike(abs); alike != "" {
+			return fmt.Sprintf("; beside it is %s, which looks alike", strconv.QuoteToASCII(in.name(alike)))
+		}
+	}
+	return ""
 }
 
 // mayLookAlike reports whether a letter of a name is one that others look like.
@@ -173,6 +182,9 @@ func patchedFiles(in *call, p skill.Patched) []string {
 		lines[i] = fmt.Sprintf("%s %s +%d -%d", f.Kind, in.name(f.Path), f.Added, f.Removed)
 		if f.From != "" {
 			lines[i] = fmt.Sprintf("%s %s to %s +%d -%d", f.Kind, in.name(f.From), in.name(f.Path), f.Added, f.Removed)
+		}
+		if f.Kind == "add" || f.Kind == "move" {
+			lines[i] += in.twin(f.Path)
 		}
 	}
 	return lines
