@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -79,6 +80,13 @@ func shellText(in *call, e skill.Executed) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// lacksGit reports whether git found no repository. A command may go on after that, or print it
+// elsewhere.
+func lacksGit(e skill.Executed) bool {
+	words := []byte("fatal: not a git repository")
+	return bytes.Contains(e.Stderr, words) || bytes.Contains(e.Stdout, words)
+}
+
 // fenceNotes says what the fence denied to a command, and what a person can do about it.
 func fenceNotes(in *call, e skill.Executed) (notes []string) {
 	if len(e.Refused) > 0 {
@@ -87,7 +95,7 @@ func fenceNotes(in *call, e skill.Executed) (notes []string) {
 			notes = append(notes, "a person can allow a host with --allow-domain HOST")
 		}
 	}
-	if e.Failed() && strings.Contains(string(e.Stderr), "not a git repository") {
+	if lacksGit(e) {
 		if outside := in.x.GitOutside(); outside != "" {
 			notes = append(notes, "git needs "+wellFormed(outside)+", which is outside the workspace: a person can allow it with --allow")
 		}
