@@ -24,7 +24,7 @@ import (
 	"textskill/skill/agent"
 )
 
-// What a golden file holds of a workspace at most.
+// A golden file holds at most this many files and bytes of a workspace.
 const (
 	recordedFiles = 200
 	recordedBytes = 1 << 20
@@ -185,8 +185,8 @@ func (m recordedModel) Next(ctx context.Context, r agent.Request) (agent.Answer,
 	return a, nil
 }
 
-// finish writes the golden file, plays it, and writes what it printed. What two plays print
-// differently is masked.
+// finish writes the golden file, plays it, and writes what it printed. It masks the words that
+// two plays print differently.
 func (c *cli) finish(ctx context.Context, r *recording) error {
 	if !r.hasTree() {
 		r.add("tree", "")

@@ -25,7 +25,7 @@ func TestRunTellsOfALessFence(t *testing.T) {
 	}
 }
 
-// What the fence denied and what undo leaves are the last three lines of an answer, at most.
+// An answer ends with at most three lines about what the fence denied and what undo leaves.
 func TestRunTellsOfTheFenceInOnePlace(t *testing.T) {
 	b := newBase(t, skill.Config{})
 	whole := skill.Fence{ABI: 7, TCP: true, UDP: true, Alone: true}

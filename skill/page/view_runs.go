@@ -35,7 +35,7 @@ func (p *page) run(ctx context.Context, v *view, id string, q query) {
 		Undoable bool
 		All      buttonForAll
 		Before   int // events that are not shown
-		Earlier  int // those of them that a link shows
+		Earlier  int // how many events a link shows
 	}{Run: r, Events: events, Refused: q.why(), Done: q.done, Before: before, All: buttonForAll{"runs", r.ID, "run", "Undo this run"}}
 	if len(events) > 0 {
 		last := &events[len(events)-1]
