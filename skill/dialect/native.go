@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -435,17 +436,17 @@ type foundFile struct {
 }
 
 // find returns the files below a folder that a pattern matches, without .git and
-// node_modules. A pattern without a slash matches names in the folder itself, unless deep is set.
+// node_modules. A pattern of one name matches in the folder itself, unless deep is set.
 func (in *call) find(ctx context.Context, dir, pattern string, deep bool) (base string, files []foundFile, err error) {
 	r, err := in.x.Execute(ctx, in.s, skill.Find{Path: dir, Pattern: pattern, Braces: true, Exclude: []string{"node_modules"}, Limit: maxFound})
 	if err != nil {
 		return "", nil, err
 	}
-	found := r.(skill.Found)
+	found, deep := r.(skill.Found), deep || strings.Contains(pattern, "/") || strings.Contains(pattern, "**")
 	for _, name := range found.Matches {
 		rel, _ := filepath.Rel(found.Path, name)
 		info, err := in.x.Look(in.s, name, true)
-		if err != nil || info.IsDir() || !deep && !strings.Contains(pattern, "/") && strings.Contains(rel, "/") {
+		if err != nil || info.IsDir() || !deep && strings.Contains(rel, "/") {
 			continue
 		}
 		files = append(files, foundFile{name, rel, info.ModTime})
@@ -480,8 +481,11 @@ func toolsetGlob(ctx context.Context, in *call) (skill.Result, error) {
 		return nil, err
 	}
 	_, files, err := in.find(ctx, in.str("path"), pattern, false)
-	if err != nil {
+	if err != nil && !errors.Is(err, syscall.ENOTDIR) { // nothing is below a file
 		return nil, err
+	}
+	if !strings.Contains("/"+pattern, "/.") { // it does not ask for what is hidden
+		files = slices.DeleteFunc(files, func(f foundFile) bool { return strings.Contains("/"+f.rel, "/.") })
 	}
 	byAge(files)
 	files = files[:min(len(files), 200)]
@@ -535,18 +539,15 @@ func toolsetGrep(ctx context.Context, in *call) (skill.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := ""
+	var text strings.Builder
 	for _, m := range g.Matches {
 		if m.File != g.Path {
-			text += m.File + ":"
+			text.WriteString(m.File + ":")
 		}
-		text += fmt.Sprintf("%d:%s\n", m.Line, strings.TrimSuffix(m.Text, "\r"))
-		if len(text) > maxMatched {
-			return answer(wellFormed(text[:maxMatched]) + fmt.Sprintf("\n[output truncated at %d bytes]", maxMatched))
+		fmt.Fprintf(&text, "%d:%s\n", m.Line, strings.TrimSuffix(m.Text, "\r"))
+		if text.Len() > maxMatched {
+			return answer(wellFormed(text.String()[:maxMatched]) + fmt.Sprintf("\n[output truncated at %d bytes]", maxMatched))
 		}
 	}
-	if text == "" {
-		text = "no matches"
-	}
-	return answer(text)
+	return answer(cmp.Or(text.String(), "no matches"))
 }

@@ -69,7 +69,7 @@ func edit(ctx context.Context, in *call, command string, given bool) (skill.Resu
 	name := in.str("path")
 	switch {
 	case !given:
-		return nil, failf("Parameter `command` is required")
+		return nil, noCommand()
 	case name == "":
 		return nil, lacks("path", command)
 	}
@@ -105,6 +105,8 @@ func editorExists(name string) error {
 func lacks(param, command string) error {
 	return failf("Parameter `%s` is required for command: %s", param, command)
 }
+
+func noCommand() error { return failf("Parameter `command` is required") }
 
 // catLines are lines as `cat -n` prints them, from one on.
 func catLines(text string, first int) string {
@@ -456,6 +458,8 @@ func memory(ctx context.Context, in *call) (skill.Result, error) {
 		"view": memoryView, "create": memoryCreate, "str_replace": memoryReplace, "insert": memoryInsert, "delete": memoryDelete,
 	}[command]
 	switch {
+	case in.values["command"] == nil:
+		return nil, noCommand()
 	case command == "rename":
 		return memoryRename(ctx, in)
 	case do == nil:
@@ -678,11 +682,17 @@ func memoryDelete(ctx context.Context, in *call, n note) (skill.Result, error) {
 }
 
 func memoryRename(ctx context.Context, in *call) (skill.Result, error) {
-	from, err := in.note("old_path", "rename")
+	const command = "rename"
+	for _, param := range []string{"old_path", "new_path"} {
+		if in.values[param] == nil {
+			return nil, lacks(param, command)
+		}
+	}
+	from, err := in.note("old_path", command)
 	if err != nil {
 		return nil, err
 	}
-	to, err := in.note("new_path", "rename")
+	to, err := in.note("new_path", command)
 	switch {
 	case err != nil:
 		return nil, err

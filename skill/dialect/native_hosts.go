@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -240,7 +241,7 @@ func claudeBash(ctx context.Context, in *call) (skill.Result, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	r, err := in.hostBash(ctx, func(command string) string {
-		return fmt.Sprintf("exec 3>&2 2>&1\ncd -- %s 2>/dev/null\ntrap 'pwd >&3' EXIT\n{ eval %s\n} 3>&-", shellQuoted(sh.state), shellQuoted(command))
+		return fmt.Sprintf("exec 3>&2 2>&1; cd -- %s 2>/dev/null; trap 'pwd >&3' EXIT; { eval %s\n} 3>&-", quotedLine(sh.state), quotedLine(command))
 	}, "")
 	if s, ok := r.(worded); ok {
 		if e, ran := s.of.(skill.Executed); ran && len(e.Stderr) > 0 && !e.TimedOut {
@@ -616,7 +617,7 @@ func geminiGrep(ctx context.Context, in *call) (skill.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	where := fmt.Sprintf("for pattern %q in path %q", pattern, cmpOr(dir, "."))
+	where := fmt.Sprintf("for pattern %q in path %q", pattern, cmp.Or(dir, "."))
 	if len(g.Matches) == 0 {
 		return answer("No matches found " + where + ".")
 	}
@@ -644,13 +645,6 @@ func geminiGrep(ctx context.Context, in *call) (skill.Result, error) {
 // errorIsMissing reports whether an error says that there is no file.
 func errorIsMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
-}
-
-func cmpOr(text, usual string) string {
-	if text == "" {
-		return usual
-	}
-	return text
 }
 
 // openReadFile is read of opencode.
@@ -929,7 +923,7 @@ func mementoEdit(ctx context.Context, in *call) (skill.Result, error) {
 const mementoAround = 5
 
 func mementoTree(ctx context.Context, in *call) (skill.Result, error) {
-	name := cmpOr(in.str("path"), ".")
+	name := cmp.Or(in.str("path"), ".")
 	switch at, err := in.place(name, true); {
 	case err != nil:
 		return nil, err
@@ -978,7 +972,7 @@ func mementoGlob(ctx context.Context, in *call) (skill.Result, error) {
 	if err := in.required("pattern"); err != nil {
 		return nil, err
 	}
-	name := cmpOr(in.str("path"), ".")
+	name := cmp.Or(in.str("path"), ".")
 	_, files, err := in.find(ctx, name, in.str("pattern"), true)
 	if err != nil {
 		return nil, err
@@ -994,7 +988,7 @@ func mementoGrep(ctx context.Context, in *call) (skill.Result, error) {
 	if err := in.required("pattern"); err != nil {
 		return nil, err
 	}
-	name := cmpOr(in.str("dir_path"), ".")
+	name := cmp.Or(in.str("dir_path"), ".")
 	a := skill.Grep{Path: name, Pattern: in.str("pattern"), NoLast: true}
 	if g := in.str("file_pattern"); g != "" {
 		a.Include = []string{g}

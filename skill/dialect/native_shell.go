@@ -63,11 +63,9 @@ func (in *call) resident(of string) *resident {
 const boot = `eval "$(printf %s "$@")"`
 
 // residentScript runs a command in a shell with a state, both quoted, and prints the new state on
-// another stream. The output of the command is on standard output alone, in its order.
-const residentScript = `set --
-exec 3>&2 2>&1
-eval %s 2>/dev/null
-{ eval %s
+// another stream. The output of the command is on standard output alone, in its order. The command
+// begins in the first line, which its errors name.
+const residentScript = `set --; exec 3>&2 2>&1; eval %s 2>/dev/null; { eval %s
 } 3>&- </dev/null
 set -- $?
 { (unset TMPDIR SHLVL OLDPWD BASH_EXECUTION_STRING; declare -p); declare -f; alias -p; shopt -p; set +o; umask -p
@@ -92,7 +90,7 @@ type ran struct {
 func (sh *resident) run(ctx context.Context, in *call, command string, timeout time.Duration) (ran, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	script := fmt.Sprintf(residentScript, shellQuoted(sh.state), shellQuoted(command), stateEnd)
+	script := fmt.Sprintf(residentScript, quotedLine(sh.state), quotedLine(command), stateEnd)
 	args := []string{"--noprofile", "--norc", "-c", boot, "bash"}
 	for ; len(script) > most; script = script[most:] {
 		args = append(args, script[:most])
@@ -125,6 +123,11 @@ func (in *call) exec(ctx context.Context, a skill.Exec) (skill.Executed, error) 
 
 // shellQuoted is a text as one word of a shell.
 func shellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// quotedLine is a text as one word of bash, in one line.
+func quotedLine(text string) string {
+	return "$'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`).Replace(text) + "'"
+}
 
 // escapes matches the escape sequences of a terminal.
 var escapes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b\[[0-9;?]*[ -/]*[@-~]`) })
