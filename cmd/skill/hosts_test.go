@@ -210,10 +210,15 @@ run_shell_command {"command":"echo 3 > p3; exit 3","is_background":false}`},
 edit {"path":"ROOT/a.txt","old_str":"first","new_str":"FIRST"}
 bash {"command":"sleep 0.5; echo 1 > p1; rm -r keep","description":"x"}	bash {"command":"echo 2 > p2","description":"y"}
 bash {"command":"echo 3 > p3; exit 3","description":"z"}`},
+	"cline": {"cline", []string{"--auto-approve", "true", "do it"}, []string{"CLINE_SESSION_BACKEND_MODE=local"}, ".cline/data/settings/providers.json",
+		`{"version":1,"lastUsedProvider":"openai-compatible","modes":{},"providers":{"openai-compatible":{"settings":{"provider":"openai-compatible","apiKey":"x","model":"fake","baseUrl":"ADDRESS/v1"},"updatedAt":"2026-01-02T03:04:05Z","tokenSource":"manual"}}}`,
+		`editor {"path":"ROOT/n.txt","new_text":"new"}
+editor {"path":"ROOT/a.txt","old_text":"first","new_text":"FIRST"}	run_commands {"commands":["echo 1 > p1; rm -r keep"]}
+run_commands {"commands":["echo 3 > p3; exit 3"]}`},
 }
 
 // TestRealHosts drives the hosts themselves, as npm gives them, with a scripted model on this machine, and takes back
-// all that they did. SKILL_TEST_HOSTS names the folder with their programs.
+// all that they did. SKILL_TEST_HOSTS names the folder with their programs, and -run those that it has.
 func TestRealHosts(t *testing.T) {
 	programs := os.Getenv("SKILL_TEST_HOSTS")
 	if programs == "" {
@@ -223,7 +228,7 @@ func TestRealHosts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			program := filepath.Join(programs, h.program)
 			if _, err := os.Stat(program); err != nil {
-				t.Skip(err)
+				t.Fatal(err)
 			}
 			f := newHookedFolder(t)
 			model := &hostModel{}

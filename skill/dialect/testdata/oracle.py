@@ -423,7 +423,7 @@ class Toolset:
         if ".." in re.split(r"[\\/{},]", pattern):
             raise Fail('glob: ".." is not permitted in the pattern')
         base = self.searched("glob", args)
-        names = [os.path.join(d, f) for d, _, files in os.walk(base) for f in files]
+        names = [os.path.join(d, f) for d, _, files in os.walk(base) for f in files if "node_modules" not in os.path.join(d, f).split("/")]
         found = [f for f in names if matches(f[len(base) + 1:].split("/"), pattern.split("/")) and os.path.isfile(f)]
         return "\n".join(sorted(found)) or "no matches"
 
