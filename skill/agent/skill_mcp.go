@@ -171,7 +171,7 @@ const enter = ` --import=data:text/javascript,if(process.env.npm_lifecycle_event
 func fromOutside(p skill.Program, dir string) skill.Program {
 	path, _ := lookupEnv(p.Env, "PATH")
 	if _, err := lookPath(p.Command, path); err != nil {
-		return p // which says that there is none
+		return p // starting p reports that PATH has no npx
 	}
 	options, at := lookupEnv(p.Env, "NODE_OPTIONS")
 	env := slices.Clone(p.Env)
