@@ -121,8 +121,20 @@ type message struct {
 	Reasoning        json.RawMessage `json:"reasoning"`
 	ReasoningContent json.RawMessage `json:"reasoning_content"`
 	Details          json.RawMessage `json:"reasoning_details"`
-	ToolCalls        []toolCall      `json:"tool_calls"`
+	ToolCalls        toolCalls       `json:"tool_calls"`
 	FunctionCall     *function       `json:"function_call"` // of endpoints from before there were several calls
+}
+
+// toolCalls is a list, or its one element.
+type toolCalls []toolCall
+
+// UnmarshalJSON reads either.
+func (l *toolCalls) UnmarshalJSON(data []byte) error {
+	if data[0] == '{' {
+		*l = make(toolCalls, 1)
+		return json.Unmarshal(data, &(*l)[0])
+	}
+	return json.Unmarshal(data, (*[]toolCall)(l))
 }
 
 type toolCall struct {

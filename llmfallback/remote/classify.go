@@ -25,6 +25,9 @@ const (
 	Server    Class = "server"     // a wait, perhaps
 )
 
+// throttled are the words of a [RateLimit] that are believed beside any status.
+const throttled Class = "throttled"
+
 // Rules of endpoints, which an [Error] has as its Parameter beside the names of parameters.
 const (
 	ToolsStay   = "tools stay"   // a conversation with calls needs the tools, also where none may be called
@@ -70,6 +73,7 @@ var signs = []sign{
 
 	{Overflow, "", `context_length_exceeded|string_above_max_length|model_max_prompt_tokens_exceeded|exceed_context_size|context_window_exceeded|ContextWindowExceeded`, "codes of OpenAI, Copilot, llama.cpp, LiteLLM"},
 	{Overflow, "", `request too large for .*(limit:? ?\d+, requested|tokens per min)`, "OpenAI, Groq: more than a minute allows at all"},
+	{throttled, "", `throttl(ing|ed)|too many tokens, please wait|rate exceeded`, "Bedrock, whatever the status"},
 	{RateLimit, "", `rate.?limit|tokens? per (min|hour|day)|requests? per (min|hour|day|sec)|\b[TR]PM\b|too many requests|too many tokens, please wait|resource_exhausted|throttl|quota exceeded|exceeded your current quota|concurren(cy|t)`, "all"},
 	{Overflow, "", `maximum context length|max(imum)? context (length|size|window)|context.?(length|window|size|limit) (of|is|only|exceeded|overflow)|exceeds? (the |this |your |its )?(model'?s? |available |max(imum)? |configured )*(context|input|prompt|token)`, "OpenAI, vLLM, SGLang, OpenRouter, llama.cpp"},
 	{Overflow, "", `(prompt|input|request|conversation|messages?)( \(.{0,40}\))? (is|are) (too (long|large)|longer than)|prompt too long|too (long|large) for (requested )?model`, "Anthropic, Bedrock, Fireworks, Ollama, Mistral"},
@@ -82,7 +86,7 @@ var signs = []sign{
 
 	{Refused, ToolsStay, `toolconfig field must be defined|must define tools|without .?tools=.? param|tools (param|field|must be).{0,30}(defined|specified|provided)|tools are required`, "Bedrock, Anthropic, LiteLLM"},
 	{Refused, RolesTurn, `unexpected role '?"?(user|assistant)'?"? after role|roles must alternate|expected last role|must alternate between|consecutive (user|assistant) (messages|turns)|alternate user/assistant|should (be|come) immediately after`, "Mistral, Gemma's and Llama's templates"},
-	{Refused, NoSystem, `system (role|message|prompt)s? (is|are) ?n.t (supported|allowed)|system (role|message|prompt)s? (is |are )?not (supported|allowed|enabled)|unexpected role '?"?system|developer instruction is not enabled|only (user|user, assistant).{0,30}roles? (is|are) (supported|allowed)|(unsupported|invalid) role:? '?"?system`, "Gemma, Google"},
+	{Refused, NoSystem, `system (role|message|prompt)s? (is|are) ?n.t (supported|allowed)|system (role|message|prompt)s? (is |are )?not (supported|allowed|enabled)|unexpected role '?"?system|developer instruction is not enabled|only (user|user, assistant).{0,30}roles? (is|are) (supported|allowed)|(unsupported|invalid) role:? '?"?system|role\S* ('?"?system'?"? is not|does not support '?"?system)`, "Gemma, Google"},
 	{Refused, ShortIDs, `tool call id was .* but must be|id.{0,40}must be a-z, A-Z, 0-9`, "Mistral"},
 	{Refused, NoStream, `verified to stream|in streaming mode|stream(ing)? (is |are )?(not|n.t) (supported|allowed|available)|(does not|doesn.t) support (streaming|response streaming)`, "OpenAI, Bedrock"},
 	{Refused, NoBlank, `text content blocks must (be non-empty|contain non-whitespace)|text field in the ContentBlock .{0,60}is blank|content (must|cannot|should) (not )?be (non-)?empty`, "Anthropic, Bedrock"},
@@ -90,7 +94,7 @@ var signs = []sign{
 	{Refused, KeepThought, `reasoning_content.{0,40} must be passed back|missing .?reasoning_content|must include .?reasoning_content`, "DeepSeek, LiteLLM"},
 	{Refused, Signed, `missing a .?thought.?signature`, "Google"},
 	{Refused, NoThoughts, `invalid .?signature.? in .?thinking|signature.{0,20}(is not valid|invalid|verification)|expected .?thinking.? or .?redacted_thinking|thinking.? (or .?redacted_thinking.? )?blocks.{0,60}cannot be modified|invalid_encrypted_content|encrypted content.{0,60}(could not|cannot|failed)|thought.?signature`, "Anthropic, OpenAI, Google"},
-	{Refused, NoTools, `does(n.t| not) support (tools|tool use|tool.?call|function.?call)|no endpoints found that support tool use|enable-auto-tool-choice|tool.?(call|use|choice)(ing)?s? (is|are) not (supported|enabled)|tools? (param )?requires? --jinja|(tools|functions?) (is|are|not) (not )?supported (by|for|with) this model|function calling is not (supported|enabled)`, "Ollama, OpenRouter, vLLM, llama.cpp, Google"},
+	{Refused, NoTools, `does(n.t| not) support (tools|tool use|tool.?call|function.?call)|no endpoints found that support tool use|enable-auto-tool-choice|tool.?(call|use|choice)(ing)?s? (is|are) not (supported|enabled)|tools? (param )?requires? --jinja|(tools|functions?).? (is|are|not) (not )?supported (by|for|with|in) this model|function calling is not (supported|enabled)|n[o']t support (function|tool) calling|no tool.?calling capab|unknown field .{0,2}tools\b`, "Ollama, OpenRouter, vLLM, llama.cpp, Google"},
 	{Refused, NoChoice, `toolchoice|tool.?choice (must be|.{0,12}is not|cannot be|.{0,30}not support)|tool_choice|functioncallingconfig|unsupported.{0,20}tool choice|function calling config`, "Bedrock, DeepSeek, Qwen, llama.cpp"},
 	{Refused, OpenAPI, `unknown name "?parametersJsonSchema`, "gateways to Google"},
 }
@@ -127,8 +131,11 @@ func (c complaint) class(status int) (class Class, rule string, window int) {
 		if !s.class.fits(status) || !pattern.MatchString(c.all) {
 			continue
 		}
-		if s.class == Overflow {
+		switch s.class {
+		case Overflow:
 			return s.class, "", windowIn(c.all)
+		case throttled:
+			return RateLimit, "", 0
 		}
 		return s.class, s.rule, 0
 	}
@@ -150,7 +157,7 @@ var ofStatus = map[int]Class{
 func (c Class) fits(status int) bool {
 	switch {
 	case status == 401 || status == 403:
-		return c == Quota
+		return c == Quota || c == throttled
 	case status == 429:
 		return c != Refused
 	case c == RateLimit:
@@ -206,7 +213,7 @@ func read(body []byte) (c complaint) {
 // wordKeys are the members that the words of endpoints stand in. The words of namedKeys begin with the key.
 var (
 	wordKeys = []string{"message", "code", "type", "status", "error", "detail", "details", "metadata", "raw", "msg", "loc", "param", "errors", "reason", "violations", "quotaId",
-		"title", "body", "Message", "Code", "__type", "failed_generation", "n_ctx", "retryDelay", "retry_after", "headers", "X-RateLimit-Reset"}
+		"title", "body", "fault", "faultstring", "error_msg", "Message", "Code", "__type", "failed_generation", "n_ctx", "retryDelay", "retry_after", "headers", "X-RateLimit-Reset"}
 	namedKeys = []string{"quotaId", "failed_generation", "n_ctx", "retryDelay", "retry_after", "X-RateLimit-Reset"}
 )
 
@@ -247,7 +254,7 @@ func (c *complaint) find(doc any) {
 	}
 	top, _ := doc.(map[string]any)
 	value := top["error"]
-	for _, key := range [...]string{"errors", "message", "Message", "detail", "msg", "error_message"} {
+	for _, key := range [...]string{"errors", "message", "Message", "detail", "msg", "error_message", "error_msg", "fault"} {
 		if value == nil {
 			value = top[key]
 		}

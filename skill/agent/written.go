@@ -118,12 +118,13 @@ func (t *task) callsIn(text string) (calls []parser.ToolCall, at int) {
 	}
 	w, at := wire.OfText(text)
 	body := strings.TrimSpace(text)
-	if from, to, ok := rawjson.Fenced(body); ok && w == nil {
+	from, to, fenced := rawjson.Fenced(body)
+	if fenced && w == nil {
 		body = strings.TrimSpace(body[from:to])
 	}
 	first, _, _ := strings.Cut(body, "\n")
 	code, isCode := strings.CutPrefix(body, "<|python_tag|>")
-	isCode = isCode || strings.HasPrefix(body, "[")
+	isCode = isCode || fenced || strings.HasPrefix(body, "[")
 	called, _, _ := strings.Cut(strings.TrimPrefix(code, "["), "(")
 	action := reactAction().FindStringSubmatchIndex(text)
 	tag := nameTag().FindStringSubmatchIndex(text)

@@ -59,7 +59,12 @@ func (p *chat) ask(ctx context.Context, q question) (agent.Answer, error) {
 	if err == nil && c.Finish == "content_filter" {
 		err = filtered()
 	}
-	if fault, ok := errors.AsType[*remote.Error](err); ok && !slices.Contains(chatOptional, fault.Parameter) && !strings.HasPrefix(fault.Parameter, remote.RefusedTool) {
+	fault, ok := errors.AsType[*remote.Error](err)
+	switch {
+	case !ok:
+	case fault.Parameter == "tools":
+		fault.Parameter = remote.NoTools
+	case !slices.Contains(chatOptional, fault.Parameter) && !strings.HasPrefix(fault.Parameter, remote.RefusedTool):
 		fault.Parameter = ""
 	}
 	return a, err

@@ -7,6 +7,7 @@ import (
 
 	"textskill/llmfallback/openai"
 	"textskill/llmfallback/remote"
+	rawjson "textskill/parser/json"
 	"textskill/parser/wire"
 	"textskill/skill/agent"
 )
@@ -258,11 +259,11 @@ func (a *responsesAnswer) answer() agent.Answer {
 	var thought [][]json.RawMessage
 	for _, raw := range a.items {
 		var item struct {
-			Type      string `json:"type"`
-			CallID    string `json:"call_id"`
-			Name      string `json:"name"`
-			Arguments string `json:"arguments"`
-			Encrypted string `json:"encrypted_content"`
+			Type      string          `json:"type"`
+			CallID    string          `json:"call_id"`
+			Name      string          `json:"name"`
+			Arguments json.RawMessage `json:"arguments"` // a text, or the object itself
+			Encrypted string          `json:"encrypted_content"`
 			Summary   []struct{ Text string }
 			Content   []struct{ Text, Refusal string }
 		}
@@ -275,7 +276,7 @@ func (a *responsesAnswer) answer() agent.Answer {
 				out.Text += c.Text + c.Refusal
 			}
 		case "function_call":
-			out.Calls = append(out.Calls, agent.Call{ID: item.CallID, Name: item.Name, Arguments: item.Arguments})
+			out.Calls = append(out.Calls, agent.Call{ID: item.CallID, Name: item.Name, Arguments: textOf(item.Arguments)})
 		case reasoning:
 			for _, s := range item.Summary {
 				out.Thinking.Text += s.Text + "\n"
@@ -293,4 +294,12 @@ func (a *responsesAnswer) answer() agent.Answer {
 		out.Thinking.Replay, _ = json.Marshal(thought)
 	}
 	return out
+}
+
+// textOf returns the text of a JSON string, and any other value as it came.
+func textOf(raw json.RawMessage) string {
+	if text, ok := rawjson.String(raw); ok {
+		return text
+	}
+	return string(raw)
 }
