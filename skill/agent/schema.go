@@ -1,10 +1,15 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	rawjson "textskill/parser/json"
 )
 
 // resolveSchema reads a JSON Schema, which may not refer to others. It returns nil for an
@@ -22,4 +27,95 @@ func resolveSchema(schema json.RawMessage) (*jsonschema.Resolved, error) {
 		return nil, fmt.Errorf("the schema of the report: %w", err)
 	}
 	return r, nil
+}
+
+// objectSchema returns a schema that is one of an object and names its properties, without a
+// choice at its top: endpoints refuse a whole request for another one. A schema of something
+// else is that of no arguments.
+func objectSchema(schema json.RawMessage) json.RawMessage {
+	var s map[string]any
+	d := json.NewDecoder(bytes.NewReader(schema))
+	d.UseNumber()
+	if d.Decode(&s) != nil || s == nil || s["type"] != nil && !isType(s, "object") {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	changed := withItems(s)
+	if name, ok := s["$ref"].(string); ok {
+		changed = true
+		delete(s, "$ref")
+		target := any(s)
+		for _, key := range strings.Split(strings.TrimPrefix(name, "#/"), "/") {
+			inner, _ := target.(map[string]any)
+			target = inner[key]
+		}
+		join(s, target, true)
+	}
+	for _, choice := range []string{"allOf", "anyOf", "oneOf"} {
+		branches, ok := s[choice].([]any)
+		changed = changed || ok
+		delete(s, choice)
+		for _, b := range branches {
+			join(s, b, choice == "allOf")
+		}
+	}
+	if _, ok := s["properties"].(map[string]any); !ok {
+		s["properties"], changed = map[string]any{}, true
+	}
+	if required, given := s["required"]; given {
+		if _, ok := required.([]any); !ok {
+			delete(s, "required")
+			changed = true
+		}
+	}
+	if !changed && s["type"] == "object" {
+		return schema
+	}
+	s["type"] = "object"
+	return rawjson.Encode(s)
+}
+
+// isType reports whether a schema has a type, perhaps beside others.
+func isType(schema map[string]any, name string) bool {
+	list, _ := schema["type"].([]any)
+	return schema["type"] == name || slices.Contains(list, any(name))
+}
+
+// join adds the properties of an object's schema to those of another one, and what it requires
+// if both hold.
+func join(s map[string]any, other any, both bool) {
+	branch, _ := other.(map[string]any)
+	properties, _ := s["properties"].(map[string]any)
+	if properties == nil {
+		properties = map[string]any{}
+		s["properties"] = properties
+	}
+	more, _ := branch["properties"].(map[string]any)
+	for name, p := range more {
+		if properties[name] == nil {
+			properties[name] = p
+		}
+	}
+	if required, ok := branch["required"].([]any); ok && both {
+		before, _ := s["required"].([]any)
+		s["required"] = append(before, required...)
+	}
+}
+
+// withItems gives arrays of any elements the items that endpoints want, and reports whether
+// there are any.
+func withItems(v any) (changed bool) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			changed = withItems(e) || changed
+		}
+	case map[string]any:
+		for _, e := range v {
+			changed = withItems(e) || changed
+		}
+		if isType(v, "array") && v["items"] == nil && v["prefixItems"] == nil {
+			v["items"], changed = map[string]any{}, true
+		}
+	}
+	return changed
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
 	"textskill/skill/dialect"
 )
 
@@ -123,30 +122,6 @@ func (c SkillConfig) interactive(name string) openedSkill {
 
 func newTool(skill string, kind toolKind, name, doc string, schema json.RawMessage) tool {
 	return tool{Tool: Tool{Name: name, Doc: doc, Schema: objectSchema(schema)}, skill: skill, kind: kind}
-}
-
-// objectSchema returns a schema that is one of an object and names its properties: endpoints
-// refuse a whole request for another one. A schema of something else is that of no arguments.
-func objectSchema(schema json.RawMessage) json.RawMessage {
-	const empty = `{"type":"object","properties":{}}`
-	members, _, ok := rawjson.Members(schema)
-	kind, typed := rawjson.String(members["type"])
-	switch {
-	case !ok || typed && kind != "object" || members["type"] != nil && !typed:
-		return json.RawMessage(empty)
-	case typed && len(members["properties"]) > 0 && members["properties"][0] == '{':
-		return schema
-	}
-	fixed := []byte(`{"type":"object"`)
-	if p := members["properties"]; len(p) == 0 || p[0] != '{' {
-		fixed = append(fixed, `,"properties":{}`...)
-	}
-	for key, value := range rawjson.EachMember(schema) {
-		if name, _ := rawjson.String(key); name != "type" && (name != "properties" || value[0] == '{') {
-			fixed = append(append(append(append(fixed, ','), key...), ':'), value...)
-		}
-	}
-	return append(fixed, '}')
 }
 
 // open opens the expert's skills, its servers concurrently. The caller closes them with

@@ -34,7 +34,7 @@ func (o *serverOutput) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if isMessage(line) {
+		if line = bytes.TrimPrefix(line, []byte("\ufeff")); isMessage(line) {
 			o.rest = line
 		}
 	}
@@ -45,7 +45,7 @@ func (o *serverOutput) Read(p []byte) (int, error) {
 
 // isMessage reports whether a line is a message of JSON-RPC that answers or asks something.
 func isMessage(line []byte) bool {
-	line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))
+	line = bytes.TrimSpace(line)
 	var m struct {
 		Version string           `json:"jsonrpc"`
 		Method  string           `json:"method"`

@@ -360,12 +360,20 @@ func TestServerToken(t *testing.T) {
 // TestObjectSchema has the schemas that MCP servers send.
 func TestObjectSchema(t *testing.T) {
 	const empty = `{"type":"object","properties":{}}`
+	const made = `{"properties":{},"type":"object"}`
 	for in, want := range map[string]string{
-		``: empty, `null`: empty, `{}`: empty, `[]`: empty, `true`: empty, `{"type":"object"}`: empty, `{"type":"string"}`: empty, `{"type":["object","null"]}`: empty,
-		`{"type":"object","properties":null,"required":[]}`: `{"type":"object","properties":{},"required":[]}`,
-		`{"properties":{"a":{}}}`:                           `{"type":"object","properties":{"a":{}}}`,
-		`{"type":"object","properties":{"a":{}}}`:           `{"type":"object","properties":{"a":{}}}`,
-		`{"anyOf":[{}]}`:                                    `{"type":"object","properties":{},"anyOf":[{}]}`,
+		``: empty, `null`: empty, `[]`: empty, `true`: empty, `{"type":"string"}`: empty,
+		`{}`: made, `{"type":"object"}`: made, `{"anyOf":[{}]}`: made, `{"type":["object","null"]}`: made,
+		`{"type":"object","properties":null,"required":[]}`:                                               `{"properties":{},"required":[],"type":"object"}`,
+		`{"type":"object","properties":null,"required":null}`:                                             made,
+		`{"properties":{"a":{}}}`:                                                                         `{"properties":{"a":{}},"type":"object"}`,
+		`{"type":"object","properties":{"b":{},"a":{}}}`:                                                  `{"type":"object","properties":{"b":{},"a":{}}}`,
+		`{"type":["object","null"],"properties":{"a":{"type":"integer","default":12345678901234567890}}}`: `{"properties":{"a":{"default":12345678901234567890,"type":"integer"}},"type":"object"}`,
+		`{"anyOf":[{"properties":{"a":{}},"required":["a"]},{"required":["a"]},{"properties":{"b":{}}}]}`: `{"properties":{"a":{},"b":{}},"type":"object"}`,
+		`{"allOf":[{"properties":{"a":{}},"required":["a"]}],"required":["b"],"properties":{"b":{}}}`:     `{"properties":{"a":{},"b":{}},"required":["b","a"],"type":"object"}`,
+		`{"$ref":"#/$defs/A","$defs":{"A":{"type":"object","properties":{"a":{"type":"array"}}}}}`: `{"$defs":{"A":{"properties":{"a":{"items":{},"type":"array"}},"type":"object"}},` +
+			`"properties":{"a":{"items":{},"type":"array"}},"type":"object"}`,
+		`{"$ref":"#/$defs/none"}`: made,
 	} {
 		if got := string(objectSchema([]byte(in))); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
