@@ -109,27 +109,32 @@ func (x *Executor) SafeVariable(name, value string) string {
 	return x.process.SafeVariable(name, value)
 }
 
-// WithDomains returns an Executor like x whose web and git operations reach these domains
-// only, each with the names below it; "*.NAME" stands for the latter alone. Commands are
-// not restricted. It shares everything else with x, and is not closed.
+// WithDomains returns an Executor like x whose operations reach these domains only, each with the
+// names below it; "*.NAME" stands for the latter alone. Commands have no other network. It
+// shares everything else with x, and is not closed.
 func (x *Executor) WithDomains(domains []string) *Executor {
 	y := *x
+	y.process = x.process.Within(domains)
 	y.connect(domains)
 	return &y
 }
+
+// AllowHost has operations reach a HOST or HOST:PORT from now on, as Config.AllowDomains does.
+func (x *Executor) AllowHost(host string) error { return x.process.AllowHost(host) }
 
 // connect sets what reaches other machines. No domains mean all.
 func (x *Executor) connect(domains []string) {
 	cfg := x.cfg
 	var policy *egress.Policy
 	if !cfg.Network {
-		policy, _ = egress.NewPolicy(egress.Rules{Allow: cfg.AllowDomains, Deny: cfg.DenyDomains}) // package process has checked it
+		policy = x.process.Policy()
 	}
 	x.web = web.New(web.Config{
 		Egress:  policy,
 		Private: cfg.Private, Hosts: cfg.Hosts, Domains: domains, Search: cfg.Search, Browser: cfg.Browser, NoSandbox: cfg.NoSandbox,
 	}, x.process)
 	x.git = git.New(git.Config{Allow: cfg.Allow, AllowHooks: cfg.AllowHooks, AllowSSH: cfg.AllowSSH}, x.ws, x.process, x.web)
+	x.project = project.New(cfg.Reaches(), x.ws, x.process)
 }
 
 // newExecutorOn returns an Executor that owns ws, and closes ws on an error.
@@ -144,7 +149,7 @@ func newExecutorOn(cfg Config, ws *workspace.Workspace, helpers *process.Helpers
 		ws.Close()
 		return nil, err
 	}
-	x := &Executor{cfg: cfg, ws: ws, process: run, opened: time.Now(), helpers: helpers, project: project.New(cfg.Reaches(), ws, run)}
+	x := &Executor{cfg: cfg, ws: ws, process: run, opened: time.Now(), helpers: helpers}
 	x.connect(nil)
 	return x, nil
 }

@@ -16,9 +16,6 @@ func (t *task) builtin(name string, c SkillConfig) openedSkill {
 	x := t.cfg.Executor
 	if c.AllowedDomains != nil {
 		x = x.WithDomains(c.AllowedDomains)
-		if x.Config().Network {
-			t.warn(fmt.Sprintf("skill %s: allowedDomains restricts its web and git tools; commands reach the whole network with --network", name))
-		}
 	}
 	return t.dialectSkill(name, c, dialect.Named(c.Dialect), x)
 }

@@ -44,7 +44,7 @@ tools = "undo"
 	}
 }
 
-// TestAllowedDomains has the web tools of a skill refuse what lies outside its domains.
+// TestAllowedDomains has the tools and commands of a skill refuse what lies outside its domains.
 func TestAllowedDomains(t *testing.T) {
 	p, err := ReadProject([]byte(`
 [experts.e]
@@ -57,24 +57,30 @@ allowedDomains = ["example.org"]
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLab(t, calls(`fetch {"url":"http://127.0.0.1:1/"}`, `fetch {"url":"https://example.org.evil.test/"}`), calls("attemptCompletion"), "done")
+	l := newLab(t, calls(`fetch {"url":"http://127.0.0.1:1/"}`, `fetch {"url":"https://example.org.evil.test/"}`, `run {"command":"cat /proc/net/route"}`), calls("attemptCompletion"), "done")
 	l.cfg.Experts = p.Experts
-	x, err := skill.New(skill.Config{Dir: l.dir, NoSync: true, Network: true, Private: true})
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := skill.New(skill.Config{Dir: l.dir, NoSync: true, Network: true, Private: true, Helper: program})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer x.Close()
 	l.cfg.Executor = x
-	warned := ""
-	l.cfg.Warn = func(what string) { warned += what }
 	l.ran("go")
 	for _, r := range l.asked[1].Messages[3].Contents {
-		if text := r.Contents[0].Text; !strings.Contains(text, "is not among the allowed domains: example.org") {
+		text := r.Contents[0].Text
+		if strings.Contains(text, `"returncode":`) {
+			if strings.Contains(text, "files, network") != strings.Contains(text, `"stdout":"Iface`) || strings.Count(text, `\n`) > 2 {
+				t.Errorf("a command reaches more than localhost: %s", text)
+			}
+			continue
+		}
+		if !strings.Contains(text, "is not among the allowed domains: example.org") {
 			t.Errorf("fetch answers %s", text)
 		}
-	}
-	if !strings.Contains(warned, "allowedDomains") {
-		t.Errorf("warned of %q", warned)
 	}
 }
 

@@ -29,7 +29,7 @@ type SkillConfig struct {
 	Args           []string `toml:"args" json:"args,omitempty"`
 	RequiredEnv    []string `toml:"requiredEnv" json:"requiredEnv,omitempty"` // names of the variables that the command gets
 	LazyInit       bool     `toml:"lazyInit" json:"lazyInit,omitempty"`
-	AllowedDomains []string `toml:"allowedDomains" json:"allowedDomains,omitempty"` // that the web tools of a builtin reach; nil means all
+	AllowedDomains []string `toml:"allowedDomains" json:"allowedDomains,omitempty"` // that the tools and commands of a builtin reach; nil means all
 	Endpoint       string   `toml:"endpoint" json:"endpoint,omitempty"`             // a URL
 
 	BearerTokenEnv string            `toml:"bearerTokenEnv" json:"bearerTokenEnv,omitempty"` // the variable whose value the endpoint gets as a bearer token

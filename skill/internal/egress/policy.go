@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/net/idna"
 )
@@ -21,13 +22,16 @@ import (
 // Rules are patterns of hosts: HOST, *.HOST, HOST:PORT, the name of a preset, or * for every
 // public host. Without a port they mean 443 and 80.
 type Rules struct {
-	Allow []string
-	Deny  []string // these win
+	Allow  []string
+	Deny   []string // these win
+	Within []string // nothing else is reached, whatever Allow says; nil means everything
 }
 
-// A Policy says which hosts may be reached. The zero Policy allows none.
+// A Policy says which hosts may be reached. The zero Policy allows none. It is safe for concurrent use.
 type Policy struct {
-	allow, deny []pattern
+	mu                  sync.Mutex
+	rules               Rules
+	allow, deny, within []pattern
 }
 
 // A pattern matches a host, or those below it, at a port.
@@ -49,13 +53,41 @@ var presets = map[string][]string{
 
 // NewPolicy returns the Policy of rules. Its errors say which rule is wrong.
 func NewPolicy(r Rules) (*Policy, error) {
-	p := &Policy{}
-	var err error
-	if p.allow, err = patterns(r.Allow); err != nil {
-		return nil, err
+	p := &Policy{rules: r}
+	for _, list := range []struct {
+		to    *[]pattern
+		rules []string
+	}{{&p.allow, r.Allow}, {&p.deny, r.Deny}, {&p.within, r.Within}} {
+		var err error
+		if *list.to, err = patterns(list.rules); err != nil {
+			return nil, err
+		}
 	}
-	p.deny, err = patterns(r.Deny)
-	return p, err
+	return p, nil
+}
+
+// Rules returns the rules of p.
+func (p *Policy) Rules() Rules {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rules
+}
+
+// Allow adds a rule to Rules.Allow.
+func (p *Policy) Allow(rule string) error {
+	more, err := patterns([]string{rule})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		p.allow, p.rules.Allow = append(slices.Clip(p.allow), more...), append(slices.Clip(p.rules.Allow), rule)
+	}
+	return err
+}
+
+func (p *Policy) allowed() []pattern {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.allow
 }
 
 func patterns(rules []string) (list []pattern, err error) {
@@ -151,7 +183,9 @@ func (p *Policy) check(host string, port int) error {
 		return &Refused{host, port, "--deny-domain denies it"}
 	case isLocal(host):
 		return &Refused{host, port, "localhost is reached without the proxy"}
-	case !slices.ContainsFunc(p.allow, func(a pattern) bool { return a.allows(host, port) }):
+	case p.rules.Within != nil && !slices.ContainsFunc(p.within, func(w pattern) bool { return w.names(host) }):
+		return &Refused{host, port, "the allowedDomains of the skill leave it out"}
+	case !slices.ContainsFunc(p.allowed(), func(a pattern) bool { return a.allows(host, port) }):
 		at := net.JoinHostPort(host, strconv.Itoa(port))
 		return &Refused{host, port, hint + strings.TrimSuffix(at, ":443")}
 	}
@@ -160,7 +194,7 @@ func (p *Policy) check(host string, port int) error {
 
 // Ports returns the ports at which a name may be reached, none if it may not.
 func (p *Policy) Ports(name string) (ports []int) {
-	for _, a := range p.allow {
+	for _, a := range p.allowed() {
 		switch {
 		case !a.names(name):
 		case a.port == 0:
@@ -187,5 +221,5 @@ func (p *Policy) Check(host string, port int) error {
 	return p.check(name, 443)
 }
 
-// empty reports whether nothing may be reached.
-func (p *Policy) empty() bool { return len(p.allow) == 0 }
+// Empty reports whether nothing may be reached.
+func (p *Policy) Empty() bool { return len(p.allowed()) == 0 }

@@ -46,7 +46,7 @@ func (p *Proxy) Environment(addr string) (env []string) {
 	}
 	const local = "localhost,127.0.0.1,::1,.localhost"
 	set(local, "npm_config_noproxy")
-	if p.Policy.empty() {
+	if p.Policy.Empty() {
 		set("http://"+addr, "npm_config_proxy", "npm_config_https_proxy", "YARN_HTTP_PROXY", "YARN_HTTPS_PROXY", "PIP_PROXY", "CARGO_HTTP_PROXY")
 		set("0", "PIP_RETRIES", "CARGO_NET_RETRY", "npm_config_fetch_retries")
 		set("false", "npm_config_audit", "npm_config_update_notifier") // which ask the registry, too

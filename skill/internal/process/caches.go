@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"textskill/skill/internal/egress"
 	"textskill/skill/internal/words"
 )
 
@@ -96,11 +95,7 @@ func (x *Runner) findCaches() (env []string) {
 
 // downloadsFrom reports whether commands reach a host from which a program gets packages.
 func (x *Runner) downloadsFrom(host string) bool {
-	if x.cfg.Network {
-		return true
-	}
-	p, err := egress.NewPolicy(x.cfg.Egress)
-	return err == nil && p.Check(host, 443) == nil
+	return x.cfg.Network || x.policy.Check(host, 443) == nil
 }
 
 // goModules returns the folder of the user's Go modules.

@@ -145,7 +145,7 @@ func (x *Runner) CheckNetwork(what string) error {
 	if err := x.CheckAllowed(what); err != nil {
 		return err
 	}
-	if !x.cfg.Network && len(x.cfg.Egress.Allow) == 0 {
+	if !x.cfg.Network && x.policy.Empty() {
 		return refusal.Off(what, "--network")
 	}
 	return nil

@@ -311,9 +311,6 @@ func (cfg *Config) check() error {
 	default:
 		return &refusal.ArgError{Arg: "fence", Reason: fmt.Sprintf("must be auto, require or off, not %q", cfg.Fence)}
 	}
-	if _, err := egress.NewPolicy(cfg.Egress); err != nil {
-		return err
-	}
 	for _, port := range cfg.Local {
 		if port < 1 || port > 65535 {
 			return &refusal.ArgError{Arg: "allow-local", Reason: fmt.Sprintf("must be a port from 1 to 65535, not %d", port)}

@@ -133,11 +133,11 @@ func (x *Runner) serveNames(n *network) {
 	if err != nil {
 		return
 	}
-	p, err := x.reach().proxy(&x.session.names)
+	p := &egress.Proxy{Policy: x.policy, Dialer: &egress.Dialer{Hosts: x.cfg.hosts}, Log: &x.session.names}
 	servers := nameServers()
 	for i, fd := range fds {
 		f := os.NewFile(uintptr(fd), "names")
-		if err == nil && i < len(servers) {
+		if i < len(servers) {
 			x.serveNamesAt(n, p, f, i+1, servers[i])
 		}
 		f.Close()

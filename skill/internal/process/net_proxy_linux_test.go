@@ -194,3 +194,43 @@ func TestLocalPortsAreReached(t *testing.T) {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
+
+// A Runner within some domains reaches no other host, whatever else is allowed. A host that a
+// person allows meanwhile is reached at once, also by programs that look it up.
+func TestHostsAreNarrowedAndAdded(t *testing.T) {
+	needs.Program(t, "curl")
+	port := origin(t)
+	hosts := hostsAt(port, "good.example", "a.good.example", "other.example", "late.example")
+	get := func(x *Runner, host string) (string, []string) {
+		got := mustExec(t, x, sh(fmt.Sprintf("curl -sS http://%s:%d/x; curl -sS --noproxy '*' http://%[1]s:%[2]d/y", host, port)))
+		return string(got.Stdout), got.Refused
+	}
+	var allow []string
+	for at := range hosts {
+		if !strings.HasPrefix(at, "late") {
+			allow = append(allow, at)
+		}
+	}
+	x := gated(t, egress.Rules{Allow: allow}, hosts)
+	y := x.Within([]string{"good.example", "not a host"})
+	for host, reached := range map[string]bool{"good.example": true, "a.good.example": true, "other.example": false, "late.example": false} {
+		if got, refused := get(y, host); strings.Contains(got, "/x\n") != reached || strings.Contains(got, "/y\n") != reached || len(refused) > 0 == reached {
+			t.Errorf("within: %s: %s, refused %q", host, got, refused)
+		}
+		if host == "late.example" {
+			continue
+		}
+		if got, refused := get(x, host); !strings.Contains(got, "/y\n") || len(refused) > 0 {
+			t.Errorf("%s: %s, refused %q", host, got, refused)
+		}
+	}
+	if err := x.AllowHost(fmt.Sprint("late.example:", port)); err != nil {
+		t.Fatal(err)
+	}
+	if got, refused := get(x, "late.example"); !strings.Contains(got, "/x\n") || !strings.Contains(got, "/y\n") || len(refused) > 0 {
+		t.Errorf("allowed: %s, refused %q", got, refused)
+	}
+	if err := x.AllowHost("10.0.0.1"); err == nil {
+		t.Error("an address is allowed")
+	}
+}

@@ -50,6 +50,7 @@ type Config struct {
 // A Runner starts programs for one workspace. It is safe for concurrent use.
 type Runner struct {
 	cfg          Config
+	policy       *egress.Policy // the hosts that commands reach without Config.Network
 	ws           *workspace.Workspace
 	fenceRules   func() []fenceRule // of commands
 	programRules func() []fenceRule // of programs that this one starts for itself
@@ -60,6 +61,7 @@ type Runner struct {
 		sync.Mutex
 		dir string // "" until first used
 	}
+	below []*Runner // of [Runner.Within]
 }
 
 // New returns a Runner. Its errors say which field of cfg is invalid. The caller closes
@@ -73,19 +75,62 @@ func New(cfg Config, ws *workspace.Workspace) (*Runner, error) {
 			return nil, err
 		}
 	}
-	x := &Runner{cfg: cfg, ws: ws}
+	policy, err := egress.NewPolicy(cfg.Egress)
+	if err != nil {
+		return nil, err
+	}
+	return runnerFor(cfg, policy, ws), nil
+}
+
+func runnerFor(cfg Config, policy *egress.Policy, ws *workspace.Workspace) *Runner {
+	x := &Runner{cfg: cfg, policy: policy, ws: ws}
 	x.fenceRules = sync.OnceValue(x.findFenceRules)
 	x.writable = sync.OnceValue(x.findWritable)
 	x.caches = sync.OnceValue(x.findCaches)
 	x.programRules = sync.OnceValue(x.findProgramRules)
-	return x, nil
+	return x
 }
+
+// Within returns a Runner like x whose commands reach these domains only, each with the names below
+// it; "*.NAME" stands for the latter alone. They have no other network. It is closed with x.
+func (x *Runner) Within(domains []string) *Runner {
+	cfg, rules := x.cfg, x.policy.Rules()
+	if cfg.Network {
+		cfg.Network, rules.Allow = false, []string{"*"}
+	}
+	rules.Within = []string{}
+	for _, d := range domains {
+		for _, rule := range []string{d, "*." + d} {
+			if _, err := egress.NewPolicy(egress.Rules{Allow: []string{rule}}); err == nil {
+				rules.Within = append(rules.Within, rule)
+			}
+		}
+	}
+	policy, err := egress.NewPolicy(rules)
+	if err != nil {
+		policy = &egress.Policy{}
+	}
+	y := runnerFor(cfg, policy, x.ws)
+	x.temp.Lock()
+	defer x.temp.Unlock()
+	x.below = append(x.below, y)
+	return y
+}
+
+// Policy says which hosts commands reach without Config.Network.
+func (x *Runner) Policy() *egress.Policy { return x.policy }
+
+// AllowHost has commands reach a HOST or HOST:PORT from now on.
+func (x *Runner) AllowHost(host string) error { return x.policy.Allow(host) }
 
 // Close removes the temporary files of commands. It does not close the workspace.
 func (x *Runner) Close() {
 	x.session.close()
 	x.temp.Lock()
 	defer x.temp.Unlock()
+	for _, y := range x.below {
+		y.Close()
+	}
 	if x.temp.dir != "" {
 		os.RemoveAll(x.temp.dir)
 		x.temp.dir = ""
@@ -112,4 +157,6 @@ func (r reach) String() string {
 }
 
 // reach returns the hosts that commands reach.
-func (x *Runner) reach() reach { return reach{x.cfg.Egress, x.cfg.Network, x.cfg.Local, x.cfg.hosts} }
+func (x *Runner) reach() reach {
+	return reach{x.policy.Rules(), x.cfg.Network, x.cfg.Local, x.cfg.hosts}
+}
