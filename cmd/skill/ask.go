@@ -8,7 +8,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
+	"textskill/skill"
 	"textskill/skill/agent"
 	"textskill/skill/dialect"
 )
@@ -18,9 +20,10 @@ const (
 	askDestroy = "destroy" // before what may replace or remove
 	askChange  = "change"  // before what may change anything
 	askNever   = "never"
+	askHosts   = "hosts" // after a command that tried to reach a host that is not allowed
 )
 
-// asks lists what --ask may be.
+// asks lists what --ask may be for clients that ask; those of a terminal ask about hosts, too.
 var asks = []string{askDestroy, askChange, askNever}
 
 // maxAsked is how many characters of a call the person sees who is asked about it: all of
@@ -55,9 +58,45 @@ func (c *cli) newGate(o *options, given, otherwise string) *gate {
 
 // setGate lets the calls of a run pass the gate.
 func (c *cli) setGate(cfg *agent.Config, r *runOptions, otherwise string, ask func(string) (string, error)) {
-	if g := c.newGate(r.options, r.ask, otherwise); g != nil {
+	given := r.ask
+	if given == askHosts {
+		given = ""
+		if ask != nil {
+			cfg.Hosts = hostsAsked(ask)
+		}
+	}
+	if g := c.newGate(r.options, given, otherwise); g != nil {
 		g.ask = ask
 		cfg.Allow = g.allow
+	}
+}
+
+// hostsAsked implements Hosts of [agent.Config]: it asks once about each host.
+func hostsAsked(ask func(string) (string, error)) func(context.Context, *skill.Executor, []string) (string, error) {
+	var mu sync.Mutex
+	denied := map[string]bool{}
+	return func(_ context.Context, x *skill.Executor, hosts []string) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		var notes []string
+		for _, host := range hosts {
+			if !denied[host] {
+				reply, err := ask("A command tried to reach " + host + ". Let commands reach it until this program ends? (yes or no) ")
+				if err != nil && !errors.Is(err, errLeft) {
+					return "", err
+				}
+				if strings.HasPrefix(strings.ToLower(reply), "y") {
+					if err := x.AllowHost(host); err != nil {
+						return "", err
+					}
+					notes = append(notes, "[the user has allowed "+host+" now: run the command again]")
+					continue
+				}
+			}
+			denied[host] = true
+			notes = append(notes, "[the user did not allow "+host+"]")
+		}
+		return strings.Join(notes, "\n"), nil
 	}
 }
 

@@ -3,13 +3,17 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"textskill/skill"
 	"textskill/skill/agent"
 	"textskill/skill/dialect"
+	"textskill/testdata/needs"
 )
 
 // TestAsk has calls that a person is asked about, that the user's settings allow or deny,
@@ -38,7 +42,7 @@ func TestAsk(t *testing.T) {
 		"asked by setting":   {"run e go", "[tools]\nallow = [\"*\"]\nask = [\"createDirectory\"]", "", "f g", exitConfirm, "\nskill run -C $DIR e --continue-run r asks you on a terminal; elsewhere, take the tool out of ask under [tools] in $CONFIG/skill/skill.toml or in the workspace's skill.toml first\n"},
 		"denied by setting":  {"run e go", "[tools]\nallow = [\"*\"]\nask = [\"deleteFile\"]\ndeny = [\"delete*\"]", "", "d f g", 0, "The user's settings deny this tool"},
 		"a wrong setting":    {"run e go", "[tools]\nforbid = [\"*\"]", "", "f g", exitFailed, "skill.toml"},
-		"a wrong flag":       {"run --ask always e go", "", "", "f g", exitUsage, "--ask always: must be destroy, change or never"},
+		"a wrong flag":       {"run --ask always e go", "", "", "f g", exitUsage, "--ask always: must be destroy, change, never or hosts"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, config := newProject(t), t.TempDir()
@@ -128,6 +132,52 @@ func TestWorkspaceRules(t *testing.T) {
 				t.Errorf("a tool has written %s: %s", rulesFile, got)
 			}
 		})
+	}
+}
+
+// TestAskHosts has a person asked about hosts that commands may not reach, once about each.
+func TestAskHosts(t *testing.T) {
+	needs.Program(t, "curl")
+	dir, home := newProject(t), t.TempDir()
+	get := func(host string) string {
+		return `{"tools":[{"id":"` + host + `","name":"exec","input":{"command":"curl","args":["-sSo","/dev/null","-w","%{http_code}","--proxy","","http://` + host + `/"],"env":{},"cwd":"` + dir + `","stdout":true,"stderr":true}}]},`
+	}
+	var script []scriptedAnswer
+	err := json.Unmarshal([]byte("["+get("a.example")+get("b.example")+get("b.example")+`{"tools":[{"id":"e","name":"attemptCompletion","input":{}}]}, {"text":"done"}]`), &script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := skill.New(skill.Config{Dir: dir, Helper: program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	report, err := x.Execute(t.Context(), &skill.Session{}, skill.Health{})
+	needs.That(t, err == nil && report.(skill.HealthReport).Fence.Alone, "network namespaces", "let users make them")
+	scripted, heard := scriptedEndpoint(t, script), ""
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		heard += string(body)
+		scripted.Config.Handler.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	endpoint := front.URL
+	c := &cli{helper: program, getenv: func(name string) string {
+		return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": home, "XDG_CONFIG_HOME": home}[name]
+	}}
+	out, errs, code := play(t, c, "yes\nno\n", "start", "--ask", "hosts", "e", "go", "-C", dir)
+	const question = "Let commands reach it until this program ends? (yes or no) "
+	for _, want := range []string{"A command tried to reach a.example. " + question, "[the user has allowed a.example now: run the command again]", "A command tried to reach b.example. " + question, "[the user did not allow b.example]"} {
+		if code != 0 || !strings.Contains(out+heard, want) {
+			t.Errorf("exit %d, %s%s, want %q", code, out, errs, want)
+		}
+	}
+	if n := strings.Count(out, question); n != 2 {
+		t.Errorf("asked %d times: %s", n, out)
 	}
 }
 

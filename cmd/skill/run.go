@@ -154,7 +154,7 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&r.last, "continue", false, "continue the latest run")
 	f.StringVar(&r.lastOf, "continue-run", "", "continue the run `ID`")
 	f.StringVar(&r.from, "resume-from", "", "continue from `CHECKPOINT`: an ID, or TIMESTAMP-STEP-ID")
-	f.Var(choice{&r.ask, "WHAT", asks}, "ask", "ask before calls that `WHAT`: destroy, change or never (default destroy in start on a terminal, else never)")
+	f.Var(choice{&r.ask, "WHAT", append(slices.Clip(asks), askHosts)}, "ask", "ask before calls that `WHAT`: destroy, change or never (default destroy in start on a terminal, else never), or after commands about refused hosts: hosts")
 	f.BoolVar(&r.files, "files", false, "with --resume-from, first undo what the run changed in files since")
 	f.BoolVar(&r.takeOver, "take-over", false, "continue a run whose process has died, where the system has no file locks to say so")
 	f.BoolVarP(&r.answer, "interactive-tool-call-result", "i", false, "use the query as the answer to the tool call that the run waits for")

@@ -55,6 +55,10 @@ type Config struct {
 	// all.
 	Allow func(ctx context.Context, c ToolCall, e dialect.Effect) (refusal string, err error)
 
+	// Hosts is told the hosts that a command tried to reach and may not, after the call. x can allow
+	// them. It returns what the model is told; nil tells nothing.
+	Hosts func(ctx context.Context, x *skill.Executor, hosts []string) (note string, err error)
+
 	// Begin is called before each call that may act outside of the workspace, once its event
 	// is recorded. An error ends the run before the call is made; nil is called for none.
 	Begin func(ctx context.Context, c ToolCall) error

@@ -44,6 +44,13 @@ func (t *task) dialectSkill(name string, c SkillConfig, d *dialect.Dialect, x *s
 func (t *task) callDialect(ctx context.Context, c ToolCall, d *dialect.Dialect, x *skill.Executor) outcome {
 	reply := d.Do(ctx, x, t.session, parser.ToolCall{ID: c.ID, Name: c.ToolName, Arguments: c.Args})
 	o := textOutcome(reply.Body, reply.Err != nil)
+	if hosts := reply.Refused(); len(hosts) > 0 && t.cfg.Hosts != nil {
+		note, err := t.cfg.Hosts(ctx, x, hosts)
+		if err != nil {
+			note = "[" + err.Error() + "]"
+		}
+		o.contents = append(o.contents, textPart(note))
+	}
 	for _, b := range reply.Blocks {
 		if b.Data != nil {
 			o.contents = append(o.contents, mediaPart(b.Type, b.Data))

@@ -55,6 +55,17 @@ func (r Reply) NotKept() string {
 	return ""
 }
 
+// Refused returns the hosts that a command tried to reach, may not reach, and that a person can allow.
+func (r Reply) Refused() []string {
+	switch e := r.outcome().(type) {
+	case skill.Executed:
+		return e.Allowable()
+	case worded:
+		return Reply{Result: e.of}.Refused()
+	}
+	return nil
+}
+
 func (r Reply) outcome() skill.Result {
 	if r.Result == nil {
 		return r.ran

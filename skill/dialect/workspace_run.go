@@ -91,7 +91,7 @@ func lacksGit(e skill.Executed) bool {
 func fenceNotes(in *call, e skill.Executed) (notes []string) {
 	if len(e.Refused) > 0 {
 		notes = append(notes, "refused: "+wellFormed(strings.Join(e.Refused, ", ")))
-		if slices.ContainsFunc(e.Refused, func(host string) bool { return !strings.HasSuffix(host, ")") }) {
+		if len(e.Allowable()) > 0 {
 			notes = append(notes, "a person can allow a host with --allow-domain HOST")
 		}
 	}

@@ -67,6 +67,11 @@ type Executed struct {
 // Failed reports whether the program did anything but exit with code 0 in time.
 func (e Executed) Failed() bool { return e.ExitCode != 0 || e.TimedOut || e.Cancelled || e.Lost }
 
+// Allowable returns what of e.Refused a person can allow.
+func (e Executed) Allowable() []string {
+	return slices.DeleteFunc(slices.Clone(e.Refused), func(host string) bool { return strings.HasSuffix(host, ")") })
+}
+
 // Message says in one sentence how the program ended.
 func (e Executed) Message() string {
 	switch {
