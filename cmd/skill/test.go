@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -56,7 +55,8 @@ environment. Rules stand in any order; "not" before one turns it round:
   json PATH VALUE       the report is JSON, and holds VALUE at PATH, like items.0.name
   file NAME TEXT        the file NAME contains TEXT then
 
-All other sections use no model and no network.
+All other sections use no model and no network. On GitHub Actions, failures are
+also printed as annotations.
 
 A golden file may be a stranger's. Its flags can narrow what prompts may do, never widen
 it: --network, --allow-config and the like are refused unless "skill test" has the same
@@ -85,15 +85,12 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 		Use:     "test [flags] PATH… | --record FILE PROMPT…",
 		Short:   "Run golden prompt files",
 		Long:    testLong,
-		Example: "  skill test testdata\n  skill test --record write.txtar 'writeFile a.txt content: hi'\n  skill test -v -update -run delete testdata\n  skill test --network testdata\n  skill test --junit report.xml testdata",
+		Example: "  skill test testdata\n  skill test --record write.txtar 'writeFile a.txt content: hi'\n  skill test -v -update -run delete testdata\n  skill test --network testdata",
 		Args:    usage.Arguments(1, math.MaxInt, "PATH: a golden file, or a directory of golden files"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			re, err := regexp.Compile(run)
 			if err != nil {
 				return fmt.Errorf("--run: %w", err)
-			}
-			if t.parallel < 1 {
-				return fmt.Errorf("--parallel is %d; it must be at least 1", t.parallel)
 			}
 			if record != "" {
 				return c.failed(c.recordPrompts(cmd, record, paths))
@@ -103,6 +100,7 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 				return err
 			}
 			files = slices.DeleteFunc(files, func(name string) bool { return !re.MatchString(name) })
+			t.annotate = c.getenv("GITHUB_ACTIONS") == "true" && !o.json
 			t.goldenRunner, t.json = goldenRunner{helper: c.helper, given: cmd.Flags(), limit: t.limit, unasked: new(atomic.Int64)}, o.json
 			if live {
 				t.live = c.getenv
@@ -118,11 +116,8 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 	cmd.Flags().StringVar(&record, "record", "", "write the golden `FILE`, which plays the prompts that are given in place of PATH")
 	cmd.Flags().BoolVar(&live, "live", false, "ask the model what the sections model ask, at the cost that it has")
 	cmd.Flags().StringVar(&run, "run", "", "run only the files whose path matches the regular expression `REGEXP`")
-	cmd.Flags().IntVar(&t.parallel, "parallel", runtime.GOMAXPROCS(0), "run `N` files at the same time")
 	t.limit = 10 * time.Minute
 	cmd.Flags().Var(duration{&t.limit}, "timeout", "give up on a file after this long (0s: never)")
-	cmd.Flags().StringVar(&t.junit, "junit", "", "also write the results to `FILE`, as JUnit's XML")
-	cmd.Flags().BoolVar(&t.annotate, "annotate", false, "also print failures as annotations of GitHub Actions")
 	o.obey(cmd, append(slices.Clone(goldenGroups), "--json")...)
 	return cmd
 }

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/xml"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -17,11 +17,9 @@ import (
 type goldenTest struct {
 	goldenRunner
 	update   bool
-	verbose  bool   // name each file that passes
-	parallel int    // files that run at the same time
-	json     bool   // results are lines of JSON
-	junit    string // file for the results; "" for none
-	annotate bool   // also print failures as annotations of GitHub Actions
+	verbose  bool // name each file that passes
+	json     bool // results are lines of JSON
+	annotate bool // also print failures as annotations of GitHub Actions
 }
 
 // A goldenResult is how one golden file did.
@@ -69,7 +67,7 @@ func (c *cli) testFiles(ctx context.Context, t goldenTest, files []string) error
 	}
 	next := make(chan int)
 	var workers sync.WaitGroup
-	for range min(t.parallel, len(files)) {
+	for range min(runtime.GOMAXPROCS(0), len(files)) {
 		workers.Go(func() {
 			for i := range next {
 				results[i] = t.result(ctx, files[i])
@@ -108,11 +106,6 @@ func (c *cli) testFiles(ctx context.Context, t goldenTest, files []string) error
 			left = fmt.Sprintf("; questions to a model left out: %d (--live asks them)", n)
 		}
 		fmt.Fprintf(c.stdout, "%d passed, %d failed%s\n", passed, len(files)-passed, left)
-	}
-	if t.junit != "" {
-		if err := writeJUnit(t.junit, results); err != nil {
-			return c.failed(err)
-		}
 	}
 	if passed < len(files) || passed == 0 {
 		return exit(exitFailed)
@@ -160,43 +153,4 @@ func annotation(r goldenResult) string {
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	what := cmp.Or(r.Error, "it prints something else\n"+r.Diff)
 	return fmt.Sprintf("::error file=%s,line=%d,title=skill test::%s", property.Replace(filepath.ToSlash(r.File)), max(r.Line, 1), data.Replace(strings.TrimSuffix(what, "\n")))
-}
-
-// writeJUnit writes the results in the form that CI systems read.
-func writeJUnit(name string, results []goldenResult) error {
-	type failure struct {
-		Message string `xml:"message,attr"`
-		Text    string `xml:",chardata"`
-	}
-	type testcase struct {
-		Name    string   `xml:"name,attr"`
-		Class   string   `xml:"classname,attr"`
-		File    string   `xml:"file,attr"`
-		Time    string   `xml:"time,attr"`
-		Failure *failure `xml:"failure,omitempty"`
-	}
-	suite := struct {
-		XMLName  xml.Name   `xml:"testsuite"`
-		Name     string     `xml:"name,attr"`
-		Tests    int        `xml:"tests,attr"`
-		Failures int        `xml:"failures,attr"`
-		Cases    []testcase `xml:"testcase"`
-	}{Name: "skill test", Tests: len(results)}
-	for _, r := range results {
-		one := testcase{Name: r.File, Class: "skill", File: r.File, Time: fmt.Sprintf("%.3f", r.Seconds)}
-		if !r.OK {
-			suite.Failures++
-			one.Failure = &failure{"it prints something else", r.Diff}
-			if r.Error != "" {
-				one.Failure = &failure{r.Error, r.Error}
-			}
-			one.Failure.Text = strings.ToValidUTF8(one.Failure.Text, "\ufffd")
-		}
-		suite.Cases = append(suite.Cases, one)
-	}
-	data, err := xml.MarshalIndent(suite, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(name, append([]byte(xml.Header), append(data, '\n')...), 0o666)
 }
