@@ -17,17 +17,18 @@ import (
 	"textskill/skill/agent"
 )
 
-const logLong = `log lists the runs in a workspace, the latest first, or shows the events of one run, a
-line each. --step, --type, --errors and --tools select events. A checkpoint is printed
-as the JSON that was recorded, with --full with the messages of all steps before it.
---check reads all records of a run, lists the files that are damaged or that skill did not
-write, and says from which step the run can be continued.`
+const logLong = `log lists the runs of experts in a workspace, the latest first. With --run or --last it
+shows the events of one run, a line each; --step, --type, --errors and --tools select some.
+
+--checkpoint prints the state of a run after a step as JSON, with all messages so far.
+--check reads all records of a run. It lists files that are damaged, or that other programs
+wrote, and says from which step the run can go on.`
 
 const logExample = `  skill log
   skill log --run c3b5wj… --tools --step 2-5
   skill log --last --errors
   skill log --last --json | jq .type
-  skill log --checkpoint cq7x… --full
+  skill log --checkpoint cq7x…
   skill log --check c3b5wj…`
 
 // logOptions are the flags of skill log.
@@ -36,13 +37,11 @@ type logOptions struct {
 	run        string
 	last       bool
 	checkpoint string
-	full       bool
 	check      string
 	step       string
 	types      []string
 	errors     bool
 	tools      bool
-	take       int
 	prices     string
 }
 
@@ -61,9 +60,6 @@ func (c *cli) logCommand(o *options) *cobra.Command {
 					return fmt.Errorf("--type %s is not a type of event; there are %s", name, strings.ReplaceAll(strings.Trim(fmt.Sprint(agent.EventTypes), "[]"), " ", ", "))
 				}
 			}
-			if l.take < 0 {
-				return fmt.Errorf("--take is %d; it must be at least 0", l.take)
-			}
 			return c.failed(c.log(cmd.Context(), &l, inStep))
 		},
 	}
@@ -72,14 +68,12 @@ func (c *cli) logCommand(o *options) *cobra.Command {
 	f.StringVar(&l.run, "run", "", "show the run `ID`")
 	f.BoolVar(&l.last, "last", false, "show the latest run")
 	f.StringVar(&l.checkpoint, "checkpoint", "", "print the checkpoint `ID`, or TIMESTAMP-STEP-ID, of --run or of the latest run")
-	f.BoolVar(&l.full, "full", false, "with --checkpoint, include the messages of all steps before it")
 	f.StringVar(&l.check, "check", "", "check the records of the run `ID`")
 	f.StringVar(&l.step, "step", "", "show only these `STEPS`: 5, 2-5, >5, >=5, <5 or <=5")
 	f.StringSliceVar(&l.types, "type", nil, "show only events of this `TYPE`; may be repeated")
 	f.BoolVar(&l.errors, "errors", false, "show only what went wrong")
 	f.BoolVar(&l.tools, "tools", false, "show only tool calls and their results")
 	f.StringVar(&l.prices, "prices", "", "read prices of models from `FILE`, as \"skill run\" does")
-	f.IntVar(&l.take, "take", 0, "show at most `N` runs, or the last N events of a run (0: all)")
 	o.obey(cmd, "--workspace", "--allow", "--json")
 	return cmd
 }
@@ -115,11 +109,7 @@ func (c *cli) log(ctx context.Context, l *logOptions, inStep func(int) bool) err
 		l.run = runs[0].RunID
 	}
 	if l.checkpoint != "" {
-		read := records.Recorded
-		if l.full {
-			read = records.Checkpoint
-		}
-		checkpoint, err := read(ctx, l.run, l.checkpoint)
+		checkpoint, err := records.Checkpoint(ctx, l.run, l.checkpoint)
 		if err != nil {
 			return err
 		}
@@ -161,9 +151,6 @@ func (c *cli) listRuns(ctx context.Context, l *logOptions, records agent.Records
 		fmt.Fprintln(c.stdout, "No data found")
 		c.sayf("no run is recorded in %s; %s run begins one", records.Executor.Dir(), c.program())
 		return nil
-	}
-	if l.take > 0 {
-		runs = runs[:min(l.take, len(runs))]
 	}
 	prices, err := readPrices(l.prices)
 	if err != nil {
@@ -231,9 +218,6 @@ func (l *logOptions) choose(ctx context.Context, records agent.Records, files []
 		if (ofTool || !l.tools) && (!l.errors || wentWrong(e)) {
 			chosen = append(chosen, e)
 		}
-	}
-	if l.take > 0 {
-		chosen = chosen[max(0, len(chosen)-l.take):]
 	}
 	return chosen, damaged
 }

@@ -74,7 +74,7 @@ var goldenFlags = map[string][]string{
 	"fallback": nil, "llm": {"ask", "refuse"}, "strict": nil, "llm-mode": nil, "llm-timeout": nil, "llm-max-calls": nil, "llm-max-tokens": nil, "skill-model": nil,
 	"max-steps": nil, "max-tokens": nil, "max-equal-calls": nil, "max-retries": nil, "ask": nil, "continue": nil, "interactive-tool-call-result": nil,
 	"tools": nil, "lines": nil, "json": nil, "verbose": nil, "max-text": nil, "help": nil, "version": nil,
-	"limit": nil, "since": nil, "force": nil, "run": nil, "last": nil, "checkpoint": nil, "full": nil, "step": nil, "type": nil, "errors": nil, "take": nil,
+	"limit": nil, "since": nil, "force": nil, "run": nil, "last": nil, "checkpoint": nil, "step": nil, "type": nil, "errors": nil,
 }
 
 func (c *cli) testCommand(o *options) *cobra.Command {
