@@ -17,19 +17,43 @@ import (
 	"textskill/cmd/internal/usage"
 )
 
-const configLong = `config prints the value of each flag and its source: the command line, your skill.toml,
-that of the workspace, a variable, or the default. It also prints the rules for tools.
+const configLong = `config prints each setting, and what sets it: the command line, your skill.toml, that of the
+workspace, a variable, or the default. It also prints the rules for tools.
 
-Your skill.toml is in the folder skill of the configuration (on Linux ~/.config). It holds
-flags by their names, and rules for tools:
+Your skill.toml is in the folder skill of your configuration (on Linux ~/.config). It holds
+flags by their names, settings, and rules for tools:
 
   network = true
   allow = ["/home/you/data"]
+  journal-age = "90 days"
 
   [tools]
   ask = ["delete*"]
 
-A workspace's skill.toml applies once you trust it; your own settings win.`
+A workspace's skill.toml counts once you trust it, where yours says nothing.
+
+These are settings without a flag:
+
+  journal-changes = 1000        keep about this many changes (-1: all)
+  journal-age = "30 days"       keep changes for this long (-1s: forever)
+  journal-bytes = "1 GB"        keep this much of old contents (-1: all)
+  snapshot-bytes = "512 MB"     save this much before a command, to undo it (0: nothing)
+  limit-file = "16 GB"          the largest file that a command may write (-1: any)
+  limit-memory = "0"            the memory of each process of a command (0: no limit)
+  limit-processes = 0           your processes while a command runs (0: no limit)
+  share-cache = "go"            commands may write your own build cache of Go
+  allow-ssh = true              with network, git may use ssh and the keys of your agent
+  browser-no-sandbox = true     run the browser without its own sandbox, as root must
+  llm-mode = "json_schema"      how to ask a model first; or json_object, tool, text
+  llm-timeout = "20s"           give up on a prompt in plain words after this long
+  llm-max-calls = 0             requests to the model for a prompt (0: no limit)
+  llm-max-tokens = 0            tokens of the model for a prompt (0: no limit)
+  max-text = -1                 UTF-16 units of a text for a perstack tool (0: no limit)
+  http-host = ["example.org"]   hosts for which "skill mcp --http" accepts requests
+  max-equal-calls = 25          a run stops after this many equal calls in a row
+  max-wait = "5m"               how long a run waits when the model's endpoint asks it to
+  model-tools = "text"          for a model that takes no tools; else native
+  prices = "prices.json"        {"MODEL":{"input":2.5,"output":10}}, per million tokens`
 
 func (c *cli) configCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{

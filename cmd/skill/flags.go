@@ -39,6 +39,32 @@ type options struct {
 	outputFlags
 }
 
+// unflagged are the flags that skill.toml sets, and no command line.
+var unflagged = []string{
+	"journal-changes", "journal-age", "journal-bytes", "snapshot-bytes", "limit-file", "limit-memory", "limit-processes", "share-cache",
+	"allow-ssh", "browser-no-sandbox", "llm-mode", "llm-timeout", "llm-max-calls", "llm-max-tokens", "max-text", "http-host",
+	"max-equal-calls", "max-wait", "model-tools", "prices",
+}
+
+// hideSettings leaves the settings out of the help of a command.
+func hideSettings(cmd *cobra.Command) {
+	for _, name := range unflagged {
+		if f := cmd.Flags().Lookup(name); f != nil {
+			f.Hidden = true
+		}
+	}
+}
+
+// typedSetting is the error of a command line that has a setting.
+func (c *cli) typedSetting(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if slices.Contains(unflagged, f.Name) {
+			err = fmt.Errorf("%s is a setting and no flag: write it in skill.toml, as \"%s help config\" shows", f.Name, c.program())
+		}
+	})
+	return err
+}
+
 // A flagGroup holds the flags of one subject.
 type flagGroup struct {
 	name  string

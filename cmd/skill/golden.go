@@ -367,16 +367,14 @@ func (g *golden) outcome(text string, code int) string {
 	return g.mask(strings.ReplaceAll(text, g.dir, "$WORK"))
 }
 
-// base returns the flags that everything is run with: the workspace, the fence and the limits.
+// base returns the flags that everything is run with: the workspace and the fence.
 func (g *golden) base() []string {
 	args := []string{"-C", g.dir, "--fence=" + string(skill.FenceRequire)}
 	if g.given == nil {
 		return args
 	}
-	for _, name := range []string{"fence", "limit-file", "limit-memory", "limit-processes"} {
-		if f := g.given.Lookup(name); f.Changed {
-			args = append(args, "--"+name+"="+f.Value.String())
-		}
+	if f := g.given.Lookup("fence"); f.Changed {
+		args = append(args, "--fence="+f.Value.String())
 	}
 	return args
 }

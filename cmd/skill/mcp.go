@@ -42,7 +42,7 @@ const mcpExample = `  skill mcp -C ~/notes
   skill mcp --tools stack --network
   skill mcp --http 127.0.0.1:3900
   skill mcp --http unix:/run/user/1000/skill.sock
-  skill mcp --http 0.0.0.0:3900 --http-token-file ~/.skill-token --http-host files.example.org`
+  skill mcp --http 0.0.0.0:3900 --http-token-file ~/.skill-token`
 
 // mcpDefault is what is served when no dialect is named.
 var mcpDefault = []*dialect.Dialect{dialect.Workspace}
@@ -245,8 +245,8 @@ func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
 	h := &mcpserver.HTTP{Addr: m.http, NoToken: m.noToken, Hosts: m.hosts}
 	given := m.tokenFile != ""
 	switch {
-	case m.http == "" && (given || m.noToken || len(m.hosts) > 0):
-		return nil, errors.New("--http-token-file, --no-token and --http-host go with --http")
+	case m.http == "" && (given || m.noToken):
+		return nil, errors.New("--http-token-file and --no-token go with --http")
 	case m.noToken && given:
 		return nil, errors.New("--no-token and a token are given; one of them is enough")
 	case m.http != "" && m.record != "":

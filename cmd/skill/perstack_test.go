@@ -3,10 +3,12 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -189,20 +191,29 @@ func TestPerstackParallelTodos(t *testing.T) {
 // TestMaxText takes the limits of the manual away, or sets others.
 func TestMaxText(t *testing.T) {
 	for _, tt := range []struct {
-		flags  []string
-		length int
-		failed bool
+		setting string
+		length  int
+		failed  bool
 	}{
-		{nil, 10000, false},
-		{nil, 10001, true},
-		{[]string{"--max-text", "3"}, 3, false},
-		{[]string{"--max-text", "3"}, 4, true},
-		{[]string{"--max-text", "0"}, 1 << 20, false},
+		{"", 10000, false},
+		{"", 10001, true},
+		{"max-text = 3\n", 3, false},
+		{"max-text = 3\n", 4, true},
+		{"max-text = 0\n", 1 << 20, false},
 	} {
-		s := perstackDefault(t, tt.flags...)
+		home := t.TempDir()
+		at, err := (&cli{getenv: func(name string) string { return map[string]string{"HOME": home}[name] }}).places()
+		if err != nil {
+			t.Skip("the folder of configurations is not in HOME here")
+		}
+		config := at.config
+		if err := errors.Join(os.MkdirAll(filepath.Join(config, "skill"), 0o777), os.WriteFile(filepath.Join(config, "skill", rulesFile), []byte(tt.setting), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+		s := startPerstack(t, t.TempDir(), map[string]string{"PATH": os.Getenv("PATH"), "HOME": home})
 		args := fmt.Sprintf(`{"path":"f","text":"%s"}`, strings.Repeat("x", tt.length))
 		if r := s.call(t, perstackCall{Name: "writeTextFile", Arguments: json.RawMessage(args)}); r.IsError != tt.failed {
-			t.Errorf("%v: %d units: %.200s", tt.flags, tt.length, r.Content[0].Text)
+			t.Errorf("%q: %d units: %.200s", tt.setting, tt.length, r.Content[0].Text)
 		}
 	}
 }

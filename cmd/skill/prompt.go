@@ -26,7 +26,7 @@ func (o *options) dialect() (*dialect.Dialect, error) {
 	return o.limit(d), nil
 }
 
-// limit returns the dialect with the limit that --max-text sets, if it does.
+// limit returns the dialect with the limit that max-text sets, if it does.
 func (o *options) limit(d *dialect.Dialect) *dialect.Dialect {
 	if o.maxText < 0 {
 		return d

@@ -83,6 +83,7 @@ func (c *cli) command(args []string) *cobra.Command {
 	for _, g := range o.groups {
 		f.AddFlagSet(g.flags)
 	}
+	hideSettings(root)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if err := usage.CheckEmpty(cmd); err != nil {
 			return err
@@ -91,6 +92,9 @@ func (c *cli) command(args []string) *cobra.Command {
 			if err := c.allowed(cmd); err != nil {
 				return err
 			}
+		}
+		if err := c.typedSetting(cmd); err != nil {
+			return err
 		}
 		return c.failed(c.configure(cmd, o))
 	}
@@ -138,6 +142,7 @@ func (c *cli) subcommands() []subcommand {
 func (c *cli) add(root *cobra.Command, sub subcommand, o *options) {
 	cmd := sub.build(o)
 	cmd.GroupID = sub.group
+	hideSettings(cmd)
 	root.AddCommand(c.rename(cmd))
 }
 

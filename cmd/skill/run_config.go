@@ -79,14 +79,14 @@ func (r *runOptions) limits(cfg *agent.Config, model string) error {
 	case b.Time < 0:
 		return fmt.Errorf("--max-time %s: it must be at least 0s", b.Time)
 	case b.EqualCalls < 0:
-		return fmt.Errorf("--max-equal-calls %d: it must be at least 0", b.EqualCalls)
+		return fmt.Errorf("max-equal-calls %d: it must be at least 0", b.EqualCalls)
 	}
 	prices, err := readPrices(r.prices)
 	if err != nil {
 		return err
 	}
 	if b.Price = prices.Of(model); b.Price == nil && b.Cost > 0 {
-		return fmt.Errorf("the price of the model %s is not among the list prices of %s, so --max-cost cannot hold; give it in a file: --prices FILE", model, agent.PricesDate)
+		return fmt.Errorf("the price of the model %s is not among the list prices of %s, so --max-cost cannot hold; give it in a file that prices names in skill.toml", model, agent.PricesDate)
 	}
 	cfg.Budget, cfg.MaxWait = b, max(r.maxWait, 1)
 	return nil
@@ -134,7 +134,7 @@ func (r *runOptions) numbers(c *cli, p agent.Project, cfg *agent.Config, e *prov
 		err4 = fmt.Errorf("--temperature %s: it is a number from 0 to 2, or \"default\"", cmp.Or(r.temperature, fmt.Sprint(e.Temperature)))
 	}
 	if r.window != 0 && r.window < agent.MinWindow {
-		err4 = fmt.Errorf("--context-window %d: it must be at least %d", r.window, agent.MinWindow)
+		err4 = fmt.Errorf("context-window %d: it must be at least %d", r.window, agent.MinWindow)
 	}
 	e.TextTools = cmp.Or(r.tools, p.Provider.Tools) == agent.TextTools
 	return cmp.Or(err1, err2, err3, err4)

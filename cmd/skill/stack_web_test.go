@@ -70,5 +70,5 @@ func (w *stackWorkspace) connect(t *testing.T, row stackRow) []string {
 	if engine == "duckduckgo" {
 		engine += "=" + web.URL
 	}
-	return []string{"--allow-private", "--browser-no-sandbox", "--search", engine}
+	return []string{"--allow-private", "--search", engine}
 }

@@ -70,10 +70,10 @@ var goldenGroups = []string{"--allow", "--allow-config", "sandbox", "network", "
 var goldenFlags = map[string][]string{
 	"read-only": nil, "dry-run": nil, "fence": {string(skill.FenceRequire)},
 	"network": {"false"}, "allow-private": {"false"}, "allow-config": {"false"}, "allow-hooks": {"false"},
-	"no-sync": nil, "no-journal": nil, "journal-changes": nil, "journal-age": nil, "journal-bytes": nil, "snapshot-bytes": nil,
-	"fallback": nil, "llm": {"ask", "refuse"}, "strict": nil, "llm-mode": nil, "llm-timeout": nil, "llm-max-calls": nil, "llm-max-tokens": nil, "skill-model": nil,
-	"max-steps": nil, "max-tokens": nil, "max-equal-calls": nil, "max-retries": nil, "ask": nil, "continue": nil, "interactive-tool-call-result": nil,
-	"tools": nil, "lines": nil, "json": nil, "verbose": nil, "max-text": nil, "help": nil, "version": nil,
+	"no-sync": nil, "no-journal": nil,
+	"fallback": nil, "llm": {"ask", "refuse"}, "strict": nil, "skill-model": nil,
+	"max-steps": nil, "max-tokens": nil, "max-retries": nil, "ask": nil, "continue": nil, "interactive-tool-call-result": nil,
+	"tools": nil, "lines": nil, "json": nil, "verbose": nil, "help": nil, "version": nil,
 	"limit": nil, "since": nil, "force": nil, "run": nil, "last": nil, "checkpoint": nil, "step": nil, "type": nil, "errors": nil,
 }
 

@@ -24,7 +24,7 @@ type Prices map[string]*Price
 // PricesDate is the day of the prices that the program knows.
 const PricesDate = "2026-11-22"
 
-// prices are list prices of the providers. Those of --prices come before them.
+// prices are list prices of the providers. Those of the setting prices come before them.
 //
 //go:embed prices.json
 var prices []byte

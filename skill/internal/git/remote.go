@@ -264,7 +264,7 @@ func (r *repository) transport(ctx context.Context, use remoteUse) (transport, e
 		return r.localTransport()
 	}
 	if over := !strings.HasPrefix(addresses[0], "https:"); over && !r.x.cfg.AllowSSH {
-		return transport{}, refusal.Off("a git "+use.command+" over ssh", "--allow-ssh")
+		return transport{}, refusal.Off("a git "+use.command+" over ssh", "allow-ssh = true in skill.toml")
 	}
 	// NO_PROXY would lead around the guard.
 	env := []string{"GIT_ALLOW_PROTOCOL=https:ssh", "GIT_NO_LAZY_FETCH=0", "NO_PROXY=", "no_proxy="}

@@ -105,7 +105,7 @@ func (p pipes) Close() error                { return errors.Join(p.in.Close(), p
 // network only through the gate.
 func (c *Client) startBrowser(gate *Gate) (_ *browser, err error) {
 	if os.Geteuid() == 0 && !c.cfg.NoSandbox {
-		return nil, refusal.Off("a browser without its sandbox, which root cannot have,", "--browser-no-sandbox")
+		return nil, refusal.Off("a browser without its sandbox, which root cannot have,", "browser-no-sandbox = true in skill.toml")
 	}
 	program, err := c.run.FindProgram(browsers...)
 	if spawn, ok := errors.AsType[*process.SpawnError](err); ok && spawn.PassedOver == "" {
