@@ -572,16 +572,9 @@ func (a *applier) restoreTree(e Entry, dir tree.Folder, base string) error {
 // putFile gives a path the content that it is to have. The content that is there goes to the blobs.
 func (a *applier) putFile(k *Keeper, dir tree.Folder, base string) error {
 	d := k.delta()
-	c, err := a.contentOf(d.Path, d.After)
-	if errors.Is(err, errGone) && d.Splice == nil { // of a file that was moved
-		for _, o := range a.op.Deltas {
-			if o.Path != d.Path && c == nil {
-				c, _ = a.contentOf(o.Path, d.After)
-			}
-		}
-	}
-	if c == nil {
-		return cmp.Or(err, errGone)
+	c, err := a.contentToPut(d)
+	if err != nil {
+		return err
 	}
 	defer c.close()
 	info, err := dir.Lstat(base)
@@ -624,6 +617,23 @@ func (a *applier) putFile(k *Keeper, dir tree.Folder, base string) error {
 		return a.overwrite(k, n, dir, base, info)
 	}
 	return err
+}
+
+// contentToPut opens what a file is to hold. That of a file that was moved may be where another
+// delta is.
+func (a *applier) contentToPut(d *Delta) (*content, error) {
+	c, err := a.contentOf(d.Path, d.After)
+	if errors.Is(err, errGone) && d.Splice == nil {
+		for _, o := range a.op.Deltas {
+			if o.Path != d.Path && c == nil {
+				c, _ = a.contentOf(o.Path, d.After)
+			}
+		}
+	}
+	if c == nil {
+		return nil, cmp.Or(err, errGone)
+	}
+	return c, nil
 }
 
 // swaps reports whether a new file can be made among the blobs and exchanged for the one that is there. To make one

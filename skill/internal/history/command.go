@@ -427,19 +427,7 @@ func (c *Command) record(ctx context.Context, t *Tx, found *scan) (op *Op, err e
 		r.leave("", "another command ran at the same time, and what this one changed may be among that one's changes")
 	}
 	op = r.op
-	if op.Quiet = op.isQuiet(); c.alone && len(op.Deltas) == 0 {
-		op.Left = slices.DeleteFunc(op.Left, func(l Left) bool { return l.Path == "" })
-	}
-	if len(op.Deltas) == 0 && op.Unsure != "" {
-		op.Note, op.Unsure = op.Unsure, ""
-	}
-	if n := len(op.Left); n > maxLeft {
-		op.Left, op.More = op.Left[:maxLeft], n-maxLeft
-	}
-	if len(op.Deltas) > maxDeltas {
-		op.Note = fmt.Sprintf("it changed %d files, and at most %d can be undone", len(op.Deltas), maxDeltas)
-		op.Deltas = nil
-	}
+	op.bound(c.alone)
 	x := t.index.folded()
 	changed := x != t.index || r.changed
 	t.index = x
@@ -456,6 +444,24 @@ func (c *Command) record(ctx context.Context, t *Tx, found *scan) (op *Op, err e
 		return op, named(t.Path(), err)
 	}
 	return op, nil
+}
+
+// bound keeps what a record holds of a command within limits. A command that ran alone and
+// changed nothing has left nothing in general.
+func (op *Op) bound(alone bool) {
+	if op.Quiet = op.isQuiet(); alone && len(op.Deltas) == 0 {
+		op.Left = slices.DeleteFunc(op.Left, func(l Left) bool { return l.Path == "" })
+	}
+	if len(op.Deltas) == 0 && op.Unsure != "" {
+		op.Note, op.Unsure = op.Unsure, ""
+	}
+	if n := len(op.Left); n > maxLeft {
+		op.Left, op.More = op.Left[:maxLeft], n-maxLeft
+	}
+	if len(op.Deltas) > maxDeltas {
+		op.Note = fmt.Sprintf("it changed %d files, and at most %d can be undone", len(op.Deltas), maxDeltas)
+		op.Deltas = nil
+	}
 }
 
 // addMade adds an op that is made already. One that has no deltas and says what the last op says is

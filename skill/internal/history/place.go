@@ -148,7 +148,7 @@ func (f *finder) search(user string) {
 	usable := false
 	if user != "" {
 		there, user = existing(user)
-		usable = there.folder && !f.inRoots(user) && (there.owner == os.Geteuid() || there.owner < 0) && (f.holds(user) || mayBeMade(user))
+		usable = f.usable(user, there)
 	}
 	if usable && f.near(there) {
 		f.add(2, user, "your state folder")
@@ -172,6 +172,15 @@ func (f *finder) search(user string) {
 	if len(f.found) == 0 && insideHolds {
 		f.add(6, inside, "you have no folder above the workspace, and no home folder")
 	}
+}
+
+// usable reports whether the history may lie in a state folder of the user.
+func (f *finder) usable(user string, there identity) bool {
+	if !there.folder || f.inRoots(user) {
+		return false
+	}
+	mine := there.owner == os.Geteuid() || there.owner < 0
+	return mine && (f.holds(user) || mayBeMade(user))
 }
 
 // mayBeMade reports whether a folder can be made, or can be written if it is there.

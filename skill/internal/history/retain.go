@@ -50,7 +50,7 @@ func (t *Tx) surplus() map[int64]bool {
 	gone := map[int64]bool{}
 	var sum int64
 	changes, notes, full := int64(0), int64(0), false
-	counted := map[string]bool{}
+	counted, l := map[string]bool{}, t.o.Limits
 	for _, at := range slices.Backward(t.log.lines) {
 		op := t.log.op(at)
 		if op == nil {
@@ -60,25 +60,34 @@ func (t *Tx) surplus() map[int64]bool {
 			continue
 		}
 		isChange := len(op.Deltas) > 0
-		for _, d := range op.Deltas {
-			if name := d.Before.blob(); name != "" && d.Before.Derived == 0 && !counted[name] {
-				counted[name] = true
-				sum += d.Before.Size
-			}
-		}
-		l := t.o.Limits
-		full = full || l.Age > 0 && time.Since(op.Time) > l.Age || l.Count > 0 && changes >= l.Count ||
-			l.Bytes > 0 && sum > l.Bytes && changes >= keptAlways
+		sum += op.newBytes(counted)
+		old := l.Age > 0 && time.Since(op.Time) > l.Age
+		tooMany := l.Count > 0 && changes >= l.Count
+		tooLarge := l.Bytes > 0 && sum > l.Bytes && changes >= keptAlways
+		full = full || old || tooMany || tooLarge
 		switch {
-		case isChange && full, !isChange && (full && l.Age > 0 && time.Since(op.Time) > l.Age || l.Count > 0 && notes >= l.Count):
-			gone[at.id] = isChange
+		case isChange && full:
+			gone[at.id] = true
 		case isChange:
 			changes++
+		case full && old, l.Count > 0 && notes >= l.Count:
+			gone[at.id] = false
 		default:
 			notes++
 		}
 	}
 	return gone
+}
+
+// newBytes returns how many bytes of saved content the operation adds to what was counted.
+func (op *Op) newBytes(counted map[string]bool) (sum int64) {
+	for _, d := range op.Deltas {
+		if name := d.Before.blob(); name != "" && d.Before.Derived == 0 && !counted[name] {
+			counted[name] = true
+			sum += d.Before.Size
+		}
+	}
+	return sum
 }
 
 // keepDerived gives contents blobs of their own that are derived from ops which are to be dropped.

@@ -768,7 +768,8 @@ func (p *planner) content(d *Delta, moves bool) error {
 	if d.After.Kind == Dir && d.After.Whole && !moves && !p.blobs.has(d.After.Blob) {
 		return p.conflict(d.Path, "has no saved version any more")
 	}
-	if d.After.Kind != File || moves || d.Added || d.After.equalContent(d.Before) || p.how.Dry && slices.Contains(p.Merged, d.Path) {
+	merged := p.how.Dry && slices.Contains(p.Merged, d.Path)
+	if d.After.Kind != File || moves || d.Added || merged || d.After.equalContent(d.Before) {
 		return nil
 	}
 	c, err := p.contentOf(d.Path, d.After)
@@ -786,14 +787,20 @@ func (p *planner) content(d *Delta, moves bool) error {
 		return err
 	}
 	defer c.close()
-	if _, _, git := gitPart(string(d.Path)); git && c.size < MaxKept {
-		data, err := c.all()
-		if err != nil {
-			return err
-		}
-		if object := p.missingObject(d.Path, data); object != "" {
-			return p.conflict(d.Path, "named commit "+object+", which is not in the repository any more")
-		}
+	return p.gitContent(d.Path, c)
+}
+
+// gitContent returns a conflict if content of git's state names a commit that is not there any more.
+func (p *planner) gitContent(path Name, c *content) error {
+	if _, _, git := gitPart(string(path)); !git || c.size >= MaxKept {
+		return nil
+	}
+	data, err := c.all()
+	if err != nil {
+		return err
+	}
+	if object := p.missingObject(path, data); object != "" {
+		return p.conflict(path, "named commit "+object+", which is not in the repository any more")
 	}
 	return nil
 }

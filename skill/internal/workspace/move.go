@@ -54,16 +54,7 @@ func (w *Workspace) checkMove(src, dst location, o MoveOptions) (Info, error) {
 	if err != nil {
 		return info, err
 	}
-	there, err := dst.root.tree.Stat(dst.rel)
-	found := err == nil
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && o.Parents:
-		err = nil
-	case errors.Is(err, fs.ErrNotExist):
-		_, err = dst.root.tree.Stat(dst.parent().rel)
-	case err == syscall.ENOTDIR && o.Parents:
-		err = mkdirFailed(previewDir(dst.parent()))
-	}
+	there, found, err := moveTarget(dst, o.Parents)
 	_, inside := below(src.path(), dst.path())
 	_, above := below(dst.path(), src.path())
 	switch {
@@ -83,6 +74,22 @@ func (w *Workspace) checkMove(src, dst location, o MoveOptions) (Info, error) {
 		return info, syscall.ENOTDIR
 	}
 	return info, nil
+}
+
+// moveTarget describes what is at dst. If nothing is there, its parent must exist, or be made
+// with parents.
+func moveTarget(dst location, parents bool) (there Info, found bool, err error) {
+	there, err = dst.root.tree.Stat(dst.rel)
+	found = err == nil
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && parents:
+		err = nil
+	case errors.Is(err, fs.ErrNotExist):
+		_, err = dst.root.tree.Stat(dst.parent().rel)
+	case err == syscall.ENOTDIR && parents:
+		err = mkdirFailed(previewDir(dst.parent()))
+	}
+	return there, found, err
 }
 
 // folderError returns why nothing can be in the folder above p. Of a move both folders are

@@ -388,12 +388,17 @@ func (u *undoing) since(ctx context.Context, id string) ([]Undone, error) {
 		u.done[n-1].Passed = passed
 		return u.done, nil
 	}
+	return nil, refusalOf(passed)
+}
+
+// refusalOf returns the first of the errors that names a path.
+func refusalOf(passed []error) error {
 	for _, err := range passed {
 		if no, ok := errors.AsType[*UndoError](err); ok && no.Path != "" {
-			return nil, err
+			return err
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // forceHelps reports whether force would undo one of the changes.
@@ -466,14 +471,8 @@ func (u *undoing) isOfRun(j *journal, l history.Listed, run string) bool {
 // cannot be undone. Its undos are changes of the run, too, so that a position which the run
 // had before can be returned to.
 func (u *undoing) ofRun(ctx context.Context, o UndoOptions) ([]Undone, error) {
-	for _, j := range u.w.journals {
-		from := u.w.numberAt(j, o.After)
-		if from < 0 || j.off {
-			continue
-		}
-		if first := u.l.tx(j).First(); first > from+1 {
-			return nil, &UndoError{Reason: fmt.Sprintf("the history begins with change %s, and does not go back to change %s any more", u.w.changeID(j, first), u.w.changeID(j, from))}
-		}
+	if err := u.reachesBack(o.After); err != nil {
+		return nil, err
 	}
 	u.how.Run, u.how.RunStep = o.Run, 0
 	list := u.candidates(func(j *journal, l history.Listed) (take, more bool) {
@@ -512,6 +511,27 @@ func (u *undoing) ofRun(ctx context.Context, o UndoOptions) ([]Undone, error) {
 	case u.how.Dry:
 		return nil, failed
 	}
+	return u.takeBack(ctx, failed)
+}
+
+// reachesBack returns an error if a history does not go back to the change after.
+func (u *undoing) reachesBack(after []string) error {
+	for _, j := range u.w.journals {
+		from := u.w.numberAt(j, after)
+		if from < 0 || j.off {
+			continue
+		}
+		if first := u.l.tx(j).First(); first > from+1 {
+			return &UndoError{Reason: fmt.Sprintf(
+				"the history begins with change %s, and does not go back to change %s any more",
+				u.w.changeID(j, first), u.w.changeID(j, from))}
+		}
+	}
+	return nil
+}
+
+// takeBack undoes what this undo of a whole run has done, because the rest of the run failed.
+func (u *undoing) takeBack(ctx context.Context, failed error) ([]Undone, error) {
 	for _, d := range slices.Backward(slices.Clone(u.done)) {
 		if _, err := u.named(ctx, d.ID); err != nil {
 			return u.done, errors.Join(failed, err)
