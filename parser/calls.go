@@ -17,35 +17,31 @@ const maxCalls = 10_000
 // line. It keeps the search backwards linear in texts that repeat such marks.
 const maxMarks = 256
 
-// Calls reads the calls in a model's text, in their order. A call is written
+// Calls reads the calls in a model's text, in order. A call of a known name is written
 //
 //	name(key: 'text', key = 1, key: [true, None, {k: "v"}])
 //
-// with a known name, or as JSON or in tags, with any name:
+// and a call of any name as JSON or in tags:
 //
 //	{"tool":"name","params":{…},"id":"1"}    {"name":"name","arguments":{…}}    {"tool_calls":[…]}
 //	<tool_call>{"name":"name","arguments":{…}}</tool_call>
 //	<tool_call><name>name</name><args>{…}</args></tool_call>
 //
-// Prose and code fences may stand around calls, but a call within a sentence is only
-// mentioned: a call begins its line, after list markers or quote signs at most, or
-// follows a full stop, a colon or another call. Prose are also a name without an
-// argument, as in read(…), a call after which the sentence goes on or asks, a JSON value
-// that is not a call, and a <think> block.
+// A call begins its line, after list markers or quote signs at most, or follows a full
+// stop, a colon or another call. Prose and code fences may surround calls. Calls skips
+// calls inside a sentence, names without arguments such as read(…), JSON values that
+// are not calls, and <think> blocks. It returns a [Mention] of text that looks like a
+// call, so that the caller can say that it was not carried out.
 //
-// Strings are in single or double quotes, one or three, and may hold anything but
-// the closing quote: \\ \' \" \n \r \t and \uXXXX are escapes, a backslash before
-// anything else stands for itself, as every backslash does in r'…'. Keys keep their
-// order and numbers their digits. A tuple becomes an array.
+// A string has one or three quotes, single or double, at each end. Its escapes are
+// \\ \' \" \n \r \t and \uXXXX; any other backslash is an ordinary character, and so
+// are all in r'…'. Keys keep their order and numbers their digits. A tuple becomes
+// an array.
 //
-// A text that only looks like a call is a [Mention], so that nobody takes it
-// for one that was carried out.
-//
-// A call that begins and cannot be read is the last one: its Err is a
-// [*SyntaxError], and nothing after it is read, since that may be part of the call. A
-// reasoning block without an end counts as such a call, without a name. A text
-// without any call is a [*SyntaxError] as well. More than 64 MiB or 10,000 calls are
-// a [*rawjson.Error] with [rawjson.ErrTooLarge].
+// After an invalid call, or a reasoning block without an end, Calls reads nothing more,
+// because the rest may be part of the call. The Err of this last call is a
+// [*SyntaxError]. A text without any call is a [*SyntaxError] too. More than 64 MiB
+// or 10,000 calls are a [*rawjson.Error] with [rawjson.ErrTooLarge].
 func Calls(text string, known func(name string) bool) ([]ToolCall, []Mention, error) {
 	if len(text) > rawjson.MaxBytes {
 		return nil, nil, &rawjson.Error{Offset: rawjson.MaxBytes, Err: rawjson.ErrTooLarge}
@@ -66,14 +62,14 @@ func Calls(text string, known func(name string) bool) ([]ToolCall, []Mention, er
 	return r.calls, r.mentions, nil
 }
 
-// A Mention is what looks like a call and is not one: a call within a sentence, in a
-// reasoning block or in a list of other things, or one of an unknown name.
+// A Mention is text that looks like a call but does not run: inside a sentence, in a
+// reasoning block, in a list of other things, or with an unknown name.
 type Mention struct {
 	Name         string
 	Line, Column int    // counted from 1
-	Reason       string // why it is not a call, after its name; "" if only its name is not known
-	Before       int    // how many calls stand before it
-	Keyed        bool   // its arguments begin as name(key: does
+	Reason       string // why it does not run, worded to follow the name; "" if the name is unknown
+	Before       int    // number of calls before it
+	Keyed        bool   // its arguments begin with a key, as in name(key: …)
 	weak         bool   // without an argument, or JSON: not what a text without any call was about
 }
 

@@ -5,31 +5,30 @@ import (
 	"unicode/utf8"
 )
 
-// A Command is a text command, split but not interpreted: whether the operation
-// exists and what a payload without a prefix means is decided elsewhere. All three
-// fields are parts of the prompt with their bytes unchanged, invalid UTF-8 and NUL
-// included; only a quoted Path is unquoted. The zero Command is an empty prompt.
+// A Command is a text command, split but not interpreted: the operation may not exist.
+// The strings are parts of the prompt with unchanged bytes, including invalid UTF-8 and
+// NUL; only a quoted Path is unquoted. The zero Command is an empty prompt.
 type Command struct {
-	Operation string // first word of the first line; "" when that line is blank
-	Path      string // second word of the first line; "" for none, or an empty quoted one
-	Payload   string // what follows Path to the end of the prompt, later lines included, trimmed
-	Options   bool   // Payload is a list of keys with values, which stood after options:
+	Operation string // first word of the first line; "" if that line is blank
+	Path      string // second word of the first line; "" if it is missing or an empty quoted word
+	Payload   string // the rest of the prompt, with its later lines, trimmed
+	Options   bool   // Payload is a list of keys and values, without the options: before it
 }
 
 // Text splits a prompt of the form
 //
 //	operation path payload…
 //
-// White space is what JavaScript takes for it: NBSP and the byte order mark, but not
-// U+0085. The first line ends at LF or CRLF, not at a lone CR; if it is blank there
-// is not an operation. The payload may begin on a later line.
+// White space is that of JavaScript: with NBSP and the byte order mark, without
+// U+0085. The first line ends at LF or CRLF, not at a lone CR. If it is blank, the
+// Operation is "". The payload may begin on a later line.
 //
-// A path that begins with ' or " is one word by shell quoting rules, white space
-// and adjoining text included ("a b"c is a bc), if its quotes close on the first
-// line; else the quote is an ordinary character. The payload is never unquoted.
+// A path that begins with ' or " follows the quoting rules of the shell: "a b"c is
+// the word a bc. If the quotes do not close on the first line, they are ordinary
+// characters. Text does not unquote the payload.
 //
-// Where the payload is options: and then content: or destination:, it is what follows
-// options:, up to a dependsOn: that begins its last line or stands behind a blank there.
+// If the payload begins with options: and then content: or destination:, Text cuts off
+// options:. It also cuts off a dependsOn: in the last line, with the rest of that line.
 func Text(prompt string) Command {
 	line, _, more := strings.Cut(prompt, "\n")
 	if more {
@@ -108,7 +107,7 @@ func nextKey(list string) int {
 	}
 }
 
-// Twice returns a key that Options have twice, "" for none.
+// Twice returns a key that appears twice in Options, or "".
 func (c Command) Twice() string {
 	for _, key := range optionKeys {
 		if _, times := option(c.Payload, key); c.Options && times > 1 {
@@ -118,9 +117,9 @@ func (c Command) Twice() string {
 	return ""
 }
 
-// Content returns the payload without its content: prefix, which is removed once
-// with the white space after it. ok is false when there is no such prefix; a
-// payload of the prefix alone is the empty text, explicitly. Of Options it returns the value.
+// Content returns the payload without its content: prefix, which it removes once, with
+// the white space after it. ok is false without such a prefix. A payload of the prefix
+// alone is an empty text with ok true. With Options, Content returns the value of content:.
 func (c Command) Content() (text string, ok bool) {
 	if c.Options {
 		text, times := option(c.Payload, "content")
@@ -129,11 +128,10 @@ func (c Command) Content() (text string, ok bool) {
 	return cutPrefix(c.Payload, "content")
 }
 
-// Destination returns the payload without its destination: prefix, which is
-// removed once with the white space after it. The rest is the whole path,
-// white space included, unless it is one shell-quoted word: that is unquoted.
-// ok is false when there is no such prefix. Of Options it returns the first word of the
-// value, quoted or not.
+// Destination returns the payload without its destination: prefix, which it removes
+// once, with the white space after it. The rest is the path, spaces included; a single
+// quoted word is unquoted. ok is false without such a prefix. With Options, Destination
+// returns the first word of the value of destination:, quoted or not.
 func (c Command) Destination() (path string, ok bool) {
 	if c.Options {
 		value, times := option(c.Payload, "destination")

@@ -15,32 +15,31 @@ import (
 type ToolCall struct {
 	ID        string          // as sent; "" when there was none; not necessarily unique
 	Name      string          // as sent, neither trimmed nor checked; "" only if Err is set
-	Arguments json.RawMessage // a strict JSON object; nil if Err is set; of a key given twice the last counts
-	Err       error           // what is wrong with the form of the call, without its name; nil if nothing is
+	Arguments json.RawMessage // a strict JSON object; nil if Err is set; if a key is there twice, the last one counts
+	Err       error           // why the call is invalid, without its name; nil if it is valid
 
-	Kind string          // of the item that is the call, as its wire names it, if that has a kind of its own; else ""
-	Item json.RawMessage // this item
+	Kind string          // type of the message item that holds the call, if its wire has such types; else ""
+	Item json.RawMessage // the message item
 }
 
-// An Envelope is a model's answer: a final text, or calls.
+// An Envelope is a model's answer as JSON: a final text, or calls.
 type Envelope struct {
-	Calls      []ToolCall // in the order sent, malformed ones included; nil when HasFinal
-	Final      string     // trimmed, not empty when HasFinal
+	Calls      []ToolCall // in the order sent, with the invalid ones; nil if HasFinal
+	Final      string     // trimmed, not empty if HasFinal
 	HasFinal   bool
 	WorkingDir string   // as sent; "" when absent or blank
-	Repairs    []string // what was repaired in order to read it, in words; nil if nothing was
+	Repairs    []string // the repairs to the JSON, in words; nil if it needed none
 }
 
-// A SyntaxError says what is wrong with a text that should hold calls.
+// A SyntaxError reports a text or a call that cannot be read.
 type SyntaxError struct {
-	Line, Column int    // where a call is broken, counted from 1, columns in characters; 0 if the whole text is wrong
-	Name         string // in a text without calls: what looks like a call but has an unknown name; "" if nothing does
+	Line, Column int    // where a call is invalid, counted from 1, columns in characters; 0 if the whole text is wrong
+	Name         string // the unknown name of something like a call, in a text without calls; else ""
 	what, hint   string
 	err          error
 }
 
-// Error says what is wrong. For [ToolCalls] it is one sentence unless calls contradict something;
-// see [SyntaxError.Hint].
+// Error says what is wrong. For [ToolCalls], [SyntaxError.Hint] has the details.
 func (e *SyntaxError) Error() string {
 	if e.Line > 0 {
 		return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.what)
@@ -48,12 +47,11 @@ func (e *SyntaxError) Error() string {
 	return e.what
 }
 
-// Hint says what was wrong with an envelope and what would be right; it is "" for
-// the errors of [Calls], which say that themselves.
+// Hint says what is wrong with an envelope and what to send instead. It is "" for
+// errors of [Calls], whose text says that already.
 func (e *SyntaxError) Hint() string { return e.hint }
 
-// Unwrap returns the [*rawjson.Error] of an envelope that does not hold JSON, else
-// nil.
+// Unwrap returns the [*rawjson.Error] if an envelope is not JSON, else nil.
 func (e *SyntaxError) Unwrap() error { return e.err }
 
 const wanted = `; want {"tool_calls":[…]} or {"final":"…"}`
@@ -78,7 +76,7 @@ func noEnvelope(format string, args ...any) error {
 	return badEnvelope(fmt.Sprintf(format, args...), nil)
 }
 
-// EnvelopeKeys are the keys that may stand without quotes in an envelope.
+// EnvelopeKeys are the keys that need no quotes in an envelope.
 var EnvelopeKeys = []string{"tool_calls", "final", "id", "type", "function", "name", "arguments", "working_dir"}
 
 // ToolCalls reads a model's answer of the form
@@ -86,14 +84,13 @@ var EnvelopeKeys = []string{"tool_calls", "final", "id", "type", "function", "na
 //	{"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"k\":1}"}}],"working_dir":"d"}
 //	{"final":"text"}
 //
-// The text is repaired as by [rawjson.Decode], and so is the object that arguments
-// hold, but nothing may stand around that object. A final text that is not blank and
-// calls in one object are an error. Of several objects the first with tool_calls or final
-// counts, if exactly one of them has tool_calls.
+// ToolCalls repairs the text as [rawjson.Decode] does, and the object in arguments too;
+// no other text may surround that object. An object must not have both calls and a
+// final text. If several objects have tool_calls or final, exactly one must have
+// tool_calls, and ToolCalls reads the first.
 //
-// A call of the wrong form has its Err set and does not affect the others. Any other
-// error is a [*SyntaxError], among them an empty list of calls, and a text that is
-// cut off, however many calls it holds.
+// An invalid call has its Err set and does not affect the others. Other errors are a
+// [*SyntaxError]: for example an empty list of calls, or a text that is cut off.
 func ToolCalls(text string) (Envelope, error) {
 	values, repairs, err := rawjson.DecodeAll(text, EnvelopeKeys...)
 	if err != nil {
@@ -102,8 +99,8 @@ func ToolCalls(text string) (Envelope, error) {
 	return EnvelopeOf(values, repairs)
 }
 
-// EnvelopeOf is [ToolCalls] for the values of a text that is decoded already, and what was
-// repaired to decode it.
+// EnvelopeOf is [ToolCalls] for JSON that the caller has decoded; repairs are the repairs
+// that decoding needed.
 func EnvelopeOf(values []json.RawMessage, repairs []string) (Envelope, error) {
 	members, err := pickEnvelope(values)
 	if err != nil {
@@ -138,9 +135,9 @@ func EnvelopeOf(values []json.RawMessage, repairs []string) (Envelope, error) {
 	return e, nil
 }
 
-// IsEnvelope reports whether text has the form of an answer for [ToolCalls], valid or
-// not: its first character is an opening brace, or it is one code fence that holds
-// such a text or other JSON. Prose is not an envelope, whatever it contains.
+// IsEnvelope reports whether text is meant for [ToolCalls], valid or not: its first
+// character is an opening brace, or it is a single code fence around JSON. Prose is
+// not an envelope, even with JSON in it.
 func IsEnvelope(text string) bool {
 	text = trimSpace(text)
 	if strings.HasPrefix(text, "{") {
@@ -315,8 +312,8 @@ func shown(raw json.RawMessage) string {
 	return rawjson.Kind(raw)
 }
 
-// ErrNoArguments is the error of a call whose arguments are a blank string, which some
-// servers send for a call without any.
+// ErrNoArguments is the error of a call whose arguments are a blank string. Some servers
+// send that for a call without arguments.
 var ErrNoArguments = errors.New("function.arguments is empty, want a JSON string that holds an object")
 
 // readArguments decodes the string that holds a call's arguments.
