@@ -10,9 +10,8 @@ import (
 	rawjson "textskill/parser/json"
 )
 
-// Bare returns an agent that calls complete once with one prompt and takes the
-// answer, which must be a JSON array, as it is. It repairs nothing, does not ask
-// again, and does not check values against the request.
+// Bare returns an agent that calls complete once and accepts its answer, which must be a
+// JSON array. It repairs nothing, does not ask again, and does not check the values.
 func Bare(complete func(ctx context.Context, prompt string) (string, error)) Agent {
 	return bare(complete)
 }

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// The reasons why a prompt yields no operation, for [errors.Is]. The error that
-// wraps one says what is wrong with this prompt or answer. An [ErrUnavailable]
-// also wraps the [remote.Error] of an exchange that failed; it holds nothing of
-// what was sent or answered.
+// The reasons why a prompt yields no operation, for [errors.Is]. The error that wraps the
+// reason says what is wrong with this prompt or answer. With [ErrUnavailable] it also
+// wraps a [remote.Error], which holds neither the request nor the answer.
 var (
 	ErrSilent          = errors.New("nobody understands the request")
 	ErrNoModel         = errors.New("no model is set")
@@ -34,15 +33,15 @@ func correction(err error) (why string, ok bool) {
 	return "", false
 }
 
-// A ConfirmError reports a change that was understood but needs a typed command.
+// A ConfirmError reports a change that the user has to confirm by typing a command.
 // Nothing has been done.
 type ConfirmError struct {
 	Operation string
-	Command   string // the text command that does it, a prompt not yet quoted for a shell; "" if none can be typed
+	Command   string // the text command to type, not quoted for a shell; "" if no text command can express it
 	Reason    string // why nothing was done: "the request does not say to overwrite a.txt"
 
-	Extraction Extraction // to carry out if somebody confirms it
-	Lines      bool       // its content is whole lines of the file
+	Extraction Extraction // to carry out if the user confirms it
+	Lines      bool       // the content is whole lines of the file
 }
 
 func (e *ConfirmError) Error() string {
@@ -52,12 +51,12 @@ func (e *ConfirmError) Error() string {
 	return e.Reason + "; to do it, type: " + e.Command
 }
 
-// An ArgumentError reports a request to write that does not say what, or a value of the
-// wrong type in a bare answer.
+// An ArgumentError reports a write without content, or a value of the wrong type in an
+// unchecked answer.
 type ArgumentError struct {
-	Operation string // "writeFile" or "appendFile" where the content is missing, else ""
+	Operation string // "writeFile" or "appendFile" if the content is missing, else ""
 	Name      string // "path", "content" or "destination"
-	Got       string // what is there instead of a string: "a number (5)"; "" if nothing is
+	Got       string // the value in place of a string: "a number (5)"; "" if the content is missing
 }
 
 func (e *ArgumentError) Error() string {
@@ -67,8 +66,8 @@ func (e *ArgumentError) Error() string {
 	return fmt.Sprintf("the %s argument must be a string, not %s", e.Name, e.Got)
 }
 
-// Code returns the code with which Node.js reports a value of the wrong type, "" where
-// the content is missing.
+// Code returns the error code of Node.js for a value of the wrong type, or "" if the
+// content is missing.
 func (e *ArgumentError) Code() string {
 	if e.Got == "" {
 		return ""

@@ -1,11 +1,10 @@
-// Package llmfallback reads requests in plain words: first by rules, which send
-// nothing to other machines, then by a language model if one is configured.
+// Package llmfallback reads requests in plain English: first with rules, which send
+// nothing to other machines, then with a language model if one is configured.
 //
-// [ExtractArgumentsWithLLM] is the plain call: it asks an [Agent] once and returns
-// the values of its answer. An [Extractor] is the complete way: rules, model, and a
-// guard that accepts only what the request itself says. The model chooses and never
-// invents: every path and every text comes from the request, and a request that
-// deletes or overwrites must say so.
+// [ExtractArgumentsWithLLM] asks an [Agent] once and returns the values of its answer,
+// unchecked. An [Extractor] asks the rules and the model, and checks the answer against
+// the request: each path and each text must be in the request, and the request itself
+// must say that a file is deleted or overwritten.
 package llmfallback
 
 import (
@@ -15,32 +14,32 @@ import (
 	"textskill/parser"
 )
 
-// Instruction describes the task to an agent.
+// Instruction tells an agent what to do.
 const Instruction = "Extract file system operation arguments. Allowed operations: " +
 	"readFile, writeFile, appendFile, deleteFile, createDirectory, listDirectory, fileExists, copyFile, moveFile"
 
-// Names returns the arguments in the order in which agents return them.
+// Names returns the names of the arguments, in the order in which agents return them.
 func Names() []string { return []string{"operation", "path", "content", "destination"} }
 
-// An Agent extracts the values that a request names from its prompt.
+// An Agent extracts the values of the named arguments from a prompt.
 type Agent interface {
-	// Complete returns an error that wraps [ErrSilent] if it has no answer and
-	// another agent may be asked.
+	// Complete returns the values. If it has no answer and the caller may ask another
+	// agent, its error wraps [ErrSilent].
 	Complete(ctx context.Context, r Request) (Reply, error)
 }
 
 // A Request is a question to an agent.
 type Request struct {
-	Prompt      string   // what the user wrote, whole
+	Prompt      string   // the whole text of the user
 	Instruction string   // the task, in words
-	Names       []string // of the values to return, in this order
+	Names       []string // names of the values to return, in this order
 }
 
 // A Reply is an agent's answer.
 type Reply struct {
-	// Values are in the order of the request's names; there may be fewer or more.
-	// Each is a decoded JSON value: nil if it was not stated, numbers as
-	// json.Number. Values is nil if the answer was not an array.
+	// Values are in the order of the request's names; there may be fewer or more values.
+	// Each is a decoded JSON value: nil if the prompt does not state it, numbers as
+	// json.Number. Values is nil if the answer is not an array.
 	Values    []any
 	Via       string // "rules" or "llm"
 	Telemetry Telemetry
@@ -78,7 +77,7 @@ func ExtractArgumentsWithLLM(ctx context.Context, agent Agent, promptText, instr
 	return values, nil
 }
 
-// Rules is the agent that needs no model: a grammar of English requests and tables
+// Rules is an agent without a model: a grammar of English requests and tables
 // of words. It answers only if exactly one reading explains every word.
 type Rules struct{}
 
@@ -111,8 +110,8 @@ func (e Extraction) value(name string) any {
 	return text
 }
 
-// Command returns the text command that means e, "" for none: a name with a
-// line end cannot be typed, nor can content that starts with a space.
+// Command returns the text command for e. It returns "" if no text command can express e:
+// a path with a line end, or content that starts with a space.
 func (e Extraction) Command() string {
 	for _, quote := range [...]string{"", `"`, "'"} {
 		line := e.Operation + " " + quote + e.Path + quote

@@ -15,48 +15,48 @@ import (
 
 const connectTimeout = 3 * time.Second // a person waits
 
-// Mode says how a prompt that is not a command is read.
+// Mode says how to read a prompt that is not a command.
 type Mode string
 
 // The zero Mode is Auto.
 const (
-	Auto      Mode = "auto"  // by the rules, then by the model if one is configured
-	RulesOnly Mode = "rules" // by the rules; nothing leaves the machine
-	LLM       Mode = "llm"   // by the model
+	Auto      Mode = "auto"  // with the rules, then with the model if one is configured
+	RulesOnly Mode = "rules" // with the rules; nothing leaves the machine
+	LLM       Mode = "llm"   // with the model
 	None      Mode = "none"  // not at all
 )
 
-// A Model is a model at an endpoint that speaks OpenAI's chat completions. The zero
-// Model means that none is set.
+// A Model is a language model at an endpoint that speaks OpenAI's chat completions. The
+// zero Model means that no model is set.
 type Model struct {
-	BaseURL string        // "" with a Key means OpenAI's own; /v1 is added to a bare host
+	BaseURL string        // "" with a Key means https://api.openai.com/v1; a URL without a path gets /v1
 	Key     string        // sent as a bearer token, over https or to this machine only
-	Name    string        // as the endpoint names it
-	Rung    string        // to start with: json_schema, json_object, tool or text; "" finds out
+	Name    string        // the endpoint's name of the model
+	Rung    string        // first way to ask for JSON: json_schema, json_object, tool or text; "" finds it out
 	Timeout time.Duration // for one prompt, all requests together; 0 means 20 s
 
-	Transport http.RoundTripper // nil means one of its own
+	Transport http.RoundTripper // nil means a new one
 }
 
-// Config configures an [Extractor]. The zero Config asks the rules only.
+// Config configures an [Extractor]. The zero Config uses the rules only.
 type Config struct {
 	Mode  Mode
-	Trust bool // ask the model once and do what it answers, unchecked; see [Bare]
+	Trust bool // ask the model once and accept its answer unchecked; see [Bare]
 	Model Model
 
-	// Complete, if not nil, answers instead of Model: it gets the message for the
-	// model and returns the model's answer.
+	// Complete, if not nil, replaces Model: it gets the message to the model and returns
+	// the model's answer.
 	Complete func(ctx context.Context, prompt string) (string, error)
 
-	Policy Policy // what a request that needs a second key comes to
+	Policy Policy // when to refuse a request that needs confirmation
 
-	// Stat reports whether a path of the workspace is a folder, with an error if
-	// nothing is there. If Stat is nil every file counts as existing, so that
-	// nothing is overwritten unasked.
+	// Stat reports whether a path of the workspace is a folder. It returns an error if the
+	// path does not exist. If Stat is nil, every file counts as existing, so no file is
+	// overwritten unasked.
 	Stat func(path string) (folder bool, err error)
 
 	MaxCalls  int // HTTP requests to the model over the life of the Extractor; 0 is no limit
-	MaxTokens int // tokens, likewise
+	MaxTokens int // tokens of all these requests; 0 is no limit
 
 	Now   func() time.Time                                 // nil means [time.Now]
 	Sleep func(ctx context.Context, d time.Duration) error // nil sleeps until d has passed or ctx is done
@@ -70,8 +70,8 @@ type Extractor struct {
 	off    bool // there is no model, though one might be asked
 }
 
-// New returns an Extractor, or an error for a value that is unknown and for an
-// endpoint that must not be used: see [openai.New].
+// New returns an Extractor. It returns an error for an unknown Mode, Policy or Rung, and
+// for an endpoint that must not be used: see [openai.New].
 func New(c Config) (*Extractor, error) {
 	switch c.Mode {
 	case "", Auto, RulesOnly, LLM, None:
@@ -215,7 +215,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// A Result is what Extract found out.
+// A Result is the reading of a prompt by [Extractor.Extract].
 type Result struct {
 	Extraction
 	Via       string // "rules" or "llm"; "" if there is no answer
@@ -223,11 +223,11 @@ type Result struct {
 	Telemetry Telemetry
 }
 
-// Extract reads a prompt. If the error is nil the Extraction may be carried out; its
-// Path or Destination may be "", which the operation itself refuses. [ErrSilent]
-// means that there is no answer; any other error says why an answer must not be
-// carried out: a [*ConfirmError] has the command to type, an [*ArgumentError] lacks
-// the content. Via and Telemetry are set in any case.
+// Extract reads a prompt. If the error is nil, the caller may carry out the Extraction;
+// the operation refuses an empty Path or Destination itself. [ErrSilent] means that
+// nothing understood the prompt. Other errors say why the answer must not be carried out:
+// a [*ConfirmError] has the command to type, and an [*ArgumentError] reports missing
+// content. Extract always sets Via and Telemetry.
 func (x *Extractor) Extract(ctx context.Context, prompt string) (Result, error) {
 	reply, err := x.ask(ctx, prompt)
 	r := Result{Via: reply.Via, Telemetry: reply.Telemetry}
@@ -259,8 +259,8 @@ func lined(prompt string, e Extraction) bool {
 	return e.Operation == "appendFile" && g.has(g.spoken(prompt, e), "lines") != ""
 }
 
-// Complete makes an Extractor an [Agent]. It uses [Instruction], whatever that of the
-// request is, and with Config.Trust returns the answer unchecked.
+// Complete makes an Extractor an [Agent]. It ignores the request's Instruction and uses
+// [Instruction]. With Config.Trust it returns the answer unchecked.
 func (x *Extractor) Complete(ctx context.Context, r Request) (Reply, error) {
 	if x.config.Trust {
 		return x.ask(ctx, r.Prompt)

@@ -12,15 +12,15 @@ import (
 	"unicode/utf8"
 )
 
-// Policy says what happens to a request in plain words that needs a second key: it deletes or
-// overwrites, or only a model reads it as a change.
+// Policy says what to do with a request that needs confirmation: it deletes or overwrites, or
+// the model reads it as a change and the rules do not.
 type Policy string
 
 // The zero Policy is Ask.
 const (
-	Ask    Policy = "ask"    // done if the words themselves say it; else a [*ConfirmError]
-	Refuse Policy = "refuse" // never done where something would be lost; a [*ConfirmError]
-	Allow  Policy = "allow"  // done
+	Ask    Policy = "ask"    // carry it out if the request says so clearly, else return a [*ConfirmError]
+	Refuse Policy = "refuse" // return a [*ConfirmError] if a file would be lost
+	Allow  Policy = "allow"  // carry it out
 )
 
 // within returns an error unless every value of e comes from the prompt and is plausible. Where

@@ -8,30 +8,30 @@ import (
 	"strings"
 )
 
-// A Reading is what a prompt in plain words asks for, as far as it was understood.
+// A Reading is the meaning of a prompt in plain English, or the part that the rules understood.
 type Reading struct {
 	Extraction        // zero unless Answered
-	Answered   bool   // one request, understood to the last word
-	Rule       string // of the grammar by which it was read: "moveFile 2", the second way
-	Roles      []Role // what was found out
+	Answered   bool   // the rules understood every word, as one request
+	Rule       string // grammar rule that read it: "moveFile 2" is the second rule of moveFile
+	Roles      []Role // the parts of the request
 	Lines      bool   // the text is whole lines of the file
-	Overwrites bool   // it says that what stands at the target may go
+	Overwrites bool   // the request says that the target may be overwritten
 
-	// Where it is not answered:
-	Understood string     // the part that was understood, "" if no request is
-	Missed     string     // what follows it, "" if nothing does
+	// If not Answered:
+	Understood string     // the first part, which the rules understood; "" if they understood nothing
+	Missed     string     // the rest of the prompt
 	Why        string     // why it is not answered, in words
-	Nearest    Extraction // with words in capitals for what is missing
-	Subcommand string     // that does what is asked, where no operation does
+	Nearest    Extraction // the most similar operation; words in capitals mark missing parts
+	Subcommand string     // the subcommand that does this, if no operation does
 }
 
-// A Role is a part of a request and what fills it.
+// A Role is a part of a request, such as its object, and the text of that part.
 type Role struct {
 	Name  string `json:"name"` // "object", "to"
 	Value string `json:"value"`
 }
 
-// Read reads a prompt. It answers only where one reading explains every word.
+// Read reads a prompt. It answers only if exactly one reading explains every word.
 func Read(prompt string) Reading { return compiled().Read(prompt) }
 
 // Read reads a prompt by the grammar g. After "mind" and "by" a verb in -ing is read as its plain

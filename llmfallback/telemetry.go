@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Telemetry says what an extraction cost. It never holds the prompt, the key, the
+// Telemetry records the cost of an extraction. It never holds the prompt, the key, the
 // answer, or the error text of an endpoint. For the rules it is zero.
 type Telemetry struct {
 	Outcome  string `json:"outcome"` // accept, repair_accept, clarify, confirm or fail
