@@ -4,6 +4,7 @@ package patch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -43,6 +44,7 @@ type Line struct {
 	Mark byte // ' ' stays, '-' goes, '+' comes
 	Text string
 	Bare bool // it ends the file without a line break
+	crlf bool // it ends with CRLF, and the headers of the patch do not
 }
 
 const (
@@ -54,7 +56,7 @@ const (
 // Parse reads a patch, and passes over prose and fences around it. Its error names a line of
 // the patch.
 func Parse(text string) ([]Section, error) {
-	r := &reader{lines: strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")}
+	r := newReader(text)
 	first := -1 // the first line that begins a file of an envelope
 	for i, line := range r.lines {
 		switch isHead := strings.HasPrefix(line, "*** ") && strings.Contains(line, " File: "); {
@@ -113,7 +115,7 @@ func (r *reader) bounds(at int) (last, next int) {
 
 // envelope reads the lines [from, to) in the format of apply_patch.
 func (r *reader) envelope(from, to int) ([]Section, error) {
-	in := &reader{lines: r.lines[:to], at: from}
+	in := &reader{lines: r.lines[:to], crlf: r.crlf, at: from}
 	list, err := in.sections()
 	if err == nil && len(list) == 0 {
 		err = errorAt(to+1, "ends a patch that names no file")
@@ -124,7 +126,39 @@ func (r *reader) envelope(from, to int) ([]Section, error) {
 // A reader reads the lines of a patch.
 type reader struct {
 	lines []string
+	crlf  map[int]bool // lines that end with CRLF, if the headers do not
 	at    int
+}
+
+func newReader(text string) *reader {
+	r := &reader{lines: strings.Split(text, "\n"), crlf: map[int]bool{}}
+	for i, line := range r.lines[:len(r.lines)-1] {
+		bare, found := strings.CutSuffix(line, "\r")
+		r.lines[i] = bare
+		if found && r.crlf != nil {
+			r.crlf[i] = true
+		}
+		if found && isHeader(line) {
+			r.crlf = nil
+		}
+	}
+	return r
+}
+
+// isHeader reports whether a line names a file or a place, and is not one of a file.
+func isHeader(line string) bool {
+	return slices.ContainsFunc([]string{"*** ", "@@", "--- ", "+++ "}, func(head string) bool { return strings.HasPrefix(line, head) })
+}
+
+// end returns the end that a line of a new file has.
+func (l Line) end() string {
+	switch {
+	case l.Bare:
+		return ""
+	case l.crlf:
+		return "\r\n"
+	}
+	return "\n"
 }
 
 func (r *reader) more() bool { return r.at < len(r.lines) }
@@ -162,7 +196,7 @@ func (r *reader) sections() (list []Section, err error) {
 			s.Kind = Add
 			r.at++
 			for ; r.more() && strings.HasPrefix(r.lines[r.at], "+"); r.at++ {
-				s.Text += r.lines[r.at][1:] + "\n"
+				s.Text += r.lines[r.at][1:] + Line{crlf: r.crlf[r.at]}.end()
 			}
 			if rest := strings.TrimSpace(r.here()); rest != "" && !strings.HasPrefix(rest, "***") && !strings.HasPrefix(rest, "```") {
 				err = r.failf("is %.60q; lines of a new file begin with +", r.here())
@@ -258,7 +292,7 @@ func (r *reader) hunk() (Hunk, error) {
 		case line == "": // a blank that was lost
 			h.Lines = append(h.Lines, Line{Mark: ' '})
 		case strings.IndexByte(" +-", line[0]) >= 0:
-			h.Lines = append(h.Lines, Line{Mark: line[0], Text: line[1:]})
+			h.Lines = append(h.Lines, Line{Mark: line[0], Text: line[1:], crlf: r.crlf[r.at]})
 		case strings.HasPrefix(line, `\ `) && len(h.Lines) > 0:
 			h.Lines[len(h.Lines)-1].Bare = true
 		default:

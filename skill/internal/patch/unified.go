@@ -105,9 +105,7 @@ func (r *reader) fileSection(s *Section) error {
 	case s.Kind == Add:
 		for _, h := range s.Hunks {
 			for _, l := range h.Lines {
-				if s.Text += l.Text; !l.Bare {
-					s.Text += "\n"
-				}
+				s.Text += l.Text + l.end()
 			}
 		}
 	}
@@ -150,7 +148,7 @@ func (r *reader) countedHunk() (Hunk, error) {
 		if line[0] != '-' {
 			is--
 		}
-		h.Lines = append(h.Lines, Line{Mark: line[0], Text: line[1:]})
+		h.Lines = append(h.Lines, Line{Mark: line[0], Text: line[1:], crlf: r.crlf[r.at]})
 	}
 	return h, r.full(h)
 }
