@@ -36,7 +36,7 @@ type Package struct {
 var Packages = []Package{
 	{
 		Name: "achilles", Doc: "agents of AchillesAgentLib",
-		from: "achilles/skills/file-system", to: []string{"skills/file-system"},
+		from: "achilles/skills", to: []string{"skills"},
 		fill: func(text, program string) string {
 			return strings.Replace(text, "SKILL_BINARY || 'skill'", "SKILL_BINARY || "+string(rawjson.Encode(program)), 1)
 		},

@@ -1,12 +1,16 @@
 package contrib
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"textskill/testdata/needs"
 )
 
 // TestSkillMD holds SKILL.md to what agents demand of its front matter.
@@ -40,7 +44,7 @@ func TestSkillMD(t *testing.T) {
 func TestInstall(t *testing.T) {
 	for _, p := range Packages {
 		dir := t.TempDir()
-		neighbour := filepath.Join(dir, filepath.FromSlash(p.to[0]), "..", "other", "x")
+		neighbour := filepath.Join(dir, filepath.FromSlash(p.to[0]), "other", "x")
 		if err := replace(neighbour, []byte("x"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -56,11 +60,16 @@ func TestInstall(t *testing.T) {
 		if again, err := p.Install(dir, "/opt/skill"); err != nil || again != nil {
 			t.Errorf("%s: the second time wrote %v, %v", p.Name, again, err)
 		}
-		if removed, err := p.Remove(dir); err != nil || len(removed) != len(written) {
+		removed, err := p.Remove(dir)
+		if err != nil || len(removed) != len(written) {
 			t.Errorf("%s: removed %v, %v", p.Name, removed, err)
 		}
-		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(p.to[0]))); err == nil {
-			t.Errorf("%s: the folder is left", p.Name)
+		for _, name := range removed {
+			if at := filepath.Dir(name); at != filepath.Dir(filepath.Dir(neighbour)) {
+				if _, err := os.Stat(at); err == nil {
+					t.Errorf("%s: the folder %s is left", p.Name, at)
+				}
+			}
 		}
 		if text, err := os.ReadFile(neighbour); err != nil || string(text) != "x" {
 			t.Errorf("%s: the neighbour is %q, %v", p.Name, text, err)
@@ -77,16 +86,19 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestAchilles calls the action of the package as AchillesAgentLib does.
-func TestAchilles(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("this machine has no node")
-	}
+// build makes the program.
+func build(t *testing.T) string {
 	program := filepath.Join(t.TempDir(), "skill")
 	if out, err := exec.Command("go", "build", "-o", program, "../cmd/skill").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	return program
+}
+
+// TestAchilles calls the action of the package as AchillesAgentLib does.
+func TestAchilles(t *testing.T) {
+	needs.Program(t, "node")
+	program := build(t)
 	dir := t.TempDir()
 	if _, err := Named("achilles").Install(dir, program); err != nil {
 		t.Fatal(err)
@@ -100,7 +112,7 @@ for (const promptText of ['writeFile a.txt options: content: one\ntwo: 2', 'read
 	if err := os.WriteFile(filepath.Join(dir, "try.mjs"), []byte(script), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(node, "try.mjs")
+	cmd := exec.Command("node", "try.mjs")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "SKILL_BINARY=", "SKILL_STATE="+t.TempDir())
 	out, err := cmd.CombinedOutput()
 	got := strings.ReplaceAll(string(out), dir, "DIR")
@@ -117,6 +129,159 @@ ERR ENOENT: no such file or directory, open 'DIR/nope.txt'
 ERR Unknown operation: eraseFile
 `
 	if err != nil || got != want {
+		t.Errorf("%v\n got %s\nwant %s", err, got, want)
+	}
+}
+
+// TestAchillesRows calls the actions of the package as rows do that were recorded from the library's own
+// skills of these names.
+func TestAchillesRows(t *testing.T) {
+	needs.Program(t, "bash", "node")
+	program := build(t)
+	agent := t.TempDir()
+	if _, err := Named("achilles").Install(agent, program); err != nil {
+		t.Fatal(err)
+	}
+	unfenced := filepath.Join(t.TempDir(), "unfenced") // a machine may have no fence
+	if err := replace(unfenced, []byte("#!/bin/sh\nexec "+program+" --fence off \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SKILL_BINARY", unfenced)
+	const script = `
+const [, , skill, promptText] = process.argv;
+const { action } = await import(process.env.AGENT + '/skills/' + skill + '/src/index.mjs');
+let answer;
+try { answer = { result: await action({ promptText }) }; } catch (e) { answer = { error: e.message }; }
+console.log(JSON.stringify(answer));`
+	if err := os.WriteFile(filepath.Join(agent, "try.mjs"), []byte(script), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile("../testdata/conformance/native.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(data)) {
+		var row achillesRow
+		if strings.Contains(line, `"vendor": "perstack"`) {
+			continue // facts of a command line
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		if row.Skill == "" {
+			continue
+		}
+		n++
+		t.Run(row.ID, func(t *testing.T) { row.play(t, agent) })
+	}
+	if n == 0 {
+		t.Error("no row is of a skill")
+	}
+}
+
+// An achillesRow is what a skill of the library did with a prompt.
+type achillesRow struct {
+	ID, Skill, Prompt, Result, Error string
+	Setup, After                     []struct {
+		Path, Content string
+		Base64        []byte
+		MTime         int64
+	}
+}
+
+func (row achillesRow) play(t *testing.T, agent string) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range row.Setup {
+		at := filepath.Join(dir, f.Path)
+		if err := replace(at, append(f.Base64, f.Content...), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if f.MTime > 0 {
+			if err := os.Chtimes(at, time.Unix(f.MTime, 0), time.Unix(f.MTime, 0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cmd := exec.Command("node", filepath.Join(agent, "try.mjs"), row.Skill, row.Prompt)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "AGENT="+agent, "SKILL_STATE="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	var got struct{ Result, Error string }
+	if err != nil || json.Unmarshal(out, &got) != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if got := strings.ReplaceAll(got.Result, dir, "${ROOT}"); got != row.Result {
+		t.Errorf("answers %q, want %q", got, row.Result)
+	}
+	if got := strings.ReplaceAll(got.Error, dir, "${ROOT}"); got != row.Error {
+		t.Errorf("fails with %q, want %q", got, row.Error)
+	}
+	tree := map[string]string{}
+	err = filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			data, err := os.ReadFile(name)
+			rel, _ := filepath.Rel(dir, name)
+			tree[filepath.ToSlash(rel)] = string(data)
+			return err
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range row.After {
+		if text, ok := tree[f.Path]; !ok || text != f.Content {
+			t.Errorf("%s is %q, want %q", f.Path, text, f.Content)
+		}
+		delete(tree, f.Path)
+	}
+	if len(tree) > 0 {
+		t.Errorf("there is more than the row has: %q", tree)
+	}
+}
+
+// TestAchillesLibrary has the library itself find the skills and carry them out. SKILL_TEST_ACHILLES names
+// the folder with the library.
+func TestAchillesLibrary(t *testing.T) {
+	library := os.Getenv("SKILL_TEST_ACHILLES")
+	if library == "" {
+		t.Skip("SKILL_TEST_ACHILLES names no folder with AchillesAgentLib")
+	}
+	needs.Program(t, "node")
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Named("achilles").Install(dir, build(t)); err != nil {
+		t.Fatal(err)
+	}
+	const script = `
+const { MainAgent } = await import(process.env.LIBRARY + '/MainAgent/MainAgent.mjs');
+const agent = new MainAgent({ startDir: process.cwd() });
+for (const [skill, prompt] of [['file-system', 'writeFile a.txt options: content: one'], ['read', 'a.txt'], ['write', 'file_path: b.txt, content: two'],
+  ['edit', 'file_path: b.txt\nold_string: two\nnew_string: 2'], ['glob', '*.txt'], ['grep', 'pattern: 2, path: b.txt, output_mode: content'], ['bash', 'cat b.txt'], ['read', 'nope']]) {
+  try { console.log(skill, (await agent.executeSkill(skill, prompt)).result); } catch (e) { console.log(skill, 'ERR', e.message); }
+}`
+	if err := os.WriteFile(filepath.Join(dir, "try.mjs"), []byte(script), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("node", "try.mjs")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "LIBRARY="+library, "SKILL_BINARY=", "SKILL_STATE="+t.TempDir())
+	out, err := cmd.Output()
+	got := strings.ReplaceAll(string(out), dir, "DIR")
+	want := `file-system Wrote file at DIR/a.txt successfully.
+read      1	one
+write Wrote 3 characters to DIR/b.txt.
+edit Updated DIR/b.txt.
+glob ["DIR/b.txt","DIR/a.txt"]
+grep DIR/b.txt:2
+bash 2
+read ERR Execution failed: Read failed: read: nope: no such file or directory
+`
+	if err != nil || !strings.HasSuffix(got, want) {
 		t.Errorf("%v\n got %s\nwant %s", err, got, want)
 	}
 }

@@ -108,8 +108,9 @@ With --hooks the changes of the host's own tools are recorded: the host calls
 and commands, "skill undo" takes them back, and "skill doctor" shows whether events
 come. If this program is gone the host works on as before.
 
-achilles and agent-skill are files for agents. "setup achilles DIR" writes the folder
-file-system into DIR/skills, where AchillesAgentLib finds it. "setup agent-skill" writes
+achilles and agent-skill are files for agents. "setup achilles DIR" writes file-system,
+read, write, edit, glob, grep and bash into DIR/skills, where AchillesAgentLib finds
+them; they take the place of the library's own. "setup agent-skill" writes
 SKILL.md below .agents/skills and .claude/skills of the project, or with --user of the
 home folder. They name this program by its path. A file of another origin stays.
 

@@ -1,0 +1,63 @@
+// skill setup achilles writes this file.
+import { spawn } from 'node:child_process';
+
+const program = process.env.SKILL_BINARY || 'skill';
+
+// run starts the program in the current folder and gives it a text.
+export async function run(args, text) {
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+  let out = '', err = '';
+  child.stdout.setEncoding('utf8').on('data', (s) => { out += s; });
+  child.stderr.setEncoding('utf8').on('data', (s) => { err += s; });
+  child.stdin.on('error', () => {}); // it has ended without reading; its answer says why
+  child.stdin.end(text);
+  const code = await new Promise((resolve, reject) => { child.on('error', reject); child.on('close', resolve); });
+  return { out, err, code };
+}
+
+// A dependsOn: at the end of a prompt is for the agent that plans the steps.
+const dependsOn = /(?:^|\n)[ \t]*dependsOn:[^\n]*\s*$|[ \t]+dependsOn:[^\n]*$/;
+
+export const prompt = (text) => String(text ?? '').replace(dependsOn, '');
+
+// tool has the program carry out one call of a vendor's tool, and returns what it answers.
+export async function tool(name, input) {
+  const call = { role: 'assistant', content: [{ type: 'tool_use', id: '1', name, input }] };
+  const { out, err, code } = await run(['--tools', 'native'], JSON.stringify(call));
+  let result;
+  try { result = JSON.parse(out).messages[0].content[0]; } catch { throw new Error(err.trim() || out.trim() || `skill ended with ${code}`); }
+  const text = Array.isArray(result.content) ? result.content.map((b) => b.text ?? '').join('') : result.content;
+  return { text, failed: Boolean(result.is_error) };
+}
+
+const value = (text) => {
+  const quoted = /^(["'])([\s\S]*)\1$/.exec(text);
+  if (quoted) return quoted[2];
+  if (text === 'true' || text === 'false') return text === 'true';
+  return text !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
+};
+
+const literal = (text) => { // in backticks, with \` and \\ for these two
+  const quoted = /^\s*`((?:[^`\\]|\\[\s\S])*)`/.exec(text);
+  return quoted && { text: quoted[1].replace(/\\([`\\])/g, '$1'), length: quoted[0].length };
+};
+
+// arguments_ reads KEY: VALUE, which end at a newline or at a comma before the next key; the values
+// of the long keys go on over the lines up to the next key, that of the last key to the end. A text
+// without a key is the first argument.
+export function arguments_(text, first, { long = [], last } = {}) {
+  const key = /(?:^|\n|,)[ \t]*([A-Za-z0-9_.-]+):/g, input = {};
+  let found = key.exec(text);
+  if (!found || text.slice(0, found.index).trim() !== '') return { [first]: literal(text)?.text ?? text.trim() };
+  while (found) {
+    const name = found[1], start = key.lastIndex, quoted = literal(text.slice(start));
+    if (quoted) key.lastIndex = start + quoted.length;
+    found = name === last && !quoted ? null : key.exec(text);
+    const part = text.slice(start, found?.index);
+    const [line, ...rest] = part.replace(/^[ \t]+/, '').split('\n');
+    if (quoted) input[name] = quoted.text;
+    else if (name === last || long.includes(name)) input[name] = [line, ...rest].join('\n');
+    else input[name] = value(line.trim());
+  }
+  return input;
+}
