@@ -51,7 +51,7 @@ func TestGrepAsRipgrep(t *testing.T) {
 					pattern += atom.text
 				}
 			}
-			if pattern == "" {
+			if pattern == "" || strings.Contains(pattern, "$^") { // which for rg is no empty line
 				continue
 			}
 			got, want := linesFound(t, x, dir, pattern), linesOfRipgrep(t, rg, dir, pattern, end == "\r\n")
@@ -60,7 +60,7 @@ func TestGrepAsRipgrep(t *testing.T) {
 			}
 		}
 	}
-	if found < 1000 {
+	if found < often(100, 1000) {
 		t.Errorf("only %d lines were found", found)
 	}
 }
