@@ -3,6 +3,7 @@
 package patch
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,7 +57,7 @@ const (
 // Parse reads a patch, and passes over prose and fences around it. Its error names a line of
 // the patch.
 func Parse(text string) ([]Section, error) {
-	r := newReader(text)
+	r := newReader(unwrapped(text))
 	first := -1 // the first line that begins a file of an envelope
 	for i, line := range r.lines {
 		switch isHead := strings.HasPrefix(line, "*** ") && strings.Contains(line, " File: "); {
@@ -76,6 +77,35 @@ func Parse(text string) ([]Section, error) {
 		err = errorAt(1, fmt.Sprintf("names no file; a patch begins with %q, or with the --- and +++ of a unified diff", begin))
 	}
 	return list, err
+}
+
+// unwrapped returns a patch without quotes around it, and without blanks that stand before each
+// line of its envelope.
+func unwrapped(text string) string {
+	inner := strings.TrimSpace(text)
+	quoted := strings.TrimLeft(inner, "\"'`")
+	if n := len(inner) - len(quoted); n > 0 && strings.HasPrefix(quoted, begin) {
+		text = strings.TrimSuffix(quoted, inner[len(inner)-n:])
+		if whole := ""; json.Unmarshal([]byte(inner), &whole) == nil {
+			text = whole
+		}
+	}
+	lines := strings.Split(text, "\n")
+	from := slices.IndexFunc(lines, func(line string) bool { return isMark(line, begin) })
+	if from < 0 || indentation(lines[from]) == "" {
+		return text
+	}
+	blanks := indentation(lines[from])
+	to := from + 1
+	for ; to < len(lines) && !isMark(lines[to-1], end); to++ {
+		if !strings.HasPrefix(lines[to], blanks) && strings.TrimSpace(lines[to]) != "" {
+			return text
+		}
+	}
+	for i := range lines[from:to] {
+		lines[from+i] = strings.TrimPrefix(lines[from+i], blanks)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // isMark reports whether a line begins or ends an envelope. A mark that is added to a file is

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -138,5 +139,28 @@ func TestManyHunks(t *testing.T) {
 	got, _, err := Apply(text.String(), sections[0].Hunks)
 	if took := time.Since(start); err != nil || got != want.String() || took > 20*time.Second {
 		t.Errorf("%v after %v, %d bytes", err, took, len(got))
+	}
+}
+
+// TestAround has what models put around a patch.
+func TestAround(t *testing.T) {
+	const text = "*** Begin Patch\n*** Update File: a\n@@\n-  one\n+  two\n \n*** End Patch"
+	want, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	indented := "  " + strings.ReplaceAll(strings.ReplaceAll(text, "\n \n", "\n\n"), "\n", "\n  ")
+	for _, around := range []string{
+		`"` + text + `"`, "'" + text + "'", "`" + text + "`", "\"\"\"" + text + "\"\"\"\n", "\"" + text + "\n\"", strconv.Quote(text),
+		indented, "Here:\n\n" + indented + "\nDone.", "    ```\n" + indented + "\n    ```", strings.ReplaceAll(indented, "  ", "\t"),
+	} {
+		if got, err := Parse(around); err != nil || len(got) != 1 || got[0].Path != "a" || len(got[0].Hunks) != 1 || got[0].Hunks[0].Lines[0].Text == "" {
+			t.Errorf("%q: %+v, %v, want %+v", around, got, err, want)
+		}
+	}
+	for _, whole := range []string{" *** Begin Patch\n*** Add File: a\n+  *** x\n*** End Patch", text} {
+		if got := unwrapped(whole); got != whole {
+			t.Errorf("%q became %q", whole, got)
+		}
 	}
 }
