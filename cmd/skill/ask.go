@@ -23,7 +23,7 @@ const (
 	askHosts   = "hosts" // after a command that tried to reach a host that is not allowed
 )
 
-// asks lists what --ask may be for clients that ask; those of a terminal ask about hosts, too.
+// asks lists the values of --ask for clients that ask their user. A terminal can ask about hosts, too.
 var asks = []string{askDestroy, askChange, askNever}
 
 // maxAsked is how many characters of a call the person sees who is asked about it: all of

@@ -80,8 +80,8 @@ func isType(schema map[string]any, name string) bool {
 	return schema["type"] == name || slices.Contains(list, any(name))
 }
 
-// join adds the properties of an object's schema to those of another one, and what it requires
-// if both hold.
+// join adds the properties of the object schema other to s. If both schemas apply, it also adds
+// the names that other requires.
 func join(s map[string]any, other any, both bool) {
 	branch, _ := other.(map[string]any)
 	properties, _ := s["properties"].(map[string]any)

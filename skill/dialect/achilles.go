@@ -15,8 +15,7 @@ import (
 	"textskill/skill"
 )
 
-// Achilles is the dialect of plain text commands: nine operations, each answered
-// by one sentence.
+// Achilles has the nine operations of text commands. Each is answered by one sentence.
 var Achilles = &Dialect{
 	Name: "achilles",
 	Doc:  "text commands: writeFile a.txt content: hi",
@@ -216,8 +215,8 @@ func (in *call) unclosed(prompt string, c parser.Command) []string {
 	return []string{fmt.Sprintf("the quote before %s has no partner in the name, and was taken as a part of it", name[1:])}
 }
 
-// Command carries out the command of an operation whose arguments are known: path, and
-// content or destination. They are used as they are; a missing one is an error.
+// Command carries out an operation with the arguments path, and content or destination. It
+// does not parse them; a missing argument is an error.
 func (d *Dialect) Command(ctx context.Context, x *skill.Executor, s *skill.Session, operation string, args map[string]string) Reply {
 	in := d.call(x, s, operation)
 	switch {

@@ -86,8 +86,8 @@ func (in *call) localNames() (err error) {
 	return err
 }
 
-// Report gives a call that the dialect does not carry out to [skill.Config].Called: one that is
-// refused, or that another program has answered since began. err is nil if that succeeded.
+// Report gives [skill.Config].Called a call that the dialect did not carry out: a refused call,
+// or a call that another program has answered since began. err is nil if the call succeeded.
 func (d *Dialect) Report(ctx context.Context, x *skill.Executor, s *skill.Session, sent parser.ToolCall, began time.Time, err error) {
 	in := d.call(x, s, sent.Name)
 	if in.tool != nil {

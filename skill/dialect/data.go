@@ -8,9 +8,8 @@ import (
 	"textskill/skill"
 )
 
-// Data returns what a result holds besides its sentence, with names for --json; nil if
-// that is nothing. Each result of a text command and of Undo needs a case: TestData
-// finds one that is missing.
+// Data returns the data of a result besides its sentence, with names for --json, or nil. Each
+// result of a text command and of [Undo] needs a case; TestData finds a missing case.
 func Data(r skill.Result) any {
 	switch r := r.(type) {
 	case skill.FileRead:

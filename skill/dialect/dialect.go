@@ -1,9 +1,10 @@
-// Package dialect gives clients the tools that they know: names, arguments, limits
-// and the shape of replies. A dialect is a table. Each row turns the arguments of a
-// call into an operation of package skill, and its result into a reply.
+// Package dialect gives each kind of client the tools that it knows, with their names,
+// arguments, limits and replies. A dialect is a table with a row for each tool. The row
+// turns the arguments of a call into an operation of package skill, and the operation's
+// result into a reply.
 //
-// [Dialect.Do] carries out one call. [Of] finds the dialect of a text by its shape,
-// and [Dialect.Answer] carries out what the text asks for. [All] lists the dialects.
+// [Dialect.Do] carries out one call. [Of] chooses the dialect of a text by its shape,
+// and [Dialect.Answer] carries out all calls of the text. [All] lists the dialects.
 package dialect
 
 import (
@@ -24,11 +25,11 @@ type Dialect struct {
 	Doc   string // one sentence
 	Tools []Tool // in the order of the manual
 
-	Prompt *Prompt // how a text is recognized and answered; nil if only calls are
+	Prompt *Prompt // recognizes and answers texts; nil if the dialect has only tool calls
 
-	Guard skill.Guard // of lasting sessions; "" for none
+	Guard skill.Guard // the guard of sessions with many calls; "" for none
 
-	Resources bool // over MCP, the history and the files are resources, too, if it has the tools history and read
+	Resources bool // MCP clients get the history and files as resources, if there are tools history and read
 
 	own          bool                                               // it is this program's: see For
 	strict       bool                                               // a blank string in place of arguments is an error, not a call without any
@@ -47,12 +48,12 @@ type Tool struct {
 	Name       string
 	Title      string   // for people; "" if Name is enough
 	Aliases    []string // further names; not shown to clients
-	Doc        string   // for a model: what it does and what it answers
+	Doc        string   // for a model: the effect and the reply
 	Params     []Param
 	Output     []Param // members of [Reply.Structured]; nil if replies have none
 	Effect     Effect
-	Open       bool // it may reach what is outside the workspace
-	Local      bool // it reaches the localhost of commands, even where it reaches no other machine
+	Open       bool // it may reach outside the workspace
+	Local      bool // it reaches the localhost of commands, even without the network
 	More       bool // it accepts arguments that Params does not name
 	Idempotent bool // a second call with the same arguments changes nothing more
 
@@ -67,11 +68,10 @@ type Tool struct {
 	reword    func(in *call, err error) error                           // replaces an error of the operation by this tool's own; may be nil
 }
 
-// For returns the dialect without the tools that an executor with this configuration refuses
-// in any case: those that change something if it only reads, those that start programs if it
-// changes nothing or has no helper for them, and those that reach only other machines if it
-// may not. Dialects that are
-// another program's have all of their tools.
+// For returns the dialect without the tools that an executor with this configuration always
+// refuses. ReadOnly leaves out tools that change something. DryRun, or no Helper, leaves out
+// tools that start programs. Without the network For leaves out tools that only reach other
+// machines. Dialects of other programs keep all their tools.
 func (d *Dialect) For(cfg skill.Config) *Dialect {
 	if !d.own {
 		return d
@@ -89,7 +89,7 @@ func (d *Dialect) For(cfg skill.Config) *Dialect {
 	return &able
 }
 
-// Effect says what a call may do to the workspace.
+// Effect is the most that a call may do to the workspace.
 type Effect int
 
 // The effects of a tool.
@@ -99,7 +99,8 @@ const (
 	Destroys               // may replace or remove
 )
 
-// EffectOf says what a call of a tool may do: to write a file that is not there adds it.
+// EffectOf returns the effect of a call of a tool. Writing a file that does not exist is
+// [Adds], also if the tool may replace files.
 func (d *Dialect) EffectOf(x *skill.Executor, s *skill.Session, name string, arguments json.RawMessage) Effect {
 	t := d.Lookup(name)
 	if t == nil {
@@ -126,7 +127,7 @@ func newFile(p Param) Param {
 	return p
 }
 
-// Lookup returns the row of a name or alias, nil for none.
+// Lookup returns the tool with a name or alias, or nil.
 func (d *Dialect) Lookup(name string) *Tool {
 	if d.foldName != nil {
 		name = d.foldName(name)
@@ -139,9 +140,8 @@ func (d *Dialect) Lookup(name string) *Tool {
 	return nil
 }
 
-// Limit returns the dialect with n in place of each of its own limits on the
-// length of texts, in UTF-16 units; 0 is no limit. A dialect that has none is
-// returned as it is.
+// Limit returns the dialect with the limit n on the length of texts, in UTF-16 units, in
+// place of its own limits; 0 is no limit. It returns a dialect without limits as it is.
 func (d *Dialect) Limit(n int) *Dialect {
 	limited := *d
 	limited.Tools = slices.Clone(d.Tools)

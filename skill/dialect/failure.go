@@ -10,13 +10,13 @@ import (
 	"textskill/skill"
 )
 
-// A Failure says why a call was refused or did not succeed. A row returns one with
-// the message of the original; the dialect adds what it puts around messages.
+// A Failure says why a call failed. A row returns a Failure with the message of the original
+// program; the dialect adds its form around the message.
 type Failure struct {
-	Message string // complete, as the dialect says it; "" means the message of Cause
-	Code    string // "ENOENT"; "" for none
-	Hint    string // what to do next; "" if there is nothing to say
-	Cause   error  // nil if the message is all there is
+	Message string // the whole message of the dialect; "" means the message of Cause
+	Code    string // such as "ENOENT"; "" for none
+	Hint    string // what to do next; "" for none
+	Cause   error  // nil if Message says everything
 
 	body string // the whole reply, instead of the dialect's form of the message
 	keys keys   // what the reply holds besides

@@ -16,7 +16,7 @@ import (
 	"textskill/skill"
 )
 
-// Filesystem is the dialect of tool_calls envelopes. Each call is answered by one text.
+// Filesystem has tools for messages with tool calls. Each call is answered by a text.
 var Filesystem = &Dialect{
 	Name:         "filesystem",
 	Doc:          `OpenAI tool_calls: {"tool_calls":[…]}`,

@@ -16,10 +16,9 @@ import (
 	"textskill/skill"
 )
 
-// New returns a dialect of tools that [Func] has made. It can be served over MCP, given to an
-// agent, and called by [Dialect.Do] and in every wire. Errors name the tool: one that has no
-// name or a name that others could not send, one whose function Func cannot describe, and one
-// whose name another has.
+// New returns a dialect of tools made by [Func]. You can serve it over MCP, give it to an
+// agent, and call it with [Dialect.Do] and in every wire. New returns an error that names the
+// tool if a name is invalid or appears twice, or if Func cannot describe the function.
 func New(name, doc string, tools ...Tool) (*Dialect, error) {
 	d := &Dialect{Name: name, Doc: doc, Tools: tools, noSurrogates: true, decode: decodeFunction, fail: workspaceFail}
 	if name == "" {
@@ -44,14 +43,14 @@ func New(name, doc string, tools ...Tool) (*Dialect, error) {
 // toolName matches the names that all endpoints accept.
 var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) })
 
-// Func returns a tool that is a Go function. In is a struct, whose JSON names are the arguments;
-// a tag `jsonschema:"…"` describes one, and those without omitempty are required. An Out that
-// is a string is the reply; another is the reply as JSON and, if it is a struct or a map, its
-// structured content. An error is the reply of a call that failed.
+// Func returns a tool that calls a Go function. In is a struct whose JSON names are the
+// arguments. A tag `jsonschema:"…"` describes an argument; arguments without omitempty are
+// required. A string Out is the reply. Other types are the reply as JSON; a struct or a map is
+// also its structured content. An error makes the call fail, with the error's text as reply.
 //
-// A tool may do anything, as far as clients know: set its Effect to [Reads] and Open to false if
-// it does not. Where the configuration allows no changes, only a tool that reads is called. The
-// function may be called by several goroutines at a time.
+// Clients assume that the tool may do anything. If it only reads, set Effect to [Reads], and if
+// it stays inside the workspace, set Open to false. Without the right to change files, a session
+// calls only tools that read. Several goroutines may call the function at a time.
 func Func[In, Out any](name, doc string, f func(ctx context.Context, in In) (Out, error)) Tool {
 	fn := &function{}
 	fn.describe(reflect.TypeFor[In](), reflect.TypeFor[Out]())

@@ -119,8 +119,8 @@ func (d *Dialect) schema(name string) json.RawMessage {
 	return nil
 }
 
-// Definitions returns the tools as a request on a wire that [wire.Wire.Defines] has them,
-// as JSON.
+// Definitions returns the tool definitions as JSON, in the form of a request on the wire w,
+// for which [wire.Wire.Defines] must be true.
 func (d *Dialect) Definitions(w *wire.Wire) json.RawMessage {
 	if d.definitions != nil {
 		if own := d.definitions(d, w); own != nil {

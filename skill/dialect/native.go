@@ -20,9 +20,9 @@ import (
 	"textskill/skill"
 )
 
-// Native is the dialect of the tools that vendors train their models on, and of those that the
-// agents of other programs have: names, arguments and answers are theirs. Several families are in
-// one table; where two of them share a name, the arguments of a call say whose it is.
+// Native has the tools that vendors train their models on, and the tools of other coding agents,
+// with the original names, arguments and answers. If two of these tools have the same name, the
+// arguments of a call decide.
 var Native = &Dialect{
 	Name:     "native",
 	Doc:      "the vendors' own tools: Anthropic's editor, bash and memory, OpenAI's apply_patch and shell, the tools of coding agents",

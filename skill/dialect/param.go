@@ -14,17 +14,17 @@ type Param struct {
 	Name     string
 	Aliases  []string // further names; not shown to clients
 	Type     string   // of JSON Schema: "string", "integer", "number", "boolean", "array", "object"
-	Of       string   // type of an array's elements or of an object's values; "" is any
+	Of       string   // type of an array's elements or an object's values; "" allows any
 	Fields   []Param  // members of an array's elements, which are objects; nil if they are not
-	Enum     []string // what a string may be; nil is anything
+	Enum     []string // allowed strings; nil allows any
 	Min, Max int      // length of a string in UTF-16 units, if the dialect checks it; a Max of 0 is no limit
 	Required bool
 	Empty    bool // a required string may be empty
-	Path     bool // it names a file or folder, which must be inside the workspace; of an array, each element does
-	New      bool // a call that names a path where nothing is adds, and destroys nothing
-	Default  any  // of a missing argument; nil for none
-	Content  bool // it is what files hold, or a secret may be in it: records of calls have only its length
-	Lenient  bool // a value of another type is left to the row, not refused
+	Path     bool // it is the path of a file or folder in the workspace, or an array of such paths
+	New      bool // if the path does not exist, the effect of the call is Adds
+	Default  any  // value of a missing argument; nil for none
+	Content  bool // it may hold file contents or a secret: records of calls have only its length
+	Lenient  bool // the row, not the dialect, checks the type of the value
 	Hidden   bool // accepted, but not shown to clients
 	Doc      string
 }

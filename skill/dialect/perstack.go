@@ -2,8 +2,8 @@ package dialect
 
 import "textskill/skill"
 
-// Perstack is the dialect of the Base Skill. Each call is answered by one JSON
-// object. Texts are limited to the manual's lengths; see [Dialect.Limit].
+// Perstack has the tools of Perstack's Base Skill. Each call is answered by a JSON object.
+// Texts have the length limits of Perstack's manual; see [Dialect.Limit].
 var Perstack = &Dialect{
 	Name:   "perstack",
 	Doc:    "the Base Skill's tools, for MCP",

@@ -11,14 +11,14 @@ import (
 	"textskill/skill"
 )
 
-// All lists the dialects, in the order in which they may claim a text. A text that
-// none claims is for the first.
+// All lists the dialects. The first one that recognizes a text gets it; if no dialect
+// does, the first of the list gets it.
 var All = []*Dialect{Achilles, Filesystem, Perstack, Stack, Workspace, Native, Undo}
 
 // Names returns the names of all dialects, in the order of [All].
 func Names() []string { return each(All, func(d *Dialect) string { return d.Name }) }
 
-// Named returns the dialect of a name, nil for none.
+// Named returns the dialect with a name, or nil.
 func Named(name string) *Dialect {
 	for _, d := range All {
 		if d.Name == name {
@@ -28,8 +28,9 @@ func Named(name string) *Dialect {
 	return nil
 }
 
-// Of returns the dialect of a text, by its shape: a text command, an envelope of
-// tool_calls, or anything else, which is for the fallback of text commands.
+// Of returns the dialect of a text, by its shape: [Achilles] for a text command,
+// [Filesystem] for a message with tool calls. For other texts it returns [Achilles], whose
+// fallback reads plain words.
 func Of(text string) *Dialect {
 	for _, d := range All {
 		if d.Prompt != nil && d.Prompt.claims != nil && d.Prompt.claims(d, text) {
@@ -50,15 +51,14 @@ type Prompt struct {
 type Input struct {
 	Text     string
 	Wire     *wire.Wire // of the text; nil if its shape decides
-	Named    bool       // the dialect was named, not found by the shape of the text
-	Fallback Fallback   // asked what the text means if no grammar says it; may be nil
-	Strict   bool       // words left over behind a text command are an error
-	UndoKeys bool       // add to JSON how a change is undone ("undo"), or why it cannot be ("not_kept"), and how the text was repaired ("repaired")
+	Named    bool       // the caller named the dialect; else the shape of the text decided
+	Fallback Fallback   // reads the text if no grammar can; may be nil
+	Strict   bool       // extra words after a text command are an error
+	UndoKeys bool       // add to JSON the ID that undoes a change ("undo"), or why it cannot be undone ("not_kept"), and repairs ("repaired")
 }
 
-// Answer carries out what a text asks for, one call after the other as the replies
-// are taken. A dialect without a Prompt answers a text that has no wire with a failure; see
-// [Dialect.Wire].
+// Answer carries out the calls of a text, each when its reply is read from the iterator. A
+// dialect without a Prompt returns a failure for a text without a wire; see [Dialect.Wire].
 func (d *Dialect) Answer(ctx context.Context, x *skill.Executor, s *skill.Session, in Input) iter.Seq[Reply] {
 	return func(yield func(Reply) bool) {
 		switch w := d.Wire(in); {
@@ -72,10 +72,10 @@ func (d *Dialect) Answer(ctx context.Context, x *skill.Executor, s *skill.Sessio
 	}
 }
 
-// Wire returns the wire that a text is read and answered in: the one that is named, or
-// the one whose shape the text has; nil if the dialect's own grammar reads the text. Only
-// where the dialect was named is a text read for the calls that a model writes, and only
-// if nothing before them is a call of that grammar, which may hold them.
+// Wire returns the wire in which to read and answer a text: in.Wire, or the wire that the
+// shape of the text has. It returns nil if the dialect's own grammar reads the text. Wire
+// looks for the text formats of models only if in.Named is set, and only if no call of the
+// own grammar comes before them.
 func (d *Dialect) Wire(in Input) *wire.Wire {
 	if in.Wire != nil {
 		return in.Wire.For(in.Text)
@@ -94,16 +94,16 @@ func (d *Dialect) Wire(in Input) *wire.Wire {
 	return w
 }
 
-// An Extraction is a text command as a fallback understood it.
+// An Extraction is the text command that a fallback read in plain words.
 type Extraction struct {
 	Operation, Path, Content, Destination string
 	Lines                                 bool   // the content is whole lines
 	Via                                   string // "rules" or "llm"
 }
 
-// Fallback is asked for the command that a prompt means when its operation is not
-// known or its path is missing. operation is the prompt's first word. An error is
-// the answer; [ErrSilent] leaves it to the dialect to say what is wrong.
+// A Fallback returns the command that a prompt means, if its operation is unknown or its
+// path is missing. operation is the prompt's first word. The dialect answers with the
+// error of the fallback; for [ErrSilent] it answers with its own.
 type Fallback func(ctx context.Context, prompt, operation string) (Extraction, error)
 
 // ErrSilent is the error of a fallback that has nothing to say.

@@ -13,19 +13,19 @@ import (
 // A Reply is the answer to one call or one text.
 type Reply struct {
 	Tool   string       // the row's name; else the first word of a text command, else ""
-	Body   string       // for the client; also of a failure
+	Body   string       // text for the client, also of a failure
 	Result skill.Result // nil if the call failed
-	Err    error        // a [*Failure]; for the model it is data like any other
+	Err    error        // a [*Failure], which goes to the model as data; nil if the call succeeded
 
 	Structured []byte  // Body as a JSON object that the tool's Output describes; nil if it has none
-	Blocks     []Block // what Body cannot hold
+	Blocks     []Block // pictures, documents and links
 
-	JSON    bool     // Body is a JSON document in the client's wire, of a failure too
-	Message bool     // Body is a whole message in the client's wire, of a failure too; without JSON it is text
-	Calls   []Reply  // to the calls of a message, which Body holds together
+	JSON    bool     // Body is a JSON document in the client's wire, also of a failure
+	Message bool     // Body is a whole message in the client's wire, also of a failure; without JSON it is text
+	Calls   []Reply  // the replies to the calls of a message; Body holds all of them
 	Repairs []string // repairs to the syntax of the text, one phrase each
-	Ignored []string // what to know of the text, a sentence each: parts that look like calls and were not carried out, a quote that was taken for a letter
-	Via     string   // what read the text if no grammar did: "rules", "llm"; else ""
+	Ignored []string // warnings about the text, a sentence each, such as parts that look like calls and did not run
+	Via     string   // the part of the fallback that read the text: "rules" or "llm"; else ""
 
 	ran skill.Result // if the call failed although something was done
 }
@@ -37,8 +37,8 @@ type Block struct {
 	Data []byte // nil if the block is a link
 }
 
-// UndoID returns the ID of the change that the call made; "" if it made none, or
-// none that is recorded. A program that fails may have changed something, too.
+// UndoID returns the ID of the change that the call made, or "" if no change is recorded.
+// A call that failed may have made a change too.
 func (r Reply) UndoID() string {
 	if c, ok := r.outcome().(interface{ UndoID() string }); ok {
 		return c.UndoID()
@@ -46,8 +46,8 @@ func (r Reply) UndoID() string {
 	return ""
 }
 
-// NotKept says why the change that the call made, or a part of it, cannot be undone
-// although changes are recorded; "" if it can.
+// NotKept says why undo cannot take back the call's change or a part of it. It is "" if undo
+// can, or if changes are not recorded.
 func (r Reply) NotKept() string {
 	if c, ok := r.outcome().(interface{ CannotUndo() string }); ok {
 		return c.CannotUndo()

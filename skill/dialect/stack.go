@@ -12,8 +12,8 @@ import (
 	"textskill/skill"
 )
 
-// Stack is the dialect of Stack 2.9: calls like read(path: 'a.txt', limit: 100),
-// each answered by one JSON object whose first key is success.
+// Stack has the tools of Stack 2.9, called like read(path: 'a.txt', limit: 100). Each call
+// is answered by a JSON object whose first key is success.
 var Stack = &Dialect{
 	Name:         "stack",
 	Doc:          "Stack 2.9 calls: read(path: 'a.txt', limit: 100)",

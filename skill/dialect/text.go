@@ -29,8 +29,8 @@ func plainMessage(err error) string {
 	return text
 }
 
-// Nearest returns the name of that tool of the dialects which an unknown name may mean: one
-// that is nearly the same, or that the name begins with; "" for none.
+// Nearest returns the name of the tool that an unknown name may mean, or "": a tool with a
+// similar name, or with a name that the unknown one begins with.
 func Nearest(name string, list ...*Dialect) (best string) {
 	const longest = 32 // bytes
 	name, least := strings.ToLower(name), min(3, (len(name)+1)/2)
@@ -100,7 +100,7 @@ func (d *Dialect) nearest(name string) string {
 	return "the operations are " + strings.Join(each(d.Tools, func(t Tool) string { return t.Name }), ", ")
 }
 
-// Nearest returns the tool whose name is most like the given one, nil if none is much like it.
+// Nearest returns the tool with the most similar name, or nil if no name is similar.
 func (d *Dialect) Nearest(name string) *Tool {
 	best, least := (*Tool)(nil), 4
 	name = strings.ToLower(name[:min(len(name), 32)]) // no operation is as long
@@ -117,7 +117,7 @@ func (d *Dialect) Nearest(name string) *Tool {
 	return best
 }
 
-// Usage shows how a text command is written; it is "" for no tool.
+// Usage returns the usage line of a text command, or "" for a nil Tool.
 func (t *Tool) Usage() string {
 	if t == nil {
 		return ""

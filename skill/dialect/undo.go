@@ -8,11 +8,11 @@ import (
 	"textskill/skill"
 )
 
-// Undo is the dialect of the journal. It is served along with another, to clients that
-// may undo their changes.
+// Undo has the tools that list and undo changes. It is served together with another dialect,
+// to clients that may undo their changes.
 var Undo = &Dialect{
 	Name:         "undo",
-	Doc:          "The journal: undo changes",
+	Doc:          "the history: list, show and undo changes",
 	noSurrogates: true,
 	fail:         undoFail,
 	Tools:        []Tool{undoTool, historyTool, restoreTool, diffTool},

@@ -13,12 +13,11 @@ import (
 	"textskill/skill"
 )
 
-// Workspace is this program's own dialect, for hosts that have no other. Replies are text for
-// a model. Those to write, patch, move, copy, delete and undo are an object as well, which says
-// all that the text does, because many hosts show a model the object alone; a long text, such as
-// a tree or what a command printed, has none, so that it is neither sent twice nor read as JSON.
-// A change is answered with the ID that undoes it, and what does not fit into a reply with how to
-// go on.
+// Workspace has this program's own tools, for hosts without tools of their own. Replies are text
+// for a model. Replies of write, patch, move, copy, delete and undo are also a JSON object with
+// the same facts, because many hosts show a model only the object. Long texts, such as the output
+// of a command, have no object, so that they are not sent twice. The reply to a change has the
+// ID that undoes it. If a reply is too long, it says how to get the rest.
 var Workspace = &Dialect{
 	Name:         "workspace",
 	Doc:          "this program's own tools, for MCP",
