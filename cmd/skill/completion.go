@@ -14,6 +14,9 @@ import (
 	"textskill/skill/dialect"
 )
 
+const completionLong = `completion prints a script for SHELL. With it, the tab key completes commands, flags, files,
+changes and experts. "PROGRAM help completion SHELL" says where the script goes.`
+
 // needsShell is completion without one of its subcommands, a shell each.
 func needsShell(cmd *cobra.Command, words []string) error {
 	var shells []string

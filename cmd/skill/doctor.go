@@ -16,20 +16,21 @@ import (
 	"textskill/skill"
 )
 
-const doctorLong = `doctor shows where the history of the workspace is, how large it is, and which records are
-damaged; what keeps commands inside the workspace on this machine; which hosts they may
-reach; and which agents have hooks and when the last event came.
+const doctorLong = `doctor shows where the history of the workspace is, how large it is, and what is damaged.
+It shows what sandboxes commands on this machine, and which hosts they reach. It shows
+which agents have hooks, and when the last event came. It changes nothing.
 
-With --fix it mends what it can, and says so. Without, it changes nothing. It can mend:
+With --fix it mends these, and says so:
 
-  an agent's configuration that starts, or hooks that call, a skill which has moved
-  a folder of the history into which other users of the machine can look
+  an agent's configuration that starts a skill which has moved
+  hooks that call a skill which has moved
+  a history that other users of this machine can read
 
-With --endpoint it shows what endpoints of models have refused in the last seven days:
-parameters, orders and tools; and their windows. --endpoint=forget forgets that.
+With --endpoint it shows what endpoints of models have refused in the last seven days,
+and how much text they take. --endpoint=forget forgets that.
 
-With --fence it lists what commands may write and read with the other flags that are given,
-and which variables they do not get.`
+With --fence it lists what commands can read and write, and which variables they do not
+get. Give it the flags of your commands, such as --allow-domain.`
 
 func (c *cli) doctorCommand(o *options) *cobra.Command {
 	var endpoint string

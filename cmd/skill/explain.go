@@ -15,10 +15,10 @@ func (c *cli) explainCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [flags] PROMPT",
 		Short: "Show how plain words are understood, without acting",
-		Long: "explain prints the command that a prompt in plain words stands for, or how far it was\n" +
-			"understood. With -v or --json it also prints by which rule of the grammar it was read, and\n" +
-			"what each part of it is. No language model is asked. The exit code is 1 if the prompt is not\n" +
-			"understood.",
+		Long: "explain prints the command that stands for a prompt in plain words, or the part of the\n" +
+			"prompt that it understood. With -v or --json it also prints the rule of the grammar, and\n" +
+			"what each part of the prompt is. It asks no language model. The exit code is 1 if it does\n" +
+			"not understand the prompt.",
 		Example: "  skill explain 'move notes.md from Inbox to Archive'\n  skill explain -v 'delete a.txt if it is empty'",
 		Args:    usage.Arguments(1, math.MaxInt, "a prompt: "+c.program()+" explain 'read a.txt'"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -237,10 +237,10 @@ func (w *workspaceFlags) add(f *pflag.FlagSet) {
 	f.StringArrayVar(&w.allow, "allow", nil, "allow access to `DIR` too; may be repeated")
 	f.BoolVar(&w.readOnly, "read-only", false, "refuse every change")
 	f.BoolVar(&w.dryRun, "dry-run", false, "show what would change, and change nothing")
-	f.Var(choice{&w.stale, "GUARD", []string{"on", "off", "strict"}}, "guard", "refuse changes to what others have changed since it was read: on, off or strict, which asks for a read first (default on for --tools workspace)")
-	f.BoolVar(&w.allowConfig, "allow-config", false, "allow changes to files through which programs run code: .git, perstack.toml, .mcp.json, .vscode and the like")
-	f.BoolVar(&w.noSync, "no-sync", false, "do not wait until changes are on disk")
-	f.StringVar(&w.audit, "audit", "", "append a line of JSON for each call, reads included, to `FILE`, outside the workspace")
+	f.Var(choice{&w.stale, "GUARD", []string{"on", "off", "strict"}}, "guard", "refuse to change files that something else changed after they were read: on, off, or strict (a file must be read first) (default on for --tools workspace)")
+	f.BoolVar(&w.allowConfig, "allow-config", false, "allow changes to files that make other programs run code, such as .git, perstack.toml, .mcp.json and .vscode")
+	f.BoolVar(&w.noSync, "no-sync", false, "do not wait until changes are on disk: faster, but a power failure can lose them")
+	f.StringVar(&w.audit, "audit", "", "append a line of JSON to `FILE` for each call, also for reads; FILE is outside the workspace")
 }
 
 type undoFlags struct {
@@ -251,11 +251,11 @@ type undoFlags struct {
 
 func (u *undoFlags) add(f *pflag.FlagSet) {
 	u.journal.Age, u.journal.Bytes, u.snapshot = 30*24*time.Hour, 1<<30, 512<<20
-	f.BoolVar(&u.journal.Off, "no-journal", false, "do not record changes; disables undo")
+	f.BoolVar(&u.journal.Off, "no-journal", false, "record no changes, so that there is no undo")
 	f.IntVar(&u.journal.Count, "journal-changes", 1000, "keep the last `N` changes, and at most two blocks of 256 more (-1: all)")
 	f.Var(duration{&u.journal.Age}, "journal-age", "keep changes this long with all of their block of 256 (-1s: forever)")
 	f.Var(size{&u.journal.Bytes}, "journal-bytes", "keep at most `SIZE` of overwritten and deleted content, and the last block of changes (-1: no limit)")
-	f.StringVar(&u.state, "state", "", "keep the history in `DIR`, outside the workspace (default $SKILL_STATE, see \"skill doctor\")")
+	f.StringVar(&u.state, "state", "", "keep the history in `DIR`, outside the workspace (default $SKILL_STATE; \"skill doctor\" prints it)")
 	f.Var(size{&u.snapshot}, "snapshot-bytes", "save at most `SIZE` of the workspace before a command runs, to undo its changes (0: nothing)")
 }
 
@@ -282,7 +282,7 @@ type sandboxFlags struct {
 func (s *sandboxFlags) add(f *pflag.FlagSet) {
 	s.fence = string(skill.FenceAuto)
 	f.Var(choice{&s.fence, "MODE", []string{string(skill.FenceAuto), string(skill.FenceRequire), string(skill.FenceOff)}},
-		"fence", "sandbox commands: auto (best effort), require, off")
+		"fence", "run commands in a sandbox: auto (as far as the system can), require, off")
 	f.StringArrayVar(&s.fenceRead, "fence-read", nil, "let commands read `PATH` too; may be repeated")
 	f.StringArrayVar(&s.fenceWrite, "fence-write", nil, "let commands write `PATH` too; may be repeated")
 	f.Var(choice{&s.share, "TOOL", []string{"go"}},
@@ -290,9 +290,9 @@ func (s *sandboxFlags) add(f *pflag.FlagSet) {
 	f.Var(size{&s.limits.FileSize}, "limit-file", "limit each file that a command writes to `SIZE` (0: 16 GB, -1: no limit)")
 	f.Var(size{&s.limits.Memory}, "limit-memory", "limit the address space of each process of a command to `SIZE` (0: no limit)")
 	f.Int64Var(&s.limits.Processes, "limit-processes", 0, "limit the user to `N` processes and threads while a command runs (0: no limit; root has none)")
-	f.BoolVar(&s.allowHooks, "allow-hooks", false, "let git run the hooks, filters and editors that a repository configures")
+	f.BoolVar(&s.allowHooks, "allow-hooks", false, "let git run the hooks, filters and editors that the repository names")
 	f.BoolVar(&s.allowSSH, "allow-ssh", false, "with --network, let git reach remotes over ssh, with the keys of your agent")
-	f.StringArrayVar(&s.passEnv, "pass-env", nil, "let commands see the variable `NAME`, which looks like a credential; may be repeated")
+	f.StringArrayVar(&s.passEnv, "pass-env", nil, "let commands see the variable `NAME`, although it looks like a password or key; may be repeated")
 	f.BoolVar(&s.noSandbox, "browser-no-sandbox", false, "run the browser for screenshots without its own sandbox, as root must")
 }
 
@@ -307,13 +307,13 @@ type networkFlags struct {
 }
 
 func (n *networkFlags) add(f *pflag.FlagSet) {
-	f.BoolVar(&n.network, "network", false, "let tools connect to public addresses")
-	f.StringSliceVar(&n.allowed, "allow-domain", nil, "let tools and commands reach `HOST`, *.HOST or HOST:PORT, or the hosts of npm, go, pypi, cargo, debian or github; may be repeated")
-	f.StringSliceVar(&n.denied, "deny-domain", nil, "with --allow-domain, never let them reach `HOST` or *.HOST; may be repeated")
-	f.IntSliceVar(&n.local, "allow-local", nil, "let tools and commands reach `PORT` of this machine, as that of a database; may be repeated")
+	f.BoolVar(&n.network, "network", false, "let tools and commands connect to all public addresses")
+	f.StringSliceVar(&n.allowed, "allow-domain", nil, "let tools and commands reach `HOST`: a name, *.NAME or NAME:PORT; or all hosts of npm, go, pypi, cargo, debian or github; may be repeated")
+	f.StringSliceVar(&n.denied, "deny-domain", nil, "with --allow-domain, let them never reach `HOST` or *.HOST; may be repeated")
+	f.IntSliceVar(&n.local, "allow-local", nil, "let tools and commands reach `PORT` of this machine, such as that of a database; may be repeated")
 	f.BoolVar(&n.private, "allow-private", false, "with --network, also allow private addresses and localhost")
 	f.StringSliceVar(&n.hosts, "allow-host", nil, "with --network, also allow `HOST` or HOST:PORT at a private address; may be repeated")
-	f.StringSliceVar(&n.engines, "search", nil, "search the web with `ENGINE`, or ENGINE=URL, in this order: "+strings.Join(skill.SearchEngines, ", "))
+	f.StringSliceVar(&n.engines, "search", nil, "search the web with `ENGINE`, or ENGINE=URL; repeat it for engines to try next: "+strings.Join(skill.SearchEngines, ", "))
 }
 
 // searchEngines returns the engines that --search names, with the key from the
@@ -356,14 +356,14 @@ type modelFlags struct {
 func (m *modelFlags) add(f *pflag.FlagSet) {
 	m.fallback, m.policy, m.llmTimeout = "auto", "ask", 20*time.Second
 	f.Var(choice{&m.fallback, "MODE", []string{"auto", "rules", "llm", "none"}},
-		"fallback", "how to interpret input that is not a command: auto (rules, then the model), rules, llm, none")
+		"fallback", "read plain words by rules, by the model (llm), by rules and then the model (auto), or not at all (none)")
 	f.StringVar(&m.baseURL, "openai-base-url", "", "ask the model at `URL`, any OpenAI-compatible endpoint (default $OPENAI_BASE_URL)")
 	f.StringVar(&m.keyFile, "openai-api-key-file", "", "send the key in `FILE` to the model's endpoint (default $OPENAI_API_KEY)")
 	f.StringVar(&m.modelName, "skill-model", "", "use the model `NAME` (default $SKILL_MODEL)")
-	f.BoolVar(&m.trust, "trust-llm", false, "carry out the model's answer unchecked and unrepaired, after one request")
+	f.BoolVar(&m.trust, "trust-llm", false, "carry out the model's first answer without checks")
 	f.Var(choice{&m.policy, "POLICY", []string{"ask", "refuse", "allow"}},
-		"llm", "when plain words do not clearly say a change that loses something: ask (y/N on a terminal, else exit code 3), refuse, allow")
-	f.BoolVar(&m.strict, "strict", false, "refuse a text command on standard input that has words left over")
+		"llm", "when plain words may mean to delete or overwrite: ask (y/N on a terminal, else exit code 3), refuse, allow")
+	f.BoolVar(&m.strict, "strict", false, "refuse a text command on standard input that has extra words")
 	f.Var(choice{&m.rung, "MODE", []string{"json_schema", "json_object", "tool", "text"}},
 		"llm-mode", "how to ask the model for an answer first: json_schema, json_object, tool, text (default found by trying)")
 	f.Var(duration{&m.llmTimeout}, "llm-timeout", "give up on a prompt after this long, all requests to the model included")
@@ -397,9 +397,9 @@ type outputFlags struct {
 }
 
 func (p *outputFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&p.tools, "tools", "", "read prompts as `DIALECT`, not by their shape: "+strings.Join(dialect.Names(), ", "))
+	f.StringVar(&p.tools, "tools", "", "read the input as calls of the tools of `DIALECT`, instead of guessing from its form: "+strings.Join(dialect.Names(), ", "))
 	f.Var(choice{&p.wire, "WIRE", wire.Names(func(*wire.Wire) bool { return true })},
-		"wire", "read prompts as a message of WIRE, and answer in it; default by their shape, where that is certain: "+strings.Join(wire.Names(func(*wire.Wire) bool { return true }), ", "))
+		"wire", "read the input as a message in the format WIRE, and answer in it, instead of guessing from its form: "+strings.Join(wire.Names(func(*wire.Wire) bool { return true }), ", "))
 	f.BoolVar(&p.lines, "lines", false, "read one command per line of standard input, and answer each at once")
 	f.BoolVar(&p.json, "json", false, "answer with one line of JSON")
 	f.BoolVarP(&p.verbose, "verbose", "v", false, "explain on standard error how a prompt was understood")

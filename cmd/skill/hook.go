@@ -35,10 +35,10 @@ func (c *cli) hookCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook [flags] HOST",
 		Short: "Record what another agent's tool changes, for its hooks",
-		Long: "hook reads what an agent tells its hooks before and after each call of a tool, from\n" +
-			"standard input, and records what the call changes. It prints nothing and always ends with\n" +
-			"0 in time, so that it never blocks the agent; \"skill doctor\" shows what went wrong.\n" +
-			"\"skill setup HOST --hooks\" has the agent call it.",
+		Long: "hook records what another agent's tool changes. The agent calls it before and after each\n" +
+			"tool, and writes what it does to hook's standard input. \"skill setup HOST --hooks\" has\n" +
+			"the agent do that. hook prints nothing, and always ends in time with exit code 0, so that it\n" +
+			"never blocks the agent. \"skill doctor\" shows what went wrong.",
 		Example: "  skill hook claude-code < event.json",
 		Args:    usage.Arguments(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -113,13 +113,14 @@ func (c *cli) execCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec [flags] -- COMMAND [ARG]...",
 		Short: "Run a command of yours in the fence, so that it can be undone",
-		Long: "exec runs a command in the workspace with your terminal, and records what it changes there:\n" +
-			"\"skill undo\" takes it back. The fence keeps its changes inside the workspace, and\n" +
-			"the network away; --network and --fence-write open it. With --fence off it is only\n" +
-			"recorded. The exit code is the command's.\n\n" +
-			"An agent's own program runs in the fence if it gets the network, its configuration\n" +
-			"and its key: --network --fence-write ~/.claude --pass-env ANTHROPIC_API_KEY. To have\n" +
-			"each of its calls recorded instead, use \"skill setup HOST --hooks\".",
+		Long: "exec runs a command in the workspace with your terminal, and records what it changes there,\n" +
+			"so that \"skill undo\" takes it back. The sandbox keeps changes in the workspace,\n" +
+			"and the network away; --fence-write and --network open it. With --fence off it only records.\n" +
+			"The exit code is that of the command.\n" +
+			"\n" +
+			"An agent works in the sandbox if it gets the network, its configuration and its key:\n" +
+			"--network --fence-write ~/.claude --pass-env ANTHROPIC_API_KEY. To record each of its\n" +
+			"calls instead, use \"skill setup HOST --hooks\".",
 		Example: "  skill exec -- make test\n  skill exec --fence off -- npm install\n" +
 			"  skill exec --allow-domain npm -- npm ci",
 		Args: usage.Arguments(1, 1<<20, "a command: exec -- COMMAND"),

@@ -25,17 +25,16 @@ import (
 	"textskill/skill/mcpserver"
 )
 
-const mcpLong = `mcp serves the tools of one or more dialects to a client that speaks the Model
-Context Protocol: over standard input and output, or with --http over streamable
-HTTP at /mcp.
+const mcpLong = `mcp serves tools to a client that speaks the Model Context Protocol: over standard input
+and output, or with --http over streamable HTTP at /mcp.
 
-Clients can reach the workspace and the directories of --allow. The roots of a client
-can narrow that, never widen it. HTTP needs a bearer token: that of --http-token-file,
-or one that is made once and kept in the user's state folder. unix:PATH needs none,
-and serves this user alone.
+A client reaches the workspace and the directories of --allow. The roots that a client
+names can only narrow that. Over HTTP, each client needs a bearer token. It is in the file
+of --http-token-file; without that flag, mcp makes a token and keeps it in your state
+folder. A socket of --http unix:PATH needs no token, because only you can open it.
 
-With --ask, and for tools that [tools] of skill.toml names under ask, the user is asked
-by the client, if it can do that; else the call is refused. Tools under deny are refused.`
+With --ask, mcp asks you through the client before a call. A client that cannot ask gets
+a refusal. [tools] in skill.toml names tools to ask about, and tools to refuse.`
 
 const mcpExample = `  skill mcp -C ~/notes
   skill mcp --tools filesystem --read-only

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -162,6 +163,7 @@ func (c *cli) addCommands(root *cobra.Command, o *options) {
 	root.InitDefaultCompletionCmd()
 	for _, sub := range root.Commands() {
 		if sub.Name() == "completion" {
+			sub.Short, sub.Long = "Print the script that lets a shell complete words", strings.ReplaceAll(completionLong, "PROGRAM", c.program())
 			sub.Use, sub.Args, sub.RunE = "completion SHELL", cobra.ArbitraryArgs, needsShell
 			withBashWords(sub)
 		}

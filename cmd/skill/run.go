@@ -22,23 +22,23 @@ import (
 	"textskill/skill/agent/trace"
 )
 
-const runLong = `run gives a query to an expert of perstack.toml and prints what happens: for people on
-a terminal, else, or with --json, each event as a line of JSON. The query may come from
-standard input, as "-" or in a pipe. The expert works until it says that it is done,
---max-steps steps are taken, or the program is interrupted. Every step is recorded in
-perstack/runs. A run can be continued from there, with another query or without one.
+const runLong = `run gives a query to an expert of perstack.toml, and prints what the expert does. People
+on a terminal see text; a program, or --json, gets a line of JSON for each event. The
+query can come from standard input: write "-" for it, or use a pipe.
 
-The model is one of OpenAI, or of any endpoint that speaks OpenAI's protocols, of
-Anthropic or of Google. The provider is the one of --provider, else of perstack.toml;
-else openai if a base URL of it is set; else the one that the name of the model begins
-for, if its key is set and OpenAI's is not; else openai. -v prints it.
+The expert works until it is done, takes --max-steps steps, or is interrupted. run records
+every step in perstack/runs. --continue goes on from there, with or without another query.
 
-  openai     OPENAI_API_KEY, OPENAI_BASE_URL, or the flags --openai-…
+run finds the provider of the model in this order: --provider, perstack.toml, a base URL
+of OpenAI, the beginning of the model's name if that provider's key is set, and openai.
+-v prints the choice.
+
+  openai     OPENAI_API_KEY, OPENAI_BASE_URL; also for any endpoint that speaks as OpenAI
   anthropic  ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL
   google     GOOGLE_API_KEY or GEMINI_API_KEY, GOOGLE_GEMINI_BASE_URL
 
-Variables are those of the environment, then of .env and .env.local in the workspace.
-What the workspace says of endpoints, keys and commands counts after "skill trust".`
+run reads these variables from the environment, then from .env and .env.local of the
+workspace. "skill trust" lets a workspace name endpoints, keys and commands.`
 
 const runExample = `  skill run file-organizer "Organize files in this directory by type" --max-steps 50
   skill run file-organizer --continue --max-steps 50

@@ -97,22 +97,20 @@ func opencodeEntry(command string, args []string) entry {
 // serverName is what hosts call this server.
 const serverName = "skill"
 
-const setupLong = `setup writes into the configuration of a host that it starts "skill mcp". What else the
-file holds stays as it is, with its comments; before a change the file is copied to
-FILE.bak, or FILE.bak2 and so on where FILE.bak holds something else. Without -C the
-server works in the folder of the host's project. --project writes the file that the
-host reads in the project's folder alone. --check starts the server as the host would.
+const setupLong = `setup writes into the configuration of a host, such as an editor, that it starts
+"skill mcp". All else in the file stays, with its comments. setup copies the file to
+FILE.bak before, or to FILE.bak2 if that is another file. The server works in the folder
+of the host's project, or in the folder of -C. --project writes the file that the host
+reads for one project. --check starts the server as the host would, and lists its tools.
 
-With --hooks the changes of the host's own tools are recorded: the host calls
-"skill hook" before and after each of them. "skill history" then lists its edits
-and commands, "skill undo" takes them back, and "skill doctor" shows whether events
-come. If this program is gone the host works on as before.
+With --hooks, the host calls "skill hook" before and after each of its own tools. Then
+"skill history" lists the host's edits and commands, "skill undo" takes them back,
+and "skill doctor" shows whether events come. A host works on if this program is gone.
 
-achilles and agent-skill are files for agents. "setup achilles DIR" writes file-system,
-read, write, edit, glob, grep and bash into DIR/skills, where AchillesAgentLib finds
-them; they take the place of the library's own. "setup agent-skill" writes
-SKILL.md below .agents/skills and .claude/skills of the project, or with --user of the
-home folder. They name this program by its path. A file of another origin stays.
+"setup achilles DIR" writes the skills file-system, read, write, edit, glob, grep and bash
+into DIR/skills, where AchillesAgentLib finds them in place of its own. "setup agent-skill"
+writes SKILL.md below .agents/skills and .claude/skills of the project, or with --user of
+your home folder. setup replaces no file that it has not written.
 
 Hosts: `
 
@@ -155,7 +153,7 @@ func (c *cli) setupCommand(o *options) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&hooks, "hooks", false, "have the agent tell this program of what its own tools change, so that it can be undone")
+	f.BoolVar(&hooks, "hooks", false, "record what the host's own tools change, so that you can undo it")
 	f.BoolVar(&s.check, "check", false, "start the server that the host is told to start, and list its tools")
 	f.BoolVar(&s.project, "project", false, "write the host's file in the project's folder, for that project alone")
 	f.BoolVar(&s.remove, "remove", false, "take the server, or with --hooks the hooks, out of the configuration")

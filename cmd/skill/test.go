@@ -23,44 +23,39 @@ const testLong = `test plays what a model or an agent might send to the tools, a
 and what the files hold then with what you expect. So you see in CI that a prompt, a set of
 flags or another version of this program still does what it did.
 
-A golden file is a txtar archive: a comment, the files that a temporary directory starts
-with, and sections, which are played in their order. A want is that of the prompt before it
-that has none, else of the next one; -update puts it right after that.
+A golden file is a txtar archive: a comment, files, and sections. test puts the files into
+a temporary directory and plays the sections in their order.
 
   -- flags --    command-line flags for the prompts that follow
-  -- llm --      what the language model answers to the next prompt, or next in a run
+  -- llm --      the model's answer to the next prompt, or its next answer in a run
   -- prompt --   a prompt, run in the directory
   -- mcp --      messages of an MCP client, a line of JSON-RPC each
   -- run --      an expert of perstack.toml, and the query for it
-  -- model --    an expert and the query for it, then rules for what a model does with it
-  -- want --     what that prints, errors and exit code included
-  -- mask --     regular expressions, one per line, of what is not compared in what follows,
+  -- model --    an expert and a query for a real model, then rules for what it does
+  -- want --     the expected output, with errors and exit code
+  -- mask --     regular expressions, one per line: what they match is not compared,
                  but for a group like (?<keep>…)
   -- tree --     what the directory holds at the end
 
-In a run, a line "TOOL {JSON}" of llm is a call. A conversation that does not begin with
-initialize is initialized for it. Durations, times and random IDs are not compared.
+A want belongs to the section before it that prints. -update writes what was printed.
+$WORK stands for the directory. In llm of a run, a line "TOOL {JSON}" is a call. test does
+not compare durations, times and random IDs. It plays all .txtar files below a folder.
 
 "skill test --record FILE PROMPT…" writes a golden file that plays these prompts,
 "skill mcp --record FILE" one that plays the session of a client, and
 "skill run --record FILE" one that plays a run. It masks words that change each time.
 
-$WORK stands for the directory. If PATH is a directory, all .txtar files below it run.
+With --live, a section model asks the model that "skill run" would ask. Without --live,
+test leaves these sections out. Rules stand in any order; "not" before one turns it round:
 
-With --live, a section model asks the model that "skill run" would ask by your
-environment. Rules stand in any order; "not" before one turns it round:
+  contains TEXT         the expert's report contains TEXT
+  calls TOOL {JSON}     the expert calls TOOL with these arguments; {JSON} is optional
+  json PATH VALUE       the report is JSON with VALUE at PATH, like items.0.name
+  file NAME TEXT        the file NAME contains TEXT at the end
 
-  contains TEXT         the report of the expert contains TEXT
-  calls TOOL {JSON}     a call of TOOL has these arguments; {JSON} may be left out
-  json PATH VALUE       the report is JSON, and holds VALUE at PATH, like items.0.name
-  file NAME TEXT        the file NAME contains TEXT then
-
-All other sections use no model and no network. On GitHub Actions, failures are
-also printed as annotations.
-
-A golden file may be a stranger's. Its flags can narrow what prompts may do, never widen
-it: --network, --allow-config and the like are refused unless "skill test" has the same
-flag. Commands run inside the fence or not at all, but with another --fence.`
+A golden file can come from a stranger. Its flags give prompts more rights only if you
+type the same flag after "skill test". Commands run in the sandbox or not at all.
+On GitHub Actions, test prints failures as annotations too.`
 
 // goldenGroups are the shared flags of skill test: a golden file may set what is given.
 var goldenGroups = []string{"--allow", "--allow-config", "sandbox", "network", "--trust-llm", "--llm"}
@@ -111,13 +106,13 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 			return c.testFiles(cmd.Context(), t, files)
 		},
 	}
-	cmd.Flags().BoolVar(&t.update, "update", false, "write what the prompts print into the files")
-	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "name each file that passes too")
-	cmd.Flags().StringVar(&record, "record", "", "write the golden `FILE`, which plays the prompts that are given in place of PATH")
-	cmd.Flags().BoolVar(&live, "live", false, "ask the model what the sections model ask, at the cost that it has")
-	cmd.Flags().StringVar(&run, "run", "", "run only the files whose path matches the regular expression `REGEXP`")
+	cmd.Flags().BoolVar(&t.update, "update", false, "write what was printed into the files")
+	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "also print the files that pass")
+	cmd.Flags().StringVar(&record, "record", "", "write the golden `FILE`, which plays the prompts that follow")
+	cmd.Flags().BoolVar(&live, "live", false, "play the sections model too: the model's provider charges you for that")
+	cmd.Flags().StringVar(&run, "run", "", "play only files whose path matches `REGEXP`")
 	t.limit = 10 * time.Minute
-	cmd.Flags().Var(duration{&t.limit}, "timeout", "give up on a file after this long (0s: never)")
+	cmd.Flags().Var(duration{&t.limit}, "timeout", "give up on a file after this time (0s: never)")
 	o.obey(cmd, append(slices.Clone(goldenGroups), "--json")...)
 	return cmd
 }

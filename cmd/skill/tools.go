@@ -17,9 +17,10 @@ func (c *cli) toolsCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tools [flags]",
 		Short: "List the tools, or print their definitions",
-		Long: "tools lists the tools of all dialects, or of the one that --tools names: name, arguments\n" +
-			"and what each does. With --wire it prints the definitions of one dialect's tools (default\n" +
-			"filesystem), as the field \"tools\" of a request to that provider holds them: " + strings.Join(definingWires(), ",\n") + ".\n--json alone is --wire openai.",
+		Long: "tools lists each tool with its arguments and what it does: of all dialects, or of the one\n" +
+			"that --tools names. With --wire it prints definitions as the field \"tools\" of a request\n" +
+			"holds them, of one dialect (default filesystem). WIRE is one of\n" +
+			strings.Join(definingWires(), ", ") + ".\n--json alone is --wire openai.",
 		Example: "  skill tools\n  skill tools --tools filesystem --wire anthropic > tools.json",
 		Args:    usage.Arguments(0, 0, "--tools NAME lists one dialect"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -16,16 +16,15 @@ import (
 	"textskill/skill/agent/provider"
 )
 
-const trustLong = `trust records that you trust a workspace: the endpoint, the provider and the keys that its
-perstack.toml and .env name, and the commands that its skills start. Until then an
-expert that needs one of them does not start, and AGENTS.md is not read. trust prints
-what it is about to trust.
+const trustLong = `trust records that you trust what the files of a workspace ask for: the endpoint, the
+provider and the keys in perstack.toml and .env, the commands of its skills, and the flags
+and tools in skill.toml. Until you trust them, an expert that needs one of them does not
+start, skill.toml does not count, and no expert reads AGENTS.md. trust prints what it
+records, in a file of your state folder.
 
-The record lies in your state folder. It holds for the directory, its owner and these
-settings as they are: after one of them changes, trust has to be given again. So does what
-skill.toml of the workspace says of flags and tools, which until then does not count. To
-edit an instruction of perstack.toml changes nothing; AGENTS.md is read as it was. What a
-trusted command does is not looked at.`
+Trust ends when one of these settings changes, or the directory or its owner. To change
+an instruction in perstack.toml ends nothing. An expert gets AGENTS.md as it was when you
+trusted it. Trust is in a command's name and arguments, not in what the program does.`
 
 func (c *cli) trustCommand(o *options) *cobra.Command {
 	r := runOptions{options: o}

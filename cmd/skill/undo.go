@@ -25,15 +25,16 @@ func (c *cli) undoCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "undo [flags] [ID]",
 		Short: "Undo the last change, one change, all since one, or those of a run",
-		Long: "undo takes back the last change, or the one with the given ID. Called again, it takes\n" +
-			"back the one before. An undo is a change too: undo it by its own ID to redo what it\n" +
-			"took back.\n\n" +
-			"A change is not undone if something else has changed one of its files since. With\n" +
-			"--force it is, and the current version is saved first, as a change of its own. --force\n" +
-			"also passes over what cannot be undone.\n\n" +
-			"With --run it takes back what an expert's run changed, with --step what it changed\n" +
-			"after that step, and leaves the changes of others. \"skill run --resume-from\" then\n" +
-			"continues the conversation from there; with --files it does both.",
+		Long: "undo takes back the last change, or the change ID. Type it again to take back the one\n" +
+			"before. An undo is a change too: to redo, undo the ID of the undo.\n" +
+			"\n" +
+			"undo refuses if something else has changed the file since. --force takes the change back\n" +
+			"all the same, after it has saved the file as it is. --force also leaves out what cannot be\n" +
+			"undone.\n" +
+			"\n" +
+			"--run takes back all that a run changed, and nothing else. --step N takes back only what\n" +
+			"it changed after step N. \"skill run --resume-from\" then continues the conversation from\n" +
+			"there; with --files it does both.",
 		Example:           "  skill undo\n  skill undo 12\n  skill undo --since 12\n  skill --dry-run undo\n  skill undo --run c3b5wj… --step 2",
 		Args:              usage.Arguments(0, 1, ""),
 		ValidArgsFunction: c.completeChange(o),

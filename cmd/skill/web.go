@@ -23,16 +23,16 @@ import (
 	"textskill/skill/page/runs"
 )
 
-const webLong = `web serves a page on the workspace: the runs of experts as they go, with words, calls and
-costs; the changes of files, with diffs and a button to undo or redo each; servers and
-their logs; and with --results how golden files did.
+const webLong = `web serves a page on the workspace. It shows the runs of experts while they go on, with
+words, calls and costs; changes of files, with diffs and a button to undo or redo each;
+servers and their logs; and with --results how golden files did.
 
-The address that it prints holds a token, made for this start, without which nothing is
-shown. The page is for you: whoever has the address can read and undo what you can.
+web prints an address with a token, which is new at each start. The page is for you:
+whoever has the address can read and undo what you can.
 
-At 0.0.0.0 it can be reached from other machines, by this machine's name or address with
-the same port and token. Nothing is encrypted: in a network that others use, forward a
-port with ssh -L instead.`
+With --addr 0.0.0.0:PORT, other machines reach the page by the name or address of this
+machine, with the same token. Nothing is encrypted, so in a network that others use,
+forward a port with ssh -L instead.`
 
 const webExample = `  skill web
   skill web -C ~/project --addr 127.0.0.1:3901
