@@ -166,8 +166,8 @@ func (c *cli) setModel(cfg *agent.Config, w workerSettings, p agent.Project) err
 	if name := c.firstSet(from); name != "" {
 		e.Key = c.getenv(name)
 	}
-	if e.Key == "" && e.BaseURL == "" {
-		return from.NoKey(w.Provider != "")
+	if err := from.NoKey(w.Provider != ""); err != nil && e.Key == "" && e.BaseURL == "" {
+		return err
 	}
 	e.TextTools = p.Provider.Tools == agent.TextTools
 	if p.Temperature != nil {

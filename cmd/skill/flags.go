@@ -16,6 +16,7 @@ import (
 
 	"textskill/parser/wire"
 	"textskill/skill"
+	"textskill/skill/agent"
 	"textskill/skill/dialect"
 )
 
@@ -137,6 +138,21 @@ func (c choice) Set(word string) error {
 		return errors.New("must be " + strings.Join(c.words[:last], ", ") + " or " + c.words[last])
 	}
 	*c.value = word
+	return nil
+}
+
+// A reasoning is the value of a flag that says how much a model thinks.
+type reasoning struct{ value *string }
+
+func (r reasoning) String() string { return *r.value }
+func (r reasoning) Type() string   { return "HOW" }
+
+func (r reasoning) Set(word string) (err error) {
+	budget, ok := agent.Reasoning(word)
+	if !ok {
+		return fmt.Errorf("must be %s or a number of tokens", strings.Join(agent.ReasoningBudgets, ", "))
+	}
+	*r.value = budget
 	return nil
 }
 

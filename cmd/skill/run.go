@@ -36,6 +36,8 @@ of OpenAI, the beginning of the model's name if that provider's key is set, and 
   openai     OPENAI_API_KEY, OPENAI_BASE_URL; also for any endpoint that speaks as OpenAI
   anthropic  ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL
   google     GOOGLE_API_KEY or GEMINI_API_KEY, GOOGLE_GEMINI_BASE_URL
+  deepseek   DEEPSEEK_API_KEY, DEEPSEEK_BASE_URL
+  ollama     OLLAMA_BASE_URL (default http://localhost:11434/v1)
 
 run reads these variables from the environment, then from .env and .env.local of the
 workspace. "skill trust" lets a workspace name endpoints, keys and commands.`
@@ -105,6 +107,14 @@ var instead = map[string]string{
 	"job":          "a run has no job; --run ID names it",
 	"runtime":      "leave it out: experts run in this program, and their commands in its sandbox",
 	"env":          "leave it out: a skill gets the variables that its requiredEnv names",
+	"delegations":  "use --type callDelegate",
+	"filter":       "use --json, and filter its lines by jq",
+	"pretty":       "leave it out; only --json is not for people",
+	"take":         "all is shown; use head or tail",
+	"offset":       "all is shown; use head or tail",
+	"context":      "all is shown; use grep -C",
+	"messages":     "use --checkpoint ID, which has all messages",
+	"summary":      "leave --run out: the list of runs has a line for each",
 }
 
 // perstackFlag words what pflag reports, and what to type for a flag of Perstack.
@@ -135,7 +145,7 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f.Var(choice{&r.api, "API", []string{"auto", "chat", "responses"}}, "openai-api", "speak chat completions or responses to the provider openai: chat, responses, auto (responses for reasoning models at OpenAI's own address)")
 	f.StringVar(&r.model, "model", "", "use the model `NAME` (default the one in perstack.toml, then --skill-model)")
 	f.StringVar(&r.temperature, "temperature", "", "sample the model at temperature `T`: 0 to 2, or \"default\" to leave it to the endpoint (default 0)")
-	f.Var(choice{&r.reasoning, "HOW", agent.ReasoningBudgets}, "reasoning-budget", "let the model think this much: "+strings.Join(agent.ReasoningBudgets, ", ")+" (default that of perstack.toml, else the model's own)")
+	f.Var(reasoning{&r.reasoning}, "reasoning-budget", "let the model think this much: "+strings.Join(agent.ReasoningBudgets, ", ")+", or about so many tokens (default that of perstack.toml, else the model's own)")
 	f.IntVar(&r.window, "context-window", 0, "compact the conversation for a context window of `N` tokens (default that of the model, if it is known)")
 	f.Var(choice{&r.tools, "HOW", []string{"native", agent.TextTools}}, "model-tools", "offer tools to the model: native, or text for a model without tools (default native, or what its endpoint was found to take)")
 	f.StringVar(&r.maxSteps, "max-steps", "", "stop after `N` steps (default no limit)")

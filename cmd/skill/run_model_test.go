@@ -57,7 +57,7 @@ func TestProviderOfARun(t *testing.T) {
 			"--openai-base-url and --openai-api-key-file are for the provider openai, and the provider is anthropic (--provider)", ""},
 		{"an API of another provider", "", "ANTHROPIC_API_KEY", "--provider anthropic --openai-api chat", "--openai-api is for the provider openai, and the provider is anthropic (--provider)", ""},
 		{"an address of another provider", "[provider]\nproviderName = \"google\"\n[provider.setting]\nbaseUrl = \"" + url + "/theirs\"\n", "ANTHROPIC_BASE_URL ANTHROPIC_API_KEY", "--provider anthropic", messages, "--provider"},
-		{"an unknown one", "", "", "--provider ollama", `provider "ollama" is not supported; there are openai (any`, ""},
+		{"an unknown one", "", "", "--provider mistral", `provider "mistral" is not supported; there are openai (any`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			*asked = nil

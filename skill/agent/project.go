@@ -34,10 +34,11 @@ type Project struct {
 	EnvPath     []string          `toml:"envPath"` // files that define variables
 	Experts     map[string]Expert `toml:"experts"`
 
-	ReasoningBudget string `toml:"reasoningBudget"` // how much the model thinks: one of ReasoningBudgets
-	Runtime         string `toml:"runtime"`         // one of runtimes, or "" for perstack
+	ReasoningBudget string `toml:"-"`       // how much the model thinks: one of ReasoningBudgets, or ""
+	Runtime         string `toml:"runtime"` // one of runtimes, or "" for perstack
 
-	TemperatureTOML any `toml:"temperature"` // Temperature as the file has it: a number or "default"
+	TemperatureTOML any `toml:"temperature"`     // Temperature as the file has it: a number or "default"
+	ReasoningTOML   any `toml:"reasoningBudget"` // ReasoningBudget as the file has it: a word, or a number of tokens
 
 	// Accepted, and without effect: see Ignored.
 	PerstackAPIBaseURL       string   `toml:"perstackApiBaseUrl"`
@@ -175,8 +176,12 @@ func ReadProject(data []byte) (Project, error) {
 	if p.Runtime != "" && !slices.Contains(runtimes, p.Runtime) {
 		return p, fmt.Errorf("%s: runtime %q is another program; leave it out: experts run in this one", ProjectFile, p.Runtime)
 	}
-	if p.ReasoningBudget != "" && !slices.Contains(ReasoningBudgets, p.ReasoningBudget) {
-		return p, fmt.Errorf("%s: reasoningBudget %q is not supported; choose %s", ProjectFile, p.ReasoningBudget, strings.Join(ReasoningBudgets, ", "))
+	if p.ReasoningTOML != nil {
+		var ok bool
+		if p.ReasoningBudget, ok = Reasoning(fmt.Sprint(p.ReasoningTOML)); !ok {
+			return p, fmt.Errorf("%s: reasoningBudget %q is not supported; choose %s, or a number of tokens",
+				ProjectFile, fmt.Sprint(p.ReasoningTOML), strings.Join(ReasoningBudgets, ", "))
+		}
 	}
 	if err := p.readProvider(); err != nil {
 		return p, err
@@ -227,6 +232,20 @@ var runtimes = []string{"perstack", "local", "docker"}
 
 // ReasoningBudgets lists how much a model may be let think.
 var ReasoningBudgets = []string{"none", "minimal", "low", "medium", "high"}
+
+// ReasoningTokens are how many tokens of thinking each of the first [ReasoningBudgets] stands for; the
+// last one stands for more.
+var ReasoningTokens = []int{0, 1024, 2048, 8192}
+
+// Reasoning returns the one of [ReasoningBudgets] that a word or a number of tokens means.
+func Reasoning(text string) (budget string, ok bool) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return text, slices.Contains(ReasoningBudgets, text)
+	}
+	i, _ := slices.BinarySearch(ReasoningTokens, n)
+	return ReasoningBudgets[i], true
+}
 
 // runtimeVersion is the version of the runtime that minRuntimeVersion is compared with.
 const runtimeVersion = "1.0.0"

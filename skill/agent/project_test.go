@@ -90,7 +90,7 @@ func TestReadProjectRefuses(t *testing.T) {
 		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"mcpStdioSkill\"\ncommand = \"npx\"\npackageName = \"p\"\nargs = [\"a\"]\n", "perstack.toml: experts.x: skills.s: packageName and args are both given; there must be exactly one of them"},
 		{"[experts.x]\ninstruction = \"" + strings.Repeat("x", 20481) + "\"\n", "perstack.toml: experts.x: instruction is too long: 20481 characters; at most 20480"},
 		{"runtime = \"cursor\"\n", `perstack.toml: runtime "cursor" is another program; leave it out: experts run in this one`},
-		{"reasoningBudget = \"huge\"\n", `perstack.toml: reasoningBudget "huge" is not supported; choose none, minimal, low, medium, high`},
+		{"reasoningBudget = \"huge\"\n", `perstack.toml: reasoningBudget "huge" is not supported; choose none, minimal, low, medium, high, or a number of tokens`},
 		{"[experts.x]\ninstruction = \"i\"\nminRuntimeVersion = \"99.0.0\"\n", "perstack.toml: experts.x: minRuntimeVersion 99.0.0 is later than that of this program, 1.0.0"},
 		{"[experts.x]\ninstruction = \"i\"\nminRuntimeVersion = \"latest\"\n", "perstack.toml: experts.x: minRuntimeVersion latest is later than that of this program, 1.0.0"},
 		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"builtin\"\ntools = \"stack\"\nallowedDomains = [\"a.b\", \"*.a.b\", \"https://a.b/\"]\n", `perstack.toml: experts.x: skills.s: allowedDomains: "https://a.b/" is not the name of a host; write it like example.org or *.example.org`},
@@ -116,5 +116,17 @@ func TestFindProject(t *testing.T) {
 		if path, err := FindProject(deep); path != want || err != nil {
 			t.Errorf("found %s, %v; want %s", path, err, want)
 		}
+	}
+}
+
+// TestReasoning takes words and numbers of tokens for how much a model thinks.
+func TestReasoning(t *testing.T) {
+	for text, want := range map[string]string{"none": "none", "high": "high", "0": "none", "1": "minimal", "1024": "minimal", "1025": "low", "8192": "medium", "9000": "high", "-1": "", "much": "", "": ""} {
+		if got, ok := Reasoning(text); ok != (want != "") || ok && got != want {
+			t.Errorf("%q means %q, %v, want %q", text, got, ok, want)
+		}
+	}
+	if p, err := ReadProject([]byte("reasoningBudget = 4096\n[experts.e]\ninstruction = \"i\"\n")); err != nil || p.ReasoningBudget != "medium" {
+		t.Errorf("%q, %v", p.ReasoningBudget, err)
 	}
 }

@@ -494,7 +494,7 @@ func TestNew(t *testing.T) {
 		{Endpoint{Model: "gpt-4o"}, "*provider.chat"},
 		{Endpoint{Model: "gpt-5", BaseURL: "https://example.org"}, "*provider.chat"},
 		{Endpoint{Model: "gpt-5", API: "chat"}, "*provider.chat"},
-		{Endpoint{Model: "m", Provider: "ollama"}, `provider "ollama" is not supported; there are openai (any endpoint that speaks OpenAI's protocols), anthropic and google`},
+		{Endpoint{Model: "m", Provider: "mistral"}, `provider "mistral" is not supported; there are openai (any endpoint that speaks OpenAI's protocols), anthropic, google, deepseek and ollama`},
 		{Endpoint{Model: "m", API: "rpc"}, `the API "rpc" of the provider openai is not supported; openai has chat and responses`},
 		{Endpoint{Model: "m", Provider: Google, API: "chat"}, `the API "chat" of the provider google is not supported; openai has chat and responses`},
 		{Endpoint{Model: "m", Provider: Anthropic, Temperature: 1.5}, "temperature 1.5: anthropic takes 0 to 1"},

@@ -38,18 +38,32 @@ type Provider struct {
 	Keys    []string // variables of the key; the first that is set counts
 
 	models []string // what names of its models begin with
+	own    string   // its address, if it speaks OpenAI's protocol; "" if its client knows it
+	free   bool     // it needs no key
 }
 
 // All are the providers. The first is the default.
 var All = []Provider{
-	{OpenAI, "OPENAI_BASE_URL", []string{"OPENAI_API_KEY"}, nil},
-	{Anthropic, "ANTHROPIC_BASE_URL", []string{"ANTHROPIC_API_KEY"}, []string{"claude-"}},
-	{Google, "GOOGLE_GEMINI_BASE_URL", []string{"GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"}, []string{"gemini-", "gemma-"}},
+	{OpenAI, "OPENAI_BASE_URL", []string{"OPENAI_API_KEY"}, nil, "", false},
+	{Anthropic, "ANTHROPIC_BASE_URL", []string{"ANTHROPIC_API_KEY"}, []string{"claude-"}, "", false},
+	{Google, "GOOGLE_GEMINI_BASE_URL", []string{"GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"}, []string{"gemini-", "gemma-"}, "", false},
+	{"deepseek", "DEEPSEEK_BASE_URL", []string{"DEEPSEEK_API_KEY"}, []string{"deepseek-"}, "https://api.deepseek.com/v1", false},
+	{"ollama", "OLLAMA_BASE_URL", []string{"OLLAMA_API_KEY"}, nil, "http://localhost:11434/v1", true},
 }
 
-// NoKey is the error of a provider whose key and address are both not set. named says that
-// the user chose the provider.
+// elsewhere says how the models of providers are asked that others know by these names.
+var elsewhere = map[string]string{
+	"azure-openai":   "with OPENAI_BASE_URL=https://NAME.openai.azure.com/openai/v1 and the key in OPENAI_API_KEY",
+	"amazon-bedrock": "with OPENAI_BASE_URL=https://bedrock-runtime.REGION.amazonaws.com/openai/v1 and a key of Bedrock in OPENAI_API_KEY",
+	"google-vertex":  "with OPENAI_BASE_URL at a gateway to it, or the provider google with a key",
+}
+
+// NoKey is the error of a provider whose key and address are both not set; nil if it needs no key.
+// named says that the user chose the provider.
 func (p Provider) NoKey(named bool) error {
+	if p.free {
+		return nil
+	}
 	other := ""
 	if !named {
 		other = ", or name the provider of the model with --provider"
@@ -60,10 +74,14 @@ func (p Provider) NoKey(named bool) error {
 // Named returns the provider of a name, or an error that lists those that there are.
 func Named(name string) (Provider, error) {
 	i := slices.IndexFunc(All, func(p Provider) bool { return p.Name == name })
-	if i < 0 {
-		return Provider{}, fmt.Errorf("provider %q is not supported; there are %s (any endpoint that speaks OpenAI's protocols), %s and %s", name, OpenAI, Anthropic, Google)
+	switch {
+	case i >= 0:
+		return All[i], nil
+	case elsewhere[name] != "":
+		return Provider{}, fmt.Errorf("provider %q is not one of this program; use the provider %s, %s", name, OpenAI, elsewhere[name])
 	}
-	return All[i], nil
+	return Provider{}, fmt.Errorf("provider %q is not supported; there are %s (any endpoint that speaks OpenAI's protocols), %s, %s, %s and %s",
+		name, OpenAI, Anthropic, Google, All[3].Name, All[4].Name)
 }
 
 // ByModel returns the provider of a model by the model's name, if key returns the name of
@@ -102,6 +120,7 @@ func New(e Endpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.BaseURL = cmp.Or(e.BaseURL, provider.own)
 	m := &Model{name: e.Provider + "/" + e.Model, learned: e.Learned, media: mediaState{map[string]bool{}, map[string]string{}}}
 	if e.TextTools {
 		m.refused, m.given = []string{remote.NoTools}, 1
