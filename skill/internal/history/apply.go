@@ -18,12 +18,12 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// TempName is the name of a new file, where it needs one, before it replaces an old one. The next
-// change of a folder removes a file of that name, which a killed process has left.
+// TempName is the temporary name of a new file before it replaces an old one. If a killed process
+// left such a file, the next change of the folder removes it.
 const TempName = ".skill.tmp"
 
-// Add writes an op that is about to be made. It gives the op its number and time, and names to the
-// blobs that have no sum. After an error the change must not be made.
+// Add writes an op to the log before its change is made. It sets the number and time of the op, and
+// names the blobs without a sum. After an error the caller must not make the change.
 func (t *Tx) Add(op *Op) error {
 	if t.o.ReadOnly {
 		return syscall.EROFS
@@ -49,8 +49,7 @@ func (t *Tx) Add(op *Op) error {
 // newBlob stands for the name of a blob until the op has its number.
 const newBlob = "new"
 
-// Keep marks an entry whose content is to become a blob under the number of its op, because it has
-// no sum.
+// Keep marks an Entry without a sum: its content becomes a blob named after the number of the op.
 func (e Entry) Keep() Entry {
 	if e.Kind == File && e.Sum == "" && e.Derived == 0 || e.Kind == Dir && e.Whole || e.Kind == Other {
 		e.Blob = newBlob
@@ -58,16 +57,17 @@ func (e Entry) Keep() Entry {
 	return e
 }
 
-// Keeper returns the keeper of a delta of the op.
+// Keeper returns the Keeper of a delta of the op.
 func (t *Tx) Keeper(op *Op, delta int) *Keeper { return &Keeper{t, op, delta} }
 
-// Made says that the op is made.
+// Made marks the op as made.
 func (t *Tx) Made() { t.failed = false }
 
-// FlushLog makes the op durable, before its second step.
+// FlushLog makes the op durable. Call it before the second step of the change.
 func (t *Tx) FlushLog() error { return t.log.flush() }
 
-// Void takes back what was made of an op, and records that it was not made. cause is why.
+// Void rolls back the steps of an op that were made, and records the op as void. cause is the
+// reason.
 func (t *Tx) Void(op *Op, cause error) error {
 	err := t.rollBack(op)
 	if err == nil {
@@ -80,7 +80,7 @@ func (t *Tx) Void(op *Op, cause error) error {
 	return cause
 }
 
-// Supersede records that an op was not made by itself: the next op has its deltas.
+// Supersede voids an op whose deltas become part of the next op.
 func (t *Tx) Supersede(op *Op) error {
 	return t.log.add(&Op{ID: op.ID, Void: true, Time: time.Now().UTC()})
 }
@@ -300,7 +300,7 @@ func (a *applier) moveAll() error {
 	return nil
 }
 
-// Mode returns the permissions that the path is to have.
+// Mode returns the permissions of the path after the change.
 func (d Delta) Mode() uint32 { return d.After.Mode }
 
 // sources returns, by the number of a delta whose content is now at the path of another one, that
@@ -735,8 +735,8 @@ func (a *applier) overwrite(k *Keeper, n *os.File, dir tree.Folder, base string,
 	return dir.Chmod(base, fs.FileMode(k.delta().After.Mode))
 }
 
-// Overwrite replaces the content of the file at name with that of full. It reserves the room first,
-// where the system can, so that a full disk changes nothing.
+// Overwrite replaces the content of the file at name with the content of full. If the system can,
+// it reserves the space first, so that a full disk changes nothing.
 func Overwrite(full *os.File, d tree.Folder, name string, noSync bool) error {
 	dst, old, err := tree.RegularFile(d.OpenFile(name, os.O_WRONLY, 0))
 	if err != nil {

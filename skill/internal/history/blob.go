@@ -13,11 +13,11 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// MaxCopied is how many bytes are copied for one change to be kept, where they cannot
-// be moved or share their blocks.
+// MaxCopied is how many bytes one change may copy into the history, if files can be neither moved
+// nor cloned.
 const MaxCopied = 256 << 20
 
-// ErrChanged means that something else has changed a file since it was read.
+// ErrChanged means that another program changed a file after this one read it.
 var ErrChanged = errors.New("something else changed it at the same time")
 
 // A blobFolder holds the contents that changes took away, and those that files had before a command.
@@ -100,7 +100,7 @@ func (b *blobFolder) verified(name string) bool {
 	return false
 }
 
-// A Keeper puts what one delta of an op takes away into blobs.
+// A Keeper saves the content that one delta of an op replaces or removes as a blob.
 type Keeper struct {
 	t     *Tx
 	op    *Op
@@ -120,10 +120,10 @@ func (k *Keeper) needs() string {
 	return before.blob()
 }
 
-// Exchange installs the file n, which has no name yet, under name in dir; what was there becomes
-// the blob. done is false if that is not possible here: then the content is kept, and the caller
-// replaces the file by a rename. A file with other names is copied: something may write to it under these. The error
-// is [ErrChanged] if another file than was described there.
+// Exchange gives the new file n its name in dir, and the old file there becomes the blob. If the
+// system cannot do that, done is false: then the content is kept, and the caller replaces the file
+// by a rename. A file with hard links is copied, because programs may write to it under its other
+// names. The error is [ErrChanged] if the file there is not old.
 func (k *Keeper) Exchange(n *os.File, dir tree.Folder, name string, old tree.Info) (done bool, err error) {
 	b, blob := k.t.blobs, k.needs()
 	if blob == "" || k.t.o.Portable || old.Links > 1 {
@@ -203,8 +203,8 @@ func untouched(now, before tree.Info) bool {
 	return now.ID == before.ID && now.Size == before.Size && now.ModTime.Equal(before.ModTime)
 }
 
-// Save keeps the content of the file at name, which is about to be replaced by a rename: by another
-// link to it, or by a copy. A folder that can be replaced is empty and needs no blob.
+// Save keeps the content of the file at name before a rename replaces the file. The blob is a hard
+// link or a copy. A folder that a rename can replace is empty and needs no blob.
 func (k *Keeper) Save(d tree.Folder, name string) error {
 	b, blob := k.t.blobs, k.needs()
 	if blob == "" {
@@ -225,8 +225,8 @@ func (k *Keeper) Save(d tree.Folder, name string) error {
 	return k.Copy(d, name)
 }
 
-// Copy makes a copy of the file at name the blob, and makes it durable with the op before the file is
-// changed in place.
+// Copy copies the file at name into the blob. It makes the blob and the op durable, so that the
+// caller can change the file in place.
 func (k *Keeper) Copy(d tree.Folder, name string) error {
 	if blob := k.needs(); blob != "" {
 		if err := k.t.blobs.copyFrom(d, name, blob); err != nil {
@@ -236,7 +236,7 @@ func (k *Keeper) Copy(d tree.Folder, name string) error {
 	return k.FlushOp()
 }
 
-// FlushOp makes the op and the names of the blobs durable.
+// FlushOp makes the op and the names of its blobs durable.
 func (k *Keeper) FlushOp() error { return k.t.flushOp() }
 
 func (t *Tx) flushOp() error { return errors.Join(t.log.flush(), t.blobs.sync()) }
@@ -280,8 +280,8 @@ func (b *blobFolder) finish(d tree.Folder, name, fresh, blob string) error {
 	return b.Rename(fresh, b.Folder, blob, true)
 }
 
-// Take moves what is at name in d to blobs, or removes it where its content is kept already. Where it
-// cannot be moved, a file is copied and removed, and the error for a folder is EXDEV.
+// Take moves the file or folder at name in d to the blobs, or removes it if its content is already
+// kept. On another file system Take copies and removes a file, and returns EXDEV for a folder.
 func (k *Keeper) Take(d tree.Folder, name string) error {
 	return k.t.take(k.delta().Before, k.needs(), d, name)
 }
@@ -487,7 +487,7 @@ func (r readerOf) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// CopyNote returns the reason for which size bytes cannot be copied to be kept; "" if they can.
+// CopyNote says why size bytes cannot be copied into the history; "" if they can.
 func CopyNote(size int64) string {
 	if size <= MaxCopied {
 		return ""

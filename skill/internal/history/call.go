@@ -13,8 +13,8 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A Call is a call of another agent's tool: an edit of some paths, or a command. The agent's program
-// tells of it before and after, each time from a process of its own.
+// A Call is a call of another agent's tool: an edit of some paths, or a command. The agent reports
+// the call before and after, each time with a new process.
 type Call struct {
 	About
 	Key     string // the same before and after, letters and digits; that of another call is another one
@@ -61,7 +61,8 @@ func isCall(name string) bool {
 	})
 }
 
-// BeginCall is called before a call: see [Store.Begin]. Of an edit only its paths are brought up to date.
+// BeginCall starts the record of another agent's call, as [Store.Begin] does. For an edit it
+// updates only the paths of the edit.
 func (s *Store) BeginCall(ctx context.Context, call Call, base string, limit int64, walk Walker) error {
 	old := func(o *openCall) bool { return time.Since(o.Began) > maxOpen }
 	if err := s.closeCalls(ctx, base, walk, old); err != nil {
@@ -285,8 +286,8 @@ func (t *Tx) begunCall(call Call, base string) (o *openCall, unsure string, err 
 	return o, unsure, nil
 }
 
-// EndCall is called after a call, which may have failed: see [Command.End]. A command that goes on
-// stays open.
+// EndCall records the changes of a call that has ended or failed, as [Command.End] does. The call
+// of a command that is still running stays open.
 func (s *Store) EndCall(ctx context.Context, call Call, base string, walk Walker) error {
 	t, err := s.Lock(ctx)
 	if err != nil {
@@ -441,16 +442,16 @@ func (t *Tx) closeCall(o *openCall, told *Call) error {
 	return t.tell(*told)
 }
 
-// CloseCalls records what the open calls of an agent have changed, and closes them. Agent "" is all of
-// the session's.
+// CloseCalls records the changes of an agent's open calls, and closes the calls. Agent "" means all
+// agents of the session.
 func (s *Store) CloseCalls(ctx context.Context, session, agent, base string, walk Walker) error {
 	return s.closeCalls(ctx, base, walk, func(o *openCall) bool {
 		return o.Session == session && (agent == "" || o.AgentID == agent)
 	})
 }
 
-// SeeCalls records what the open calls have changed so far, and leaves them open: for an undo, which is
-// to find it.
+// SeeCalls records the changes of the open calls so far, so that an undo finds them. The calls stay
+// open.
 func (s *Store) SeeCalls(ctx context.Context, base string, walk Walker) error {
 	return s.recordCalls(ctx, base, walk, func(*openCall) bool { return true }, func(*Tx, *openCall) error { return nil })
 }

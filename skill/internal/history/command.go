@@ -17,7 +17,7 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// Kinds of an op that this package tells apart.
+// Kinds of an op that this package treats in a special way.
 const (
 	KindRun  = "run"
 	KindUndo = "undo"
@@ -47,7 +47,7 @@ type opened struct {
 	Base string // the folder of the root in which it runs
 }
 
-// A Command is a command that runs: what it changes is the difference between the index and the
+// A Command is a running command. Its changes are the difference between the index and the
 // workspace when it ends.
 type Command struct {
 	s       *Store
@@ -66,9 +66,10 @@ type Command struct {
 	alone  bool      // that another command ran is said only of a change
 }
 
-// Begin is called before a command runs in the folder base of the root; "." is all of it. It brings
-// the index up to date, unless other commands run already, and keeps the contents of files, as far as
-// they fit into limit bytes. Errors are [ErrTooManyFiles], [*BusyError], errors of ctx and the system's.
+// Begin starts the record of a command. Call it before the command runs in base, a folder of the
+// root; "." is the root. Begin updates the index, unless other commands are running, and copies
+// files up to limit bytes in all. Errors are [ErrTooManyFiles], [*BusyError], errors of ctx and the
+// system's.
 func (s *Store) Begin(ctx context.Context, about About, base string, limit int64, walk Walker) (*Command, error) {
 	c := &Command{s: s, about: about, walk: walk, limit: limit, base: base}
 	release, err := s.beginAlone(ctx)
@@ -205,7 +206,7 @@ func (c *Command) leaveOpen() {
 	}
 }
 
-// Cancel says that the command was not started.
+// Cancel forgets a command that did not start.
 func (c *Command) Cancel() {
 	if t, err := c.s.Lock(context.Background()); err == nil {
 		c.close()
@@ -357,8 +358,8 @@ func (a About) op(kind string) *Op {
 	}
 }
 
-// End records what the command changed since the index, and returns the op. Its ID is 0 if nothing
-// that undo takes back was changed.
+// End records the changes of the command, and returns the op. Its ID is 0 if the command changed
+// nothing that undo can take back.
 func (c *Command) End(ctx context.Context) (*Op, error) {
 	s := c.s
 	defer func() {
@@ -482,8 +483,8 @@ func (op *Op) saysTheSame(o *Op) bool {
 		op.Run == o.Run && op.RunStep == o.RunStep && slices.Equal(op.Left, o.Left)
 }
 
-// RecordUnknown records that a command was run, and why it is not known what it changed. A bare undo passes over
-// a quiet one.
+// RecordUnknown records a command with unknown changes, and why they are unknown. If quiet is set,
+// an undo without an ID skips the op.
 func (s *Store) RecordUnknown(ctx context.Context, about About, why string, quiet bool) error {
 	t, err := s.Lock(ctx)
 	if err != nil {
@@ -624,8 +625,9 @@ func (t *Tx) allObjects() map[string]map[string]bool {
 	return all
 }
 
-// CatchUp records what running commands have done so far to the paths of deltas, before a tool or an undo
-// makes these: each change of a path is in one op, in the order in which they were made.
+// CatchUp records the changes of running commands at the paths of deltas so far. Call it before a
+// tool or an undo changes these paths; so each change of a path is in one op, and the ops are in
+// order.
 func (t *Tx) CatchUp(ctx context.Context, deltas ...Delta) error {
 	if !t.commands {
 		return nil
@@ -756,9 +758,9 @@ func (a About) common(b About) About {
 	return a
 }
 
-// Follow keeps what a tool or an undo left at the paths of deltas while commands run, because one may
-// overwrite it. The content of whole folders is noted now: a process that replays the op later cannot tell it
-// from what a command puts there.
+// Follow keeps the contents that a tool or an undo left at the paths of deltas while commands run,
+// because a command may overwrite them. It lists whole folders at once, before a command adds files
+// to them.
 func (t *Tx) Follow(deltas ...Delta) {
 	if !t.commands || t.index == nil || t.index.lost {
 		return

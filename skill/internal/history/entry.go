@@ -24,7 +24,7 @@ const (
 	absent = ""
 )
 
-// An Entry is what is at a path. The zero Entry is nothing.
+// An Entry is the state of a path. The zero Entry means that nothing exists there.
 type Entry struct {
 	Kind    string `json:"kind,omitempty"`
 	Mode    uint32 `json:"mode,omitempty"` // permission bits
@@ -40,8 +40,8 @@ type Entry struct {
 	Depth   int    `json:"depth,omitempty"`   // how many splices lie between it and a blob
 }
 
-// A Name is a path relative to the root with slashes, or an absolute path outside of the root.
-// One that is not UTF-8 survives JSON: it is written as NUL and base64.
+// A Name is a path relative to the root with slashes, or an absolute path outside the root. In
+// JSON, a Name that is not UTF-8 is NUL and base64.
 type Name string
 
 // MarshalText implements [encoding.TextMarshaler].
@@ -68,7 +68,7 @@ const maxSum = 1 << 20
 // sumLength is how many bytes of a SHA-256 are kept.
 const sumLength = 20
 
-// SumOf returns the sum of a content, in hexadecimal digits.
+// SumOf returns the SHA-256 of a content, in hexadecimal digits.
 func SumOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:sumLength])
@@ -106,7 +106,7 @@ func kindOf(m fs.FileMode) string {
 	return Other
 }
 
-// EntryOf describes a file without reading it.
+// EntryOf returns the Entry of a file without reading the file.
 func EntryOf(i tree.Info) Entry {
 	e := Entry{Kind: kindOf(i.Mode), Mode: uint32(i.Mode.Perm()), Ino: i.ID.Ino}
 	if int(i.UID) != os.Geteuid() || int(i.GID) != os.Getegid() {
@@ -121,14 +121,14 @@ func EntryOf(i tree.Info) Entry {
 	return e
 }
 
-// Holds returns e for a file that has that content.
+// Holds returns e with the size and sum of data.
 func (e Entry) Holds(data []byte) Entry {
 	e.Size, e.Sum = int64(len(data)), SumOf(data)
 	return e
 }
 
-// At describes what is at name in d. The sum of a file of more than 1 MiB is found only if one
-// of want has a sum and the same size. A file that may not be read has no sum.
+// At returns the Entry of name in d. For a file of more than 1 MiB it finds the sum only if an
+// Entry of want has a sum and the same size. A file that may not be read has no sum.
 func At(d tree.Folder, name string, want ...Entry) (Entry, error) {
 	info, err := d.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -174,14 +174,14 @@ func At(d tree.Folder, name string, want ...Entry) (Entry, error) {
 	return e, nil
 }
 
-// Content describes an open file of at most 1 MiB, or of any size that a caller wants read.
+// Content returns the Entry of an open file, with the sum of its content. It reads the whole file.
 func Content(f io.ReaderAt, info tree.Info) (e Entry, err error) {
 	e = EntryOf(info)
 	e.Sum, err = sumOfReader(f, e.Size)
 	return e, err
 }
 
-// Same reports whether two entries have the same content. Permissions are compared by [sameMode].
+// Same reports whether two entries have the same content; [sameMode] compares permissions.
 func (e Entry) Same(o Entry) bool {
 	switch {
 	case e.Kind != o.Kind:
@@ -202,7 +202,7 @@ func (e Entry) Same(o Entry) bool {
 	return e.Size == o.Size && e.MTime == o.MTime
 }
 
-// UsualMode stands for the permissions that the system gives a new folder.
+// UsualMode means the default permissions of a new folder.
 const UsualMode = 1 << 30
 
 // sameMode reports whether two entries have the same permissions. Links have none.

@@ -35,9 +35,10 @@ func newBatch() *batch {
 	return &batch{folders: map[tree.FileID]*flushed{}, done: make(chan struct{})}
 }
 
-// Flush returns once the log, the names in the folders and the names of blobs are durable, in one flush with
-// the changes of other goroutines. Where no names were changed, the log is enough. With NoSync it returns at once.
-// An error means that the change is made and may not survive a power cut. It cannot be interrupted, as fsync cannot.
+// Flush returns after the log, the names in the folders and the names of blobs are durable. Waiting
+// goroutines share one flush. If no names changed, Flush flushes only the log. With NoSync it
+// returns at once. An error means that the change is made, but may not survive a power failure.
+// Like fsync, Flush cannot be interrupted.
 func (s *Store) Flush(folders ...tree.Folder) error {
 	if s.o.NoSync {
 		return nil
@@ -88,7 +89,7 @@ func (b *batch) run(s *Store) {
 	}
 }
 
-// SyncFolder makes the names in a folder durable, unless it may not be read.
+// SyncFolder makes the names in a folder durable. It skips a folder that it may not read.
 func SyncFolder(d tree.Folder) error {
 	fd, ok := d.FD()
 	if !ok {

@@ -38,7 +38,7 @@ func gitSkips(folder, name string) bool {
 	return first != "refs" && first != "logs" && (name == "objects" || name == "lfs")
 }
 
-// GitRunsCode reports whether a path is a file of git's state through which git runs programs.
+// GitRunsCode reports whether a path is a file in .git that makes git run programs.
 func GitRunsCode(name string) bool {
 	_, rest, ok := gitPart(name)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A Listed is an op with what was recorded about it since.
+// A Listed is an op with its state now.
 type Listed struct {
 	*Op
 	Undone bool  // and not made again since
@@ -23,8 +23,9 @@ type Listed struct {
 	IsUndo bool
 }
 
-// Ops iterates over the ops with a number above after, the newest first. name limits them to ops that
-// may be about a path; "" is all. The lock is held until the iteration ends; a damaged op has only its ID.
+// Ops iterates over the ops with a number above after, the newest first. If name is not "", it
+// returns only ops that may be about that path. The iteration holds the lock until it ends. A
+// damaged op has only its ID.
 func (s *Store) Ops(ctx context.Context, after int64, name Name) iter.Seq2[Listed, error] {
 	return func(yield func(Listed, error) bool) {
 		t, err := s.Lock(ctx)
@@ -81,7 +82,7 @@ const kindDamaged = "damaged"
 // IsDamaged reports whether the op cannot be read.
 func (l Listed) IsDamaged() bool { return l.Kind == kindDamaged }
 
-// Find returns an op.
+// Find returns the op with an ID.
 func (s *Store) Find(ctx context.Context, id int64) (l Listed, ok bool, err error) {
 	if err := s.enter(ctx); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -97,7 +98,7 @@ func (s *Store) Find(ctx context.Context, id int64) (l Listed, ok bool, err erro
 	return s.asListed(at), true, nil
 }
 
-// Last returns the number of the newest op, and First that of the oldest one that is kept.
+// Last returns the numbers of the oldest kept op and of the newest op.
 func (s *Store) Last(ctx context.Context) (first, last int64, err error) {
 	if err := s.enter(ctx); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +110,7 @@ func (s *Store) Last(ctx context.Context) (first, last int64, err error) {
 	return s.log.first + 1, s.log.last(), nil
 }
 
-// Damaged returns how many lines of the log cannot be read, or are gone.
+// Damaged returns how many lines of the log are damaged or missing.
 func (s *Store) Damaged() int {
 	if s.enter(context.Background()) != nil {
 		return 0
@@ -119,8 +120,8 @@ func (s *Store) Damaged() int {
 	return len(s.log.damaged)
 }
 
-// Read calls use with the content of an entry of a path, if it is kept or still in the workspace.
-// found is false if it is not.
+// Read calls use with the content of an Entry of a path. found is false if the content is neither
+// kept nor still in the workspace.
 func (s *Store) Read(name Name, e Entry, use func(size int64, content io.ReaderAt) error) (found bool, err error) {
 	if err := s.enter(context.Background()); err != nil {
 		return false, err
@@ -176,8 +177,8 @@ func (s *Store) readAt(name Name, e Entry, use func(size int64, content io.Reade
 	return true, use(info.Size, f)
 }
 
-// Tree calls use with a folder that an op made or removed with everything in it, if it is kept or
-// still there. found is false if it is not.
+// Tree calls use with a folder that an op made or removed with everything in it. found is false if
+// the folder is neither kept nor still in the workspace.
 func (s *Store) Tree(name Name, e Entry, use func(in tree.Folder, base string)) (found bool, err error) {
 	if e.Blob != "" && s.blobs.has(e.Blob) {
 		use(s.blobs.Folder, e.Blob)
@@ -195,7 +196,7 @@ func (s *Store) Tree(name Name, e Entry, use func(in tree.Folder, base string)) 
 	return true, nil
 }
 
-// A Report is what can be said of a history.
+// A Report describes the state of a history.
 type Report struct {
 	Place       Place
 	First, Last int64    // numbers of ops; 0 if there are none
@@ -216,7 +217,8 @@ type Holder struct {
 	Command string
 }
 
-// Inspect looks at a history, and changes nothing. If no history exists, the report has its place only.
+// Inspect reads a history, and changes nothing. If no history exists, the report has only its
+// place.
 func Inspect(ctx context.Context, o Options) (Report, error) {
 	p, err := Find(o)
 	if err != nil {
@@ -335,7 +337,7 @@ func olderHistories(p Place) (list []string) {
 	return list
 }
 
-// Mentions reports whether the op is about a path, or about what is below it.
+// Mentions reports whether the op is about a path, or about a path below it.
 func (op *Op) Mentions(name Name) bool {
 	in := func(path Name) bool {
 		return path == name || name == "." || strings.HasPrefix(string(path), string(name)+"/")
@@ -344,7 +346,7 @@ func (op *Op) Mentions(name Name) bool {
 		slices.ContainsFunc(op.Left, func(l Left) bool { return in(l.Path) })
 }
 
-// Newest iterates over the ops, the newest first. Ops that were not made are left out.
+// Newest iterates over the ops, the newest first. It skips void ops.
 func (t *Tx) Newest() iter.Seq[Listed] {
 	return func(yield func(Listed) bool) {
 		for at := range t.log.newest() {
@@ -355,7 +357,7 @@ func (t *Tx) Newest() iter.Seq[Listed] {
 	}
 }
 
-// Find returns an op.
+// Find returns the op with an ID.
 func (t *Tx) Find(id int64) (Listed, bool) {
 	at, ok := t.log.find(id)
 	if !ok {
@@ -364,16 +366,16 @@ func (t *Tx) Find(id int64) (Listed, bool) {
 	return t.asListed(at), true
 }
 
-// Origin returns the number of the change that an op makes, takes back or makes again.
+// Origin returns the number of the change that an op makes, undoes or redoes.
 func (t *Tx) Origin(id int64) int64 {
 	at, _ := t.log.find(id)
 	return t.log.origin(at).id
 }
 
-// First returns the number of the oldest op that is kept.
+// First returns the number of the oldest kept op.
 func (t *Tx) First() int64 { return t.log.first + 1 }
 
-// InForceNow reports whether an undo of the op takes back a change that is in force.
+// InForceNow reports whether an undo of the op would take back a change in force.
 func (t *Tx) InForceNow(id int64) bool { return t.log.undoes[id] == 0 && t.log.depth[id]%2 == 0 }
 
 // Differs reports whether the change that an op makes, takes back or makes again is in force now and was
@@ -391,7 +393,7 @@ func (t *Tx) Differs(id, n int64) bool {
 	return was != (t.log.depth[id]%2 == 0)
 }
 
-// FlushAll makes everything on the file system of the workspace durable, and the history.
+// FlushAll makes the file system of the workspace and the history durable.
 func (s *Store) FlushAll() error {
 	if s.o.NoSync {
 		return nil
@@ -405,7 +407,7 @@ func (s *Store) FlushAll() error {
 	return errors.Join(err, tree.Syncfs(top))
 }
 
-// IsIdle reports whether the op left everything as it was.
+// IsIdle reports whether the op changed nothing.
 func (l Listed) IsIdle() bool {
 	return l.Note == "" && !slices.ContainsFunc(l.Deltas, func(d Delta) bool { return !d.Before.equal(d.After) })
 }

@@ -18,7 +18,7 @@ const (
 	errLoop   = syscall.ELOOP
 )
 
-// A BusyError reports that another process or goroutine held the lock for too long.
+// A BusyError reports that another process or goroutine holds the lock for too long.
 type BusyError struct {
 	What    string // "the workspace"
 	PID     int    // a process that holds the lock; 0 where the system does not say

@@ -59,7 +59,7 @@ type header struct {
 	First   int64 `json:"first,omitempty"` // the number of the last op that was dropped
 }
 
-// A VersionError reports a history that a newer version of this program wrote.
+// A VersionError reports a history of a newer version of this program.
 type VersionError struct{ Version int }
 
 func (e *VersionError) Error() string {

@@ -33,13 +33,13 @@ type Op struct {
 	Deltas  []Delta   `json:"deltas,omitempty"`
 }
 
-// A Left is a path that an op changed and that undo does not take back.
+// A Left is a change of an op that undo does not take back.
 type Left struct {
 	Path Name   `json:"path,omitempty"` // "" if it is not about one path
 	Why  string `json:"why"`
 }
 
-// A Delta is what an op did at one path.
+// A Delta is the change of an op at one path.
 type Delta struct {
 	Path    Name    `json:"path"`
 	From    Name    `json:"from,omitempty"` // of a move by a tool: where it was before
@@ -58,7 +58,7 @@ type Splice struct {
 	New    []byte `json:"new,omitempty"`
 }
 
-// MaxSplice is how many new bytes a splice of the log holds.
+// MaxSplice is the largest number of new bytes in a splice.
 const MaxSplice = 16 << 10
 
 // isMode reports whether a delta changes permissions only.

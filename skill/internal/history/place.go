@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// A Place is where the histories of roots lie, each in a folder named by its root's key.
+// A Place is a folder of histories. Each history has a folder there, named by the key of its root.
 type Place struct {
 	Path string // absolute
 	Root string // the root, absolute and without links
@@ -26,7 +26,7 @@ type Place struct {
 	ignore bool // others may run git above it
 }
 
-// Inside is the name of a place in the root itself.
+// Inside is the name of a history's folder in the root itself.
 const Inside = ".skill"
 
 // An identity is what tells a folder from others.
@@ -106,8 +106,7 @@ func userDir() string {
 	return ""
 }
 
-// UserDir returns the user's state folder, without links as far as it exists; "" where
-// there is no home folder.
+// UserDir returns the user's state folder, with links resolved, or "" without a home folder.
 func UserDir() string {
 	dir := userDir()
 	if dir != "" {
@@ -333,7 +332,7 @@ func makeAll(path string, sync bool) error {
 	return fsync(int(parent.Fd()))
 }
 
-// Explain returns where the history is and why, in one line.
+// Explain says in one line where the history is and why.
 func (p Place) Explain() string {
 	how := "on the same disk, so deleted files are moved there"
 	if !p.Near {

@@ -16,14 +16,15 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A Walker calls visit for every name below the workspace's folder, folders before what is in
-// them, from several goroutines, which are numbered from 0 up to [Workers]. It does not enter .git
-// folders, ignored folders, and those for which visit returns [fs.SkipDir]. Another error ends the walk.
+// A Walker calls visit for every name below the workspace's folder, and for a folder before its
+// contents. It calls visit from several goroutines, numbered from 0 and below [Workers]. It does
+// not enter .git folders, ignored folders, and folders for which visit returns [fs.SkipDir].
+// Another error ends the walk.
 type Walker func(ctx context.Context, visit func(worker int, v Visited) error) error
 
-// Visited is one name that a Walker visits.
+// A Visited is a name that a Walker visits.
 type Visited struct {
-	Folder  string // relative to the workspace's folder, with slashes; "" for that itself
+	Folder  string // relative to the workspace's folder, with slashes; "" for the folder itself
 	Name    []byte
 	Ignored bool // by git
 	File    interface{ Stat() (tree.Info, error) }
@@ -33,10 +34,10 @@ const (
 	// Workers is the largest number of goroutines of a Walker.
 	Workers = 64
 
-	// MaxKept is the size in bytes up to which the content of a file is kept before a command.
+	// MaxKept is the largest size in bytes of a file that is copied before a command.
 	MaxKept = 16 << 20
 
-	// MaxVisited is the largest number of names that a workspace may have for its commands to be undone.
+	// MaxVisited is the largest number of names in a workspace whose commands can be undone.
 	MaxVisited = 200_000
 
 	maxGitIndex   = 32 << 20 // bytes of git's own index that is kept
@@ -47,11 +48,11 @@ const (
 	maxDeepFolder = 200
 )
 
-// ErrTooManyFiles reports a workspace of more names than [MaxVisited].
+// ErrTooManyFiles reports a workspace with more names than [MaxVisited].
 var ErrTooManyFiles = errors.New("the workspace holds too many files")
 
-// IsCache reports whether a folder of that name is a cache that Python and its tools fill
-// whenever they run. It is left out: else the undo after a test would take back the cache, not the
+// IsCache reports whether a folder of that name is a cache of Python or its tools. Commands'
+// changes of caches are not recorded; else the undo after a test would take back the cache, not the
 // edit before it.
 func IsCache(name string) bool {
 	switch name {

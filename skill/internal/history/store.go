@@ -14,7 +14,7 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// Options say whose history it is, where it may lie and how much is kept.
+// Options name the folder of a history, its place, and how much to keep.
 type Options struct {
 	Root     string        // the folder whose changes are kept
 	Roots    []string      // all folders of the same workspace: the history lies in none of them
@@ -32,15 +32,15 @@ type Options struct {
 	Portable bool                                                // nothing can be moved between the root and the history
 }
 
-// Limits say how much is kept of changes. Of each, 0 means the default and less than
-// 0 no limit.
+// Limits say how many changes are kept. For each limit, 0 means the default and less than 0 means
+// no limit.
 type Limits struct {
 	Count int64         // ops; the default is 1000
 	Age   time.Duration // the default is 30 days
 	Bytes int64         // contents; the default is 1 GiB
 }
 
-// Folders of the history that other packages use. The history only makes them.
+// Folders of the history for other packages. This package only makes them.
 const (
 	Output  = "output"
 	Servers = "servers"
@@ -54,8 +54,8 @@ const (
 	goneName  = "gone-"
 )
 
-// A Store is the history of one folder. It is safe for concurrent use, also by
-// several processes, each with its own Store.
+// A Store is the history of one folder. It is safe for concurrent use. Several processes may each
+// open a Store of the same history.
 type Store struct {
 	o     Options
 	place Place
@@ -85,7 +85,7 @@ type rootFile struct {
 	Begun time.Time `json:"begun"`
 }
 
-// Open opens the history of o.Root, and makes it unless o.ReadOnly is set. Errors are
+// Open opens the history of o.Root. It makes a missing history unless o.ReadOnly is set. Errors are
 // [*VersionError], fs.ErrNotExist or the system's. The caller closes the Store.
 func Open(o Options) (*Store, error) {
 	if o.LockWait == 0 {
@@ -178,7 +178,7 @@ func (s *Store) makeDir() (fresh bool, err error) {
 	return true, nil
 }
 
-// Close gives everything back. The caller ends its changes first.
+// Close closes the history. The caller must end its changes first.
 func (s *Store) Close() error {
 	s.busy <- struct{}{}
 	if s.shut {
@@ -211,14 +211,14 @@ func (s *Store) release() {
 	}
 }
 
-// Place returns where the history lies.
+// Place returns the place of the history.
 func (s *Store) Place() Place { return s.place }
 
 // Path returns the folder of the history.
 func (s *Store) Path() string { return filepath.Join(s.place.Path, s.place.Key) }
 
-// Folder opens a folder of the history that is the caller's own to use: [Output], [Servers] or
-// [Runs]. It is made where it does not exist, unless the Store is only read. The caller closes it.
+// Folder opens a folder of the history for the caller's own files: [Output], [Servers] or [Runs].
+// It makes a missing folder unless the Store is read-only. The caller closes the folder.
 func (s *Store) Folder(name string) (*os.Root, error) {
 	if !s.o.ReadOnly {
 		if err := s.dir.Load().Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -236,8 +236,9 @@ type Tx struct {
 	failed   bool // the last op was not ended: the next Tx does that
 }
 
-// Lock waits for the lock of the history, reads what others have added, and completes what a
-// killed process has left. Errors are [*BusyError], which wraps that of ctx, or the system's.
+// Lock waits for the lock of the history. It then reads the new ops of other processes, and
+// completes the work of killed processes. Errors are [*BusyError], which wraps an error of ctx, or
+// the system's.
 func (s *Store) Lock(ctx context.Context) (*Tx, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, named(s.Path(), err)

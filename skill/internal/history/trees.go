@@ -8,7 +8,7 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// Discard removes a file, or a folder with everything in it, whose folders may be read-only.
+// Discard removes a file, or a folder with everything in it, even from read-only folders.
 func Discard(d tree.Folder, name string) {
 	if removeAll(d, name) != nil {
 		makeWritable(d, name)
@@ -16,9 +16,8 @@ func Discard(d tree.Folder, name string) {
 	}
 }
 
-// RemoveTree removes the folder name from d with everything in it. It gets the temporary
-// name first, so that no reader sees a part of it; what cannot be removed gets its own
-// name back.
+// RemoveTree removes the folder name from d with everything in it. It renames the folder first, so
+// that no reader sees a part of it. If something cannot be removed, the folder gets its name back.
 func RemoveTree(d tree.Folder, name string) error {
 	if err := d.Rename(name, d, TempName, false); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A ConflictError reports an op that does not exist, or cannot be undone as things are.
+// A ConflictError reports an op that does not exist, or that cannot be undone now.
 type ConflictError struct {
 	ID     int64
 	Path   Name // of the file that is in the way; "" if none is
@@ -27,10 +27,10 @@ func (e *ConflictError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("change %d: %s %s", e.ID, e.Path, e.Reason))
 }
 
-// ErrNoEffect means that everything is already as an undo would make it.
+// ErrNoEffect means that an undo would change nothing.
 var ErrNoEffect = errors.New("there is nothing to undo")
 
-// How says how an op is undone.
+// How says how to undo an op.
 type How struct {
 	About
 	Force  bool // also where something else has changed a file since, which is saved; leave what cannot be undone
@@ -39,7 +39,7 @@ type How struct {
 	Newest bool // only if nothing newer is found about the same paths
 }
 
-// An Undone is what the undo of an op did.
+// An Undone is the result of an undo.
 type Undone struct {
 	Op      *Op              // the undo; its ID is 0 in a dry run
 	Of      *Op              // the change that was undone, or made again
@@ -74,15 +74,14 @@ func (l *logFile) origin(at line) line {
 	return at
 }
 
-// InForce reports whether an op of the log is in force.
+// InForce reports whether an op is in force.
 func (t *Tx) InForce(id int64) bool {
 	_, ok := t.log.active(id)
 	return ok
 }
 
-// Changes iterates over the changes in force that a bare undo takes back, the newest first: of a
-// change that was undone and made again, the op that made it again counts. IDs name the ops
-// that an undo takes back.
+// Changes iterates over the IDs of the changes in force that an undo without an ID takes back, the
+// newest first. If a change was undone and redone, the ID is that of the redo.
 func (t *Tx) Changes() iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		for at := range t.log.newest() {
@@ -93,9 +92,9 @@ func (t *Tx) Changes() iter.Seq[int64] {
 	}
 }
 
-// Undo takes an op back: each path that is as the op left it becomes what it was before, and a text
-// in which other lines were changed since keeps them. The undo is an op itself. Errors are
-// [ErrNoEffect], [*ConflictError] or the system's.
+// Undo undoes an op: it restores each path that is still as the op left it. A text keeps other
+// lines that changed since. The undo is an op itself. Errors are [ErrNoEffect], [*ConflictError] or
+// the system's.
 func (t *Tx) Undo(ctx context.Context, id int64, how How) (Undone, error) {
 	p, err := t.plan(ctx, id, how)
 	if err != nil || how.Dry {
@@ -854,8 +853,9 @@ func (p *planner) elsewhere(d Delta) bool {
 	})
 }
 
-// Describe says how the content of a path is kept once a change takes it away: by a blob of its sum,
-// by the splice of the op that made it, or by a blob under the number of the op.
+// Describe returns now with the way in which the content of the path will be kept: in a blob named
+// after its sum, by the splice of the op that made it, or in a blob named after the number of the
+// op.
 func (t *Tx) Describe(name Name, now Entry) Entry {
 	if now.Kind != File || now.Size < SpliceFrom || t.blobs.has(now.blob()) {
 		return now.Keep()
@@ -872,8 +872,8 @@ func (t *Tx) Describe(name Name, now Entry) Entry {
 	return now
 }
 
-// SpliceFrom is the size in bytes from which on a version of a file is kept as a splice of an earlier
-// one. A smaller file takes one block of the disk anyway.
+// SpliceFrom is the smallest size in bytes of a file that is kept as a splice of an earlier
+// version. A smaller file takes one block of the disk anyway.
 const SpliceFrom = 4 << 10
 
 // A spliceOp is a delta with a splice, and the op that it is of.
