@@ -17,16 +17,16 @@ import (
 // the call before and after, each time with a new process.
 type Call struct {
 	About
-	Key     string // the same before and after, letters and digits; that of another call is another one
-	Unkeyed bool   // several calls may have the key: the first that began ends first
-	Like    string // shared by calls that may end one for another, if Key is not known
-	Twin    string // the same where two programs tell of one call
-	Session string // whose end closes the call
-	AgentID string // of the session, whose end closes it too
+	Key     string // identifies the call before and after; letters and digits
+	Unkeyed bool   // several calls may have the same Key: the first to begin ends first
+	Like    string // if Key is unknown, the end of a call ends the first open call with the same Like
+	Twin    string // the same if two programs report the same call
+	Session string // the end of this session closes the call
+	AgentID string // an agent of the session; its end closes the call too
 	Edit    bool
 	Paths   []Name // of an edit
 	Outside []Name // of an edit: absolute paths in other folders, which are not recorded
-	Late    bool   // the command goes on after it was told that it ended
+	Late    bool   // the command still runs after the agent reported its end
 }
 
 // An openCall is what the file of a call that was begun holds. The file is in the folder of the commands

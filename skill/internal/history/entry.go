@@ -30,14 +30,14 @@ type Entry struct {
 	Mode    uint32 `json:"mode,omitempty"` // permission bits
 	Size    int64  `json:"size,omitempty"` // bytes
 	MTime   int64  `json:"mtime,omitempty"`
-	Ino     uint64 `json:"ino,omitempty"`     // inode; 0 for a whole folder that is known by its listing alone
-	Owner   string `json:"owner,omitempty"`   // "uid:gid" where that is not this process's own
+	Ino     uint64 `json:"ino,omitempty"`     // inode; 0 for a whole folder, if only its listing is known
+	Owner   string `json:"owner,omitempty"`   // "uid:gid", if it differs from this process
 	Sum     string `json:"sum,omitempty"`     // of a file's content or a whole folder's listing; "" if it was not read
 	Target  Name   `json:"target,omitempty"`  // of a link
-	Blob    string `json:"blob,omitempty"`    // name in blobs, where that is not the sum
-	Whole   bool   `json:"whole,omitempty"`   // of a folder: with everything in it
+	Blob    string `json:"blob,omitempty"`    // name of the blob, if it is not the sum
+	Whole   bool   `json:"whole,omitempty"`   // the folder with everything in it
 	Derived int64  `json:"derived,omitempty"` // the op whose splice made this content
-	Depth   int    `json:"depth,omitempty"`   // how many splices lie between it and a blob
+	Depth   int    `json:"depth,omitempty"`   // number of splices between it and a blob
 }
 
 // A Name is a path relative to the root with slashes, or an absolute path outside the root. In

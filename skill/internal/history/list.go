@@ -17,9 +17,9 @@ import (
 // A Listed is an op with its state now.
 type Listed struct {
 	*Op
-	Undone bool  // and not made again since
-	Unmade bool  // it was recorded and then taken back, because its process was killed
-	Origin int64 // of an undo: the change that it takes back or makes again
+	Undone bool  // undone, and not redone since
+	Unmade bool  // rolled back, because its process was killed
+	Origin int64 // of an undo: the change that it undoes or redoes
 	IsUndo bool
 }
 
@@ -202,18 +202,18 @@ type Report struct {
 	First, Last int64    // numbers of ops; 0 if there are none
 	Bytes       int64    // of all files of the history
 	Damaged     []int64  // ops that cannot be read
-	Missing     []int64  // ops in force whose content is gone, though nothing says why
+	Missing     []int64  // ops in force whose content is missing without a note
 	Orphans     []string // blobs that no op names, as paths
-	Gone        []string // histories that wait to be deleted, as paths
-	Holders     []Holder // of its lock, now
-	Running     int      // commands that run now
-	Calls       int      // of other agents, whose end was not told yet
-	Older       []string // histories that an older version of this program wrote, which it left alone
+	Gone        []string // histories to be deleted, as paths
+	Holders     []Holder // processes that hold the lock now
+	Running     int      // number of running commands
+	Calls       int      // number of other agents' calls without a reported end
+	Older       []string // histories of older versions of this program, left alone
 }
 
 // A Holder is a process that holds the lock.
 type Holder struct {
-	PID     int // 0 where the system does not say
+	PID     int // 0 if the system does not say
 	Command string
 }
 

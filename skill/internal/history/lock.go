@@ -21,8 +21,8 @@ const (
 // A BusyError reports that another process or goroutine holds the lock for too long.
 type BusyError struct {
 	What    string // "the workspace"
-	PID     int    // a process that holds the lock; 0 where the system does not say
-	Command string // its command line; "" where it cannot be seen
+	PID     int    // a process that holds the lock; 0 if the system does not say
+	Command string // its command line; "" if it is not visible
 	err     error  // of the context; nil if the time was over
 }
 
@@ -39,7 +39,7 @@ func (e *BusyError) Error() string {
 	return e.What + " is in use by " + by + "; try again, or end it"
 }
 
-// Unwrap returns the context's error where that ended the wait.
+// Unwrap returns the context's error if the context ended the wait, else nil.
 func (e *BusyError) Unwrap() error { return e.err }
 
 const lockedWhat = "the workspace"

@@ -14,8 +14,8 @@ import (
 // An Op is one line of the log: a change of the workspace by a tool, a command or an undo.
 type Op struct {
 	ID      int64     `json:"id"`               // from 1; given by [Tx.Add]
-	Undoes  int64     `json:"undoes,omitempty"` // the op that this one takes back
-	Void    bool      `json:"void,omitempty"`   // the op of this ID was not made
+	Undoes  int64     `json:"undoes,omitempty"` // ID of the op that this op undoes
+	Void    bool      `json:"void,omitempty"`   // the op with this ID counts as never made
 	Time    time.Time `json:"time"`             // given by [Tx.Add]
 	Kind    string    `json:"kind,omitempty"`
 	Dialect string    `json:"dialect,omitempty"`
@@ -23,13 +23,13 @@ type Op struct {
 	Command string    `json:"command,omitempty"`
 	Run     string    `json:"run,omitempty"` // the run of an expert, or the session of another agent
 	RunStep int       `json:"runStep,omitempty"`
-	Host    string    `json:"host,omitempty"`   // the program of another agent, which told of the change
-	Agent   string    `json:"agent,omitempty"`  // the kind of that agent's sub-agent; "" is the agent itself
+	Host    string    `json:"host,omitempty"`   // the program of another agent, which reported the change
+	Agent   string    `json:"agent,omitempty"`  // the kind of the agent's sub-agent; "" for the agent itself
 	Note    string    `json:"note,omitempty"`   // why the op cannot be undone; "" if it can
-	Unsure  string    `json:"unsure,omitempty"` // why the deltas may not be the op's own; then only force undoes them
-	Left    []Left    `json:"left,omitempty"`   // what changed besides, which undo leaves as it is
-	More    int       `json:"more,omitempty"`   // how many further ones Left would have
-	Quiet   bool      `json:"quiet,omitempty"`  // it changed only what a bare undo need not ask about
+	Unsure  string    `json:"unsure,omitempty"` // why some deltas may be changes of others; only force undoes such an op
+	Left    []Left    `json:"left,omitempty"`   // other changes, which undo does not take back
+	More    int       `json:"more,omitempty"`   // how many changes Left leaves out
+	Quiet   bool      `json:"quiet,omitempty"`  // an undo without an ID skips the op
 	Deltas  []Delta   `json:"deltas,omitempty"`
 }
 
@@ -42,12 +42,12 @@ type Left struct {
 // A Delta is the change of an op at one path.
 type Delta struct {
 	Path    Name    `json:"path"`
-	From    Name    `json:"from,omitempty"` // of a move by a tool: where it was before
+	From    Name    `json:"from,omitempty"` // of a move by a tool: the earlier path
 	Before  Entry   `json:"before,omitzero"`
 	After   Entry   `json:"after,omitzero"`
-	InPlace bool    `json:"inPlace,omitempty"` // the file has several names, and stays the same one
-	Torn    bool    `json:"torn,omitempty"`    // the file is written in place: a kill leaves a part of it
-	Added   bool    `json:"added,omitempty"`   // only the end of After was added
+	InPlace bool    `json:"inPlace,omitempty"` // the file has hard links, and keeps its inode
+	Torn    bool    `json:"torn,omitempty"`    // the file is written in place: after a kill it may hold a part of the content
+	Added   bool    `json:"added,omitempty"`   // After is Before with more at the end
 	Splice  *Splice `json:"splice,omitempty"`  // how Before becomes After
 }
 

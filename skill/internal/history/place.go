@@ -18,10 +18,10 @@ import (
 type Place struct {
 	Path string // absolute
 	Root string // the root, absolute and without links
-	Key  string // of the root: the same after a rename, another one for a copy
+	Key  string // identifies the root: a renamed root keeps its key, a copy has another one
 	Rule int    // which rule found it, from 1 to 6
 	Why  string // the rule, in words for the user
-	Near bool   // on the root's mount and device: images are moved and linked, not copied
+	Near bool   // on the root's mount and device: contents are moved or linked, not copied
 
 	ignore bool // others may run git above it
 }
@@ -38,16 +38,16 @@ type identity struct {
 	folder          bool
 }
 
-// Find finds the place of a root's history, and makes nothing. Of these rules, the first
-// one counts that holds and has a history already, or else the first one that holds:
+// Find finds the place of a root's history, and makes nothing. With o.Dir, rule 1 decides. Else the
+// first rule decides that applies and finds a history; without a history, the first that applies:
 //
 //  1. o.Dir names it.
-//  2. The user's state folder, where it is on the root's mount.
+//  2. The user's state folder, if it is on the root's mount.
 //  3. .skill-UID in the topmost folder above the root that is on its mount, the
 //     user's own, and in no root.
 //  4. .skill in the root, which is the top of its mount or holds the user's state folder.
-//  5. The user's state folder, on another mount: what changes take away is copied there.
-//  6. .skill in the root, as in rule 4.
+//  5. The user's state folder, on another mount: contents are copied there.
+//  6. .skill in the root.
 func Find(o Options) (Place, error) {
 	root, err := filepath.Abs(o.Root)
 	if err == nil {

@@ -17,19 +17,19 @@ import (
 // Options name the folder of a history, its place, and how much to keep.
 type Options struct {
 	Root     string        // the folder whose changes are kept
-	Roots    []string      // all folders of the same workspace: the history lies in none of them
-	Dir      string        // the place of the history; "" means that one is found
+	Roots    []string      // all folders of the workspace; the history must be outside of them
+	Dir      string        // the place of the history; "" means that Find chooses it
 	User     string        // the user's state folder; "" means $XDG_STATE_HOME/skill, or .local/state/skill in the home folder
 	ReadOnly bool          // nothing is made or changed; without a history, Open returns fs.ErrNotExist
 	NoSync   bool          // nothing is flushed
-	Program  string        // what errors say to type for this program
+	Program  string        // the program's name in hints of errors
 	Limits   Limits        // how much is kept
-	LockWait time.Duration // how long the lock is waited for; 0 means 10 seconds
+	LockWait time.Duration // how long to wait for the lock; 0 means 10 seconds
 
 	Tree     tree.Tree                                           // of Root; the caller closes it
 	Outside  func(abs string) (t tree.Tree, rel string, ok bool) // opens an absolute path in another folder of the workspace
 	Forbids  func(rel string) string                             // why a tool's undo may not write a path; "" if it may
-	Portable bool                                                // nothing can be moved between the root and the history
+	Portable bool                                                // contents cannot be moved between the root and the history
 }
 
 // Limits say how many changes are kept. For each limit, 0 means the default and less than 0 means

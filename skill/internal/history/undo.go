@@ -18,7 +18,7 @@ import (
 // A ConflictError reports an op that does not exist, or that cannot be undone now.
 type ConflictError struct {
 	ID     int64
-	Path   Name // of the file that is in the way; "" if none is
+	Path   Name // the file in conflict; "" if there is no such file
 	Reason string
 	Force  bool // force would undo the rest of the op, or all of it
 }
@@ -33,20 +33,20 @@ var ErrNoEffect = errors.New("there is nothing to undo")
 // How says how to undo an op.
 type How struct {
 	About
-	Force  bool // also where something else has changed a file since, which is saved; leave what cannot be undone
-	Config bool // also files through which other programs run code
+	Force  bool // undo changed files too, after saving them, and skip files that cannot be undone
+	Config bool // also files that make other programs run code
 	Dry    bool // describe only
-	Newest bool // only if nothing newer is found about the same paths
+	Newest bool // fail if a running command has changed the same paths
 }
 
 // An Undone is the result of an undo.
 type Undone struct {
 	Op      *Op              // the undo; its ID is 0 in a dry run
-	Of      *Op              // the change that was undone, or made again
+	Of      *Op              // the change that was undone or redone
 	Skipped []*ConflictError // with Force, why paths of the op were not undone
-	Merged  []Name           // files that keep what was changed in them since
-	Lost    []Name           // with Force, files with a later version that was replaced, and saved
-	Stays   []Name           // folders that stay, because something else is in them
+	Merged  []Name           // files that keep later changes
+	Lost    []Name           // with Force, files whose later version was saved and replaced
+	Stays   []Name           // folders that stay, because they are not empty
 }
 
 // active returns the op that an undo of an op takes back now: the op itself, or the redo that put it
