@@ -24,14 +24,14 @@ import (
 type Rules struct {
 	Allow  []string
 	Deny   []string // these win
-	Within []string // nothing else is reached, whatever Allow says; nil means everything
+	Within []string // see [Within]; nothing else is reached, whatever Allow says; nil means everything
 }
 
 // A Policy says which hosts may be reached. The zero Policy allows none. It is safe for concurrent use.
 type Policy struct {
-	mu                  sync.Mutex
-	rules               Rules
-	allow, deny, within []pattern
+	mu          sync.Mutex
+	rules       Rules
+	allow, deny []pattern
 }
 
 // A pattern matches a host, or those below it, at a port.
@@ -54,16 +54,21 @@ var presets = map[string][]string{
 // NewPolicy returns the Policy of rules. Its errors say which rule is wrong.
 func NewPolicy(r Rules) (*Policy, error) {
 	p := &Policy{rules: r}
-	for _, list := range []struct {
-		to    *[]pattern
-		rules []string
-	}{{&p.allow, r.Allow}, {&p.deny, r.Deny}, {&p.within, r.Within}} {
-		var err error
-		if *list.to, err = patterns(list.rules); err != nil {
-			return nil, err
-		}
+	var err error
+	if p.allow, err = patterns(r.Allow); err != nil {
+		return nil, err
 	}
-	return p, nil
+	p.deny, err = patterns(r.Deny)
+	return p, err
+}
+
+// Within reports whether a host is one of domains or below one; "*.NAME" stands for the latter alone.
+func Within(domains []string, host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return slices.ContainsFunc(domains, func(d string) bool {
+		d, below := strings.CutPrefix(strings.ToLower(d), "*.")
+		return strings.HasSuffix(host, "."+d) || host == d && !below
+	})
 }
 
 // Rules returns the rules of p.
@@ -183,7 +188,7 @@ func (p *Policy) check(host string, port int) error {
 		return &Refused{host, port, "--deny-domain denies it"}
 	case isLocal(host):
 		return &Refused{host, port, "localhost is reached without the proxy"}
-	case p.rules.Within != nil && !slices.ContainsFunc(p.within, func(w pattern) bool { return w.names(host) }):
+	case p.rules.Within != nil && !Within(p.rules.Within, host):
 		return &Refused{host, port, "the allowedDomains of the skill leave it out"}
 	case !slices.ContainsFunc(p.allowed(), func(a pattern) bool { return a.allows(host, port) }):
 		at := net.JoinHostPort(host, strconv.Itoa(port))

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -73,18 +74,8 @@ func (g *gateway) serveLocal(n *network, port int) {
 			continue // a command listens there
 		}
 		g.open = append(g.open, l)
-		go forward(l, make(chan struct{}, maxRelayed), func() (net.Conn, error) { return dialMachine(port) })
+		go forward(l, make(chan struct{}, maxRelayed), func() (net.Conn, error) { return dialMachine(context.Background(), port) })
 	}
-}
-
-// dialMachine connects with a port of this machine's loopback interface.
-func dialMachine(port int) (c net.Conn, err error) {
-	for _, host := range []string{"127.0.0.1", "::1"} {
-		if c, err = net.DialTimeout("tcp", net.JoinHostPort(host, strconv.Itoa(port)), askTimeout); err == nil {
-			return c, nil
-		}
-	}
-	return nil, err
 }
 
 // tell sends the hosts that were refused since the last call.
@@ -125,11 +116,7 @@ func listenOn(fd int, at unix.Sockaddr) (net.Listener, error) {
 // serveNames answers programs in n that look up names themselves, at the addresses at which those
 // of this machine ask. It does nothing where another program of this user does so.
 func (x *Runner) serveNames(n *network) {
-	var fds []int
-	err := x.withHelper(func(h *helperProcess) (err error) {
-		fds, err = h.ask(askPackets, n.places()...)
-		return err
-	})
+	fds, err := x.askHelper(askPackets, n.places()...)
 	if err != nil {
 		return
 	}
@@ -235,7 +222,7 @@ func (x *Runner) Apart() bool {
 // DialLocal connects with a port of the loopback interface of the commands.
 func (x *Runner) DialLocal(port int) (net.Conn, error) {
 	if slices.Contains(x.cfg.Local, port) {
-		return dialMachine(port)
+		return dialMachine(context.Background(), port)
 	}
 	n := x.network()
 	if !n.alone() {
@@ -273,10 +260,7 @@ func (x *Runner) listenApart() (*network, net.Listener) {
 
 // socketsIn has a helper make two sockets of TCP in n, of IPv4 and of IPv6.
 func (x *Runner) socketsIn(n *network) (fds []int, err error) {
-	err = x.withHelper(func(h *helperProcess) error {
-		fds, err = h.ask(askStreams, n.places()...)
-		return err
-	})
+	fds, err = x.askHelper(askStreams, n.places()...)
 	if err == nil && len(fds) != 2 {
 		return nil, unix.EPROTO
 	}

@@ -91,31 +91,28 @@ func (x *Runner) network() *network {
 }
 
 // makeNetwork has a helper make a network.
-func (x *Runner) makeNetwork(q question) (n *network, err error) {
-	err = x.withHelper(func(h *helperProcess) error {
-		fds, err := h.ask(q)
-		if err == nil {
-			n, err = networkOf(fds)
-		}
-		return err
-	})
-	return n, err
+func (x *Runner) makeNetwork(q question) (*network, error) {
+	fds, err := x.askHelper(q)
+	if err != nil {
+		return nil, err
+	}
+	return networkOf(fds)
 }
 
-// withHelper lends a helper that waits for a command to do.
-func (x *Runner) withHelper(do func(h *helperProcess) error) (err error) {
+// askHelper asks a helper that waits for a command.
+func (x *Runner) askHelper(q question, files ...int) (fds []int, err error) {
 	h := x.cfg.Ready.take()
 	if h == nil {
 		if h, err = startHelper(x.cfg.Helper); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := do(h); err != nil {
+	if fds, err = h.ask(q, files...); err != nil {
 		h.end()
-		return err
+		return nil, err
 	}
 	x.cfg.Ready.giveBack(h)
-	return nil
+	return fds, nil
 }
 
 // lentNetwork returns the network of the newest server that runs in this workspace and reaches the
@@ -154,12 +151,8 @@ func borrow(dir *os.Root, id string) (*network, error) {
 	if err != nil {
 		return nil, err
 	}
-	var fds []int
-	readErr := raw.Read(func(fd uintptr) bool {
-		fds, err = receiveDescriptors(int(fd))
-		return err != unix.EAGAIN
-	})
-	if err = errors.Join(readErr, err); err != nil {
+	fds, err := receiveFrom(raw)
+	if err != nil {
 		return nil, err
 	}
 	return networkOf(fds)

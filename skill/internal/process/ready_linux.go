@@ -257,6 +257,11 @@ func (h *helperProcess) ask(q question, files ...int) (fds []int, err error) {
 	}
 	h.channel.SetReadDeadline(time.Now().Add(askTimeout))
 	defer h.channel.SetReadDeadline(time.Time{})
+	return receiveFrom(raw)
+}
+
+// receiveFrom waits for what sendDescriptors sends.
+func receiveFrom(raw syscall.RawConn) (fds []int, err error) {
 	readErr := raw.Read(func(fd uintptr) bool {
 		fds, err = receiveDescriptors(int(fd))
 		return err != unix.EAGAIN

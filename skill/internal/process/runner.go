@@ -12,6 +12,7 @@ package process
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"sync"
 
 	"textskill/skill/internal/egress"
@@ -91,24 +92,17 @@ func runnerFor(cfg Config, policy *egress.Policy, ws *workspace.Workspace) *Runn
 	return x
 }
 
-// Within returns a Runner like x whose commands reach these domains only, each with the names below
-// it; "*.NAME" stands for the latter alone. They have no other network. It is closed with x.
+// Within returns a Runner like x whose commands reach these domains only, as [egress.Within] reads
+// them. They have no other network. It is closed with x.
 func (x *Runner) Within(domains []string) *Runner {
 	cfg, rules := x.cfg, x.policy.Rules()
 	if cfg.Network {
 		cfg.Network, rules.Allow = false, []string{"*"}
 	}
-	rules.Within = []string{}
-	for _, d := range domains {
-		for _, rule := range []string{d, "*." + d} {
-			if _, err := egress.NewPolicy(egress.Rules{Allow: []string{rule}}); err == nil {
-				rules.Within = append(rules.Within, rule)
-			}
-		}
-	}
+	rules.Within = slices.Concat([]string{}, domains)
 	policy, err := egress.NewPolicy(rules)
 	if err != nil {
-		policy = &egress.Policy{}
+		policy = &egress.Policy{} // never: they were those of a Policy
 	}
 	y := runnerFor(cfg, policy, x.ws)
 	x.temp.Lock()

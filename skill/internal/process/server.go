@@ -106,14 +106,22 @@ var ErrNoServer = errors.New("there is no server for")
 
 // listens reports whether something accepts connections on a port of this machine.
 func listens(ctx context.Context, port int) bool {
+	c, err := dialMachine(ctx, port)
+	if err == nil {
+		c.Close()
+	}
+	return err == nil
+}
+
+// dialMachine connects with a port of this machine's loopback interface.
+func dialMachine(ctx context.Context, port int) (c net.Conn, err error) {
 	d := net.Dialer{Timeout: time.Second}
 	for _, host := range []string{"127.0.0.1", "::1"} {
-		if c, err := d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port))); err == nil {
-			c.Close()
-			return true
+		if c, err = d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port))); err == nil {
+			return c, nil
 		}
 	}
-	return false
+	return nil, err
 }
 
 // check refuses an empty command, a NUL byte and an invalid port.

@@ -173,27 +173,37 @@ const maxLogRead = 256 << 10
 
 // lastLines returns the last n lines of a server's log, and whether there are earlier ones.
 func (x *Runner) lastLines(id string, n int) (text []byte, more bool) {
-	logs, err := x.ws.State(history.Output)
-	if err != nil {
-		return nil, false
-	}
-	defer logs.Close()
-	f, err := logs.Open(serverLogName(id))
-	if err != nil {
-		return nil, false
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, false
-	}
-	from := max(0, info.Size()-maxLogRead)
-	data := make([]byte, min(info.Size(), maxLogRead))
-	got, _ := f.ReadAt(data, from)
-	data = data[:got]
+	data, size := x.logFrom(id, 0)
 	at := len(bytes.TrimSuffix(data, []byte("\n")))
 	for ; n > 0 && at >= 0; n-- {
 		at = bytes.LastIndexByte(data[:at], '\n')
 	}
-	return data[at+1:], at >= 0 || from > 0
+	return data[at+1:], at >= 0 || size > maxLogRead
+}
+
+// logFrom returns the size of a server's log, and what it holds from a position on: the end of that if
+// it is much, and all if the log has been trimmed since.
+func (x *Runner) logFrom(id string, from int64) (data []byte, size int64) {
+	logs, err := x.ws.State(history.Output)
+	if err != nil {
+		return nil, 0
+	}
+	defer logs.Close()
+	f, err := logs.Open(serverLogName(id))
+	if err != nil {
+		return nil, 0
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, 0
+	}
+	size = info.Size()
+	if from > size {
+		from = 0
+	}
+	from = max(from, size-maxLogRead)
+	data = make([]byte, size-from)
+	got, _ := f.ReadAt(data, from)
+	return data[:got], size
 }

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -17,7 +16,6 @@ import (
 
 	"textskill/skill/internal/history"
 	"textskill/skill/internal/refusal"
-	"textskill/skill/internal/words"
 	"textskill/skill/internal/workspace"
 )
 
@@ -278,20 +276,7 @@ func (x *Runner) Type(ctx context.Context, in Input) (ServerLog, error) {
 		return ServerLog{}, err
 	}
 	defer dir.Close()
-	logs, err := x.ws.State(history.Output)
-	if err != nil {
-		return ServerLog{}, err
-	}
-	defer logs.Close()
-	log, err := logs.Open(serverLogName(r.ID))
-	if err != nil {
-		return ServerLog{}, err
-	}
-	defer log.Close()
-	from, err := log.Seek(0, io.SeekEnd)
-	if err != nil {
-		return ServerLog{}, err
-	}
+	_, from := x.logFrom(r.ID, 0)
 	if in.Text != "" {
 		if err := typeInto(dir, r.ID, in.Text); err != nil {
 			return ServerLog{}, err
@@ -301,13 +286,13 @@ func (x *Runner) Type(ctx context.Context, in Input) (ServerLog, error) {
 	limit, quiet := patient(cmp.Or(in.Limit, 10*time.Second)), patient(quietFor)
 	for {
 		over, still := limit.over(), quiet.over()
-		if now := printedSince(log, from); len(now) != len(text) {
+		if now, _ := x.logFrom(r.ID, from); len(now) != len(text) {
 			text, quiet, still = now, patient(quietFor), false
 		}
 		s := x.serverState(dir, r)
 		found := in.Wait != "" && bytes.Contains(text, []byte(in.Wait))
 		if found || over || !s.Running || in.Wait == "" && still {
-			return ServerLog{ServerState: s, Text: plain(text)}, nil
+			return ServerLog{ServerState: s, Text: bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))}, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -315,39 +300,6 @@ func (x *Runner) Type(ctx context.Context, in Input) (ServerLog, error) {
 		case <-time.After(pollInterval):
 		}
 	}
-}
-
-// terminalCodes matches what programs print to move the cursor, to colour and to name a window.
-var terminalCodes = words.Pattern(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(\x07|\x1b\\)|\x1b[()][0-9A-B]|\x1b[=>]|\r+$`)
-
-// plain returns what a program has printed to a terminal without its codes.
-func plain(text []byte) []byte {
-	lines := bytes.SplitAfter(text, []byte("\n"))
-	for i, line := range lines {
-		end := bytes.HasSuffix(line, []byte("\n"))
-		line = terminalCodes().ReplaceAll(bytes.TrimSuffix(line, []byte("\n")), nil)
-		if end {
-			line = append(line, '\n')
-		}
-		lines[i] = line
-	}
-	return bytes.Join(lines, nil)
-}
-
-// printedSince returns what a log holds from a position on, or the end of it if the log has been
-// trimmed or holds much.
-func printedSince(log *os.File, from int64) []byte {
-	info, err := log.Stat()
-	if err != nil {
-		return nil
-	}
-	if info.Size() < from {
-		from = 0
-	}
-	from = max(from, info.Size()-maxLogRead)
-	data := make([]byte, info.Size()-from)
-	n, _ := log.ReadAt(data, from)
-	return data[:n]
 }
 
 // StopServer ends a server and all that it started: with SIGTERM, and after 5 s with

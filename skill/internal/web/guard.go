@@ -119,14 +119,7 @@ func (g *Guard) within(host, port string) error {
 	if number, err := strconv.Atoi(port); g.policy != nil && (err != nil || g.policy.Check(host, number) != nil) {
 		return &refusal.RefusedError{Reason: net.JoinHostPort(host, port) + " is not reached; --allow-domain allows hosts, and --network all"}
 	}
-	name := strings.ToLower(strings.TrimSuffix(host, "."))
-	for _, d := range g.domains {
-		d, below := strings.CutPrefix(strings.ToLower(d), "*.")
-		if strings.HasSuffix(name, "."+d) || name == d && !below {
-			return nil
-		}
-	}
-	if g.domains == nil {
+	if g.domains == nil || egress.Within(g.domains, host) {
 		return nil
 	}
 	return &refusal.RefusedError{Reason: host + " is not among the allowed domains: " + strings.Join(g.domains, ", ")}
