@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -201,13 +202,20 @@ func TestGitGetsTheUsersData(t *testing.T) {
 
 // A login is asked of the user's helper, and given to the one host that asked.
 func TestGitLogin(t *testing.T) {
-	var asked []string
+	t.Setenv("TMPDIR", t.TempDir())
+	var asked, kept []string
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, password, ok := r.BasicAuth()
 		if asked = append(asked, name+":"+password); !ok {
 			w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
 			w.WriteHeader(http.StatusUnauthorized)
+			return
 		}
+		filepath.WalkDir(os.TempDir(), func(path string, d fs.DirEntry, err error) error { // after a kill now, all this would remain
+			data, _ := os.ReadFile(path)
+			kept = append(kept, path+"\n"+string(data))
+			return nil
+		})
 	}))
 	defer server.Close()
 	b := newGitBed(t)
@@ -229,6 +237,14 @@ func TestGitLogin(t *testing.T) {
 	}
 	if got := readFile(t, out+"/asked"); got != "get\n" {
 		t.Errorf("the helper was asked to %q", got)
+	}
+	for _, file := range kept {
+		if strings.Contains(file, "p@ss") || strings.Contains(file, "p%40ss") {
+			t.Errorf("while git runs, a file holds the login: %s", file)
+		}
+	}
+	if !strings.Contains(strings.Join(kept, "\n"), "skill-git-") {
+		t.Errorf("git's own folder is not there: %q", kept)
 	}
 	if strings.Contains(contents(t, b.dir), "p@ss") || strings.Contains(contents(t, b.dir), "p%40ss") {
 		t.Error("the login remains in the workspace")

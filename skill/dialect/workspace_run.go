@@ -100,6 +100,9 @@ func fenceNotes(in *call, e skill.Executed) (notes []string) {
 			notes = append(notes, "git needs "+wellFormed(outside)+", which is outside the workspace: a person can allow it with --allow")
 		}
 	}
+	if len(e.Removed) > 0 {
+		notes = append(notes, "removed: "+wellFormed(strings.Join(e.Removed, ", "))+", which only --allow-config lets commands add")
+	}
 	if len(e.Full) > 0 {
 		notes = append(notes, "full: "+strings.Join(e.Full, ", ")+", in memory", "large files belong in $TMPDIR")
 	}

@@ -54,8 +54,10 @@ type Executed struct {
 	Left    []string // command lines of processes that still ran when the program had ended, and were ended
 	Refused []string // hosts that it tried to reach and may not: HOST:PORT, or HOST if it only looked that up, then the reason in parentheses if no person can allow it
 
-	Shared string   // why its network is not its own although the fence is on, and what a person can do
-	Full   []string // directories in memory that were full at its end
+	Shared  string   // why its network is not its own although the fence is on, and what a person can do
+	Removed []string // what it added to .git and was removed, for it leads git to other settings
+
+	Full []string // directories in memory that were full at its end
 
 	Fence      Fence // the restrictions that the kernel enforced
 	Supervised bool  // ran under a helper, which also ended every process that the program started
@@ -227,10 +229,9 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 	var done Executed
 	tracked, err := x.Track(ctx, x.lineOf(a), func(ctx context.Context) (err error) {
 		x.session.refusedNames(nil) // the names of earlier commands
-		if done, err = x.run(ctx, a, spec); a.Streams != nil {
-			return err
-		}
-		done.Refused = x.session.refusedNames(done.Refused)
+		removed := x.guardGit()
+		done, err = x.run(ctx, a, spec)
+		done.Refused, done.Removed = x.session.refusedNames(done.Refused), removed()
 		return err
 	})
 	if err != nil {

@@ -1,7 +1,9 @@
 package process
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -158,7 +160,7 @@ func (x *Runner) rootRules(write bool) (list ruleList) {
 
 // gitParts are what of a folder's .git runs programs at the user's next command of git. The first is
 // the folder itself, which else could be renamed.
-var gitParts = []string{"", "config", "config.worktree", "hooks"}
+var gitParts = []string{"", "config", "config.worktree", "hooks", "commondir"}
 
 // gitRules returns the rules by which a [view] keeps commands from the parts of .git, unless the user
 // allows changes of them.
@@ -190,6 +192,41 @@ func gitRulesOf(root string) (list []fenceRule) {
 		}
 	}
 	return list
+}
+
+// guardGit returns a function that removes those parts of .git that have been added meanwhile, unless
+// the user allows changes of them, and returns their paths. No [view] keeps a command from adding
+// them, and git would read its settings where they lead.
+func (x *Runner) guardGit() func() []string {
+	var checks []func() []string
+	for _, r := range x.ws.Roots() {
+		if x.ws.Options().AllowConfig || x.cfg.Fence == FenceOff {
+			continue
+		}
+		dir, err := os.OpenRoot(filepath.Join(r.Dir, ".git")) // the same one afterwards, wherever it is moved
+		if err != nil {
+			continue
+		}
+		absent := slices.DeleteFunc([]string{"config.worktree", "hooks", "commondir"}, func(part string) bool {
+			_, err := dir.Lstat(part)
+			return !errors.Is(err, fs.ErrNotExist)
+		})
+		checks = append(checks, func() (removed []string) {
+			defer dir.Close()
+			for _, part := range absent {
+				if _, err := dir.Lstat(part); err == nil && dir.RemoveAll(part) == nil {
+					removed = append(removed, filepath.Join(r.Dir, ".git", part))
+				}
+			}
+			return removed
+		})
+	}
+	return func() (removed []string) {
+		for _, check := range checks {
+			removed = append(removed, check()...)
+		}
+		return removed
+	}
 }
 
 // commandsWrite reports whether path is, or leads, to where a command may write.

@@ -3,9 +3,12 @@ package process
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"textskill/testdata/needs"
 )
@@ -203,5 +206,69 @@ func TestGitSettingsAreNotFollowed(t *testing.T) {
 	<-done
 	if got := mustExec(t, x, sh("echo x >> .git/config")); !got.Failed() || !got.Fence.Sockets {
 		t.Errorf("afterwards: %s%s %s", got.Stdout, got.Stderr, got.Fence)
+	}
+}
+
+// A command cannot lead git to other settings by what it adds to .git, unless the user allows it.
+func TestGitIsNotLedElsewhere(t *testing.T) {
+	needs.Program(t, "git", "cp")
+	x, _ := viewedRunner(t, Config{})
+	mustExec(t, x, sh("git init -q --template= . && git init -q sub"))
+	for script, removed := range map[string]string{
+		"mkdir -p evil/refs evil/objects && echo ../evil > .git/commondir":                   "/.git/commondir",
+		"ln -s ../evil/commondir .git/commondir":                                             "/.git/commondir",
+		"mkdir -p evil/hooks && cp -r evil/hooks .git/ && echo true > .git/hooks/pre-commit": "/.git/hooks",
+		"echo '[core]' > .git/config.worktree":                                               "/.git/config.worktree",
+		"git commit --allow-empty -qm a 2>/dev/null; echo x > .git/description":              "",
+		"git -C sub config core.editor true":                                                 "", // which is not protected
+	} {
+		got := mustExec(t, x, sh(script))
+		if strings.Join(got.Removed, " ") != strings.TrimSuffix(x.ws.Dir()+removed, x.ws.Dir()) {
+			t.Errorf("%s: removed %q, %d %s", script, got.Removed, got.ExitCode, got.Stderr)
+		}
+		if _, err := os.Lstat(x.ws.Dir() + removed); removed != "" && err == nil {
+			t.Errorf("%s: %s is there", script, removed)
+		}
+	}
+	if err := os.WriteFile(x.ws.Dir()+"/.git/commondir", []byte(".\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := mustExec(t, x, sh("echo x > .git/commondir")); !got.Failed() || len(got.Removed) > 0 {
+		t.Errorf("the user's own: removed %q, %d", got.Removed, got.ExitCode)
+	}
+}
+
+// The answer names a directory in memory that is full, until there is room again.
+func TestFullDirectoryIsNamed(t *testing.T) {
+	needs.Root(t) // who else may make it small?
+	needs.Program(t, "head", "rm")
+	x, _ := viewedRunner(t, Config{})
+	n := x.network()
+	needs.That(t, n != nil, "mount namespaces", "let users make them")
+	made := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and the thread ends with this function
+		err := unix.Unshare(unix.CLONE_FS)
+		if err == nil {
+			err = unix.Setns(n.mount, unix.CLONE_NEWNS)
+		}
+		if err == nil {
+			err = unix.Mount("", ownNames[0], "", unix.MS_REMOUNT, "mode=1777,size=64k")
+		}
+		made <- err
+	}()
+	if err := <-made; err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ script, said, full string }{
+		{"echo x > /tmp/x", "", ""},
+		{"head -c 200000 /dev/zero > /tmp/x", "No space left on device", "/tmp"},
+		{"true", "", "/tmp"},
+		{"rm /tmp/x", "", ""},
+	} {
+		got := mustExec(t, x, sh(tt.script))
+		if !strings.Contains(string(got.Stderr), tt.said) || strings.Join(got.Full, " ") != tt.full {
+			t.Errorf("%s: full is %q, %s", tt.script, got.Full, got.Stderr)
+		}
 	}
 }
