@@ -209,10 +209,7 @@ func (t *task) recordFirst(done []*call, first *call) {
 // they do is on the disk when it returns, also after an error.
 func (t *task) runCalls(ctx context.Context, calls []*call, events *callEvents) error {
 	err := t.runInOrder(ctx, calls, events)
-	if t.waits() {
-		err = cmp.Or(err, t.settle(ctx))
-	}
-	return err
+	return cmp.Or(err, t.before(ctx, callsEnded))
 }
 
 // runInOrder is runCalls without the last wait for the disk. Before a call that may act outside
@@ -242,12 +239,17 @@ func (t *task) runInOrder(ctx context.Context, calls []*call, events *callEvents
 
 // announce asks whether calls are allowed, and reports that they begin.
 func (t *task) announce(ctx context.Context, calls []*call, events *callEvents) error {
-	outside := false
+	comes := callInside
 	for _, c := range calls {
 		if err := t.allow(ctx, c); err != nil {
 			return err
 		}
-		outside = outside || c.tool != nil && !c.tool.inside
+		if c.tool != nil && !c.tool.inside {
+			comes = callOutside
+		}
+	}
+	if comes == callOutside && !calls[0].readOnly() {
+		comes = actOutside
 	}
 	for _, c := range calls {
 		t.spent.called(c.ToolCall)
@@ -255,14 +257,10 @@ func (t *task) announce(ctx context.Context, calls []*call, events *callEvents) 
 			return err
 		}
 	}
-	acts := outside && !calls[0].readOnly()
-	many := len(t.held) > maxHeld || t.unflushed.Open() > maxOpen
-	if acts || t.waits() && (outside || many) {
-		if err := t.settle(ctx); err != nil {
-			return err
-		}
+	if err := t.before(ctx, comes); err != nil {
+		return err
 	}
-	if acts && t.cfg.Begin != nil {
+	if comes == actOutside && t.cfg.Begin != nil {
 		return t.cfg.Begin(ctx, calls[0].ToolCall)
 	}
 	return nil
@@ -288,10 +286,8 @@ func (t *task) allow(ctx context.Context, c *call) (err error) {
 	if t.cfg.Allow == nil || c.fault != "" || c.SkillName == baseSkill && c.ToolName == completion {
 		return nil
 	}
-	if t.waits() { // the user sees what was done before
-		if err := t.settle(ctx); err != nil {
-			return err
-		}
+	if err := t.before(ctx, userAsked); err != nil {
+		return err
 	}
 	effect := c.tool.effect
 	if c.tool.dialect != nil {

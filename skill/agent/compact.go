@@ -55,7 +55,7 @@ func tokensOf(parts []Part) (n int) {
 }
 
 // share returns a part of the window, in tokens.
-func (r *run) share(part float64) int { return int(part * float64(r.window)) }
+func (a *asker) share(part float64) int { return int(part * float64(a.window)) }
 
 // ask returns the model's next answer: a call of one of the tools or, if there are none, a
 // text. The conversation is compacted before that if it nearly fills the window, and after

@@ -17,6 +17,18 @@ const (
 	maxWait = time.Minute // where the endpoint does not say how long
 )
 
+// An asker asks the model of a run, and keeps what it has learned of its endpoint.
+type asker struct {
+	model   Model
+	timeout time.Duration // of a silence
+	clean   Redactor      // of the model's words
+	spent   *spending     // whose time ends a request
+
+	window int // of the model, in tokens, as far as it is known; 0 if it is not
+	rules  int // how many rules of the model the run's setting has
+	learnt int // the window in that setting
+}
+
 // request returns what the model is asked: for a call of one of the tools or, if there are
 // none, for a text.
 func (t *task) request(tools []Tool) Request {
@@ -39,7 +51,7 @@ func (t *task) generate(ctx context.Context, request Request, heard func(text st
 				return Answer{}, err
 			}
 		}
-		answer, err := t.askOnce(ctx, request, heard)
+		answer, err := t.once(ctx, request, heard)
 		if err == nil || answer.Usage != (Usage{}) {
 			t.addUsage(answer.Usage)
 		}
@@ -87,22 +99,22 @@ func (t *task) noticeCut(counted, estimated int) {
 // errSilence is the cause of a request that was given up.
 var errSilence = errors.New("the model is silent")
 
-// askOnce sends one request to the model, and passes its words on as they come.
-func (t *task) askOnce(ctx context.Context, request Request, heard func(text string)) (Answer, error) {
-	inTime, release := t.spent.within(ctx)
+// once sends one request to the model, and passes its words on as they come.
+func (a *asker) once(ctx context.Context, request Request, heard func(text string)) (Answer, error) {
+	inTime, release := a.spent.within(ctx)
 	defer release()
 	inner, cancel := context.WithCancelCause(inTime)
 	defer cancel(nil)
-	silence := time.AfterFunc(t.cfg.Timeout, func() { cancel(errSilence) })
+	silence := time.AfterFunc(a.timeout, func() { cancel(errSilence) })
 	defer silence.Stop()
-	said := liveWords{clean: t.clean, heard: heard}
+	said := liveWords{clean: a.clean, heard: heard}
 	request.Heard = func(text string) {
-		silence.Reset(t.cfg.Timeout)
+		silence.Reset(a.timeout)
 		if heard != nil {
 			said.add(text)
 		}
 	}
-	answer, err := t.cfg.Model.Next(inner, request)
+	answer, err := a.model.Next(inner, request)
 	if heard != nil {
 		said.end()
 	}
@@ -111,7 +123,7 @@ func (t *task) askOnce(ctx context.Context, request Request, heard func(text str
 	case inTime.Err() != nil:
 		return answer, errTime
 	case context.Cause(inner) == errSilence:
-		err = &remote.Error{Reason: fmt.Sprintf("nothing came from the model for %s", t.cfg.Timeout), Retry: true, Err: err}
+		err = &remote.Error{Reason: fmt.Sprintf("nothing came from the model for %s", a.timeout), Retry: true, Err: err}
 	}
 	return answer, modelError(err)
 }

@@ -26,7 +26,7 @@
 //	builtin.go     further tools that are built in
 //	skill_mcp.go   MCP servers
 //	event.go       what Run reports
-//	emit.go        when: after the disk
+//	recorder.go    when: after the disk
 //	files.go       the files of an earlier step
 //	checkpoint.go  the state of a run at the end of a step
 //	records.go     reading what was recorded
@@ -92,7 +92,6 @@ var errNoQuery = errors.New("Input message is undefined")
 type run struct {
 	cfg         Config
 	id          string
-	store       *store
 	records     Records // of what is continued
 	unconfirmed bool    // nothing confirms these
 	clean       Redactor
@@ -103,13 +102,8 @@ type run struct {
 
 	schema *jsonschema.Resolved // nil for none
 
-	unflushed skill.Unflushed // changes of calls
-	held      []Event         // of these calls and of later ones; see settle
-
-	window int // of the model, in tokens, as far as it is known; 0 if it is not
-	rules  int // how many rules of the model the run's setting has
-	learnt int // the window in that setting
-	yield  func(Event, error) bool
+	recorder
+	asker
 }
 
 func newRun(ctx context.Context, cfg Config) (*run, error) {
@@ -118,7 +112,8 @@ func newRun(ctx context.Context, cfg Config) (*run, error) {
 		return nil, err
 	}
 	continued := cfg.continued()
-	r := &run{cfg: cfg, id: cmp.Or(continued, cfg.RunID, newID()), clean: cfg.Redactor(), window: cfg.About.ContextWindow, spent: spending{Budget: cfg.Budget, start: time.Now()}}
+	r := &run{cfg: cfg, id: cmp.Or(continued, cfg.RunID, newID()), clean: cfg.Redactor(), spent: spending{Budget: cfg.Budget, start: time.Now()}}
+	r.asker = asker{model: cfg.Model, timeout: cfg.Timeout, clean: r.clean, spent: &r.spent, window: cfg.About.ContextWindow}
 	if err := checkRunID(r.id); err != nil {
 		return nil, err
 	}
