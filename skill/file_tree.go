@@ -104,7 +104,7 @@ func (x *Executor) walkTree(ctx context.Context, abs string, a ListTree) (TreeLi
 	depth := max(1, a.Depth)
 	r := TreeListed{Path: abs, Tree: &Tree{Name: filepath.Base(abs), Folder: true}}
 	w := &levelWalk{x: x, abs: abs, levels: make([][]found, depth+1)}
-	_, err := search.Walk(ctx, x.ws, abs, search.WalkOptions{Ignore: true, Marked: true}, w.visit)
+	_, err := search.Walk(ctx, x.ws, abs, search.WalkOptions{Ignore: true, Marked: true, Enter: w.enter}, w.visit)
 	if err != nil {
 		return r, x.listError(abs, err)
 	}
@@ -181,19 +181,21 @@ func (w *levelWalk) visit(_ int, e *search.Entry) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !listed {
-		if w.below.add(one); w.below.entries > maxCounted {
-			return fs.SkipDir
-		}
+		w.below.add(one)
 		return nil
 	}
 	w.listed.add(one)
 	if !e.Ignored {
 		w.levels[e.Depth] = append(w.levels[e.Depth], f)
 	}
-	if w.below.entries > maxCounted && e.Depth == len(w.levels)-1 {
-		return fs.SkipDir
-	}
 	return nil
+}
+
+// enter ends the count of what is below the levels that are listed where that is much.
+func (w *levelWalk) enter(depth int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return depth < len(w.levels)-1 || w.below.entries <= maxCounted
 }
 
 // found is an entry of a tree and the directory that it is in, relative to the first one.

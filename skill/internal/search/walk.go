@@ -19,6 +19,8 @@ type WalkOptions struct {
 	Ignore  bool // what git ignores is not visited
 	Marked  bool // with Ignore: it is visited all the same, marked, and not entered
 	Workers int  // how many goroutines visit at the same time; 0 means Workers()
+
+	Enter func(depth int) bool // whether to read on in a folder of that depth, asked for each block of it; nil is always
 }
 
 // Walked counts what a walk came across.
@@ -294,6 +296,10 @@ func (w *worker) read(f *folder) error {
 	if err := w.ctx.Err(); err != nil {
 		w.leave(f)
 		return err
+	}
+	if w.options.Enter != nil && !w.options.Enter(f.depth) {
+		w.leave(f)
+		return nil
 	}
 	if f.dir == nil {
 		if err := w.open(f); err != nil {

@@ -426,3 +426,15 @@ func TestWalkReadsHeads(t *testing.T) {
 		}
 	})
 }
+
+// TestWalkEnter passes over folders that the options say not to enter, which are visited.
+func TestWalkEnter(t *testing.T) {
+	w := open(t, false)
+	plant(t, w.Dir(), "a/b/c", "a/d", "e")
+	for depth, want := range []string{"", "a/ e", "a/ a/b/ a/d e", "a/ a/b/ a/b/c a/d e"} {
+		got, _ := walked(t, w, w.Dir(), WalkOptions{Enter: func(d int) bool { return d < depth }})
+		if strings.Join(got, " ") != want {
+			t.Errorf("depth %d: %q, want %s", depth, got, want)
+		}
+	}
+}
