@@ -8,8 +8,12 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"textskill/parser/wire"
 	"textskill/skill/dialect"
 )
+
+// wires are those by which the models of providers are called. All others speak OpenAI's.
+var wires = map[string]*wire.Wire{"": wire.OpenAI, "openai": wire.OpenAI, "anthropic": wire.Anthropic, "google": wire.Gemini}
 
 // builtin returns a skill that has the tools of a dialect.
 func (t *task) builtin(name string, c SkillConfig) openedSkill {
@@ -17,7 +21,8 @@ func (t *task) builtin(name string, c SkillConfig) openedSkill {
 	if c.AllowedDomains != nil {
 		x = x.WithDomains(c.AllowedDomains)
 	}
-	return t.dialectSkill(name, c, dialect.Named(c.Dialect), x)
+	d := dialect.Named(c.Dialect).Spoken(wires[t.cfg.About.Provider], len(c.Pick) > 0)
+	return t.dialectSkill(name, c, d, x)
 }
 
 // checkBuiltin validates the fields of a builtin skill.

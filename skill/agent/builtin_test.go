@@ -44,6 +44,42 @@ tools = "undo"
 	}
 }
 
+// TestBuiltinNative offers a model the tools of its vendor, and of others only what pick names.
+func TestBuiltinNative(t *testing.T) {
+	for _, tt := range []struct{ provider, pick, has, hasnt, call string }{
+		{"anthropic", "", "str_replace_based_edit_tool bash memory", "apply_patch write_file", `str_replace_based_edit_tool {"command":"create","path":"a.txt","file_text":"hi"}`},
+		{"google", "", "write_file replace run_shell_command", "memory apply_patch", `write_file {"file_path":"a.txt","content":"hi"}`},
+		{"openai", "", "apply_patch exec_command write_stdin", "memory write_file", `apply_patch {"input":"*** Begin Patch\n*** Add File: a.txt\n+hi\n*** End Patch"}`},
+		{"ollama", "pick = [\"Write\", \"glob\"]", "Write glob", "apply_patch bash", `Write {"file_path":"ROOT/a.txt","content":"hi"}`},
+	} {
+		p, err := ReadProject([]byte("[experts.e]\ninstruction = \"Do it.\"\n[experts.e.skills.own]\ntype = \"builtin\"\ntools = \"native\"\n" + tt.pick))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newLab(t, nil, calls("attemptCompletion"), "done")
+		l.answers[0] = calls(strings.ReplaceAll(tt.call, "ROOT", l.dir))
+		l.cfg.Experts, l.cfg.About.Provider = p.Experts, tt.provider
+		l.ran("go")
+		if text := strings.TrimSpace(l.file("a.txt")); text != "hi" {
+			t.Errorf("%s: the file holds %q", tt.provider, text)
+		}
+		names := " "
+		for _, tool := range l.asked[0].Tools {
+			names += tool.Name + " "
+		}
+		for name := range strings.FieldsSeq(tt.has) {
+			if !strings.Contains(names, " "+name+" ") {
+				t.Errorf("%s: %s is not offered:%s", tt.provider, name, names)
+			}
+		}
+		for name := range strings.FieldsSeq(tt.hasnt) {
+			if strings.Contains(names, " "+name+" ") {
+				t.Errorf("%s: %s is offered:%s", tt.provider, name, names)
+			}
+		}
+	}
+}
+
 // TestAllowedDomains has the tools and commands of a skill refuse what lies outside its domains.
 func TestAllowedDomains(t *testing.T) {
 	p, err := ReadProject([]byte(`

@@ -39,6 +39,7 @@ type Dialect struct {
 	decode       func(t *Tool, raw json.RawMessage) (values, error) // reads the arguments, which may be missing; nil means as reading says
 	fail         func(in *call, err error) Reply                    // formats an error; in.tool is nil for an unknown tool
 	shown        int                                                // characters of a file that an answer shows; 0 if rows have no such limit
+	speaks       *wire.Wire                                         // by which the model is called that has the tools; nil if only messages say it
 	bashTime     time.Duration                                      // how long a command of a shell may take; 0 if rows say it
 	definitions  func(d *Dialect, w *wire.Wire) json.RawMessage     // for a request; nil, or without an answer, means the definitions of Tools
 }

@@ -66,6 +66,26 @@ func nativeDefinitions(d *Dialect, w *wire.Wire) json.RawMessage {
 	return nil
 }
 
+// Spoken returns the dialect for a model that is called by a wire. Of tools that belong to vendors it
+// has those of the model's vendor alone, unless all are wanted.
+func (d *Dialect) Spoken(w *wire.Wire, all bool) *Dialect {
+	if d != Native {
+		return d
+	}
+	spoken := *d
+	spoken.speaks = w
+	switch {
+	case all:
+	case w == wire.Anthropic:
+		spoken.Tools = []Tool{*d.Lookup(editorName), *d.Lookup("bash"), *d.Lookup("memory")}
+	case w == wire.Gemini:
+		spoken.Tools = nativeGemini
+	default:
+		spoken.Tools = slices.Concat(nativePatches[:1], nativeShells[:2])
+	}
+	return &spoken
+}
+
 // some returns a dialect of some of the tools.
 func (d *Dialect) some(families ...[]Tool) *Dialect {
 	return &Dialect{Name: d.Name, Tools: slices.Concat(families...)}
@@ -260,10 +280,10 @@ func needed(p Param) Param {
 	return p
 }
 
-// wireOf is the wire of the message that holds the call; nil for none.
-func wireOf(ctx context.Context) *wire.Wire {
+// wire is the wire of the message that holds the call, or that of the model; nil for none.
+func (in *call) wire(ctx context.Context) *wire.Wire {
 	w, _ := ctx.Value(wireKey{}).(*wire.Wire)
-	return w
+	return cmp.Or(w, in.dialect.speaks)
 }
 
 // nativeToolset are the tools of Anthropic's managed agents. Other agents have tools of the same
@@ -405,11 +425,11 @@ func replaceEvery(text, old, new string) (after string, n int) {
 // findFiles is glob of the agent whose wire or arguments the call has.
 func findFiles(ctx context.Context, in *call) (skill.Result, error) {
 	switch {
-	case in.given("max_depth", "max_results") || in.given("path") && wireOf(ctx) == nil:
+	case in.given("max_depth", "max_results") || in.given("path") && in.wire(ctx) == nil:
 		return mementoGlob(ctx, in)
-	case wireOf(ctx) == wire.Gemini || in.given("dir_path"):
+	case in.wire(ctx) == wire.Gemini || in.given("dir_path"):
 		return geminiGlob(ctx, in)
-	case wireOf(ctx) == wire.OpenAI:
+	case in.wire(ctx) == wire.OpenAI:
 		return openGlob(ctx, in)
 	}
 	return toolsetGlob(ctx, in)
@@ -418,11 +438,11 @@ func findFiles(ctx context.Context, in *call) (skill.Result, error) {
 // findLines is grep of the agent whose wire or arguments the call has.
 func findLines(ctx context.Context, in *call) (skill.Result, error) {
 	switch {
-	case in.given("file_pattern", "show_line_numbers", "text") || in.given("dir_path") && wireOf(ctx) != wire.Gemini:
+	case in.given("file_pattern", "show_line_numbers", "text") || in.given("dir_path") && in.wire(ctx) != wire.Gemini:
 		return mementoGrep(ctx, in)
-	case wireOf(ctx) == wire.Gemini:
+	case in.wire(ctx) == wire.Gemini:
 		return geminiGrep(ctx, in)
-	case wireOf(ctx) == wire.OpenAI:
+	case in.wire(ctx) == wire.OpenAI:
 		return openGrep(ctx, in)
 	}
 	return toolsetGrep(ctx, in)

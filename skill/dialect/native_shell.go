@@ -162,7 +162,7 @@ func (in *call) bashTime(param string) time.Duration {
 // bash is the shell of the family whose arguments the call has.
 func bash(ctx context.Context, in *call) (skill.Result, error) {
 	switch {
-	case wireOf(ctx) == wire.AgentEvents || in.given("timeout_ms"):
+	case in.wire(ctx) == wire.AgentEvents || in.given("timeout_ms"):
 		return toolsetBash(ctx, in)
 	case in.given("description", "timeout", "workdir", "mode"):
 		return in.hostBash(ctx, joined, in.str("workdir"))
