@@ -323,7 +323,7 @@ type networkFlags struct {
 }
 
 func (n *networkFlags) add(f *pflag.FlagSet) {
-	f.BoolVar(&n.network, "network", false, "let tools and commands connect to all public addresses")
+	f.BoolVar(&n.network, "network", false, "let tools connect to public addresses, and commands to any address, private ones too")
 	f.StringSliceVar(&n.allowed, "allow-domain", nil, "let tools and commands reach `HOST`: a name, *.NAME or NAME:PORT; or all hosts of npm, go, pypi, cargo, debian or github; may be repeated")
 	f.StringSliceVar(&n.denied, "deny-domain", nil, "with --allow-domain, let them never reach `HOST` or *.HOST; may be repeated")
 	f.IntSliceVar(&n.local, "allow-local", nil, "let tools and commands reach `PORT` of this machine, such as that of a database; may be repeated")
