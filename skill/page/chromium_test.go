@@ -359,6 +359,50 @@ const unnamed = `(() => {
 	return wrong.join("\n");
 })()`
 
+// TestPageByAxe has axe-core find nothing wrong in any view. SKILL_TEST_AXE names its axe.min.js.
+func TestPageByAxe(t *testing.T) {
+	script, err := os.ReadFile(os.Getenv("SKILL_TEST_AXE"))
+	if err != nil {
+		t.Skip("needs axe-core: npm install axe-core, and set SKILL_TEST_AXE to its axe.min.js")
+	}
+	x := workspace(t)
+	write(t, x, "notes.md", "after\n")
+	write(t, x, "a/b.go", "package b\n")
+	if _, err := x.Execute(t.Context(), &skill.Session{}, skill.MoveFile{Source: "a", Dest: "c"}); err != nil {
+		t.Fatal(err)
+	}
+	model, end := begin(t, x, "Write the notes")
+	c := pageOf(t, x)
+	f := &fake{n: 3, text: "site"}
+	c.Tests, c.Servers = f, fakeServers{f}
+	model <- agent.Answer{Text: "I look at the notes first.", Calls: call("readTextFile", `{"path":"notes.md"}`)}
+	model <- agent.Answer{Calls: call("readTextFile", `{"path":"missing.md"}`)}
+	model <- agent.Answer{Calls: call("writeTextFile", `{"path":"notes.md","text":"more\n"}`)}
+	model <- agent.Answer{Calls: call("attemptCompletion", "{}")}
+	model <- agent.Answer{Text: "# Summary\nI wrote **notes.md**."}
+	end()
+	b := openTab(t, serve(t, c))
+	base := strings.TrimSuffix(b.eval("location.href"), "/")
+	const found = `(globalThis.found = undefined, axe.run().then((r) => globalThis.found = r.violations.map((v) => v.id + ": " + v.help + "\n" + v.nodes.map((n) => n.html.slice(0, 150)).join("\n")).join("\n")), "")`
+	for _, path := range []string{"", "runs/r1", "changes", "changes?q=notes", "changes/2", "changes/4", "changes/5", "servers", "servers/srv0", "tests", "nothing"} {
+		b.do(chromedp.Navigate(base + "/" + path))
+		for _, scheme := range []string{"light", "dark"} {
+			b.scheme(scheme)
+			if _, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](string(script)+`;""`)); err != nil {
+				t.Fatal(err)
+			}
+			b.eval(found)
+			b.wait("globalThis.found !== undefined")
+			if wrong := b.eval("globalThis.found"); wrong != "" {
+				t.Errorf("/%s in %s colours:\n%s", path, scheme, wrong)
+			}
+		}
+	}
+	b.eval(`document.querySelector("main").append(document.createElement("img"))`)
+	b.eval(found)
+	b.wait(`globalThis.found?.includes("image-alt")`)
+}
+
 // TestPageByKeyboard opens a change and undoes it with keys alone.
 func TestPageByKeyboard(t *testing.T) {
 	x := workspace(t)
