@@ -125,7 +125,7 @@ var doors = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk":       {"skill/mcpserver/*.go", "skill/agent/*.go"},
 	"github.com/spf13/cobra":                       {"cmd/internal/usage/*.go", "cmd/skill/*.go", "cmd/skill-fleet/*.go"},
 	"github.com/spf13/pflag":                       {"cmd/internal/usage/*.go", "cmd/skill/*.go", "cmd/skill-fleet/*.go"},
-	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/golden.go"},
+	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/golden.go", "cmd/skill/golden_record.go"},
 	"golang.org/x/sys":                             {"skill/internal/search/literal_vector_amd64.go", "skill/internal/workspace/tree/*.go", "skill/internal/history/*.go", "skill/internal/process/*.go", "skill/mcpserver/unix_*.go"},
 	"golang.org/x/net":                             {"skill/internal/web/*.go", "skill/internal/egress/*.go", "skill/file_encoding.go", "skill/page/serve.go"},
 	"golang.org/x/text":                            {"skill/file_encoding.go", "skill/internal/patch/looks.go"},

@@ -3,14 +3,20 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
 	"textskill/skill/agent"
+	"textskill/skill/agent/provider"
 )
 
 // runExpert plays a section run: the name of an expert, and the query for it. The sections
@@ -100,6 +106,194 @@ func transcribed(e agent.Event) string {
 		return fmt.Sprintf("%s%s %s\n", said, e.ToolCall.ToolName, e.ToolCall.Args)
 	case e.Type == agent.StopRunByExceededMaxSteps, e.Type == agent.StopRunByInteractiveTool:
 		return indented(string(e.Type))
+	}
+	return ""
+}
+
+// A modelRun is what a model did in a section model.
+type modelRun struct {
+	dir    string // the workspace of the run
+	report string
+	calls  []agent.ToolCall
+}
+
+// modelRules are the rules of a section model by their first word. Each reports whether it holds,
+// and an error if the rest of its line is not what it takes.
+var modelRules = map[string]func(r *modelRun, rest string) (bool, error){
+	"contains": func(r *modelRun, text string) (bool, error) { return strings.Contains(r.report, text), nil },
+	"calls":    (*modelRun).called,
+	"json":     (*modelRun).hasValue,
+	"file":     (*modelRun).fileHolds,
+}
+
+// called looks for a call of a tool: "TOOL", or "TOOL {JSON}" with arguments that the call must have.
+func (r *modelRun) called(rest string) (bool, error) {
+	name, args, some := strings.Cut(rest, " ")
+	var want map[string]any
+	if some && json.Unmarshal([]byte(args), &want) != nil {
+		return false, fmt.Errorf("%s is not an object of JSON", args)
+	}
+	return slices.ContainsFunc(r.calls, func(call agent.ToolCall) bool {
+		var got map[string]any
+		if call.ToolName != name || json.Unmarshal(call.Args, &got) != nil {
+			return false
+		}
+		for member, value := range want {
+			if !reflect.DeepEqual(got[member], value) {
+				return false
+			}
+		}
+		return true
+	}), nil
+}
+
+// hasValue looks at a path in the report, which is JSON: "items.0.name VALUE".
+func (r *modelRun) hasValue(rest string) (bool, error) {
+	path, text, _ := strings.Cut(rest, " ")
+	var want, got any
+	if json.Unmarshal([]byte(text), &want) != nil {
+		return false, fmt.Errorf("%s is not a value of JSON", text)
+	}
+	begin, end := strings.IndexAny(r.report, "{["), strings.LastIndexAny(r.report, "}]")
+	if begin < 0 || end < begin || json.Unmarshal([]byte(r.report[begin:end+1]), &got) != nil {
+		return false, nil
+	}
+	for name := range strings.SplitSeq(path, ".") {
+		switch at := got.(type) {
+		case map[string]any:
+			got = at[name]
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(at) {
+				return false, nil
+			}
+			got = at[i]
+		default:
+			return false, nil
+		}
+	}
+	return reflect.DeepEqual(got, want), nil
+}
+
+// fileHolds looks for a text in a file of the workspace: "NAME TEXT".
+func (r *modelRun) fileHolds(rest string) (bool, error) {
+	name, text, _ := strings.Cut(rest, " ")
+	root, err := os.OpenRoot(r.dir)
+	if err != nil {
+		return false, err
+	}
+	defer root.Close()
+	data, err := root.ReadFile(filepath.FromSlash(name))
+	return err == nil && strings.Contains(string(data), text), nil
+}
+
+// holds reports whether a line of rules holds.
+func (r *modelRun) holds(line string) (bool, error) {
+	line, negated := strings.CutPrefix(line, "not ")
+	word, rest, _ := strings.Cut(line, " ")
+	rule, known := modelRules[word]
+	if !known || rest == "" {
+		return false, errors.New("a rule is contains TEXT, calls TOOL {JSON}, json PATH VALUE or file NAME TEXT, or one of them after not")
+	}
+	ok, err := rule(r, rest)
+	return ok != negated, err
+}
+
+// askModel plays a section model: an expert and the query for it, and a rule a line. The model works in
+// a copy of the directory.
+func (g *golden) askModel(text string) error {
+	query, rest, _ := strings.Cut(g.expand(text), "\n")
+	rules := slices.DeleteFunc(strings.Split(rest, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+	for _, rule := range rules {
+		if _, err := (&modelRun{dir: g.dir}).holds(rule); err != nil {
+			return fmt.Errorf("model: %s: %w", rule, err)
+		}
+	}
+	if len(rules) == 0 {
+		return errors.New("model: it has no rule; add one below the line of the expert and the query, like contains TEXT")
+	}
+	if g.live == nil {
+		if g.unasked != nil {
+			g.unasked.Add(1)
+		}
+		return nil
+	}
+	r, err := g.runModel(query)
+	if err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	var broken []string
+	for _, rule := range rules {
+		if ok, err := r.holds(rule); !ok || err != nil {
+			broken = append(broken, "model: this does not hold: "+rule)
+		}
+	}
+	if broken == nil {
+		return nil
+	}
+	for _, call := range r.calls {
+		broken = append(broken, fmt.Sprintf("  it called %s %s", call.ToolName, call.Args))
+	}
+	return errors.New(strings.Join(append(broken, "  it reported "+r.report), "\n"))
+}
+
+// runModel lets the model that the environment names work on a query.
+func (g *golden) runModel(query string) (r *modelRun, err error) {
+	own := *g
+	if own.dir, err = g.made.make("skill-test-*"); err != nil {
+		return nil, err
+	}
+	if own.dir, err = filepath.EvalSymlinks(own.dir); err != nil {
+		return nil, err
+	}
+	if own.state, err = g.made.make("skill-test-state-*"); err != nil {
+		return nil, err
+	}
+	if err := os.CopyFS(own.dir, g.root.FS()); err != nil {
+		return nil, err
+	}
+	own.llm = nil
+	c := own.cli([]string{"run"})
+	c.getenv = own.liveVariable
+	var out, errs bytes.Buffer
+	c.stdin, c.stdout, c.stderr = strings.NewReader(""), &out, &errs
+	expert, query, _ := strings.Cut(query, " ")
+	words := slices.Concat(own.base(), []string{"run", "--json"}, own.flags, []string{"--", expert, query})
+	code := c.run(own.ctx, words)
+	r = &modelRun{dir: own.dir}
+	done := false
+	var last agent.Event
+	for line := range bytes.Lines(out.Bytes()) {
+		last = agent.Event{}
+		if err := json.Unmarshal(line, &last); err != nil {
+			return nil, err
+		}
+		if last.ToolCall != nil && (last.Type == agent.CallTool || last.Type == agent.CallInteractiveTool) {
+			r.calls = append(r.calls, *last.ToolCall)
+		}
+		if last.Type == agent.CompleteRun && last.Text != nil {
+			r.report, done = *last.Text, true
+		}
+	}
+	switch {
+	case c.refused != nil:
+		return nil, c.refused
+	case code != 0 || !done:
+		return nil, fmt.Errorf("the expert is not done\n%s%s", errs.Bytes(), transcribed(last))
+	}
+	return r, nil
+}
+
+// liveVariable returns a variable that says where a model is, and the history of the run.
+func (g *golden) liveVariable(name string) string {
+	known := name == "SKILL_MODEL" || slices.ContainsFunc(provider.All, func(p provider.Provider) bool {
+		return p.BaseURL == name || slices.Contains(p.Keys, name)
+	})
+	switch {
+	case name == "SKILL_STATE":
+		return g.state
+	case known:
+		return g.live(name)
 	}
 	return ""
 }

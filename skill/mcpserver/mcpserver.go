@@ -1,27 +1,18 @@
 // Package mcpserver serves dialects to clients that speak the Model Context
 // Protocol, over standard input and output or over streamable HTTP.
 //
-// go-sdk implements the protocol. This package puts around it:
+// [New] makes a server of an executor and dialects. [Server.Stdio] serves the one
+// client that started the program, [Server.HTTP] many clients at an address or a
+// socket, and [Server.SDK] gives the server to a transport of go-sdk. A client sees
+// the tools of the dialects, and the history and the files of the workspace as
+// resources. Its roots narrow what its calls reach. [Config.Check] can refuse a call,
+// or have the user asked about it.
 //
-//	mcpserver.go  the tools of the dialects as go-sdk tools
-//	resource.go   the history and the files of the workspace as resources
-//	call.go       one call of a tool: arguments, progress, reply
-//	session.go    what belongs to one client
-//	roots.go      the folders that a client limits its calls to
-//	consent.go    calls that the user is asked about
-//	stdio.go      a connection that reads and writes lines, and its orderly end
-//	lines.go      lines of bounded length, and writing several at once
-//	unread.go     a bound on the answers that a client has not read
-//	requests.go   requests of a client that have not been answered
-//	route.go      what happens to a line: a call, a message for the SDK, or a refusal
-//	message.go    the members of a message, and which messages are invalid
-//	fast.go       calls answered without the SDK
-//	turn.go       which worker reads the next line
-//	http.go       listening, limits, shutdown
-//	guard.go      which HTTP requests are accepted
-//	clients.go    the sessions of HTTP
-//	relay.go      messages carried to a server on another machine
-//	unix.go       a socket for one user alone
+// One executor may have several servers, each with its own dialects. Calls of one
+// client run at the same time; their answers come in the order in which they end.
+// Stdio and HTTP return after the calls that were running have been answered or
+// stopped. A [Relay] carries the messages of HTTP clients to a server on another
+// machine.
 package mcpserver
 
 import (

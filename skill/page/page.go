@@ -6,16 +6,8 @@
 // some of them for a workspace, and package runs beside this one implements [Runs] for
 // recorded runs.
 //
-//	page.go       what a page shows
-//	serve.go      listening, and the ways of requests
-//	guard.go      which requests are answered
-//	views.html    the templates of all views
-//	template.go   what the templates ask for, and characters that cannot be seen
-//	frame.go      what all views have in common
-//	views.go      which view a path shows; view_….go are the views
-//	text.go       texts and diffs
-//	live.go       views as they change
-//	workspace.go  the changes and servers of a workspace
+// [Serve] runs until its context ends. It demands the token of the Config, and answers
+// nobody else.
 package page
 
 import (
