@@ -61,17 +61,8 @@ type StreamOptions struct {
 
 // A Message is one turn of a conversation.
 type Message struct {
-	Content    any    `json:"content,omitempty"` // a string or []Part; nil only beside ToolCalls
-	Role       string `json:"role"`              // "system", "user", "assistant" or "tool"
-	ToolCallID string `json:"tool_call_id,omitempty"`
-	ToolCalls  []Call `json:"tool_calls,omitempty"`
-}
-
-// A Part is a piece of a content. One of its fields is set.
-type Part struct {
-	Text  string
-	Image string // a URL, which may hold the data
-	File  string // a data URL of a PDF
+	Content any    `json:"content,omitempty"` // a string; nil leaves it out
+	Role    string `json:"role"`              // "system", "user" or "assistant"
 }
 
 // A Tool is a function that the model may call.
@@ -85,17 +76,6 @@ type Tool struct {
 // A Call is a tool call. Its arguments are the JSON of an object if the model
 // got them right.
 type Call struct{ ID, Name, Arguments string }
-
-// MarshalJSON spells a part as the protocol does.
-func (p Part) MarshalJSON() ([]byte, error) {
-	switch {
-	case p.Image != "":
-		return typed("image_url", map[string]string{"url": p.Image})
-	case p.File != "":
-		return typed("file", map[string]string{"filename": "document.pdf", "file_data": p.File})
-	}
-	return typed("text", p.Text)
-}
 
 // MarshalJSON spells a tool as the protocol does.
 func (t Tool) MarshalJSON() ([]byte, error) {
