@@ -102,7 +102,7 @@ func (x *Runner) Within(domains []string) *Runner {
 	rules.Within = slices.Concat([]string{}, domains)
 	policy, err := egress.NewPolicy(rules)
 	if err != nil {
-		policy = &egress.Policy{} // never: they were those of a Policy
+		policy = &egress.Policy{} // unreachable: another Policy has accepted these hosts
 	}
 	y := runnerFor(cfg, policy, x.ws)
 	x.temp.Lock()
