@@ -284,7 +284,7 @@ func (c *cli) hookReport(o *options) (lines []string) {
 	for _, s := range hook.Setups {
 		n := readHookNote(filepath.Join(c.hookDir(o), s.Host+".json"))
 		state := c.setupState(&s, program)
-		if state == "" && n.Last.IsZero() {
+		if (state == "" || s.As != "") && n.Last.IsZero() {
 			continue
 		}
 		state = cmp.Or(state, "none are set up")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -428,7 +429,7 @@ func TestHookCommandLine(t *testing.T) {
 	for _, s := range hook.Setups {
 		events := s.Events(shellWord(gone), gone, "")
 		for _, e := range events {
-			if !strings.Contains(e.Value, gone+"' hook "+s.Host) {
+			if !strings.Contains(e.Value, gone+"' hook "+cmp.Or(s.As, s.Host)) {
 				t.Errorf("%s, %s: %s", s.Host, e.Name, e.Value)
 			}
 		}

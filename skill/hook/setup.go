@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 type Setup struct {
 	Host  string
 	Title string
+	As    string // the host whose file this one reads, too; "" for a file of its own
 	File  string // of the user, JSON, below the home folder, with slashes; "" if the host has files for hooks alone
 	Own   bool   // nothing else is in the file
 	Group bool   // entries are in groups, each with a matcher
@@ -49,6 +51,17 @@ var Setups = []Setup{
 		Calls: []string{"preToolUse", "postToolUse", "postToolUseFailure"},
 		Ends:  []string{"agentStop", "sessionEnd"},
 		Then:  "start copilot again"},
+	{Host: "vscode-copilot", Title: "VS Code", As: "copilot-cli", File: ".copilot/hooks/skill.json", Own: true,
+		Top:   []Member{{"version", "1"}},
+		Entry: `{"type": "command", "bash": COMMAND, "powershell": POWERSHELL, "timeoutSec": 10}`,
+		Calls: []string{"preToolUse", "postToolUse", "postToolUseFailure"},
+		Ends:  []string{"agentStop", "sessionEnd"},
+		Then:  "it reads the file of Copilot CLI, which then calls the hook, too; reload the window of VS Code"},
+	{Host: "kiro", Title: "Kiro", File: ".kiro/agents/skill.json", Own: true,
+		Top:   []Member{{"name", `"skill"`}, {"description", `"records what its tools change, so that skill can undo it"`}, {"tools", `["*"]`}},
+		Entry: `{"matcher": "*", "command": COMMAND, "timeout_ms": 10000}`,
+		Calls: []string{"preToolUse", "postToolUse"}, Ends: []string{"stop"},
+		Then: "hooks belong to one agent of Kiro: start this one with \"kiro-cli chat --agent skill\", or copy its \"hooks\" into another's file"},
 	{Host: "gemini-cli", Title: "Gemini CLI", File: ".gemini/settings.json", Group: true, Match: "*",
 		Entry: geminiEntry, Tried: true,
 		Calls: []string{"BeforeTool", "AfterTool"}, Ends: []string{"SessionEnd"},
@@ -79,8 +92,11 @@ var Setups = []Setup{
 
 // SetupOf returns the setup of a host, nil for none.
 func SetupOf(host string) *Setup {
-	if host == "gemini" || host == "copilot" {
+	switch host {
+	case "gemini", "copilot":
 		host += "-cli"
+	case "vscode":
+		host += "-copilot"
 	}
 	if i := slices.IndexFunc(Setups, func(s Setup) bool { return s.Host == host }); i >= 0 {
 		return &Setups[i]
@@ -101,7 +117,7 @@ func (s *Setup) Command(program, state string) string {
 	return line + quiet
 }
 
-func (s *Setup) words() string { return " hook " + s.Host }
+func (s *Setup) words() string { return " hook " + cmp.Or(s.As, s.Host) }
 
 // IsOurs reports whether a command line of the host's file is one that was set up.
 func (s *Setup) IsOurs(line string) bool {
