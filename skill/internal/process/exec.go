@@ -342,9 +342,7 @@ func (x *Runner) finish(done *Executed, spec Spec, end Ending, begin time.Time) 
 	done.ExitCode, done.Signal, done.Refused, done.Left, done.Full = end.Code, end.signal, end.refused, end.left, end.full
 	done.Supervised, done.Survivors, done.Lost = end.supervised, end.survivors, end.lost
 	done.Fence, done.Elapsed = x.fenceOfRun(spec, end.held), time.Since(begin)
-	if done.Fence.ABI > 0 && !done.Fence.Alone && !x.cfg.Network {
-		done.Shared = x.whyShared()
-	}
+	done.Shared = x.whyShared(done.Fence)
 }
 
 // inputFile returns a file from which text is read, which the caller closes.

@@ -198,32 +198,32 @@ func gitRulesOf(root string) (list []fenceRule) {
 // the user allows changes of them, and returns their paths. No [view] keeps a command from adding
 // them, and git would read its settings where they lead.
 func (x *Runner) guardGit() func() []string {
-	var checks []func() []string
+	type addition struct {
+		dir        *os.Root // the same one afterwards, wherever it is moved
+		path, name string
+	}
+	var absent []addition
+	var opened []*os.Root
 	for _, r := range x.ws.Roots() {
-		if x.ws.Options().AllowConfig || x.cfg.Fence == FenceOff {
-			continue
-		}
-		dir, err := os.OpenRoot(filepath.Join(r.Dir, ".git")) // the same one afterwards, wherever it is moved
+		dir, err := os.OpenRoot(filepath.Join(r.Dir, ".git"))
 		if err != nil {
 			continue
 		}
-		absent := slices.DeleteFunc([]string{"config.worktree", "hooks", "commondir"}, func(part string) bool {
-			_, err := dir.Lstat(part)
-			return !errors.Is(err, fs.ErrNotExist)
-		})
-		checks = append(checks, func() (removed []string) {
-			defer dir.Close()
-			for _, part := range absent {
-				if _, err := dir.Lstat(part); err == nil && dir.RemoveAll(part) == nil {
-					removed = append(removed, filepath.Join(r.Dir, ".git", part))
-				}
+		opened = append(opened, dir)
+		for _, name := range []string{"config.worktree", "hooks", "commondir"} {
+			if _, err := dir.Lstat(name); errors.Is(err, fs.ErrNotExist) && !x.ws.Options().AllowConfig && x.cfg.Fence != FenceOff {
+				absent = append(absent, addition{dir, filepath.Join(r.Dir, ".git", name), name})
 			}
-			return removed
-		})
+		}
 	}
 	return func() (removed []string) {
-		for _, check := range checks {
-			removed = append(removed, check()...)
+		for _, a := range absent {
+			if _, err := a.dir.Lstat(a.name); err == nil && a.dir.RemoveAll(a.name) == nil {
+				removed = append(removed, a.path)
+			}
+		}
+		for _, dir := range opened {
+			dir.Close()
 		}
 		return removed
 	}
@@ -357,9 +357,7 @@ type FenceReport struct {
 // FenceReport returns what commands may use now. Without a fence, that is all that the user may.
 func (x *Runner) FenceReport() (r FenceReport) {
 	r.Fence = x.Fence()
-	if r.ABI > 0 && !r.Alone && !x.cfg.Network {
-		r.Shared = x.whyShared()
-	}
+	r.Shared = x.whyShared(r.Fence)
 	for _, v := range os.Environ() {
 		name, value, _ := strings.Cut(v, "=")
 		if x.keptFromCommands(name, value) {

@@ -316,8 +316,8 @@ func (s *Spec) reserve(port int) (err error) {
 }
 
 // whyShared says why commands have no network of their own, and what to do; "" if they have one.
-func (x *Runner) whyShared() string {
-	if x.network() != nil {
+func (x *Runner) whyShared(f Fence) string {
+	if f.ABI == 0 || f.Alone || x.cfg.Network || x.network() != nil {
 		return ""
 	}
 	x.session.mu.Lock()

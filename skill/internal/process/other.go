@@ -78,6 +78,6 @@ func (*Runner) network() *network                                { return nil }
 func (*Runner) listenApart() (*network, net.Listener)            { return nil, nil }
 func (*Runner) shareServer(*os.Root, *serverRecord, *Spec) error { return nil }
 func (*Spec) reserve(int) error                                  { return nil }
-func (*Runner) whyShared() string                                { return "" }
+func (*Runner) whyShared(Fence) string                           { return "" }
 func (*Runner) Apart() bool                                      { return false }
 func (*Runner) DialLocal(int) (net.Conn, error)                  { return nil, errors.ErrUnsupported }

@@ -69,18 +69,22 @@ func (h *helperProcess) run(spec Spec, report, stdin, stdout, stderr *os.File) e
 	}
 	fds = append(fds, spec.extraFiles()...)
 	data := spec.encode()
-	raw, err := h.channel.SyscallConn()
-	if err != nil {
-		return err
-	}
-	controlErr := raw.Control(func(fd uintptr) {
-		err = unix.Sendmsg(int(fd), data[:4], unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
-	})
-	if err = errors.Join(controlErr, err); err != nil {
+	if _, err := h.send(data[:4], fds); err != nil {
 		return err
 	}
 	h.channel.Write(data[4:]) // an error shows by its lack of events
 	return nil
+}
+
+// send sends the first bytes of a Spec or a question, with descriptors.
+func (h *helperProcess) send(data []byte, fds []int) (raw syscall.RawConn, err error) {
+	if raw, err = h.channel.SyscallConn(); err != nil {
+		return nil, err
+	}
+	controlErr := raw.Control(func(fd uintptr) {
+		err = unix.Sendmsg(int(fd), data, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
+	})
+	return raw, errors.Join(controlErr, err)
 }
 
 // end makes a helper stop, and waits for that.
@@ -104,24 +108,12 @@ func (h *helperProcess) running(next *time.Timer) {
 // enters its directory, and returns those bytes. The error is [io.EOF] if none comes. It is called
 // in the helper.
 func receiveFiles() (size [4]byte, err error) {
-	oob := make([]byte, unix.CmsgSpace(4*(1+maxFiles)))
-	n, oobn, _, _, err := unix.Recvmsg(0, size[:], oob, unix.MSG_CMSG_CLOEXEC|unix.MSG_WAITALL)
-	for err == unix.EINTR {
-		n, oobn, _, _, err = unix.Recvmsg(0, size[:], oob, unix.MSG_CMSG_CLOEXEC|unix.MSG_WAITALL)
-	}
+	n, fds, err := receive(0, size[:], 1+maxFiles, unix.MSG_WAITALL)
 	if err == nil && n == 0 {
 		err = io.EOF
 	}
-	if err != nil || n != len(size) {
+	if err != nil || n != len(size) || len(fds) == 0 {
 		return size, cmp.Or(err, errors.New("no spec came"))
-	}
-	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
-	if err != nil || len(messages) != 1 {
-		return size, errors.Join(err, errors.New("no files came"))
-	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) < 1 {
-		return size, errors.Join(err, errors.New("no files came"))
 	}
 	err = unix.Fchdir(fds[0])
 	unix.Close(fds[0])
@@ -244,15 +236,8 @@ func (h *helperProcess) ask(q question, files ...int) (fds []int, err error) {
 		return nil, err
 	}
 	defer unix.Close(dir)
-	raw, err := h.channel.SyscallConn()
+	raw, err := h.send(binary.LittleEndian.AppendUint32(nil, uint32(q)), append([]int{dir}, files...))
 	if err != nil {
-		return nil, err
-	}
-	data := binary.LittleEndian.AppendUint32(nil, uint32(q))
-	controlErr := raw.Control(func(fd uintptr) {
-		err = unix.Sendmsg(int(fd), data, unix.UnixRights(append([]int{dir}, files...)...), nil, unix.MSG_NOSIGNAL)
-	})
-	if err = errors.Join(controlErr, err); err != nil {
 		return nil, err
 	}
 	h.channel.SetReadDeadline(time.Now().Add(askTimeout))
@@ -308,13 +293,15 @@ func sendDescriptors(to int, fds []int, err error) error {
 	return unix.Sendmsg(to, binary.LittleEndian.AppendUint32(nil, uint32(errno)), oob, nil, unix.MSG_NOSIGNAL)
 }
 
-// receiveDescriptors is the other side of sendDescriptors.
-func receiveDescriptors(from int) (fds []int, err error) {
-	var said [4]byte
-	oob := make([]byte, unix.CmsgSpace(4*maxSockets))
-	n, oobn, _, _, err := unix.Recvmsg(from, said[:], oob, unix.MSG_CMSG_CLOEXEC)
+// receive reads bytes and the descriptors that come with them, at most a number.
+func receive(from int, data []byte, most, flags int) (n int, fds []int, err error) {
+	oob := make([]byte, unix.CmsgSpace(4*most))
+	oobn, err := 0, error(unix.EINTR)
+	for err == unix.EINTR {
+		n, oobn, _, _, err = unix.Recvmsg(from, data, oob, unix.MSG_CMSG_CLOEXEC|flags)
+	}
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
 	for _, m := range messages {
@@ -322,6 +309,13 @@ func receiveDescriptors(from int) (fds []int, err error) {
 			fds = append(fds, rights...)
 		}
 	}
+	return n, fds, err
+}
+
+// receiveDescriptors is the other side of sendDescriptors.
+func receiveDescriptors(from int) (fds []int, err error) {
+	var said [4]byte
+	n, fds, err := receive(from, said[:], maxSockets, 0)
 	if errno := unix.Errno(binary.LittleEndian.Uint32(said[:])); err == nil && errno != 0 {
 		err = errno
 	}

@@ -45,21 +45,15 @@ func startSupervised(path string, ready *Helpers, spec Spec, stdin, stdout, stde
 
 func (h *supervisedCommand) Done() <-chan Ending { return h.ends }
 
-func (h *supervisedCommand) Kill() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.over {
-		h.stopped = true
-		h.helper.cmd.Process.Kill()
-	}
-}
+func (h *supervisedCommand) Kill() { h.stop(h.helper.cmd.Process.Kill) }
+func (h *supervisedCommand) Stop() { h.stop(h.helper.channel.Close) }
 
-func (h *supervisedCommand) Stop() {
+func (h *supervisedCommand) stop(how func() error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.over {
 		h.stopped = true
-		h.helper.channel.Close()
+		how()
 	}
 }
 
