@@ -120,7 +120,7 @@ func (x *Executor) WithDomains(domains []string) *Executor {
 }
 
 // AllowHost has operations reach a HOST or HOST:PORT from now on, as Config.AllowDomains does.
-func (x *Executor) AllowHost(host string) error { return x.process.AllowHost(host) }
+func (x *Executor) AllowHost(host string) error { return x.process.Policy().Allow(host) }
 
 // connect sets what reaches other machines. No domains mean all.
 func (x *Executor) connect(domains []string) {

@@ -17,17 +17,16 @@ func (x *Runner) attached(ctx context.Context, a Command, spec Spec) (Executed, 
 		return foreground(ctx, a, spec)
 	}
 	begin := time.Now()
-	done := Executed{Command: a.Name}
 	p, err := x.startCommand(spec, a.Streams[0], a.Streams[1], a.Streams[2])
 	if err != nil {
 		return Executed{}, err
 	}
-	end := follow(ctx, p, begin, a.Timeout, &done)
+	end := follow(ctx, p, begin, a.Timeout, a.Name)
 	if end.Err != nil {
 		return Executed{}, end.Err
 	}
-	x.finish(&done, spec, end, begin)
-	return done, nil
+	x.finish(&end.Executed, spec, end.held, begin)
+	return end.Executed, nil
 }
 
 // foreground runs a command as a shell does: in the terminal's foreground, which sends it the signals

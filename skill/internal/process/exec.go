@@ -318,11 +318,11 @@ func (x *Runner) run(ctx context.Context, a Command, spec Spec) (Executed, error
 	p, err := x.startCommand(spec, stdin, stdout.w, stderr.w)
 	stdout.w.Close()
 	stderr.w.Close()
-	done := Executed{Command: a.Name}
-	var end Ending
+	end := Ending{Err: err}
 	if err == nil {
-		end = follow(ctx, p, begin, a.Timeout, &done)
+		end = follow(ctx, p, begin, a.Timeout, a.Name)
 	}
+	done := end.Executed
 	deadline := time.Now().Add(drainTimeout)
 	done.Stdout, done.StdoutCut = stdout.finish(deadline)
 	done.Stderr, done.StderrCut = stderr.finish(deadline)
@@ -330,18 +330,16 @@ func (x *Runner) run(ctx context.Context, a Command, spec Spec) (Executed, error
 		whole := done.StdoutCut+done.StderrCut == 0 && utf8.Valid(done.Stdout) && utf8.Valid(done.Stderr)
 		done.Log, done.LogCut = log.finish(!whole)
 	}
-	if err = cmp.Or(err, end.Err); err != nil {
-		return Executed{}, err
+	if end.Err != nil {
+		return Executed{}, end.Err
 	}
-	x.finish(&done, spec, end, begin)
+	x.finish(&done, spec, end.held, begin)
 	return done, nil
 }
 
-// finish adds to done how the program of spec ended.
-func (x *Runner) finish(done *Executed, spec Spec, end Ending, begin time.Time) {
-	done.ExitCode, done.Signal, done.Refused, done.Left, done.Full = end.Code, end.signal, end.refused, end.left, end.full
-	done.Supervised, done.Survivors, done.Lost = end.supervised, end.survivors, end.lost
-	done.Fence, done.Elapsed = x.fenceOfRun(spec, end.held), time.Since(begin)
+// finish adds to done what is known at the end of the program of spec.
+func (x *Runner) finish(done *Executed, spec Spec, held uint32, begin time.Time) {
+	done.Fence, done.Elapsed = x.fenceOfRun(spec, held), time.Since(begin)
 	done.Shared = x.whyShared(done.Fence)
 }
 
@@ -389,16 +387,9 @@ func End(run Running) {
 
 // Ending is how a command ended.
 type Ending struct {
-	Code       int // -N if signal N ended it
-	signal     string
-	survivors  int
-	supervised bool
-	lost       bool
-	refused    []string
-	left       []string
-	full       []string
-	held       uint32 // what the fence enforced: Landlock's version and [callsFiltered]
-	Err        error  // the command could not be started; no other field is set
+	Executed        // without its output and fence
+	held     uint32 // what the fence enforced: Landlock's version and [callsFiltered]
+	Err      error  // the command could not be started; no other field is set
 }
 
 // Waiting times of a command that is being stopped.
@@ -409,8 +400,10 @@ const (
 )
 
 // follow waits for the end of p. When limit has passed since begin, or ctx ends, it
-// stops p and sets done.TimedOut or done.Cancelled, unless p has ended before that was seen.
-func follow(ctx context.Context, p Running, begin time.Time, limit time.Duration, done *Executed) Ending {
+// stops p and sets TimedOut or Cancelled, unless p has ended before that was seen.
+func follow(ctx context.Context, p Running, begin time.Time, limit time.Duration, command string) (end Ending) {
+	timedOut, cancelled := false, false
+	defer func() { end.Command, end.TimedOut, end.Cancelled = command, timedOut, cancelled }()
 	var timeout <-chan time.Time
 	if limit != 0 {
 		t := time.NewTimer(time.Until(begin.Add(limit)))
@@ -419,21 +412,21 @@ func follow(ctx context.Context, p Running, begin time.Time, limit time.Duration
 	}
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
-	for !done.TimedOut && !done.Cancelled {
+	for !timedOut && !cancelled {
 		select {
 		case e := <-p.Done():
-			done.TimedOut = limit < 0 // its time was over before it began
+			timedOut = limit < 0 // its time was over before it began
 			return e
 		case <-second.C:
-			workspace.Report(ctx, int64(time.Since(begin).Seconds()), 0, "running "+done.Command)
+			workspace.Report(ctx, int64(time.Since(begin).Seconds()), 0, "running "+command)
 		case <-timeout:
-			done.TimedOut = true
+			timedOut = true
 		case <-ctx.Done():
-			done.Cancelled = true
+			cancelled = true
 		}
 	}
 	if e, ended := within(p.Done(), 0); ended {
-		done.TimedOut, done.Cancelled = limit < 0, false
+		timedOut, cancelled = limit < 0, false
 		return e
 	}
 	p.Stop()
@@ -443,7 +436,7 @@ func follow(ctx context.Context, p Running, begin time.Time, limit time.Duration
 		}
 		step()
 	}
-	return Ending{Code: -9, signal: "SIGKILL", survivors: 1, lost: true}
+	return Ending{Executed: Executed{ExitCode: -9, Signal: "SIGKILL", Survivors: 1, Lost: true}}
 }
 
 // lineOf returns a command as the history names it: the script of a shell, else the program and its

@@ -68,9 +68,9 @@ func (g *group) wait() {
 		killGroup(g.cmd.Process) // a group's id is not reused while it has members
 	}
 	g.mu.Unlock()
-	e := Ending{Code: g.cmd.ProcessState.ExitCode()}
+	e := Ending{Executed: Executed{ExitCode: g.cmd.ProcessState.ExitCode()}}
 	if ws, ok := g.cmd.ProcessState.Sys().(syscall.WaitStatus); ok {
-		e.Code, e.signal = outcome(ws)
+		e.ExitCode, e.Signal = outcome(ws)
 	}
 	g.ends <- e
 }

@@ -224,13 +224,13 @@ func TestHostsAreNarrowedAndAdded(t *testing.T) {
 			t.Errorf("%s: %s, refused %q", host, got, refused)
 		}
 	}
-	if err := x.AllowHost(fmt.Sprint("late.example:", port)); err != nil {
+	if err := x.Policy().Allow(fmt.Sprint("late.example:", port)); err != nil {
 		t.Fatal(err)
 	}
 	if got, refused := get(x, "late.example"); !strings.Contains(got, "/x\n") || !strings.Contains(got, "/y\n") || len(refused) > 0 {
 		t.Errorf("allowed: %s, refused %q", got, refused)
 	}
-	if err := x.AllowHost("10.0.0.1"); err == nil {
+	if err := x.Policy().Allow("10.0.0.1"); err == nil {
 		t.Error("an address is allowed")
 	}
 }

@@ -54,12 +54,11 @@ func TestFollowSeesTheEndFirst(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 100 { // a select takes any
-		var done Executed
 		p := make(ended, 1)
-		p <- Ending{Code: 7}
-		e := follow(ctx, p, time.Now().Add(-time.Hour), time.Second, &done)
-		if e.Code != 7 || done.TimedOut || done.Cancelled {
-			t.Fatalf("%+v, %+v", e, done)
+		p <- Ending{Executed: Executed{ExitCode: 7}}
+		e := follow(ctx, p, time.Now().Add(-time.Hour), time.Second, "x")
+		if e.ExitCode != 7 || e.TimedOut || e.Cancelled {
+			t.Fatalf("%+v", e)
 		}
 	}
 }

@@ -71,8 +71,8 @@ func (x *Runner) StartProcess(p Program) (*Process, error) {
 	}()
 	go func() {
 		e := <-s.run.Done()
-		s.err = e.Err
-		s.end = Executed{Command: p.Command, ExitCode: e.Code, Signal: e.signal, Supervised: e.supervised, Survivors: e.survivors, Lost: e.lost}
+		s.err, s.end = e.Err, e.Executed
+		s.end.Command = p.Command
 		within(drained, endGrace) // another process may hold stderr open
 		close(s.ended)
 	}()

@@ -114,9 +114,6 @@ func (x *Runner) Within(domains []string) *Runner {
 // Policy says which hosts commands reach without Config.Network.
 func (x *Runner) Policy() *egress.Policy { return x.policy }
 
-// AllowHost has commands reach a HOST or HOST:PORT from now on.
-func (x *Runner) AllowHost(host string) error { return x.policy.Allow(host) }
-
 // Close removes the temporary files of commands. It does not close the workspace.
 func (x *Runner) Close() {
 	x.session.close()

@@ -88,7 +88,7 @@ func (h *supervisedCommand) awaitEnding(spec Spec, report *os.File) Ending {
 	switch {
 	case last.Kind == eventEnded:
 		code, signal := outcome(syscall.WaitStatus(last.Value))
-		return Ending{Code: code, signal: signal, supervised: true, survivors: int(last.More), refused: told[eventRefused], left: told[eventLeft], full: told[eventFull], held: first.More}
+		return Ending{held: first.More, Executed: Executed{ExitCode: code, Signal: signal, Supervised: true, Survivors: int(last.More), Refused: told[eventRefused], Left: told[eventLeft], Full: told[eventFull]}}
 	case last.Kind == eventFailed:
 		return Ending{Err: &SpawnError{Command: spec.Args[0], Err: syscall.Errno(last.Value)}}
 	case last.Kind == eventUnfenced:
@@ -100,9 +100,9 @@ func (h *supervisedCommand) awaitEnding(spec Spec, report *os.File) Ending {
 		if !endOrphans() {
 			endWriters(h.output)
 		}
-		return Ending{Code: -int(syscall.SIGKILL), signal: "SIGKILL", lost: true, held: first.More}
+		return Ending{held: first.More, Executed: Executed{ExitCode: -int(syscall.SIGKILL), Signal: "SIGKILL", Lost: true}}
 	case h.wasStopped(): // before the command had started
-		return Ending{Code: -int(syscall.SIGTERM), signal: "SIGTERM", supervised: true}
+		return Ending{Executed: Executed{ExitCode: -int(syscall.SIGTERM), Signal: "SIGTERM", Supervised: true}}
 	}
 	return Ending{Err: fmt.Errorf("helper %s: it ended before the command began: %v", h.helper.cmd.Path, h.helper.cmd.ProcessState)}
 }

@@ -177,7 +177,7 @@ func (b *browser) explain(err error) error {
 		if e.Err != nil {
 			return browserError(e.Err)
 		}
-		return browserError(fmt.Errorf("it ended at once, with %d", e.Code))
+		return browserError(fmt.Errorf("it ended at once, with %d", e.ExitCode))
 	case <-time.After(100 * time.Millisecond):
 		return err
 	}
