@@ -1,5 +1,5 @@
-// Command skill carries out what agents ask of a workspace: text commands,
-// tool_calls envelopes, and prompts in plain words. "skill help" says how.
+// Command skill carries out what AI agents ask of a workspace folder: text commands, JSON
+// tool calls, and requests in plain words. "skill help" lists its subcommands.
 package main
 
 import (

@@ -1,11 +1,9 @@
-// Package wire reads the calls in what a provider or a model sends, and writes the
-// answers in the form that the same provider or model takes them in.
+// Package wire reads the tool calls in messages of providers and in texts of models, and
+// writes the answers in the same format.
 //
-// A wire is a row of [All]. Wires of JSON are recognized by their shape, see [Of]; wires
-// of text, where models write calls as their chat template has them, by a marker, see
-// [OfText].
-// Like package parser, no wire knows a tool by name: what it must know of tools is given
-// as [Schemas].
+// A wire is a row of [All], one for each format. [Of] recognizes JSON formats by their
+// shape. [OfText] recognizes the text formats of models by a marker. No wire knows a tool
+// by name: the caller describes tools as [Schemas].
 package wire
 
 import (

@@ -2,12 +2,12 @@
 // calls of the answer, records what happened, and repeats that until the model
 // says that the work is done or a limit is reached.
 //
-// A run is everything that one query sets off, from [Run] to the event that ends
-// it. It consists of tasks. A task is a query that one expert works on, with a
-// conversation of its own: the first is the query of the run, and each further one
-// was delegated by an expert, which waits for the report. A task consists of steps.
-// In a step the model gives one answer, its tool calls are carried out, and a
-// [Checkpoint] is recorded. Steps are counted over the whole run.
+// A run is the work on one query, from [Run] to the last event. It consists of tasks.
+// A task is the work of one expert on one query, with its own conversation. The first
+// task is the query of the run. An expert starts further tasks when it delegates, and
+// waits for their reports. A task consists of steps. In a step the model answers, the
+// package carries out the tool calls, and records a [Checkpoint]. Steps are counted over
+// the whole run.
 //
 //	run.go         Run
 //	config.go      its configuration

@@ -66,8 +66,8 @@ func nativeDefinitions(d *Dialect, w *wire.Wire) json.RawMessage {
 	return nil
 }
 
-// Spoken returns the dialect for a model that is called by a wire. Of tools that belong to vendors it
-// has those of the model's vendor alone, unless all are wanted.
+// Spoken returns the dialect for a model that answers on the wire w. [Native] then has only the tools of
+// that model's vendor, unless all is set.
 func (d *Dialect) Spoken(w *wire.Wire, all bool) *Dialect {
 	if d != Native {
 		return d

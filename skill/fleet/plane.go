@@ -1,10 +1,9 @@
-// Package fleet runs experts on many machines. A run is submitted from one machine and
-// carried out by a worker on another. After each step its files, its events and its state
-// are stored together, so that another worker can go on from there when the machine is
-// lost.
+// Package fleet runs experts on many machines. A client submits a run on one machine, and
+// a worker on another machine carries it out. After each step the worker stores the run's
+// files, events and state together, so that another worker can continue from there.
 //
-// A run is owned by the worker that wrote its state last. State is the truth: a queued
-// job is only a hint that some run may need a worker.
+// The worker that wrote the state of a run last owns the run. Only the state decides: a
+// queued job is a hint that a run may need a worker.
 //
 //	plane.go      what a fleet needs of the network: Plane
 //	state.go      what is known of a run and of its workspace
