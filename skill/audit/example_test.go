@@ -32,7 +32,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer x.Close()
-	// What a dialect carries out with x is logged from now on. A program can log what it likes:
+	// From now on the log records each call that a dialect carries out with x. A program may add lines:
 	if err := calls.Add(skill.Call{Dialect: "own", Tool: "hello"}); err != nil {
 		log.Fatal(err)
 	}
