@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -81,6 +82,28 @@ func TestGuardAfterReplace(t *testing.T) {
 		}
 		if _, stale := errors.AsType[*StaleError](do(WriteFile{Path: "f", Content: "mine\n"})); !stale {
 			t.Errorf("%q was written over", step.theirs)
+		}
+	}
+}
+
+// TestIsShown finds one line that was not shown, or changed since, among any number of them.
+func TestIsShown(t *testing.T) {
+	for n := range 20 {
+		v := &view{flags: bytes.Repeat([]byte{shown | numbered}, n)}
+		if !v.isShown() {
+			t.Errorf("%d lines are not shown", n)
+		}
+		for i := range n {
+			for _, f := range []byte{mine, shown | foreign} {
+				v.flags[i] = f
+				if v.isShown() {
+					t.Errorf("%d lines are shown, but for %d, which is %b", n, i, f)
+				}
+			}
+			v.flags[i] = shown | mine
+		}
+		if v.gaps = map[int]byte{0: foreign}; v.isShown() {
+			t.Errorf("%d lines are shown, but lines were taken away", n)
 		}
 	}
 }
