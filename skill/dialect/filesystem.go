@@ -187,6 +187,8 @@ func filesystemFail(in *call, err error) Reply {
 		f.Message = name + " ERR: arg '" + arg.Arg + "' must be str"
 	case arg != nil && strings.HasPrefix(arg.Reason, mustBe):
 		f.Message = name + " ERR: arg '" + arg.Arg + "' " + arg.Reason
+	case mountPoint(in, err) != "":
+		f.Message = name + " ERR: " + mountPoint(in, err)
 	case errors.Is(err, syscall.EBUSY) && in.tool != nil:
 		f.Message = name + " ERR: the workspace itself stays; name something in it"
 	case system:

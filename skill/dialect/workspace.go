@@ -54,6 +54,9 @@ func workspaceFail(in *call, err error) Reply {
 			f.Hint = fmt.Sprintf("there is %s, which looks alike", strconv.QuoteToASCII(in.name(alike)))
 		}
 	}
+	if mounted := mountPoint(in, err); mounted != "" {
+		f.Message = in.sent + ": " + mounted
+	}
 	if in.tool == nil && errors.Is(err, errUnknown) {
 		f.Message = in.unknown()
 	}
@@ -68,6 +71,26 @@ func workspaceFail(in *call, err error) Reply {
 		reply.Body += "\nit holds now:\n" + wellFormed(miss.Rows)
 	}
 	return reply
+}
+
+// mountPoint says of an error that something is mounted where a file cannot be moved, replaced or
+// removed; "" if it is about the workspace itself.
+func mountPoint(in *call, err error) string {
+	name := ""
+	pe, isPath := errors.AsType[*os.PathError](err)
+	le, isLink := errors.AsType[*os.LinkError](err)
+	switch {
+	case !errors.Is(err, syscall.EBUSY):
+		return ""
+	case isPath:
+		name = pe.Path
+	case isLink && le.New != in.x.Dir():
+		name = le.Old + " or " + le.New
+	}
+	if name == "" || name == in.x.Dir() || isLink && le.Old == in.x.Dir() {
+		return ""
+	}
+	return name + " is a mount point, which stays; write, edit and copy change what a mounted file holds"
 }
 
 // missingName is the name of the file that an error says is not there, "" if it says none.
