@@ -49,10 +49,12 @@ These are settings without a flag:
   llm-max-calls = 0             requests to the model for a prompt (0: no limit)
   llm-max-tokens = 0            tokens of the model for a prompt (0: no limit)
   max-text = -1                 UTF-16 units of a text for a perstack tool (0: no limit)
-  http-host = ["example.org"]   hosts for which "skill mcp --http" accepts requests
+  http-host = ["example.org"]   further hosts for which mcp and web accept requests
   max-equal-calls = 25          a run stops after this many equal calls in a row
   max-wait = "5m"               how long a run waits when the model's endpoint asks it to
   model-tools = "text"          for a model that takes no tools; else native
+  strict = true                 refuse a text command on standard input with extra words
+  take-over = true              continue runs of dead processes, if the system has no locks
   prices = "prices.json"        {"MODEL":{"input":2.5,"output":10}}, per million tokens`
 
 func (c *cli) configCommand(o *options) *cobra.Command {

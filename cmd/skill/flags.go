@@ -44,7 +44,7 @@ type options struct {
 var unflagged = []string{
 	"journal-changes", "journal-age", "journal-bytes", "snapshot-bytes", "limit-file", "limit-memory", "limit-processes", "share-cache",
 	"allow-ssh", "browser-no-sandbox", "llm-mode", "llm-timeout", "llm-max-calls", "llm-max-tokens", "max-text", "http-host",
-	"max-equal-calls", "max-wait", "model-tools", "prices",
+	"max-equal-calls", "max-wait", "model-tools", "prices", "strict", "take-over",
 }
 
 // hideSettings leaves the settings out of the help of a command.

@@ -71,7 +71,7 @@ var goldenFlags = map[string][]string{
 	"read-only": nil, "dry-run": nil, "fence": {string(skill.FenceRequire)},
 	"network": {"false"}, "allow-private": {"false"}, "allow-config": {"false"}, "allow-hooks": {"false"},
 	"no-sync": nil, "no-journal": nil,
-	"fallback": nil, "llm": {"ask", "refuse"}, "strict": nil, "skill-model": nil,
+	"fallback": nil, "llm": {"ask", "refuse"}, "skill-model": nil,
 	"max-steps": nil, "max-tokens": nil, "max-retries": nil, "ask": nil, "continue": nil, "interactive-tool-call-result": nil,
 	"tools": nil, "lines": nil, "json": nil, "verbose": nil, "help": nil, "version": nil,
 	"limit": nil, "since": nil, "force": nil, "run": nil, "last": nil, "checkpoint": nil, "step": nil, "type": nil, "errors": nil,

@@ -59,7 +59,7 @@ func (c *cli) webCommand(o *options) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&w.addr, "addr", "127.0.0.1:0", "serve at `ADDR`, a port of which 0 is a free one")
-	f.StringSliceVar(&w.hosts, "host", nil, "also accept requests for the host `NAME`; may be repeated")
+	f.StringSliceVar(&w.hosts, "http-host", nil, "also accept requests for the host `NAME`; may be repeated")
 	f.StringVar(&w.results, "results", "", "show the results of golden files in `FILE`, which \"skill test --json\" has printed")
 	f.StringVar(&w.prices, "prices", "", "read prices of models from `FILE`, as \"skill run\" does")
 	o.obey(cmd, "workspace", "--journal-changes", "--journal-age", "--journal-bytes", "--state")

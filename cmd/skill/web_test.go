@@ -68,7 +68,7 @@ func TestWeb(t *testing.T) {
 	if strings.Count(text, "write a.txt") < 2 || strings.Count(text, "changed nothing") != 1 || !strings.Contains(text, "No runs are recorded") || !strings.Contains(text, "not finished") {
 		t.Errorf("the page is\n%s", text)
 	}
-	if _, text = get(at + "changes/1"); !strings.Contains(text, `<span class="add">+alpha`) {
+	if _, text = get(at + "changes/1"); !strings.Contains(text, `<span class="add">&#43;alpha`) {
 		t.Errorf("the change is\n%s", text)
 	}
 	if err := os.WriteFile(results, []byte("{\"file\":\"a.txtar\",\"ok\":true}\n{\"passed\":1,\"failed\":0}\n"), 0o600); err != nil {

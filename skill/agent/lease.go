@@ -55,7 +55,7 @@ func (s *store) lease(ctx context.Context, takeOver bool) error {
 	switch {
 	case err != nil && !unsupported:
 	case unsupported && before.PID != 0 && !takeOver:
-		err = fmt.Errorf("the run %s belongs to %s; if that process has ended, use --take-over", s.run, before)
+		err = fmt.Errorf("the run %s belongs to %s; if that process has ended, write take-over = true in skill.toml", s.run, before)
 	case !unsupported && !locked:
 		err = fmt.Errorf("the run %s is in use by %s; wait until it has ended, or end it", s.run, before)
 	default:

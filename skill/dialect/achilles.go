@@ -154,7 +154,7 @@ func (d *Dialect) text(ctx context.Context, x *skill.Executor, s *skill.Session,
 	} else if err := in.fill(c); err != nil {
 		r = in.fail(err)
 	} else if over := slices.Concat(in.unread(prompt, c.Payload), in.misplaced(c), in.unclosed(prompt, c), in.surplus(c)); given.Strict && len(over) > 0 {
-		r = in.fail(&Failure{Message: strings.Join(over, "; "), Hint: "nothing was done, as --strict says"})
+		r = in.fail(&Failure{Message: strings.Join(over, "; "), Hint: "nothing was done, because the setting strict is on"})
 	} else {
 		r = in.run(ctx)
 		r.Ignored = over
