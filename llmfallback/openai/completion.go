@@ -101,18 +101,20 @@ type chunk struct {
 	Error   json.RawMessage `json:"error"`
 	Message json.RawMessage `json:"message"` // of an error that has no object of its own, as vLLM's
 	Model   string          `json:"model"`
-	Choices []struct {
-		Index        int             `json:"index"`
-		Error        json.RawMessage `json:"error"`
-		Delta        *message        `json:"delta"`
-		Message      *message        `json:"message"`
-		FinishReason string          `json:"finish_reason"`
-		Usage        *Usage          `json:"usage"` // of Moonshot
-	} `json:"choices"`
-	Usage *Usage `json:"usage"`
-	Groq  struct {
+	Choices []choice        `json:"choices"`
+	Usage   *Usage          `json:"usage"`
+	Groq    struct {
 		Usage *Usage `json:"usage"`
 	} `json:"x_groq"`
+}
+
+type choice struct {
+	Index        int             `json:"index"`
+	Error        json.RawMessage `json:"error"`
+	Delta        *message        `json:"delta"`
+	Message      *message        `json:"message"`
+	FinishReason string          `json:"finish_reason"`
+	Usage        *Usage          `json:"usage"` // of Moonshot
 }
 
 type message struct {
@@ -177,25 +179,34 @@ func (a *answer) add(piece []byte) error {
 		return &remote.Error{Reason: ErrNoChoices.Error(), Retry: true, Err: ErrNoChoices}
 	}
 	for i, choice := range c.Choices {
-		finish := cmp.Or(finishes[choice.FinishReason], choice.FinishReason)
-		switch {
-		case fails(choice.Error):
-			return remote.Failure(choice.Error)
-		case finish == "error":
-			return remote.Failure(nil)
-		case a.whole && choice.Message == nil:
-			return &remote.Error{Reason: "the answer is not a chat completion"}
-		}
-		m := cmp.Or(choice.Message, choice.Delta, &message{})
-		if first := i == 0 && choice.Index == 0; first || len(m.ToolCalls) > 0 || i == 0 && a.text.Len() == 0 { // some have the calls in a choice of their own
-			a.got.Finish = cmp.Or(finish, a.got.Finish)
-			a.message(m, choice.Index+i)
+		if err := a.choice(choice, i); err != nil {
+			return err
 		}
 		c.Usage = cmp.Or(c.Usage, choice.Usage)
 	}
 	a.got.Model = cmp.Or(c.Model, a.got.Model)
 	if u := cmp.Or(c.Usage, c.Groq.Usage); u != nil {
 		a.got.Usage = *u
+	}
+	return nil
+}
+
+// choice adds the choice of a piece that is at an index there.
+func (a *answer) choice(c choice, at int) error {
+	finish := cmp.Or(finishes[c.FinishReason], c.FinishReason)
+	switch {
+	case fails(c.Error):
+		return remote.Failure(c.Error)
+	case finish == "error":
+		return remote.Failure(nil)
+	case a.whole && c.Message == nil:
+		return &remote.Error{Reason: "the answer is not a chat completion"}
+	}
+	m := cmp.Or(c.Message, c.Delta, &message{})
+	first := at == 0 && (c.Index == 0 || a.text.Len() == 0)
+	if first || len(m.ToolCalls) > 0 { // some have the calls in a choice of their own
+		a.got.Finish = cmp.Or(finish, a.got.Finish)
+		a.message(m, c.Index+at)
 	}
 	return nil
 }

@@ -177,17 +177,10 @@ func (c *Client) Do(request *http.Request, r Request) (Reply, error) {
 		resp.Body = &listener{ReadCloser: resp.Body, heard: r.Heard}
 	}
 	success := resp.StatusCode >= 200 && resp.StatusCode <= 299
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	isJSON := kind == "application/json" || strings.HasSuffix(kind, "+json")
-	if success && (r.Stream || !isJSON) {
-		body := bufio.NewReader(resp.Body)
-		isStream, looksJSON := sniff(body)
-		resp.Body = &bufferedBody{body, resp.Body}
-		lines := slices.Contains(jsonLines, kind)
-		if isJSON = isJSON || looksJSON; r.Stream && (lines || !looksJSON && (isStream || kind == "text/event-stream")) {
-			reply.Stream = resp.Body
-			return reply, nil
-		}
+	isStream, isJSON := form(resp, success, r.Stream)
+	if success && isStream {
+		reply.Stream = resp.Body
+		return reply, nil
 	}
 	defer resp.Body.Close()
 	if success && !isJSON {
@@ -202,6 +195,21 @@ func (c *Client) Do(request *http.Request, r Request) (Reply, error) {
 		return reply, c.broken(request.Context(), cut, err)
 	}
 	return reply, nil
+}
+
+// form says whether an answer is a stream of events, if it may be one, or JSON. What its type says
+// of a success counts for less than how it begins.
+func form(resp *http.Response, success, streams bool) (isStream, isJSON bool) {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	isJSON = kind == "application/json" || strings.HasSuffix(kind, "+json")
+	if !success || isJSON && !streams {
+		return false, isJSON
+	}
+	body := bufio.NewReader(resp.Body)
+	events, looksJSON := sniff(body)
+	resp.Body = &bufferedBody{body, resp.Body}
+	events = !looksJSON && (events || kind == "text/event-stream")
+	return streams && (events || slices.Contains(jsonLines, kind)), isJSON || looksJSON
 }
 
 // jsonLines are the types of a stream whose events are lines of JSON.

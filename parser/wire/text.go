@@ -331,16 +331,7 @@ func (s *scanner) objects() ([]parser.ToolCall, error) {
 	}
 	var m message
 	for _, e := range v.elements {
-		c := split(e)
-		if inner := c.get("function"); inner.members != nil { // as requests have it
-			c = inner
-		}
-		arguments := c.members["arguments"]
-		for _, other := range []string{"parameters", "args"} {
-			if arguments == nil || c.has(other) && !c.has("arguments") {
-				arguments = c.members[other]
-			}
-		}
+		c, arguments := calledIn(e)
 		id, name := cmp.Or(c.str("id"), c.str("tool_call_id")), cmp.Or(c.str("name"), c.str("tool_name"), c.str("function"), c.str("tool"))
 		var wrong error
 		switch key := c.surplus("name", "type", "tool_name", "tool_call_id", "function", "tool"); {
@@ -358,6 +349,21 @@ func (s *scanner) objects() ([]parser.ToolCall, error) {
 		m.call(c, id, name, arguments, eitherArguments)
 	}
 	return m.Calls, nil
+}
+
+// calledIn returns the object that has the name of a call, and the arguments in it.
+func calledIn(e json.RawMessage) (c value, arguments json.RawMessage) {
+	c = split(e)
+	if inner := c.get("function"); inner.members != nil { // as requests have it
+		c = inner
+	}
+	arguments = c.members["arguments"]
+	for _, other := range []string{"parameters", "args"} {
+		if arguments == nil || c.has(other) && !c.has("arguments") {
+			arguments = c.members[other]
+		}
+	}
+	return c, arguments
 }
 
 // nameIn returns the name in an object that is broken, "" if none is near its beginning.

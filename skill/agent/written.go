@@ -117,45 +117,70 @@ func (t *task) callsIn(text string) (calls []parser.ToolCall, at int) {
 		return nil
 	}
 	w, at := wire.OfText(text)
-	body := strings.TrimSpace(text)
-	from, to, fenced := rawjson.Fenced(body)
-	if fenced && w == nil {
-		body = strings.TrimSpace(body[from:to])
-	}
-	first, _, _ := strings.Cut(body, "\n")
-	code, isCode := strings.CutPrefix(body, "<|python_tag|>")
-	isCode = isCode || fenced || strings.HasPrefix(body, "[")
-	called, _, _ := strings.Cut(strings.TrimPrefix(code, "["), "(")
-	action := reactAction().FindStringSubmatchIndex(text)
-	tag := nameTag().FindStringSubmatchIndex(text)
-	fence := lastFence().FindStringIndex(text)
-	switch {
-	case isCode && t.named(called) != nil:
+	if code, ok := t.isCode(text, w == nil); ok {
 		w, at, text = wire.LFM2, 0, "<|tool_call_start|>"+code+"<|tool_call_end|>"
-	case w != nil:
-	case strings.Contains(body, "<tool_call"):
-		calls, _, _ = parser.Calls(text, func(string) bool { return false })
-		return calls, strings.Index(text, "<tool_call")
-	case strings.HasPrefix(body, "{") || strings.HasPrefix(body, "["):
-		calls, _, _ = parser.Calls(text, func(string) bool { return false })
-		return calls, 0
-	case t.named(first) != nil && strings.HasPrefix(strings.TrimSpace(body[len(first):]), "{"):
-		w, text = wire.Functionary, body
-	case action != nil && t.named(text[action[2]:action[3]]) != nil:
-		w, at = wire.ReAct, action[0]
-	case tag != nil && t.named(text[tag[2]:tag[3]]) != nil:
-		w, at = wire.InTags(text[tag[2]:tag[3]]), tag[0]
-	case fence != nil:
-		calls, _, _ = parser.Calls(text[fence[0]:], func(string) bool { return false })
-		return calls, fence[0]
-	default:
-		return nil, 0
+	}
+	if w == nil {
+		if at = objectsAt(text); at >= 0 {
+			calls, _, _ = parser.Calls(text[at:], func(string) bool { return false })
+			return calls, at
+		}
+		if w, at = t.byName(text); w == nil {
+			return nil, 0
+		}
 	}
 	e, err := w.Read(text, schema)
 	if err != nil {
 		return nil, 0
 	}
 	return e.Calls, max(at, 0)
+}
+
+// isCode returns a text that calls a tool as a function, in a list, a fence or behind a token.
+// fences says that a fence counts.
+func (t *task) isCode(text string, fences bool) (code string, ok bool) {
+	code, ok = strings.CutPrefix(strings.TrimSpace(text), "<|python_tag|>")
+	if from, to, fenced := rawjson.Fenced(code); fenced && fences {
+		code, ok = strings.TrimSpace(code[from:to]), true
+	}
+	called, _, _ := strings.Cut(strings.TrimPrefix(code, "["), "(")
+	return code, (ok || strings.HasPrefix(code, "[")) && t.named(called) != nil
+}
+
+// objectsAt returns where objects that may be calls are in a text, -1 for nowhere: in tags, as all
+// of the text, or in a fence at its end.
+func objectsAt(text string) int {
+	body := strings.TrimSpace(text)
+	if from, to, fenced := rawjson.Fenced(body); fenced {
+		body = strings.TrimSpace(body[from:to])
+	}
+	if tag := strings.Index(text, "<tool_call"); tag >= 0 {
+		return tag
+	}
+	if strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[") {
+		return 0
+	}
+	if fence := lastFence().FindStringIndex(text); fence != nil {
+		return fence[0]
+	}
+	return -1
+}
+
+// byName returns the wire of a text that only the name of a tool gives away, and where its calls
+// are; nil for none.
+func (t *task) byName(text string) (w *wire.Wire, at int) {
+	body := strings.TrimSpace(text)
+	first, rest, _ := strings.Cut(body, "\n")
+	action, tag := reactAction().FindStringSubmatchIndex(text), nameTag().FindStringSubmatchIndex(text)
+	switch {
+	case t.named(first) != nil && strings.HasPrefix(strings.TrimSpace(rest), "{"):
+		return wire.Functionary, 0
+	case action != nil && t.named(text[action[2]:action[3]]) != nil:
+		return wire.ReAct, action[0]
+	case tag != nil && t.named(text[tag[2]:tag[3]]) != nil:
+		return wire.InTags(text[tag[2]:tag[3]]), tag[0]
+	}
+	return nil, 0
 }
 
 var reactAction = sync.OnceValue(func() *regexp.Regexp {

@@ -162,6 +162,18 @@ func (p *chat) spell(m agent.Message, s spelling) []any {
 		}
 		out.ReasoningContent = &thought
 	}
+	out.calls(m, replay, s)
+	if out.ToolCalls == nil && text == "" { // endpoints refuse an empty message
+		out.Content = "(nothing)"
+	}
+	if out.ToolCalls != nil && (text == "" && !s.accepts(remote.NoBlank) || !s.accepts(remote.OneKind)) {
+		out.Content = nil
+	}
+	return []any{out}
+}
+
+// calls adds the calls of a message.
+func (out *chatMessage) calls(m agent.Message, replay chatReplay, s spelling) {
 	for _, c := range m.Contents {
 		if c.Type != agent.ToolCallPart {
 			continue
@@ -175,13 +187,6 @@ func (p *chat) spell(m agent.Message, s spelling) []any {
 		}
 		out.ToolCalls = append(out.ToolCalls, call)
 	}
-	switch {
-	case text == "" && out.ToolCalls == nil: // endpoints refuse an empty message
-		out.Content = "(nothing)"
-	case out.ToolCalls != nil && (text == "" && !s.accepts(remote.NoBlank) || !s.accepts(remote.OneKind)):
-		out.Content = nil
-	}
-	return []any{out}
 }
 
 // think gives back what the model thought, in the field that it came in.

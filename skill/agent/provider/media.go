@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"textskill/llmfallback/remote"
-	"textskill/parser"
 	"textskill/parser/wire"
 	"textskill/skill/agent"
 	"textskill/skill/internal/words"
@@ -39,7 +38,7 @@ func (s spelling) answers(m agent.Message) []wire.Answer {
 	list := make([]wire.Answer, len(m.Contents))
 	for i, r := range m.Contents {
 		a := &list[i]
-		a.Call = parser.ToolCall{ID: s.id(r.ToolCallID), Name: callName(r)}
+		a.Call.ID, a.Call.Name = s.id(r.ToolCallID), callName(r)
 		for _, p := range r.Contents {
 			why := s.hidden(m, p)
 			switch data, _ := base64.StdEncoding.DecodeString(p.EncodedData); {
