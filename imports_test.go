@@ -84,7 +84,7 @@ var mayImport = map[string][]string{
 
 	"skill/agent/trace": {"skill/agent", "skill"},
 
-	"skill/agent/provider": {"skill/agent", "skill/internal/words", "llmfallback/openai", "llmfallback/remote", "parser/wire", "parser/json"},
+	"skill/agent/provider": {"skill/agent", "skill/internal/words", "llmfallback/openai", "llmfallback/remote", "parser/wire", "parser", "parser/json"},
 
 	"skill/fleet/pack": {"skill/internal/search", "skill/internal/workspace/tree"},
 
