@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,6 +78,9 @@ func (c *cli) undoCommand(o *options) *cobra.Command {
 
 // undoRun undoes what a run changed after a step, -1 for all, and says how to go on.
 func (c *cli) undoRun(ctx context.Context, o *options, run string, step int, in map[string]any) error {
+	if err := c.historyAbove(o, "undo --run "+shellWord(run), nil); err != nil {
+		return err
+	}
 	x, err := c.historian(o)
 	if err != nil {
 		return err
@@ -155,8 +160,28 @@ func (o *options) sayForce(reply dialect.Reply, in map[string]any, step int) {
 	failure.Hint = `"` + o.again("undo", words...) + `" goes on anyway: what it replaces is saved first, and what cannot be undone is skipped`
 }
 
+// historyAbove is an error that says what to type where the current folder has no history, but one above
+// it has. Opening the history here would begin one.
+func (c *cli) historyAbove(o *options, tool string, in map[string]any) error {
+	here, err := os.Getwd()
+	if err != nil || o.workspace != "" || skill.HasHistory(here, c.historyDir(o)) {
+		return nil
+	}
+	above := c.nearest(o, filepath.Dir(here))
+	if !skill.HasHistory(above, c.historyDir(o)) {
+		return nil
+	}
+	if id, ok := in["id"].(string); ok {
+		tool += " " + shellWord(id)
+	}
+	return fmt.Errorf("no change is recorded for this folder, but for one above; type: %s %s -C %s", c.program(), tool, shellWord(above))
+}
+
 // journal carries out a call of the undo dialect and prints the answer.
 func (c *cli) journal(ctx context.Context, o *options, tool string, in map[string]any) error {
+	if err := c.historyAbove(o, tool, in); err != nil {
+		return c.failed(err)
+	}
 	x, err := c.historian(o)
 	if err != nil {
 		return err
