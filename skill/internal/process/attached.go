@@ -3,7 +3,6 @@ package process
 import (
 	"bytes"
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"syscall"
@@ -38,7 +37,7 @@ func foreground(ctx context.Context, a Command, spec Spec) (Executed, error) {
 		Stdin: a.Streams[0], Stdout: a.Streams[1], Stderr: a.Streams[2],
 	}
 	if err := startChild(cmd); err != nil {
-		return Executed{}, &SpawnError{Command: a.Name, Err: systemError(err)}
+		return Executed{}, spawnError(a.Name, err)
 	}
 	ended := make(chan struct{})
 	go func() { // it ends with the command
@@ -55,13 +54,6 @@ func foreground(ctx context.Context, a Command, spec Spec) (Executed, error) {
 		done.ExitCode, done.Signal = outcome(ws)
 	}
 	return done, nil
-}
-
-func systemError(err error) error {
-	if errno, ok := errors.AsType[syscall.Errno](err); ok {
-		return errno
-	}
-	return err
 }
 
 // RunPager shows a text by a program of the user, such as less, and waits for its end. The

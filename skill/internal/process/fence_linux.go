@@ -197,7 +197,7 @@ func (f fence) ruleset(abi int) (fd int, places []place, err error) {
 	ports := map[uint64]int{unix.LANDLOCK_ACCESS_NET_BIND_TCP: f.port, unix.LANDLOCK_ACCESS_NET_CONNECT_TCP: f.connect}
 	for access, port := range ports {
 		if err == nil && port != 0 && attr.Handled_access_net != 0 {
-			err = allowPort(fd, &portRule{access, uint64(port)})
+			err = addRule(fd, rulePort, &portRule{access, uint64(port)})
 		}
 	}
 	if err != nil {
@@ -239,7 +239,7 @@ func (r fenceRule) addTo(rules int, handled uint64) (p place, ok bool, err error
 	if access &= handled; access == 0 {
 		return p, true, nil
 	}
-	return p, true, allowBelow(rules, &unix.LandlockPathBeneathAttr{Parent_fd: int32(fd), Allowed_access: access})
+	return p, true, addRule(rules, unix.LANDLOCK_RULE_PATH_BENEATH, &unix.LandlockPathBeneathAttr{Parent_fd: int32(fd), Allowed_access: access})
 }
 
 // resources returns the limits, which the command sets for itself before its program

@@ -34,14 +34,19 @@ func startGroup(spec Spec, stdin, stdout, stderr *os.File) (Running, error) {
 		cmd, err = startLeader(spec.script(), stdin, stdout, stderr)
 	}
 	if err != nil {
-		if errno, ok := errors.AsType[syscall.Errno](err); ok {
-			err = &SpawnError{Command: spec.Args[0], Err: errno}
-		}
-		return nil, err
+		return nil, spawnError(spec.Args[0], err)
 	}
 	g := &group{cmd: cmd, ends: make(chan Ending, 1)}
 	go g.wait()
 	return g, nil
+}
+
+// spawnError returns an error of the system as a [*SpawnError].
+func spawnError(command string, err error) error {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return &SpawnError{Command: command, Err: errno}
+	}
+	return err
 }
 
 func startLeader(spec Spec, stdin, stdout, stderr *os.File) (*exec.Cmd, error) {

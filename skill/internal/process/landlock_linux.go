@@ -33,16 +33,8 @@ func newRuleset(attr *unix.LandlockRulesetAttr) (fd int, err error) {
 	return int(r), nil
 }
 
-func allowBelow(rules int, rule *unix.LandlockPathBeneathAttr) error {
-	return addRule(rules, unix.LANDLOCK_RULE_PATH_BENEATH, unsafe.Pointer(rule))
-}
-
-func allowPort(rules int, rule *portRule) error {
-	return addRule(rules, rulePort, unsafe.Pointer(rule))
-}
-
-func addRule(rules, kind int, rule unsafe.Pointer) error {
-	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), uintptr(kind), uintptr(rule), 0, 0, 0); errno != 0 {
+func addRule[T unix.LandlockPathBeneathAttr | portRule](rules, kind int, rule *T) error {
+	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), uintptr(kind), uintptr(unsafe.Pointer(rule)), 0, 0, 0); errno != 0 {
 		return errno
 	}
 	return nil

@@ -129,14 +129,10 @@ func (v *view) close() {
 	if v.key == "" {
 		return
 	}
-	unix.Close(v.mounts)
-	for _, fd := range v.own {
+	for _, fd := range append(v.own[:], int32(v.mounts), int32(v.users)) {
 		if fd > 0 {
 			unix.Close(int(fd))
 		}
-	}
-	if v.users >= 0 {
-		unix.Close(v.users)
 	}
 	v.processes.close()
 	*v = view{}
