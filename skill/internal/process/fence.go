@@ -53,24 +53,16 @@ func (f Fence) String() string {
 		return "none: " + f.Why
 	}
 	held := []string{"files"}
-	switch {
-	case f.Alone:
-		held = append(held, "network")
-	case f.TCP && f.UDP:
-		held = append(held, "TCP", "UDP")
-	case f.TCP:
-		held = append(held, "TCP")
-	case f.UDP:
-		held = append(held, "UDP")
-	}
-	if f.ABI >= abiSignals {
-		held = append(held, "signals")
-	}
-	if f.Processes {
-		held = append(held, "processes")
-	}
-	if f.Sockets {
-		held = append(held, "named sockets")
+	for _, h := range []struct {
+		holds bool
+		what  string
+	}{
+		{f.Alone, "network"}, {f.TCP && !f.Alone, "TCP"}, {f.UDP && !f.Alone, "UDP"},
+		{f.ABI >= abiSignals, "signals"}, {f.Processes, "processes"}, {f.Sockets, "named sockets"},
+	} {
+		if h.holds {
+			held = append(held, h.what)
+		}
 	}
 	return fmt.Sprintf("Landlock ABI %d: %s", f.ABI, strings.Join(held, ", "))
 }

@@ -32,15 +32,13 @@ func (g *gateway) serve(spec *Spec) {
 	}
 	if of := fmt.Sprint(spec.fence.own.ino, spec.reach); of != g.of {
 		g.close()
-		p, err := spec.reach.proxy(&g.log)
-		if err != nil {
-			return // the program has checked it
-		}
-		fds, err := spec.fence.own.sockets(tcp4)
-		if err != nil {
+		policy, err := egress.NewPolicy(spec.reach.Rules) // the program has checked it
+		fds, failed := spec.fence.own.sockets(tcp4)
+		if errors.Join(err, failed) != nil {
 			return
 		}
-		l, err := listenAt(fds[0], netip.AddrPortFrom(localhost, 0))
+		p := &egress.Proxy{Policy: policy, Dialer: &egress.Dialer{Hosts: spec.reach.Hosts}, Log: &g.log}
+		l, err := listenOn(fds[0], &unix.SockaddrInet4{Addr: localhost.As4()})
 		if err != nil {
 			return
 		}
@@ -94,12 +92,7 @@ func sendText(kind uint32, text string) {
 
 var localhost = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// listenAt listens with a socket of IPv4, which it closes.
-func listenAt(fd int, at netip.AddrPort) (net.Listener, error) {
-	return listenOn(fd, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()})
-}
-
-// listenOn is listenAt for a socket of any kind.
+// listenOn listens with a socket, which it closes.
 func listenOn(fd int, at unix.Sockaddr) (net.Listener, error) {
 	f := os.NewFile(uintptr(fd), "listener")
 	defer f.Close()
@@ -200,7 +193,7 @@ func (x *Runner) pose(n *network, p *egress.Proxy, name string, ports []int) (ad
 			return addr, false
 		}
 		unix.Close(fds[1])
-		l, err := listenAt(fds[0], netip.AddrPortFrom(addr, uint16(port)))
+		l, err := listenOn(fds[0], &unix.SockaddrInet4{Port: port, Addr: addr.As4()})
 		if err != nil {
 			continue // a command listens there at every address
 		}
@@ -250,7 +243,7 @@ func (x *Runner) listenApart() (*network, net.Listener) {
 	}
 	if fds, err := x.socketsIn(n); err == nil {
 		unix.Close(fds[1])
-		if l, err := listenAt(fds[0], netip.AddrPortFrom(localhost, 0)); err == nil {
+		if l, err := listenOn(fds[0], &unix.SockaddrInet4{Addr: localhost.As4()}); err == nil {
 			return n, l
 		}
 	}

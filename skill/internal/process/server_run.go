@@ -157,8 +157,6 @@ func (x *Runner) awaitServer(ctx context.Context, dir *os.Root, r serverRecord, 
 			os.Remove(serverTemp(r.ID))
 			text, _ := x.lastLines(r.ID, 20)
 			return ServerState{}, &NotServingError{s, 0, text}
-		case s.Pid != 0 && a.Port == 0 && over:
-			return s, nil
 		case s.Pid != 0 && a.Port != 0 && listens(ctx, a.Port):
 			s.Ready = true
 			return s, nil
@@ -166,7 +164,7 @@ func (x *Runner) awaitServer(ctx context.Context, dir *os.Root, r serverRecord, 
 			x.endServer(dir, r)
 			return ServerState{}, context.Cause(ctx)
 		case s.Pid == 0 || !over:
-		case a.MustListen:
+		case a.MustListen && a.Port != 0:
 			s = x.endServer(dir, r)
 			text, _ := x.lastLines(r.ID, 20)
 			return ServerState{}, &NotServingError{s, wait, text}
@@ -239,8 +237,7 @@ func (x *Runner) Servers(ctx context.Context, name ServerName) (Servers, error) 
 	defer dir.Close()
 	all := make(Servers, len(list))
 	for i, r := range list {
-		all[i] = x.serverState(dir, r)
-		all[i].Ready = all[i].Running && r.Port != 0 && listens(ctx, r.Port)
+		all[i] = x.liveState(ctx, dir, r)
 	}
 	return all, nil
 }
@@ -253,9 +250,13 @@ func (x *Runner) ServerLog(ctx context.Context, name ServerName, lines int) (Ser
 	}
 	defer dir.Close()
 	text, more := x.lastLines(r.ID, cmp.Or(lines, 50))
+	return ServerLog{x.liveState(ctx, dir, r), text, more}, nil
+}
+
+func (x *Runner) liveState(ctx context.Context, dir *os.Root, r serverRecord) ServerState {
 	s := x.serverState(dir, r)
 	s.Ready = s.Running && r.Port != 0 && listens(ctx, r.Port)
-	return ServerLog{s, text, more}, nil
+	return s
 }
 
 // An Input is typed into a server.
