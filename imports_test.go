@@ -64,7 +64,7 @@ var mayImport = map[string][]string{
 
 	"skill/audit": {"skill", "parser/json"},
 
-	"skill/dialect": {"skill", "parser/wire", "parser", "parser/json"},
+	"skill/dialect": {"skill", "skill/internal/words", "parser/wire", "parser", "parser/json"},
 
 	"llmfallback/remote": {},
 

@@ -17,7 +17,7 @@ import (
 // A LineRef names a line by its number, and by the letters that were shown with it.
 type LineRef struct {
 	Number  int    // from 1; 0 is before the first line, where lines are put
-	Letters string // see [Letters]; "" for none
+	Letters string // two letters of its content, as a read shows them; "" for none
 	End     bool   // the last line, or the end of the file where lines are put; without Number
 }
 
@@ -65,7 +65,7 @@ func (a *address) fail(r LineRef, format string, args ...any) error {
 // line returns the index of the line that is meant.
 func (a *address) line(r LineRef) (int, error) {
 	i := r.Number - 1
-	here := i >= 0 && i < len(a.lines) && (r.Letters == "" || Letters(a.lines, i) == r.Letters)
+	here := i >= 0 && i < len(a.lines) && (r.Letters == "" || letters(a.lines, i) == r.Letters)
 	switch {
 	case r.End && len(a.lines) > 0:
 		return len(a.lines) - 1, nil
@@ -133,11 +133,11 @@ func (a *address) lettered(r LineRef, i int) (found []int, gone bool) {
 		}
 	}
 	for k, old := range v.old {
-		if i < len(old.flags) && old.flags[i]&numbered != 0 && Letters(old.lines, i) == r.Letters {
+		if i < len(old.flags) && old.flags[i]&numbered != 0 && letters(old.lines, i) == r.Letters {
 			add(v.now(k, i))
 		}
 	}
-	if i < len(v.flags) && v.flags[i]&numbered != 0 && Letters(v.lines, i) == r.Letters {
+	if i < len(v.flags) && v.flags[i]&numbered != 0 && letters(v.lines, i) == r.Letters {
 		add(i)
 	}
 	return found, gone
@@ -351,7 +351,7 @@ type Row struct {
 	Mark    byte   // '+' is new, '-' is gone, ' ' stays; '@' begins a piece; '\\' says that the row before ends without a line break; '.' stands for N rows
 	N       int    // the number of the line, from 1: of a row that is gone in the old text, else in the new one
 	Old     int    // of '@': the number of its first line in the old text
-	Letters string // of a line of the new text: see [Letters]
+	Letters string // of a line of the new text: two letters of its content
 	Text    string // without the line end, and shortened
 }
 
@@ -363,9 +363,9 @@ const (
 	rowBytes   = 400 // bytes of a line
 )
 
-// Letters returns two letters for a line and its two neighbours. With its number they say
+// letters returns two letters for a line and its two neighbours. With its number they say
 // which line is meant, and whether it is still the same one.
-func Letters(lines [][]byte, i int) string {
+func letters(lines [][]byte, i int) string {
 	h := fnv.New64a()
 	for j := i - 1; j <= i+1; j++ {
 		if j >= 0 && j < len(lines) {
@@ -450,7 +450,7 @@ func (r *rowsOf) run(mark byte, lines [][]byte, from, to int) {
 			row.Text += "…"
 		}
 		if mark != '-' {
-			row.Letters = Letters(lines, i)
+			row.Letters = letters(lines, i)
 		}
 		r.list = append(r.list, row)
 		if mark != ' ' && !bytes.HasSuffix(lines[i], []byte("\n")) {

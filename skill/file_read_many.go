@@ -43,7 +43,7 @@ type FilesRead struct{ Files []FilePart }
 type FilePart struct {
 	FileRead                   // its Content is nil of a file that is neither text nor shown, and has the last LF of lines
 	From             int       // the line before the first one of Content
-	Letters          []string  // of each line of Content: see [Letters]
+	Letters          []string  // of each line of Content: two letters of what it holds
 	Cuts             []LineCut // lines whose beginning alone is in Content
 	LineAt, LineSize int64     // of a single line that is read from a byte: that byte, and how many it has
 	Hash             string    // the first 12 digits of the SHA-256 of the file, if that is small
@@ -71,7 +71,7 @@ func (x *Executor) readFiles(ctx context.Context, s *Session, a ReadFiles) (Resu
 		}
 		part, err := x.readPart(ctx, s, f, text, media, a.Letters)
 		if part.LineCut && text < full {
-			part, err = FilePart{}, ErrFull // the line may fit into an answer of its own
+			part, err = FilePart{}, errFull // the line may fit into an answer of its own
 		}
 		if part.Err = err; err != nil {
 			part.Path = f.Path
@@ -88,8 +88,8 @@ func (x *Executor) readFiles(ctx context.Context, s *Session, a ReadFiles) (Resu
 	return r, nil
 }
 
-// ErrFull reports that an answer has no room left.
-var ErrFull = errors.New("the answer is full; read it with another call")
+// errFull reports that an answer has no room left.
+var errFull = errors.New("the answer is full; read it with another call")
 
 // readPart reads one file into what is left of an answer.
 func (x *Executor) readPart(ctx context.Context, s *Session, f FileRange, text, media int64, letters bool) (part FilePart, err error) {
@@ -116,7 +116,7 @@ func (x *Executor) readPart(ctx context.Context, s *Session, f FileRange, text, 
 		return part, err
 	}
 	if text <= 0 {
-		return part, ErrFull
+		return part, errFull
 	}
 	file, info, err := x.ws.Open(m.Path)
 	if err != nil {
@@ -173,7 +173,7 @@ func (part *FilePart) letter(file io.ReaderAt, size int64) error {
 	text, _, _ := decode(data)
 	lines := merge.Split(text)
 	for i := part.From; i < min(part.To, len(lines)); i++ {
-		part.Letters = append(part.Letters, Letters(lines, i))
+		part.Letters = append(part.Letters, letters(lines, i))
 	}
 	return nil
 }

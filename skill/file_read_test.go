@@ -203,7 +203,7 @@ func TestReadFilesFull(t *testing.T) {
 	defer x.Close()
 	all := func(name string) FileRange { return FileRange{Path: name, To: End} }
 	r, err := x.Execute(t.Context(), &Session{}, ReadFiles{Files: []FileRange{all("a"), all("b")}, MaxBytes: 12})
-	if err != nil || r.(FilesRead).Files[1].Err != ErrFull {
+	if err != nil || r.(FilesRead).Files[1].Err != errFull {
 		t.Errorf("after another file: %+v, %v", r, err)
 	}
 	r, err = x.Execute(t.Context(), &Session{}, ReadFiles{Files: []FileRange{all("b")}, MaxBytes: 3})

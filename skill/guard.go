@@ -506,7 +506,7 @@ func rowsAround(text [][]byte, lines []int, around int) string {
 			b.WriteString("…\n")
 		}
 		line := search.Shorten(body(text[n]), rowBytes)
-		fmt.Fprintf(&b, "%d%s\t%s\n", n+1, Letters(text, n), line)
+		fmt.Fprintf(&b, "%d%s\t%s\n", n+1, letters(text, n), line)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

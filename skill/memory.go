@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"textskill/skill/internal/search"
@@ -110,11 +109,6 @@ func (x *Executor) listMemory(a ListMemory) (Result, error) {
 	return Memories{paginate(entries, a.Offset, a.Limit), len(entries), !utf8.ValidString(text)}, nil
 }
 
-// Strip removes white space at both ends as Python's str.strip does: also U+001C to U+001F.
-func Strip(s string) string {
-	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
-}
-
 // memories returns the entries of a file. A line that begins with "### " starts an entry;
 // the line after it may be its time.
 func memories(text string) (list []Memory) {
@@ -122,18 +116,18 @@ func memories(text string) (list []Memory) {
 	var body []string
 	open := false
 	closeEntry := func() {
-		if len(body) > 0 && dateLine().MatchString(Strip(body[0])) {
+		if len(body) > 0 && dateLine().MatchString(words.Strip(body[0])) {
 			body = body[1:]
 		}
 		if open {
-			list = append(list, Memory{title, Strip(unescapeHeadings(strings.Join(body, "\n")))})
+			list = append(list, Memory{title, words.Strip(unescapeHeadings(strings.Join(body, "\n")))})
 		}
 		body = nil
 	}
 	for line := range strings.SplitSeq(strings.TrimPrefix(text, "\ufeff"), "\n") {
 		if heading, ok := strings.CutPrefix(line, "### "); ok {
 			closeEntry()
-			title, open = Strip(heading), true
+			title, open = words.Strip(heading), true
 			continue
 		}
 		body = append(body, line)

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"textskill/skill/internal/words"
 )
 
 // inside creates files in a directory and returns n executors on it, as n processes would
@@ -101,7 +103,7 @@ func FuzzMemories(f *testing.F) {
 			t.Errorf("%q becomes %q and comes back as %q", s, e, got)
 		}
 		text := "# Memory\n" + memoryEntry("one", s, time.Time{}) + memoryEntry("two", s, time.Time{})
-		want := []Memory{{"one", Strip(s)}, {"two", Strip(s)}}
+		want := []Memory{{"one", words.Strip(s)}, {"two", words.Strip(s)}}
 		if got := memories(text); !slices.Equal(got, want) {
 			t.Errorf("%q is read as %q", text, got)
 		}

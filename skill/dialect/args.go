@@ -18,6 +18,7 @@ import (
 
 	rawjson "textskill/parser/json"
 	"textskill/skill"
+	"textskill/skill/internal/words"
 )
 
 // values are the arguments of one call, decoded and checked: string, json.Number,
@@ -248,7 +249,7 @@ func (p *Param) wants(v any) string {
 	case string:
 		switch {
 		case p.Type != "string":
-		case p.Required && !p.Empty && skill.Strip(v) == "":
+		case p.Required && !p.Empty && words.Strip(v) == "":
 			return notEmpty
 		case p.Enum != nil && !slices.Contains(p.Enum, v):
 			return "one of " + strings.Join(p.Enum, ", ")

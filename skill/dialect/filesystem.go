@@ -14,6 +14,7 @@ import (
 	"textskill/parser"
 	"textskill/parser/wire"
 	"textskill/skill"
+	"textskill/skill/internal/words"
 )
 
 // Filesystem has tools for messages with tool calls. Each call is answered by a text.
@@ -22,7 +23,7 @@ var Filesystem = &Dialect{
 	Doc:          `OpenAI tool_calls: {"tool_calls":[…]}`,
 	strict:       true,
 	noSurrogates: true,
-	foldName:     func(name string) string { return strings.ToLower(skill.Strip(name)) },
+	foldName:     func(name string) string { return strings.ToLower(words.Strip(name)) },
 	fail:         filesystemFail,
 	Prompt: &Prompt{
 		claims: func(_ *Dialect, text string) bool { return parser.IsEnvelope(text) || wire.Of(text) != nil },
@@ -170,7 +171,7 @@ var (
 // filesystemFail formats an error as Python's runtime does.
 func filesystemFail(in *call, err error) Reply {
 	f := &Failure{Cause: err, Code: codeOf(err)}
-	name := cmp.Or(skill.Strip(in.sent), "tool_call")
+	name := cmp.Or(words.Strip(in.sent), "tool_call")
 	var arg *skill.ArgError
 	var own *Failure
 	text, system := python(err)
@@ -272,8 +273,8 @@ func fsDepth(v any) int {
 	case json.Number:
 		text = v.String()
 	case string:
-		if _, err := strconv.Atoi(skill.Strip(v)); err == nil {
-			text = skill.Strip(v)
+		if _, err := strconv.Atoi(words.Strip(v)); err == nil {
+			text = words.Strip(v)
 		}
 	}
 	f, err := strconv.ParseFloat(text, 64)
@@ -294,7 +295,7 @@ func pyTruth(v any) (yes, ok bool) {
 		f, _ := v.Float64()
 		return f != 0, true
 	case string:
-		switch strings.ToLower(skill.Strip(v)) {
+		switch strings.ToLower(words.Strip(v)) {
 		case "1", "true", "yes", "on", "y", "t":
 			return true, true
 		case "0", "false", "no", "off", "n", "f", "":

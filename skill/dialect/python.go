@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 
 	rawjson "textskill/parser/json"
-	"textskill/skill"
+	"textskill/skill/internal/words"
 )
 
 // python formats a file system error as Python does: "[Errno 2] No such file or
@@ -45,7 +45,7 @@ func python(err error) (message string, ok bool) {
 // pyPath reads a path as Python does: without white space at its ends, and with the home
 // folder of the user in place of ~ or ~user.
 func pyPath(path string) (string, error) {
-	path = skill.Strip(path)
+	path = words.Strip(path)
 	if strings.Contains(path, "\x00") {
 		return "", errors.New("embedded null byte")
 	}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"textskill/skill"
+	"textskill/skill/internal/words"
 )
 
 var stackSearch = Tool{
@@ -103,7 +104,7 @@ func grepReply(in *call, g skill.Grepped) string {
 		for _, line := range m.Context {
 			context = append(context, strings.TrimSuffix(line, "\r"))
 		}
-		matches = append(matches, keys{"file", below(in, g.Path, m.File), "line", m.Line, "content", skill.Strip(m.Text),
+		matches = append(matches, keys{"file", below(in, g.Path, m.File), "line", m.Line, "content", words.Strip(m.Text),
 			"context?", context, "truncated?", len(m.Text) < m.Size})
 	}
 	return success(keys{"matches", matches, "count", len(matches), "truncated?", g.More > 0, "total?", totalIfMore(len(matches)+g.More, len(matches)),

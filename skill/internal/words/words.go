@@ -4,7 +4,9 @@ package words
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"sync"
+	"unicode"
 )
 
 // Count returns "1 file", "2 files".
@@ -31,4 +33,9 @@ func Size(n int64) string {
 		size /= 1024
 	}
 	return fmt.Sprintf("%.1f %cB", size, "KMGTPE"[unit])
+}
+
+// Strip removes white space at both ends as Python's str.strip does: also U+001C to U+001F.
+func Strip(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
 }
