@@ -197,8 +197,8 @@ func (c *Client) Do(request *http.Request, r Request) (Reply, error) {
 	return reply, nil
 }
 
-// form says whether an answer is a stream of events, if it may be one, or JSON. What its type says
-// of a success counts for less than how it begins.
+// form says whether an answer is a stream of events, if it may be one, or JSON. The beginning of
+// a successful answer decides before its content type.
 func form(resp *http.Response, success, streams bool) (isStream, isJSON bool) {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	isJSON = kind == "application/json" || strings.HasSuffix(kind, "+json")
