@@ -15,7 +15,7 @@ import (
 var AgentEvents = &Wire{
 	Name:  "agent-events",
 	Doc:   `{"type":"agent.tool_use","id":"1","name":"f","input":{}}`,
-	shape: func(v value) bool { return isEvent(v) || v.any(isEvent) },
+	shape: func(v value) bool { return isUse(v) || v.any(isUse) },
 	read:  readEvents, key: "events", list: answerEvents,
 }
 
@@ -25,7 +25,10 @@ const (
 	customUse = "agent.custom_tool_use"
 )
 
-var isEvent = typed(toolUse, customUse)
+var (
+	isEvent = typed(toolUse, customUse)
+	isUse   = typed(toolUse, customUse, "agent.mcp_tool_use") // a server carries out the last one
+)
 
 // eventLines returns the events of a text that has one on each line, as a list.
 func eventLines(text string) (json.RawMessage, bool) {

@@ -241,7 +241,7 @@ func claudeBash(ctx context.Context, in *call) (skill.Result, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	r, err := in.hostBash(ctx, func(command string) string {
-		return fmt.Sprintf("exec 3>&2 2>&1; cd -- %s 2>/dev/null; trap 'pwd >&3' EXIT; { eval %s\n} 3>&-", quotedLine(sh.state), quotedLine(command))
+		return fmt.Sprintf("exec 3>&2 2>&1; cd -- %s 2>/dev/null; trap '{ pwd >&3; } 2>/dev/null' EXIT; { eval %s\n} 3>&-", quotedLine(sh.state), quotedLine(command))
 	}, "")
 	if s, ok := r.(worded); ok {
 		if e, ran := s.of.(skill.Executed); ran && len(e.Stderr) > 0 && !e.TimedOut {

@@ -621,7 +621,7 @@ const (
 // applyPatch reads a patch in each of the forms in which models send one.
 func applyPatch(ctx context.Context, in *call) (skill.Result, error) {
 	for _, name := range []string{"input", "patch", "command"} {
-		if text := in.str(name); text != "" {
+		if text, ok := in.values[name].(string); ok {
 			return in.patchText(ctx, text, "")
 		}
 	}

@@ -250,6 +250,7 @@ func TestNativeShells(t *testing.T) {
 		{"Bash", `{"command":"cd ..; exit 0"}`, "(Bash completed with no output)"},
 		{"Bash", `{"command":"pwd"}`, dir},
 		{"Bash", `{"command":"true\nnosuch"}`, "bash: line 2: nosuch: command not found"},
+		{"Bash", `{"command":"echo begun; sleep 60","timeout":300}`, "Command timed out after 300ms\nbegun$"},
 		{"Bash", `{"command":"x","run_in_background":true}`, "Bash: a command cannot go on in the background here; what it starts ends with the call"},
 		{"bash", `{"command":"cd d; A=(1 '2 3'); export E=$'a\\nb'; set -u; alias l='echo al'; shopt -s expand_aliases"}`, ""},
 		{"bash", `{"command":"pwd; echo \"${A[1]}\" \"$E\"; l; printenv E; echo $NONE"}`, dir + "/d\n2 3 a\nb\nal\na\nb\nbash: line "},
@@ -270,9 +271,12 @@ func TestNativeShells(t *testing.T) {
 		{"write_stdin", `{"session_id":1001,"yield_time_ms":9000}`, "late\n"},
 		{"write_stdin", `{"session_id":1001}`, "write_stdin failed: Unknown process id 1001"},
 		{"exec_command", `{}`, "missing field `cmd`"},
+		{"apply_patch", `{"input":""}`, "apply_patch verification failed: invalid patch: The first line of the patch must be '*** Begin Patch'"},
+		{"apply_patch", `{}`, "missing field `input`"},
 	} {
 		reply := Native.Do(t.Context(), x, s, parser.ToolCall{ID: "1", Name: tt.tool, Arguments: json.RawMessage(tt.arguments)})
-		if !strings.Contains(reply.Body, tt.want) || tt.want == "" && reply.Body != "" {
+		end, ends := strings.CutSuffix(tt.want, "$")
+		if !strings.Contains(reply.Body, end) || tt.want == "" && reply.Body != "" || ends && !strings.HasSuffix(reply.Body, end) {
 			t.Errorf("%s %s\n got %q\nwant %q", tt.tool, tt.arguments, reply.Body, tt.want)
 		}
 	}
@@ -379,5 +383,16 @@ func TestNativeTerminal(t *testing.T) {
 	call := parser.ToolCall{Name: "exec_command", Arguments: json.RawMessage(`{"cmd":"true","tty":true}`)}
 	if r := Native.Do(t.Context(), x, &skill.Session{}, call); r.Err == nil || !strings.Contains(r.Body, "cannot be fenced") {
 		t.Errorf("answered %q", r.Body)
+	}
+}
+
+// TestNativeServerCalls answers nothing to an event whose call a server carries out.
+func TestNativeServerCalls(t *testing.T) {
+	_, x := nativeWorkspace(t, nil, skill.Config{})
+	const event = `{"type":"agent.mcp_tool_use","id":"t1","name":"write","input":{"file_path":"a.txt","content":"x"}}`
+	for reply := range Native.Answer(t.Context(), x, &skill.Session{}, Input{Text: event, Named: true}) {
+		if strings.TrimSpace(reply.Body) != `{"events":[]}` {
+			t.Errorf("answered %s", reply.Body)
+		}
 	}
 }
