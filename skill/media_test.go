@@ -87,7 +87,7 @@ func TestCheckPicture(t *testing.T) {
 			}
 		}
 	}
-	photo := image.NewNRGBA(image.Rect(0, 0, 1500, 1500))
+	photo := image.NewNRGBA(image.Rect(0, 0, 1150, 1150))
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range photo.Pix {
 		photo.Pix[i] = byte(rng.Uint32()) | byte(255*(i%4/3))

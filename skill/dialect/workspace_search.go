@@ -93,7 +93,7 @@ func grepText(in *call, g skill.Grepped) string {
 	if shown+more == 0 && strings.Contains(pattern, "\n") {
 		text += "; pattern has a line break, and is matched against one line at a time"
 	}
-	if glob := in.str("glob"); glob != "" && g.Searched+g.Binary == 0 {
+	if glob := in.str("glob"); glob != "" && g.Searched+g.Binary+g.Links == 0 {
 		where := ""
 		if in.filled("path") {
 			where = " in " + in.name(g.Path)
