@@ -319,7 +319,7 @@ func receiveDescriptors(from int) (fds []int, err error) {
 	if errno := unix.Errno(binary.LittleEndian.Uint32(said[:])); err == nil && errno != 0 {
 		err = errno
 	}
-	if n != len(said) {
+	if err == nil && n != len(said) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
