@@ -84,7 +84,7 @@ func New(cfg Config) (*Executor, error) {
 	cfg.Program = cmp.Or(cfg.Program, "skill")
 	ws, err := workspace.Open(workspace.Options{
 		Dir: cfg.Dir, Allow: cfg.Allow, ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun,
-		AllowConfig: cfg.AllowConfig, NoSync: cfg.NoSync, Journal: cfg.Journal, State: cfg.State, Program: cfg.Program,
+		AllowConfig: cfg.AllowConfig, NoSync: cfg.NoSync, Journal: cfg.Journal, State: cfg.State,
 	})
 	if err != nil {
 		return nil, err

@@ -112,13 +112,15 @@ into DIR/skills, where AchillesAgentLib finds them in place of its own. "setup a
 writes SKILL.md below .agents/skills and .claude/skills of the project, or with --user of
 your home folder. setup replaces no file that it has not written.
 
-Hosts: `
+Hosts of servers: `
 
 func (c *cli) setupCommand(o *options) *cobra.Command {
 	s := setupOptions{options: o}
-	hooks := false
+	withHooks := false
 	names := append(hostNames(), packageNames()...)
-	for _, name := range hookNames() {
+	hooks := hookNames()
+	half := len(hooks) / 2 // of the names, for a line of the help
+	for _, name := range hooks {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -126,14 +128,14 @@ func (c *cli) setupCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:       "setup [flags] HOST [DIR]",
 		Short:     "Connect an editor or agent to this program",
-		Long:      setupLong + strings.Join(hostNames(), ", ") + ".",
+		Long:      setupLong + strings.Join(hostNames(), ", ") + ".\nHosts of hooks: " + strings.Join(hooks[:half], ", ") + ",\n" + strings.Join(hooks[half:], ", ") + ".",
 		Example:   "  skill setup claude-code --hooks\n  skill setup claude-code\n  skill setup claude-code --check\n  skill setup cursor --project --allow-domain go\n  skill setup claude-desktop -C ~/notes\n  skill setup --print cursor\n  skill setup --remove vscode\n  skill setup achilles ~/agent",
 		Args:      usage.Arguments(1, 2, "a host: "+strings.Join(names, ", ")),
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := contrib.Named(args[0])
 			switch {
-			case hooks:
+			case withHooks:
 				if err := usage.CheckUseless(cmd, "with --hooks", append(serverFlags, "project", "check", "user", "workspace")...); err != nil || len(args) > 1 {
 					return cmp.Or(err, errors.New("--hooks takes the name of a host, and is for all its projects"))
 				}
@@ -153,7 +155,7 @@ func (c *cli) setupCommand(o *options) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&hooks, "hooks", false, "record what the host's own tools change, so that you can undo it")
+	f.BoolVar(&withHooks, "hooks", false, "record what the host's own tools change, so that you can undo it")
 	f.BoolVar(&s.check, "check", false, "start the server that the host is told to start, and list its tools")
 	f.BoolVar(&s.project, "project", false, "write the host's file in the project's folder, for that project alone")
 	f.BoolVar(&s.remove, "remove", false, "take the server, or with --hooks the hooks, out of the configuration")

@@ -22,7 +22,6 @@ type Options struct {
 	User     string        // the user's state folder; "" means $XDG_STATE_HOME/skill, or .local/state/skill in the home folder
 	ReadOnly bool          // nothing is made or changed; without a history, Open returns fs.ErrNotExist
 	NoSync   bool          // nothing is flushed
-	Program  string        // the program's name in hints of errors
 	Limits   Limits        // how much is kept
 	LockWait time.Duration // how long to wait for the lock; 0 means 10 seconds
 

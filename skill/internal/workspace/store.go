@@ -37,7 +37,7 @@ type journal struct {
 func (w *Workspace) newJournal(r *root, roots []string) *journal {
 	o := w.opts
 	return &journal{root: r, off: o.Journal.Off, options: history.Options{
-		Root: r.dir, Roots: roots, Dir: o.State, ReadOnly: o.ReadOnly || o.DryRun, NoSync: o.NoSync, Program: o.Program,
+		Root: r.dir, Roots: roots, Dir: o.State, ReadOnly: o.ReadOnly || o.DryRun, NoSync: o.NoSync,
 		Limits: history.Limits{Count: int64(o.Journal.Count), Age: o.Journal.Age, Bytes: o.Journal.Bytes},
 		Tree:   r.tree, Outside: w.outside, Forbids: forbids(o.AllowConfig), Portable: o.Portable,
 	}}

@@ -35,7 +35,6 @@ type Options struct {
 	NoSync      bool     // changes and their records are not flushed to the disk
 	State       string   // folder in which the history is kept; "" means one that package history finds
 	Journal     Journal  // how much is kept for undo
-	Program     string   // what errors say to type for this program
 	Portable    bool     // use os.Root also on Linux, as on other systems
 }
 
