@@ -47,7 +47,8 @@ func main() {
 	fmt.Println(reply.Body, err)
 }
 `
-	for name, text := range map[string]string{"go.mod": "module example.org/mine\n\ngo 1.26.0\n", "go.sum": string(sums), "main.go": program} {
+	for name, text := range map[string]string{"go.mod": "module example.org/mine\n\ngo 1.26.0\n",
+		"go.sum": string(sums), "main.go": program} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,8 @@ var mayImport = map[string][]string{
 
 	"skill/internal/history": {"skill/internal/merge", "skill/internal/workspace/tree"},
 
-	"skill/internal/workspace": {"skill/internal/refusal", "skill/internal/history", "skill/internal/workspace/tree"},
+	"skill/internal/workspace": {"skill/internal/refusal", "skill/internal/history",
+		"skill/internal/workspace/tree"},
 
 	"skill/internal/patch": {},
 
@@ -47,17 +48,24 @@ var mayImport = map[string][]string{
 
 	"skill/internal/egress": {},
 
-	"skill/internal/process": {"skill/internal/egress", "skill/internal/history", "skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/search", "skill/internal/refusal", "skill/internal/words"},
+	"skill/internal/process": {"skill/internal/egress", "skill/internal/history", "skill/internal/workspace",
+		"skill/internal/workspace/tree", "skill/internal/search", "skill/internal/refusal",
+		"skill/internal/words"},
 
-	"skill/internal/web": {"skill/internal/egress", "skill/internal/process", "skill/internal/workspace", "skill/internal/refusal", "skill/internal/words"},
+	"skill/internal/web": {"skill/internal/egress", "skill/internal/process", "skill/internal/workspace",
+		"skill/internal/refusal", "skill/internal/words"},
 
-	"skill/internal/git": {"skill/internal/web", "skill/internal/process", "skill/internal/workspace", "skill/internal/refusal", "skill/internal/words"},
+	"skill/internal/git": {"skill/internal/web", "skill/internal/process", "skill/internal/workspace",
+		"skill/internal/refusal", "skill/internal/words"},
 
-	"skill/internal/project": {"skill/internal/process", "skill/internal/search", "skill/internal/workspace", "skill/internal/refusal", "skill/internal/words"},
+	"skill/internal/project": {"skill/internal/process", "skill/internal/search", "skill/internal/workspace",
+		"skill/internal/refusal", "skill/internal/words"},
 
 	"skill/hook": {"parser/json"},
 
-	"skill": {"skill/hook", "skill/internal/history", "skill/internal/workspace", "skill/internal/workspace/tree", "skill/internal/patch", "skill/internal/merge", "skill/internal/search", "skill/internal/egress", "skill/internal/process", "skill/internal/web",
+	"skill": {"skill/hook", "skill/internal/history", "skill/internal/workspace",
+		"skill/internal/workspace/tree", "skill/internal/patch", "skill/internal/merge",
+		"skill/internal/search", "skill/internal/egress", "skill/internal/process", "skill/internal/web",
 		"skill/internal/git", "skill/internal/project", "skill/internal/refusal", "skill/internal/words"},
 
 	"skill/browser": {"skill"},
@@ -80,11 +88,13 @@ var mayImport = map[string][]string{
 
 	"skill/page/runs": {"skill/page", "skill/agent", "parser/json"},
 
-	"skill/agent": {"skill/dialect", "skill", "skill/internal/refusal", "skill/internal/words", "llmfallback/remote", "parser/wire", "parser", "parser/json"},
+	"skill/agent": {"skill/dialect", "skill", "skill/internal/refusal", "skill/internal/words",
+		"llmfallback/remote", "parser/wire", "parser", "parser/json"},
 
 	"skill/agent/trace": {"skill/agent", "skill"},
 
-	"skill/agent/provider": {"skill/agent", "skill/internal/words", "llmfallback/openai", "llmfallback/remote", "parser/wire", "parser", "parser/json"},
+	"skill/agent/provider": {"skill/agent", "skill/internal/words", "llmfallback/openai",
+		"llmfallback/remote", "parser/wire", "parser", "parser/json"},
 
 	"skill/fleet/pack": {"skill/internal/search", "skill/internal/workspace/tree"},
 
@@ -98,10 +108,14 @@ var mayImport = map[string][]string{
 
 	"cmd/internal/usage": {"skill"},
 
-	"contrib":   {"parser/json"},
-	"cmd/skill": {"cmd/internal/usage", "contrib", "skill/hook", "skill/audit", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace", "skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
+	"contrib": {"parser/json"},
+	"cmd/skill": {"cmd/internal/usage", "contrib", "skill/hook", "skill/audit", "skill/page",
+		"skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace",
+		"skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
 
-	"cmd/skill-fleet": {"cmd/internal/usage", "skill/fleet/board", "skill/fleet/toolcall", "skill/fleet/jetstream", "skill/fleet/pack", "skill/fleet", "skill/page", "skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace",
+	"cmd/skill-fleet": {"cmd/internal/usage", "skill/fleet/board", "skill/fleet/toolcall",
+		"skill/fleet/jetstream", "skill/fleet/pack", "skill/fleet", "skill/page", "skill/page/runs",
+		"skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace",
 		"skill/dialect", "skill/browser", "skill", "llmfallback/remote", "parser/json"},
 }
 
@@ -119,30 +133,40 @@ var testsImport = map[string][]string{
 
 // doors says through which files a library comes in, as patterns of [path.Match].
 var doors = map[string][]string{
-	"github.com/google/shlex":                      {"parser/quote.go"},
-	"github.com/sergi/go-diff":                     {"skill/internal/workspace/diff.go"},
-	"github.com/sashabaranov/go-openai":            {"llmfallback/openai/client.go"},
-	"github.com/modelcontextprotocol/go-sdk":       {"skill/mcpserver/*.go", "skill/agent/*.go"},
-	"github.com/spf13/cobra":                       {"cmd/internal/usage/*.go", "cmd/skill/*.go", "cmd/skill-fleet/*.go"},
-	"github.com/spf13/pflag":                       {"cmd/internal/usage/*.go", "cmd/skill/*.go", "cmd/skill-fleet/*.go"},
-	"github.com/rogpeppe/go-internal/txtar":        {"cmd/skill/golden.go", "cmd/skill/golden_record.go"},
-	"golang.org/x/sys":                             {"skill/internal/search/literal_vector_amd64.go", "skill/internal/workspace/tree/*.go", "skill/internal/history/*.go", "skill/internal/process/*.go", "skill/mcpserver/unix_*.go"},
-	"golang.org/x/net":                             {"skill/internal/web/*.go", "skill/internal/egress/*.go", "skill/file_encoding.go", "skill/page/serve.go"},
-	"golang.org/x/text":                            {"skill/file_encoding.go", "skill/internal/patch/looks.go"},
-	"golang.org/x/sync":                            {"skill/fleet/jetstream/*.go", "skill/fleet/pack/*.go", "skill/internal/history/*.go", "skill/internal/workspace/*.go"},
-	"golang.org/x/term":                            {"cmd/skill/root.go"},
-	"github.com/peterh/liner":                      {"cmd/skill/terminal.go"},
-	"github.com/google/jsonschema-go":              {"skill/agent/schema.go", "skill/agent/run.go", "skill/dialect/func.go"},
-	"github.com/pelletier/go-toml/v2":              {"skill/agent/project.go", "skill/agent/builtin.go", "cmd/skill/setup_file.go", "cmd/skill/rules.go", "cmd/skill-fleet/config.go"},
+	"github.com/google/shlex":                {"parser/quote.go"},
+	"github.com/sergi/go-diff":               {"skill/internal/workspace/diff.go"},
+	"github.com/sashabaranov/go-openai":      {"llmfallback/openai/client.go"},
+	"github.com/modelcontextprotocol/go-sdk": {"skill/mcpserver/*.go", "skill/agent/*.go"},
+	"github.com/spf13/cobra": {"cmd/internal/usage/*.go", "cmd/skill/*.go",
+		"cmd/skill-fleet/*.go"},
+	"github.com/spf13/pflag": {"cmd/internal/usage/*.go", "cmd/skill/*.go",
+		"cmd/skill-fleet/*.go"},
+	"github.com/rogpeppe/go-internal/txtar": {"cmd/skill/golden.go", "cmd/skill/golden_record.go"},
+	"golang.org/x/sys": {"skill/internal/search/literal_vector_amd64.go",
+		"skill/internal/workspace/tree/*.go", "skill/internal/history/*.go", "skill/internal/process/*.go",
+		"skill/mcpserver/unix_*.go"},
+	"golang.org/x/net": {"skill/internal/web/*.go", "skill/internal/egress/*.go",
+		"skill/file_encoding.go", "skill/page/serve.go"},
+	"golang.org/x/text": {"skill/file_encoding.go",
+		"skill/internal/patch/looks.go"},
+	"golang.org/x/sync": {"skill/fleet/jetstream/*.go", "skill/fleet/pack/*.go",
+		"skill/internal/history/*.go", "skill/internal/workspace/*.go"},
+	"golang.org/x/term":       {"cmd/skill/root.go"},
+	"github.com/peterh/liner": {"cmd/skill/terminal.go"},
+	"github.com/google/jsonschema-go": {"skill/agent/schema.go", "skill/agent/run.go",
+		"skill/dialect/func.go"},
+	"github.com/pelletier/go-toml/v2": {"skill/agent/project.go", "skill/agent/builtin.go",
+		"cmd/skill/setup_file.go", "cmd/skill/rules.go", "cmd/skill-fleet/config.go"},
 	"github.com/tailscale/hujson":                  {"cmd/skill/setup_file.go"},
 	"github.com/JohannesKaufmann/html-to-markdown": {"skill/internal/web/*.go"},
-	"github.com/chromedp/chromedp":                 {"skill/browser/browser.go", "skill/page/chromium_test.go"},
-	"github.com/chromedp/cdproto":                  {"skill/page/chromium_test.go"},
-	"go.opentelemetry.io/otel":                     {"skill/agent/trace/*.go", "cmd/skill-fleet/observe.go"},
-	"go.opentelemetry.io/proto/otlp":               {"cmd/skill-fleet/call_test.go"},
-	"google.golang.org/protobuf":                   {"cmd/skill-fleet/call_test.go"},
-	"github.com/nats-io/nats.go":                   {"skill/fleet/jetstream/*.go"},
-	"github.com/nats-io/nats-server":               {"skill/fleet/jetstream/server.go"},
+	"github.com/chromedp/chromedp": {"skill/browser/browser.go",
+		"skill/page/chromium_test.go"},
+	"github.com/chromedp/cdproto":    {"skill/page/chromium_test.go"},
+	"go.opentelemetry.io/otel":       {"skill/agent/trace/*.go", "cmd/skill-fleet/observe.go"},
+	"go.opentelemetry.io/proto/otlp": {"cmd/skill-fleet/call_test.go"},
+	"google.golang.org/protobuf":     {"cmd/skill-fleet/call_test.go"},
+	"github.com/nats-io/nats.go":     {"skill/fleet/jetstream/*.go"},
+	"github.com/nats-io/nats-server": {"skill/fleet/jetstream/server.go"},
 }
 
 // testOnly are the libraries that tests of any package may use.
@@ -170,7 +194,8 @@ func TestImports(t *testing.T) {
 			host, _, _ := strings.Cut(name, "/")
 			switch {
 			case isOurs:
-				test := strings.HasSuffix(file, "_test.go") && (ours == "testdata/needs" || slices.Contains(testsImport[pkg], ours))
+				test := strings.HasSuffix(file, "_test.go") &&
+					(ours == "testdata/needs" || slices.Contains(testsImport[pkg], ours))
 				if ours != pkg && !test && !slices.Contains(allowed, ours) {
 					t.Errorf("%s imports %s, which %s may not", file, name, pkg)
 				}
@@ -209,7 +234,8 @@ var atStart = regexp.MustCompile(`(?m)^(var |\t)\w+ += regexp\.MustCompile`)
 // A worker of a fleet starts once for many runs.
 func TestNoPatternIsCompiledAtStart(t *testing.T) {
 	for _, file := range sources(t) {
-		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "skill/fleet/") || strings.HasPrefix(file, "testdata/") {
+		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "skill/fleet/") ||
+			strings.HasPrefix(file, "testdata/") {
 			continue
 		}
 		data, err := os.ReadFile(file)
@@ -252,10 +278,12 @@ func TestLibraryNamesNoProgram(t *testing.T) {
 			}
 		}
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name == "web" }) // the history calls the page skill web
+	// the history calls the page skill web
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "web" })
 	command := regexp.MustCompile(`(?m)^[^/\n]*["` + "`" + ` (]skill (` + strings.Join(names, "|") + `)`)
 	for _, file := range sources(t) {
-		if strings.HasSuffix(file, "_test.go") || !strings.HasPrefix(file, "skill/") || strings.Contains(file, "/testdata/") {
+		if strings.HasSuffix(file, "_test.go") || !strings.HasPrefix(file, "skill/") ||
+			strings.Contains(file, "/testdata/") {
 			continue
 		}
 		data, err := os.ReadFile(file)
@@ -271,7 +299,8 @@ func TestLibraryNamesNoProgram(t *testing.T) {
 // TestNoCodeInC has no library bring code in C: where there is a C compiler, its linker would
 // have to put the programs together.
 func TestNoCodeInC(t *testing.T) {
-	cmd := exec.Command("go", "list", "-deps", "-f", "{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}", "./cmd/...")
+	cmd := exec.Command("go", "list", "-deps", "-f",
+		"{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}", "./cmd/...")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
 	cmd.Stderr = t.Output()
 	found, err := cmd.Output()

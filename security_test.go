@@ -28,7 +28,8 @@ func TestSecurity(t *testing.T) {
 		if !strings.HasPrefix(line, "  ") {
 			continue
 		}
-		named := regexp.MustCompile(`\b(?:Test|Fuzz)\w+`).FindAllString(line[strings.LastIndex(line, ":")+1:], -1)
+		named := regexp.MustCompile(`\b(?:Test|Fuzz)\w+`).FindAllString(line[strings.LastIndex(line,
+			":")+1:], -1)
 		if len(named) == 0 {
 			t.Errorf("no test backs %s", line)
 		}

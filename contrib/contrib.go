@@ -38,7 +38,8 @@ var Packages = []Package{
 		Name: "achilles", Doc: "agents of AchillesAgentLib",
 		from: "achilles/skills", to: []string{"skills"},
 		fill: func(text, program string) string {
-			return strings.Replace(text, "SKILL_BINARY || 'skill'", "SKILL_BINARY || "+string(rawjson.Encode(program)), 1)
+			return strings.Replace(text, "SKILL_BINARY || 'skill'",
+				"SKILL_BINARY || "+string(rawjson.Encode(program)), 1)
 		},
 	},
 	{

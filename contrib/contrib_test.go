@@ -28,10 +28,12 @@ func TestSkillMD(t *testing.T) {
 			fields[key] = value
 		}
 		folder := filepath.Base(filepath.Dir(name))
-		if !ok || fields["name"] != folder || !regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(folder) || len(folder) > 64 {
+		if !ok || fields["name"] != folder ||
+			!regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(folder) || len(folder) > 64 {
 			t.Errorf("%s: the name is %q", name, fields["name"])
 		}
-		if n := len(fields["description"]); n == 0 || n > 1024 || len(fields["compatibility"]) > 500 || strings.Count(body, "\n") > 500 {
+		if n := len(fields["description"]); n == 0 || n > 1024 || len(fields["compatibility"]) > 500 ||
+			strings.Count(body, "\n") > 500 {
 			t.Errorf("%s: a field is missing or too long: %v", name, fields)
 		}
 		if !strings.Contains(body, "`/opt/x y/skill undo`") || strings.Contains(body, "`skill") {
@@ -53,7 +55,8 @@ func TestInstall(t *testing.T) {
 			t.Fatalf("%s: %v, %v", p.Name, written, err)
 		}
 		for _, name := range written {
-			if text, err := os.ReadFile(name); err != nil || !strings.Contains(string(text), string(p.mark())) {
+			if text, err := os.ReadFile(name); err != nil ||
+				!strings.Contains(string(text), string(p.mark())) {
 				t.Errorf("%s lacks its mark: %v", name, err)
 			}
 		}
@@ -77,7 +80,8 @@ func TestInstall(t *testing.T) {
 		if err := replace(written[0], []byte("mine"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.Install(dir, "/opt/skill"); err == nil || !strings.Contains(err.Error(), "is not of this program") {
+		if _, err := p.Install(dir, "/opt/skill"); err == nil ||
+			!strings.Contains(err.Error(), "is not of this program") {
 			t.Errorf("%s: over a file of somebody else: %v", p.Name, err)
 		}
 		if _, err := p.Remove(dir); err == nil {
@@ -269,7 +273,8 @@ for (const [skill, prompt] of [['file-system', 'writeFile a.txt options: content
 		t.Fatal(err)
 	}
 	cmd := exec.Command("node", "try.mjs")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "LIBRARY="+library, "SKILL_BINARY=", "SKILL_STATE="+t.TempDir())
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "LIBRARY="+library, "SKILL_BINARY=",
+		"SKILL_STATE="+t.TempDir())
 	out, err := cmd.Output()
 	got := strings.ReplaceAll(string(out), dir, "DIR")
 	want := `file-system Wrote file at DIR/a.txt successfully.

@@ -18,13 +18,16 @@ func TestTrusted(t *testing.T) {
 	}{
 		{`["readFile","a.txt",null,null]`, Extraction{Operation: "readFile", Path: "a.txt"}, ""},
 		{"\n [\"readFile\", \"a.txt\"] \n", Extraction{Operation: "readFile", Path: "a.txt"}, ""},
-		{`["writeFile","a.txt","  hello\n\n",""]`, Extraction{Operation: "writeFile", Path: "a.txt", Content: "  hello\n\n"}, ""},
-		{`["writeFile","a.txt","content: x"]`, Extraction{Operation: "writeFile", Path: "a.txt", Content: "content: x"}, ""},
+		{`["writeFile","a.txt","  hello\n\n",""]`,
+			Extraction{Operation: "writeFile", Path: "a.txt", Content: "  hello\n\n"}, ""},
+		{`["writeFile","a.txt","content: x"]`,
+			Extraction{Operation: "writeFile", Path: "a.txt", Content: "content: x"}, ""},
 		{`["writeFile","a.txt"]`, Extraction{Operation: "writeFile", Path: "a.txt"}, ""},
 		{`["writeFile","a.txt",0]`, Extraction{Operation: "writeFile", Path: "a.txt"}, ""},
 		{`["writeFile","a.txt",-0.0]`, Extraction{Operation: "writeFile", Path: "a.txt"}, ""},
 		{`["writeFile","a.txt",false]`, Extraction{Operation: "writeFile", Path: "a.txt"}, ""},
-		{`["writeFile","a.txt",["x","y"]]`, Extraction{Operation: "writeFile", Path: "a.txt", Content: "xy"}, ""},
+		{`["writeFile","a.txt",["x","y"]]`,
+			Extraction{Operation: "writeFile", Path: "a.txt", Content: "xy"}, ""},
 		{`["writeFile","a.txt",[]]`, Extraction{Operation: "writeFile", Path: "a.txt"}, ""},
 		{`["writeFile","a.txt",[1,2]]`, Extraction{}, "content"},
 		{`["writeFile","a.txt",5]`, Extraction{}, "content"},
@@ -56,7 +59,8 @@ func TestTrusted(t *testing.T) {
 		{`["copyFile","a"]`, Extraction{Operation: "copyFile", Path: "a"}, ""},
 		{`["copyFile","a",null,7]`, Extraction{}, "destination"},
 		{`["readFile","a.txt",null,null,"x","y"]`, Extraction{Operation: "readFile", Path: "a.txt"}, ""},
-		{`["writeFile","a.txt","\u00e9\ud83d\ude00"]`, Extraction{Operation: "writeFile", Path: "a.txt", Content: "é😀"}, ""},
+		{`["writeFile","a.txt","\u00e9\ud83d\ude00"]`,
+			Extraction{Operation: "writeFile", Path: "a.txt", Content: "é😀"}, ""},
 		{`"readFile a.txt"`, Extraction{}, "array"},
 		{`42`, Extraction{}, "array"},
 		{`null`, Extraction{}, "array"},
@@ -89,7 +93,8 @@ func TestTrusted(t *testing.T) {
 		}
 		got.HasContent = false
 		if got.Extraction != tt.want || wrong != tt.err || calls != 1 {
-			t.Errorf("%s\n got %+v, %v after %d calls\nwant %+v, %q", tt.answer, got.Extraction, err, calls, tt.want, tt.err)
+			t.Errorf("%s\n got %+v, %v after %d calls\nwant %+v, %q", tt.answer, got.Extraction, err,
+				calls, tt.want, tt.err)
 		}
 	}
 }
@@ -130,7 +135,8 @@ func TestBarePromptOfRecordedRows(t *testing.T) {
 		if len(sent) != len(row.LLMCalls) {
 			t.Fatalf("%s: %d calls, want %d", row.ID, len(sent), len(row.LLMCalls))
 		}
-		for _, part := range []string{"Task: " + Instruction + "\n", `["operation","path","content","destination"]`, "Prompt: " + prompt} {
+		for _, part := range []string{"Task: " + Instruction + "\n",
+			`["operation","path","content","destination"]`, "Prompt: " + prompt} {
 			if !strings.Contains(recorded, part) || !strings.Contains(sent[0], part) {
 				t.Errorf("%s: %q is not in both %q and %q", row.ID, part, recorded, sent[0])
 			}
@@ -145,7 +151,8 @@ func TestBarePromptOfRecordedRows(t *testing.T) {
 }
 
 func TestExtractArgumentsWithLLM(t *testing.T) {
-	values, err := ExtractArgumentsWithLLM(t.Context(), Rules{}, "move a.txt to b.txt", Instruction, []string{"destination", "operation", "path", "content", "mood"})
+	values, err := ExtractArgumentsWithLLM(t.Context(), Rules{}, "move a.txt to b.txt", Instruction,
+		[]string{"destination", "operation", "path", "content", "mood"})
 	if want := "b.txt|moveFile|a.txt||"; err != nil || strings.Join(values, "|") != want {
 		t.Errorf("%q, %v", values, err)
 	}
@@ -173,11 +180,14 @@ func TestExtractArgumentsWithLLM(t *testing.T) {
 // format asked for, and the answer taken as it is.
 func TestTrustOverEndpoint(t *testing.T) {
 	f := newFake(t, says(`["writeFile","anything.txt","invented"]`))
-	got, err := f.asking(t, newClock(), func(c *Config) { c.Trust = true }).Extract(t.Context(), "do something content: x")
+	got, err := f.asking(t, newClock(), func(c *Config) { c.Trust = true }).Extract(t.Context(),
+		"do something content: x")
 	body := f.requests()[0].body
 	messages := body["messages"].([]any)
 	sent := messages[0].(map[string]any)["content"].(string)
-	if err != nil || got.Path != "anything.txt" || got.Content != "invented" || got.Via != "llm" || len(messages) != 1 ||
+	if err != nil || got.Path != "anything.txt" ||
+		got.Content != "invented" || got.Via != "llm" ||
+		len(messages) != 1 ||
 		body["response_format"] != nil || !strings.HasSuffix(sent, "Prompt: do something content: x") {
 		t.Errorf("%+v, %v, %v", got, err, body)
 	}

@@ -9,7 +9,8 @@ import (
 
 // operations are the nine names, in the manual's order.
 var operations = [...]string{
-	"readFile", "writeFile", "appendFile", "deleteFile", "createDirectory", "listDirectory", "fileExists", "copyFile", "moveFile",
+	"readFile", "writeFile", "appendFile", "deleteFile", "createDirectory", "listDirectory", "fileExists",
+	"copyFile", "moveFile",
 }
 
 // spelling folds a word to the form in which names are compared: lower case,
@@ -34,7 +35,8 @@ func spelled(name string) (string, bool) {
 func mistyped(word string) (string, bool) {
 	folded := spelling(word)
 	for _, op := range operations {
-		if name := spelling(op); op != "deleteFile" && folded != "" && folded[0] == name[0] && oneSlip(folded, name) {
+		if name := spelling(op); op != "deleteFile" && folded != "" && folded[0] == name[0] &&
+			oneSlip(folded, name) {
 			return op, true
 		}
 	}
@@ -63,7 +65,8 @@ func command(prompt string) (Extraction, bool) {
 	}
 	op, ok := spelled(c.Operation)
 	for i := 0; i < len(operations) && !ok; i++ {
-		op, ok = operations[i], slices.Contains(compiled().lists["name:"+operations[i]], spelling(c.Operation))
+		op, ok = operations[i], slices.Contains(compiled().lists["name:"+operations[i]],
+			spelling(c.Operation))
 	}
 	if !ok {
 		op, ok = mistyped(c.Operation)

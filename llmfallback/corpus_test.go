@@ -24,7 +24,8 @@ type corpusRow struct {
 
 const own = "testdata/sentences.jsonl" // written for the reader; the others were recorded
 
-var corpora = [...]string{"../testdata/conformance/natural-language.jsonl", "../testdata/conformance/natural-language-more.jsonl", own}
+var corpora = [...]string{"../testdata/conformance/natural-language.jsonl",
+	"../testdata/conformance/natural-language-more.jsonl", own}
 
 func corpus(t testing.TB, names ...string) []corpusRow {
 	var rows []corpusRow
@@ -77,7 +78,8 @@ func (row *corpusRow) right(e Extraction) bool {
 	}
 	plain := func(s string) string { return s }
 	dest := same(e.Destination, row.Expect.Destination, row.Accept.Destination, tidy) ||
-		tidy(e.Destination) == tidy(text(row.Expect.Destination))+"/"+tidy(e.Path)[strings.LastIndexByte(tidy(e.Path), '/')+1:]
+		tidy(e.Destination) == tidy(text(row.Expect.Destination))+"/"+
+			tidy(e.Path)[strings.LastIndexByte(tidy(e.Path), '/')+1:]
 	return e.Operation == text(row.Expect.Operation) && dest &&
 		same(e.Path, row.Expect.Path, row.Accept.Path, tidy) &&
 		same(e.Content, row.Expect.Content, row.Accept.Content, plain)
@@ -207,7 +209,8 @@ func (row *corpusRow) answers() (list []Extraction) {
 	for _, p := range append(row.Accept.Path, row.Expect.Path) {
 		for _, c := range append(row.Accept.Content, row.Expect.Content) {
 			for _, d := range append(row.Accept.Destination, row.Expect.Destination) {
-				list = append(list, Extraction{text(row.Expect.Operation), text(p), text(c), text(d), c != nil})
+				list = append(list, Extraction{text(row.Expect.Operation), text(p), text(c),
+					text(d), c != nil})
 			}
 		}
 	}

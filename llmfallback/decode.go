@@ -57,7 +57,8 @@ func undecodable(err error) error {
 	case errors.Is(err, rawjson.ErrTruncated):
 		return fmt.Errorf("%w: the JSON is incomplete", ErrTruncated)
 	case errors.Is(err, rawjson.ErrSeveralValues):
-		return fmt.Errorf("%w: there are several operations; one command is one operation", ErrNotOneOperation)
+		return fmt.Errorf("%w: there are several operations; one command is one operation",
+			ErrNotOneOperation)
 	case errors.Is(err, rawjson.ErrNoJSON):
 		return fmt.Errorf("%w: it has no JSON", ErrRefused)
 	}
@@ -67,7 +68,8 @@ func undecodable(err error) error {
 // membersOf returns the named values of an object, of the four elements of an
 // array, or of the one object that is wrapped in an object or an array.
 func membersOf(value json.RawMessage) (members map[string]json.RawMessage, wrapped bool, err error) {
-	shape := fmt.Errorf("%w: it must be one JSON object with operation, path, content and destination", ErrBadAnswer)
+	shape := fmt.Errorf("%w: it must be one JSON object with operation, path, content and destination",
+		ErrBadAnswer)
 	if value[0] == '[' {
 		var list []json.RawMessage
 		if json.Unmarshal(value, &list) != nil {
@@ -84,7 +86,8 @@ func membersOf(value json.RawMessage) (members map[string]json.RawMessage, wrapp
 			members, _, err = membersOf(list[0])
 			return members, true, err
 		case len(list) > 1 && !slices.ContainsFunc(list, func(v json.RawMessage) bool { return v[0] != '{' }):
-			return nil, false, fmt.Errorf("%w: there are several operations; one command is one operation", ErrNotOneOperation)
+			return nil, false, fmt.Errorf("%w: there are several operations; one command is one operation",
+				ErrNotOneOperation)
 		}
 		return nil, false, shape
 	}
@@ -132,7 +135,8 @@ func extraction(members map[string]json.RawMessage) (e Extraction, repairs []str
 	case strings.EqualFold(said, unknownOperation):
 		return e, nil, fmt.Errorf("%w: the model finds no operation that fits", ErrNotOneOperation)
 	case !known:
-		return e, nil, fmt.Errorf("%w: %q is not an operation; it must be one of %s, or %s", ErrBadAnswer, name(said), strings.Join(operations[:], ", "), unknownOperation)
+		return e, nil, fmt.Errorf("%w: %q is not an operation; it must be one of %s, or %s", ErrBadAnswer,
+			name(said), strings.Join(operations[:], ", "), unknownOperation)
 	case op != said:
 		repairs = append(repairs, repairSpelling)
 	}

@@ -82,13 +82,15 @@ func quoteJSON(s string) string {
 // Whatever a model says, it is read or refused with a reason; what is read is
 // one of the nine, and its values stand in the answer.
 func FuzzDecodeAnswer(f *testing.F) {
-	for _, seed := range []string{goodAnswer, "[" + goodAnswer + "]", quoteJSON(goodAnswer), "<think>x</think>" + goodAnswer, "{'operation': 'readFile',}", `["readFile","a",null,null]`} {
+	for _, seed := range []string{goodAnswer, "[" + goodAnswer + "]", quoteJSON(goodAnswer),
+		"<think>x</think>" + goodAnswer, "{'operation': 'readFile',}", `["readFile","a",null,null]`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		e, _, err := decodeAnswer(text)
 		if err != nil {
-			if !slices.ContainsFunc([]error{ErrRefused, ErrTruncated, ErrNotOneOperation, ErrBadAnswer}, func(kind error) bool { return isA(err, kind) }) {
+			if !slices.ContainsFunc([]error{ErrRefused, ErrTruncated, ErrNotOneOperation, ErrBadAnswer},
+				func(kind error) bool { return isA(err, kind) }) {
 				t.Fatalf("%q: %v", text, err)
 			}
 			return
@@ -103,7 +105,8 @@ func FuzzDecodeAnswer(f *testing.F) {
 }
 
 func quoteAll(e Extraction) string {
-	text, err := json.Marshal(map[string]any{"operation": e.Operation, "path": e.value("path"), "content": e.value("content"), "destination": e.value("destination")})
+	text, err := json.Marshal(map[string]any{"operation": e.Operation, "path": e.value("path"),
+		"content": e.value("content"), "destination": e.value("destination")})
 	if err != nil {
 		panic(err)
 	}
@@ -114,7 +117,8 @@ func quoteAll(e Extraction) string {
 // of ours; it never panics.
 func FuzzWire(f *testing.F) {
 	f.Add(200, "application/json", says(goodAnswer).body)
-	f.Add(200, "application/json; charset=utf-8", `{"choices":[{"message":{"content":{"a":1},"tool_calls":[{"function":{"arguments":{}}}]}}]}`)
+	f.Add(200, "application/json; charset=utf-8",
+		`{"choices":[{"message":{"content":{"a":1},"tool_calls":[{"function":{"arguments":{}}}]}}]}`)
 	f.Add(400, "application/json", `{"error":"temperature"}`)
 	f.Add(200, "text/html", "<p>")
 	f.Fuzz(func(t *testing.T, status int, kind, body string) {

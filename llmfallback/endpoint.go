@@ -151,7 +151,8 @@ func judge(e Extraction, prompt string, hidden masked) (Extraction, error) {
 	if e.HasContent {
 		for i, n := range times {
 			if n > 1 || n == 0 && !strings.Contains(e.Content, hidden.texts[i]) {
-				return e, fmt.Errorf("%w: the content must have the mark %s%d]] exactly once", ErrBadAnswer, hidden.prefix, i+1)
+				return e, fmt.Errorf("%w: the content must have the mark %s%d]] exactly once", ErrBadAnswer,
+					hidden.prefix, i+1)
 			}
 		}
 	}
@@ -184,7 +185,8 @@ func (p *endpoint) ask(ctx context.Context, messages []message, limit int, t *Te
 			p.mu.Unlock()
 			continue
 		}
-		retry := fault.Retry && t.Retries == 0 && !errors.Is(err, openai.ErrNoChoices) // which most endpoints send again
+		// which most endpoints send again
+		retry := fault.Retry && t.Retries == 0 && !errors.Is(err, openai.ErrNoChoices)
 		if !retry || p.wait(ctx, fault) != nil {
 			p.ended(fault)
 			return answer{}, err
@@ -216,7 +218,8 @@ func (p *endpoint) admit(messages []message, limit int, t *Telemetry) (shape, er
 	case t.Attempts >= maxRequests:
 		return p.shape, fmt.Errorf("%w: %d requests without a usable answer", ErrUnavailable, maxRequests)
 	case p.now().Before(p.rest):
-		return p.shape, fmt.Errorf("%w: %d failures in a row; it is not asked again for %s", ErrUnavailable, tripAfter, restFor)
+		return p.shape, fmt.Errorf("%w: %d failures in a row; it is not asked again for %s", ErrUnavailable,
+			tripAfter, restFor)
 	case b.calls > 0 && b.usedCalls >= b.calls:
 		return p.shape, fmt.Errorf("%w: %d calls were allowed", ErrBudget, b.calls)
 	case b.tokens > 0 && b.usedTokens+estimate(messages)+limit > b.tokens:
@@ -272,7 +275,8 @@ func (p *endpoint) ended(fault *remote.Error) {
 func (p *endpoint) cached(instruction, wire string) (key [sha256.Size]byte, e Extraction, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key = sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %q", p.address, p.model, p.shape.rung, schemaNumber, instruction, wire))
+	key = sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %q", p.address, p.model, p.shape.rung, schemaNumber,
+		instruction, wire))
 	e, ok = p.cache[key]
 	return key, e, ok
 }
@@ -296,5 +300,6 @@ func again(messages []message, said, why string) []message {
 		said = strings.ToValidUTF8(said[:2000], "")
 	}
 	return append(slices.Clone(messages), message{"assistant", said},
-		message{"user", "That answer cannot be used: " + why + ". Answer again with the corrected JSON object only."})
+		message{"user", "That answer cannot be used: " + why +
+			". Answer again with the corrected JSON object only."})
 }

@@ -16,7 +16,8 @@ var jsonType = map[string]string{"Content-Type": "application/json"}
 
 // status is an answer without success.
 func status(code int, headers ...string) step {
-	s := step{status: code, headers: map[string]string{"Content-Type": "application/json"}, body: `{"error":{"message":"no"}}`}
+	s := step{status: code, headers: map[string]string{"Content-Type": "application/json"},
+		body: `{"error":{"message":"no"}}`}
 	for i := 0; i < len(headers); i += 2 {
 		s.headers[headers[i]] = headers[i+1]
 	}
@@ -50,7 +51,8 @@ func TestRetryAfter(t *testing.T) {
 		for _, d := range c.slept {
 			slept += d
 		}
-		if len(f.requests()) != tt.requests || slept < tt.least || slept > tt.most || (err == nil) != (tt.requests == 2) {
+		if len(f.requests()) != tt.requests || slept < tt.least || slept > tt.most ||
+			(err == nil) != (tt.requests == 2) {
 			t.Errorf("Retry-After %q: %d requests after %v, %v", tt.header, len(f.requests()), slept, err)
 		}
 	}
@@ -83,7 +85,8 @@ func TestLadderIsRemembered(t *testing.T) {
 		if format(i) != want {
 			t.Errorf("request %d asks for %v, want %v", i+1, format(i), want)
 		}
-		if temperature, there := seen[i].body["temperature"]; there != (i < 2) || there && temperature != 0.0 {
+		if temperature, there := seen[i].body["temperature"]; there != (i < 2) || there &&
+			temperature != 0.0 {
 			t.Errorf("request %d: temperature %v", i+1, temperature)
 		}
 	}
@@ -93,7 +96,8 @@ func TestAtMostFourRequests(t *testing.T) {
 	bad := step{400, jsonType, `{"error":{"message":"response_format"}}`}
 	f := newFake(t, bad, bad, status(503), says("{}"))
 	got, err := f.asking(t, newClock(), nil).Extract(t.Context(), createNotes)
-	if !errors.Is(err, ErrUnavailable) || len(f.requests()) != 4 || got.Telemetry.Attempts != 4 || got.Telemetry.Rung != rungText {
+	if !errors.Is(err, ErrUnavailable) || len(f.requests()) != 4 || got.Telemetry.Attempts != 4 ||
+		got.Telemetry.Rung != rungText {
 		t.Errorf("%d requests, %+v, %v", len(f.requests()), got.Telemetry, err)
 	}
 }
@@ -180,7 +184,8 @@ func TestRequest(t *testing.T) {
 		"\n  Content : " + secret,
 	}
 	for _, prompt := range prompts {
-		f := newFake(t, says(`{"operation":"readFile","path":"a.txt","content":null,"destination":null}`), says("{}"))
+		f := newFake(t, says(`{"operation":"readFile","path":"a.txt","content":null,"destination":null}`),
+			says("{}"))
 		f.asking(t, newClock(), nil).Extract(t.Context(), prompt)
 		for _, s := range f.requests() {
 			if strings.Contains(s.raw, secret) {
@@ -191,15 +196,18 @@ func TestRequest(t *testing.T) {
 	f := newFake(t, says(goodAnswer))
 	f.asking(t, newClock(), nil).Extract(t.Context(), createNotes)
 	body := f.requests()[0].body
-	for _, absent := range []string{"user", "metadata", "store", "n", "seed", "tools", "logprobs", "max_completion_tokens"} {
+	for _, absent := range []string{"user", "metadata", "store", "n", "seed", "tools", "logprobs",
+		"max_completion_tokens"} {
 		if _, there := body[absent]; there {
 			t.Errorf("%s is sent", absent)
 		}
 	}
 	messages := body["messages"].([]any)
 	system, request := messages[0].(map[string]any), messages[1].(map[string]any)
-	if body["stream"] != false || body["temperature"] != 0.0 || body["max_tokens"] != float64(96+tokens(createNotes)) ||
-		len(messages) != 2 || request["content"] != createNotes || !strings.HasSuffix(system["content"].(string), Instruction) {
+	if body["stream"] != false || body["temperature"] != 0.0 ||
+		body["max_tokens"] != float64(96+tokens(createNotes)) ||
+		len(messages) != 2 || request["content"] != createNotes ||
+		!strings.HasSuffix(system["content"].(string), Instruction) {
 		t.Errorf("request %v", body)
 	}
 	raw := f.requests()[0].raw
@@ -215,7 +223,8 @@ func TestRequest(t *testing.T) {
 func TestInstruction(t *testing.T) {
 	const want = "Extract file system operation arguments. Allowed operations: readFile, writeFile, appendFile, " +
 		"deleteFile, createDirectory, listDirectory, fileExists, copyFile, moveFile"
-	if Instruction != want || Instruction != "Extract file system operation arguments. Allowed operations: "+strings.Join(operations[:], ", ") {
+	if Instruction != want || Instruction != "Extract file system operation arguments. Allowed operations: "+
+		strings.Join(operations[:], ", ") {
 		t.Errorf("instruction %q", Instruction)
 	}
 }
@@ -224,7 +233,8 @@ func TestInstruction(t *testing.T) {
 func TestReasoningModel(t *testing.T) {
 	for _, model := range []string{"o3-mini", "gpt-5", "gpt-6-sol"} {
 		f := newFake(t, says(goodAnswer))
-		_, err := f.asking(t, newClock(), func(c *Config) { c.Model.Name = model }).Extract(t.Context(), createNotes)
+		_, err := f.asking(t, newClock(), func(c *Config) { c.Model.Name = model }).Extract(t.Context(),
+			createNotes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,11 +249,15 @@ func TestReasoningModel(t *testing.T) {
 
 func TestForcedTool(t *testing.T) {
 	f := newFake(t, completion(map[string]any{"tool_calls": []any{map[string]any{
-		"id": "c", "type": "function", "function": map[string]any{"name": "file_operation", "arguments": goodAnswer},
+		"id": "c", "type": "function",
+		"function": map[string]any{"name": "file_operation", "arguments": goodAnswer},
 	}}}, "tool_calls"))
-	got, err := f.asking(t, newClock(), func(c *Config) { c.Model.Rung = rungTool }).Extract(t.Context(), createNotes)
+	got, err := f.asking(t, newClock(), func(c *Config) { c.Model.Rung = rungTool }).Extract(t.Context(),
+		createNotes)
 	body := f.requests()[0].body
-	if err != nil || got.Content != "hello" || got.Telemetry.Outcome != "accept" || body["tools"] == nil || body["tool_choice"] == nil || body["response_format"] != nil {
+	if err != nil || got.Content != "hello" ||
+		got.Telemetry.Outcome != "accept" || body["tools"] == nil ||
+		body["tool_choice"] == nil || body["response_format"] != nil {
 		t.Errorf("%+v, %v, %v", got, err, body)
 	}
 }
@@ -266,7 +280,8 @@ func TestOtherSpellings(t *testing.T) {
 		t.Error("a thought is taken for an answer")
 	}
 	raw := completion(map[string]any{"tool_calls": []any{map[string]any{"function": map[string]any{"name": "f", "arguments": "ARGS"}}}}, "stop")
-	raw.body = strings.Replace(raw.body, `"ARGS"`, `{"operation":"readFile","operation":"deleteFile","path":"notes.txt"}`, 1)
+	raw.body = strings.Replace(raw.body, `"ARGS"`,
+		`{"operation":"readFile","operation":"deleteFile","path":"notes.txt"}`, 1)
 	f := newFake(t, raw, raw)
 	if _, err := f.asking(t, newClock(), nil).Extract(t.Context(), createNotes); !errors.Is(err, ErrBadAnswer) {
 		t.Errorf("a key given twice: %v", err)

@@ -10,7 +10,8 @@ import (
 
 func ExampleExtractArgumentsWithLLM() {
 	values, err := llmfallback.ExtractArgumentsWithLLM(context.Background(), llmfallback.Rules{},
-		"please create a file called notes.txt with content hello", llmfallback.Instruction, llmfallback.Names())
+		"please create a file called notes.txt with content hello", llmfallback.Instruction,
+		llmfallback.Names())
 	fmt.Printf("%q %v\n", values, err)
 	// Output: ["writeFile" "notes.txt" "hello" ""] <nil>
 }

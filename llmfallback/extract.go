@@ -55,7 +55,8 @@ type Extraction struct {
 // ExtractArgumentsWithLLM asks agent for names and returns their values in that
 // order; a value that was not stated is "". It returns [ErrNotArray] if the answer
 // is not an array, and an [*ArgumentError] for a value that is not a string.
-func ExtractArgumentsWithLLM(ctx context.Context, agent Agent, promptText, instructionText string, names []string) ([]string, error) {
+func ExtractArgumentsWithLLM(ctx context.Context, agent Agent, promptText, instructionText string,
+	names []string) ([]string, error) {
 	reply, err := agent.Complete(ctx, Request{Prompt: promptText, Instruction: instructionText, Names: names})
 	if err != nil {
 		return nil, err
@@ -103,7 +104,8 @@ func (e Extraction) values(names []string) []any {
 
 // value returns the argument of a name, nil if it was not stated.
 func (e Extraction) value(name string) any {
-	text := map[string]string{"operation": e.Operation, "path": e.Path, "content": e.Content, "destination": e.Destination}[name]
+	text := map[string]string{"operation": e.Operation, "path": e.Path, "content": e.Content,
+		"destination": e.Destination}[name]
 	if stated := text != ""; !stated && !(name == "content" && e.HasContent) {
 		return nil
 	}

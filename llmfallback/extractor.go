@@ -29,10 +29,11 @@ const (
 // A Model is a language model at an endpoint that speaks OpenAI's chat completions. The
 // zero Model means that no model is set.
 type Model struct {
-	BaseURL string        // "" with a Key means https://api.openai.com/v1; a URL without a path gets /v1
-	Key     string        // sent as a bearer token, over https or to this machine only
-	Name    string        // the endpoint's name of the model
-	Rung    string        // first way to ask for JSON: json_schema, json_object, tool or text; "" finds it out
+	BaseURL string // "" with a Key means https://api.openai.com/v1; a URL without a path gets /v1
+	Key     string // sent as a bearer token, over https or to this machine only
+	Name    string // the endpoint's name of the model
+	// first way to ask for JSON: json_schema, json_object, tool or text; "" finds it out
+	Rung    string
 	Timeout time.Duration // for one prompt, all requests together; 0 means 20 s
 
 	Transport http.RoundTripper // nil means a new one

@@ -82,7 +82,8 @@ func TestModes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.Extract(t.Context(), "hm"); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "SKILL_MODEL") {
+	if _, err := x.Extract(t.Context(), "hm"); !errors.Is(err, ErrUnavailable) ||
+		!strings.Contains(err.Error(), "SKILL_MODEL") {
 		t.Errorf("half a configuration: %v", err)
 	}
 }
@@ -98,7 +99,8 @@ func TestExtractorIsAnAgent(t *testing.T) {
 	if _, err := ExtractArgumentsWithLLM(t.Context(), x, " \n", Instruction, Names()); !errors.Is(err, ErrSilent) {
 		t.Errorf("a blank prompt: %v", err)
 	}
-	bare, err := New(Config{Trust: true, Complete: func(context.Context, string) (string, error) { return `["a", 5]`, nil }})
+	bare, err := New(Config{Trust: true,
+		Complete: func(context.Context, string) (string, error) { return `["a", 5]`, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,12 +113,17 @@ func TestTelemetry(t *testing.T) {
 	f, c := newFake(t, status(503), says("```\n"+goodAnswer+"\n```")), newClock()
 	got, err := f.asking(t, c, nil).Extract(t.Context(), createNotes)
 	tel := got.Telemetry
-	if err != nil || tel.Outcome != "repair_accept" || tel.Endpoint != f.URL+"/v1" || tel.Rung != rungSchema || tel.Model != "m" ||
-		tel.Attempts != 2 || tel.Retries != 1 || tel.HTTPStatus != 200 || *tel.PromptTokens != 50 || *tel.CompletionTokens != 20 ||
-		len(tel.Latencies) != 2 || tel.Latency < 250*time.Millisecond || tel.Bytes == 0 || !slices.Equal(tel.Repairs, []string{"code fence removed"}) {
+	if err != nil || tel.Outcome != "repair_accept" || tel.Endpoint != f.URL+"/v1" ||
+		tel.Rung != rungSchema || tel.Model != "m" ||
+		tel.Attempts != 2 || tel.Retries != 1 ||
+		tel.HTTPStatus != 200 || *tel.PromptTokens != 50 ||
+		*tel.CompletionTokens != 20 ||
+		len(tel.Latencies) != 2 || tel.Latency < 250*time.Millisecond || tel.Bytes == 0 ||
+		!slices.Equal(tel.Repairs, []string{"code fence removed"}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if line := tel.String(); !strings.Contains(line, `"outcome":"repair_accept"`) || strings.Contains(line, "\n") {
+	if line := tel.String(); !strings.Contains(line, `"outcome":"repair_accept"`) ||
+		strings.Contains(line, "\n") {
 		t.Errorf("%s", line)
 	}
 	uncounted := says(goodAnswer)
@@ -125,7 +132,8 @@ func TestTelemetry(t *testing.T) {
 	uncounted.body = strings.Replace(uncounted.body, `"model":"m"`, `"model":"m with a long story"`, 1)
 	f = newFake(t, uncounted)
 	got, err = f.asking(t, c, nil).Extract(t.Context(), createNotes)
-	if err != nil || got.Telemetry.PromptTokens != nil || got.Telemetry.CompletionTokens != nil || got.Telemetry.Model != "m" {
+	if err != nil || got.Telemetry.PromptTokens != nil || got.Telemetry.CompletionTokens != nil ||
+		got.Telemetry.Model != "m" {
 		t.Errorf("%+v, %v", got.Telemetry, err)
 	}
 }

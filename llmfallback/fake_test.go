@@ -50,7 +50,8 @@ func newFake(t *testing.T, script ...step) *fake {
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(r.Body)
 	s := sent{header: r.Header, raw: string(raw)}
-	if err != nil || json.Unmarshal(raw, &s.body) != nil || r.Method != "POST" || r.URL.Path != "/v1/chat/completions" {
+	if err != nil || json.Unmarshal(raw, &s.body) != nil || r.Method != "POST" ||
+		r.URL.Path != "/v1/chat/completions" {
 		f.t.Errorf("unexpected request %s %s %s", r.Method, r.URL, raw)
 	}
 	f.mu.Lock()

@@ -66,7 +66,8 @@ func (row *faultRow) step(t *testing.T) step {
 		return step{row.Status, row.Headers, row.Body}
 	}
 	call := func(arguments any) map[string]any {
-		return map[string]any{"id": "c", "type": "function", "function": map[string]any{"name": "file_operation", "arguments": arguments}}
+		return map[string]any{"id": "c", "type": "function",
+			"function": map[string]any{"name": "file_operation", "arguments": arguments}}
 	}
 	var reply any
 	if err := json.Unmarshal(row.Reply, &reply); err != nil {
@@ -139,7 +140,8 @@ func (row *faultRow) ends(t *testing.T, script []step, helped bool) {
 		}
 		return
 	case outcome == "confirm":
-		if _, ok := errors.AsType[*ConfirmError](err); !ok || tel.Outcome != outcome || got.Extraction != (Extraction{}) {
+		if _, ok := errors.AsType[*ConfirmError](err); !ok || tel.Outcome != outcome ||
+			got.Extraction != (Extraction{}) {
 			t.Errorf("%+v, %v, want a question", got, err)
 		}
 		return

@@ -98,7 +98,9 @@ func find(text, part string, joins func(byte) bool) int {
 		start, end := from+n, from+n+len(part)
 		after := strings.TrimLeft(text[end:], ".") // dots may end a sentence
 		begins := start == 0 || !joins(text[start-1]) || !joins(part[0]) || spaceless(text[:start], part)
-		ends := after == "" || !joins(after[0]) || !joins(text[end]) || !joins(part[len(part)-1]) || spaceless(part, after)
+		ends := after == "" || !joins(after[0]) ||
+			!joins(text[end]) || !joins(part[len(part)-1]) ||
+			spaceless(part, after)
 		if begins && ends {
 			return start
 		}
@@ -113,7 +115,8 @@ func spaceless(a, b string) bool {
 	last, _ := utf8.DecodeLastRuneInString(a)
 	first, _ := utf8.DecodeRuneInString(b)
 	for _, r := range [...]rune{last, first} {
-		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) || r > 0x7f && unicode.IsPunct(r) {
+		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) || r > 0x7f &&
+			unicode.IsPunct(r) {
 			return true
 		}
 	}
@@ -121,7 +124,8 @@ func spaceless(a, b string) bool {
 }
 
 func letter(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c >= 0x80
+	return 'a' <= c && c <= 'z' || 'A' <= c &&
+		c <= 'Z' || '0' <= c && c <= '9' || c >= 0x80
 }
 
 func nameByte(c byte) bool { return letter(c) || c == '_' || c == '-' || c == '.' }
@@ -206,7 +210,8 @@ func doubt(prompt string, e Extraction) string {
 	if e.harmless() {
 		return ""
 	}
-	return cmp.Or(g.misnamed(prompt, e, g.has(said, "en:"+e.Operation) != ""), g.miswritten(prompt, said, e), g.unasked(said, e))
+	return cmp.Or(g.misnamed(prompt, e, g.has(said, "en:"+e.Operation) != ""), g.miswritten(prompt, said, e),
+		g.unasked(said, e))
 }
 
 // unasked returns why the words of a prompt do not ask for e alone. Of English all words are known
@@ -229,7 +234,8 @@ func (g *grammar) unasked(said string, e Extraction) string {
 	changes := e.Operation == "moveFile" || e.Operation == "appendFile" // something that exists
 	for i, w := range words {
 		does := in("en:"+e.Operation, i)
-		ordered = ordered || does && (in("ordering", i-1) || words[i-1] == "to" && in("wanting", i-2))
+		ordered = ordered || does &&
+			(in("ordering", i-1) || words[i-1] == "to" && in("wanting", i-2))
 		if changes && !does && !in("glue", i) {
 			return "it is not clear what " + strconv.Quote(w) + " adds"
 		}
@@ -252,7 +258,8 @@ func (g *grammar) misnamed(prompt string, e Extraction, english bool) string {
 	apart := func(r rune) bool { return spaceless(string(r), "") || r == ' ' }
 	for _, w := range split(prompt).list {
 		listed := func(list string) bool { return g.listed(list, g.words[w.text]) }
-		bare := w.kind == plain && strings.Contains(names, "/"+w.text+"/") && !g.listed("namer", g.words[before])
+		bare := w.kind == plain && strings.Contains(names, "/"+w.text+"/") &&
+			!g.listed("namer", g.words[before])
 		if english && bare && slices.ContainsFunc(wordy[:], listed) {
 			return strconv.Quote(w.text) + " may be no name"
 		}
@@ -289,7 +296,8 @@ func (g *grammar) miswritten(prompt, said string, e Extraction) string {
 	if line == "" || n == 0 || prompt[n-1] != ' ' || after[0] != ' ' {
 		return ""
 	}
-	if next := strings.Fields(line)[0]; letter(next[0]) && !spaceless(next, "") && !slices.Contains(g.lists["before"], lower(next)) {
+	if next := strings.Fields(line)[0]; letter(next[0]) && !spaceless(next, "") &&
+		!slices.Contains(g.lists["before"], lower(next)) {
 		return "it is not clear where the text ends"
 	}
 	return ""
@@ -297,7 +305,8 @@ func (g *grammar) miswritten(prompt, said string, e Extraction) string {
 
 // chinese replaces the marks of Chinese, and words with a character that alone means something else.
 var chinese = strings.NewReplacer("，", " , ", "。", " . ", "：", " : ", "「", ` "`, "」", `" `, "？", " ? ",
-	"有没有", "有", "是不是", "是", "能不能", "能", "特别", " ", "级别", " ", "类别", " ", "分别", " ", "别名", " ", "通过", " ", "过程", " ", "为了", " ")
+	"有没有", "有", "是不是", "是", "能不能", "能", "特别", " ", "级别", " ", "类别", " ", "分别", " ", "别名", " ", "通过",
+	" ", "过程", " ", "为了", " ")
 
 // maxJudged is how many bytes of a prompt, without the text to write, are judged by their words.
 const maxJudged = 4 << 10
@@ -307,7 +316,8 @@ const maxJudged = 4 << 10
 func (g *grammar) spoken(prompt string, e Extraction) string {
 	if n := find(prompt, e.Content, letter); n > 0 && e.Content != "" {
 		before := strings.TrimRight(lower(prompt[:n]), " \t\r\n\"'`“«„「：:")
-		if before != lower(strings.TrimRight(prompt[:n], " \t\r\n")) || g.has(" "+before[strings.LastIndexByte(before, ' ')+1:]+" ", "text") != "" {
+		if before != lower(strings.TrimRight(prompt[:n], " \t\r\n")) ||
+			g.has(" "+before[strings.LastIndexByte(before, ' ')+1:]+" ", "text") != "" {
 			prompt = prompt[:n] + " . " + prompt[n+len(e.Content):]
 		}
 	}
@@ -339,7 +349,8 @@ func (g *grammar) has(said, list string) string {
 		} else if later, ok := strings.CutPrefix(w, "+"); ok {
 			w, text = later, said[min(len(said), len(later)+2):]
 		}
-		if spaceless(w, "") && strings.Contains(text, w) || strings.Contains(text, " "+strings.ReplaceAll(w, " ", "  ")+" ") {
+		if spaceless(w, "") && strings.Contains(text, w) ||
+			strings.Contains(text, " "+strings.ReplaceAll(w, " ", "  ")+" ") {
 			return w
 		}
 		if prefix, ok := strings.CutSuffix(w, "-"); ok && strings.Contains(text, " "+prefix) {
@@ -359,7 +370,8 @@ func (e Extraction) means(o Extraction) bool {
 	dest, at := path.Clean(o.Destination), path.Clean(e.Destination)
 	name := "/" + path.Base(path.Clean(e.Path))
 	bare := func(s string) string { return strings.TrimSuffix(strings.TrimSpace(s), ".") }
-	return e.Operation == o.Operation && path.Clean(e.Path) == path.Clean(o.Path) && e.HasContent == o.HasContent &&
+	return e.Operation == o.Operation && path.Clean(e.Path) == path.Clean(o.Path) &&
+		e.HasContent == o.HasContent &&
 		(dest == at || dest+name == at || dest == at+name) && bare(e.Content) == bare(o.Content)
 }
 

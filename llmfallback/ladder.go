@@ -60,7 +60,8 @@ func firstShape(m Model) shape {
 // reasons reports whether a model is one of OpenAI's that accept neither a
 // temperature nor max_tokens.
 func reasons(model string) bool {
-	return slices.ContainsFunc([]string{"o1", "o3", "o4", "gpt-5", "gpt-6"}, func(p string) bool { return strings.HasPrefix(model, p) })
+	return slices.ContainsFunc([]string{"o1", "o3", "o4", "gpt-5", "gpt-6"},
+		func(p string) bool { return strings.HasPrefix(model, p) })
 }
 
 // without returns s changed to avoid a parameter that the endpoint does not accept.

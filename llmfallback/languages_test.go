@@ -29,7 +29,8 @@ func TestLanguages(t *testing.T) {
 		if op == "copyFile" || op == "moveFile" {
 			content, dest = "", value
 		}
-		x, err := New(Config{Mode: LLM, Complete: answers(op, path, content, dest), Stat: having("a.txt", "b.txt", "notes.md", "docs/", "src/", "docs/x.txt")})
+		x, err := New(Config{Mode: LLM, Complete: answers(op, path, content, dest),
+			Stat: having("a.txt", "b.txt", "notes.md", "docs/", "src/", "docs/x.txt")})
 		if err != nil {
 			t.Fatal(err)
 		}

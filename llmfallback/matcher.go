@@ -62,7 +62,8 @@ func compile(text string, keep func(word string) bool) *grammar {
 			possible := true
 			for field := range strings.FieldsSeq(way) {
 				it := g.item(field, keep)
-				items, possible = append(items, it), possible && (it.optional || it.rule >= 0 || it.kind != "" || it.words != nil)
+				items, possible = append(items, it), possible &&
+					(it.optional || it.rule >= 0 || it.kind != "" || it.words != nil)
 			}
 			if possible {
 				g.rules[n] = append(g.rules[n], items)
@@ -137,7 +138,8 @@ func (b *binding) each(f func(*binding)) {
 
 func (b *binding) equal(c *binding) bool {
 	for ; b != c; b, c = b.before, c.before {
-		if b == nil || c == nil || b.slot != c.slot || b.text != c.text || !b.within.equal(c.within) {
+		if b == nil || c == nil || b.slot != c.slot ||
+			b.text != c.text || !b.within.equal(c.within) {
 			return false
 		}
 	}

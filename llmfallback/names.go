@@ -60,7 +60,8 @@ var steps = map[string]func(m *matcher, i int) bool{
 	"number": func(m *matcher, i int) bool { return m.word(i).kind == plain && isNumber(m.word(i).text) },
 	"adj": func(m *matcher, i int) bool {
 		w := m.word(i)
-		return w.kind == plain && w.text == w.lower && pathBytes(w.text) && !m.looks(i) &&
+		return w.kind == plain && w.text == w.lower &&
+			pathBytes(w.text) && !m.looks(i) &&
 			!m.is(i, "never", "pointing", "vague", "topic", "deed", "dirn", "filen", "binds")
 	},
 	"any-text": func(m *matcher, i int) bool { return m.word(i).kind == quoted },
@@ -87,7 +88,8 @@ func (m *matcher) name(of string, i int) (naming, bool) {
 	}
 	text, end := m.title(i)
 	switch {
-	case end < 0 || k.plain == nil || !k.plain(text) || strings.Contains(text, "/") && !m.looks(i):
+	case end < 0 || k.plain == nil || !k.plain(text) ||
+		strings.Contains(text, "/") && !m.looks(i):
 		return naming{}, false
 	case end == i+1 && !m.looks(i):
 		if !letterOrDigit(text) || m.is(i, k.never...) || w.text == w.lower && m.is(i, k.lower...) {
@@ -137,7 +139,8 @@ func (m *matcher) word(i int) *word {
 // is reports whether word i is in one of the lists of words of the grammar.
 func (m *matcher) is(i int, lists ...string) bool {
 	w := m.word(i)
-	return w.kind == plain && slices.ContainsFunc(lists, func(list string) bool { return m.listed(list, w.number) })
+	return w.kind == plain &&
+		slices.ContainsFunc(lists, func(list string) bool { return m.listed(list, w.number) })
 }
 
 // looks reports whether word i is a path by its looks.
@@ -147,15 +150,18 @@ func (m *matcher) looks(i int) bool {
 	case w.kind != plain || !pathBytes(w.text) || m.is(i, "never"):
 		return false
 	case slashed(w.text):
-		return strings.IndexByte("./~", w.text[0]) >= 0 || strings.ContainsFunc(w.text, isLetter) && !m.alternatives(w.lower)
+		return strings.IndexByte("./~", w.text[0]) >= 0 || strings.ContainsFunc(w.text, isLetter) &&
+			!m.alternatives(w.lower)
 	}
-	return fileShaped(w.text) && !m.is(i, "pointing", "topic", "timed") && (w.text != w.lower || !m.is(i, "vague"))
+	return fileShaped(w.text) && !m.is(i, "pointing", "topic", "timed") &&
+		(w.text != w.lower || !m.is(i, "vague"))
 }
 
 // alternatives reports whether a word is like files/directories.
 func (m *matcher) alternatives(text string) bool {
 	for part := range strings.SplitSeq(text, "/") {
-		if n := m.grammar.words[part]; !m.listed("never", n) && !m.listed("pointing", n) && !m.listed("vague", n) {
+		if n := m.grammar.words[part]; !m.listed("never", n) && !m.listed("pointing", n) &&
+			!m.listed("vague", n) {
 			return false
 		}
 	}
@@ -166,7 +172,8 @@ func (m *matcher) alternatives(text string) bool {
 // after the other. It returns -1 in the middle of such a name.
 func (m *matcher) title(i int) (string, int) {
 	w := m.word(i)
-	if w.kind != plain || !pathBytes(w.text) || m.is(i, "never") || i > 0 && m.pair(i-1) && !m.unpaired(i-1) {
+	if w.kind != plain || !pathBytes(w.text) ||
+		m.is(i, "never") || i > 0 && m.pair(i-1) && !m.unpaired(i-1) {
 		return "", -1
 	}
 	k := i + 1
@@ -191,7 +198,9 @@ func (m *matcher) unpaired(i int) bool {
 // pair reports whether words i and i+1 can be parts of one name.
 func (m *matcher) pair(i int) bool {
 	a, b := m.word(i), m.word(i+1)
-	return m.titled(i) && m.titled(i+1) && !fileShaped(a.text) && b.start == a.end+1 && m.prompt[a.end] == ' ' &&
+	return m.titled(i) && m.titled(i+1) &&
+		!fileShaped(a.text) && b.start == a.end+1 &&
+		m.prompt[a.end] == ' ' &&
 		strings.IndexByte("/.~", b.text[0]) < 0
 }
 
@@ -205,14 +214,17 @@ func (m *matcher) titled(i int) bool {
 	case !pathBytes(w.text):
 		return w.text == "-" || w.text == "&"
 	}
-	return 'A' <= w.text[0] && w.text[0] <= 'Z' || '0' <= w.text[0] && w.text[0] <= '9' || strings.Contains(w.text, "/")
+	return 'A' <= w.text[0] && w.text[0] <= 'Z' ||
+		'0' <= w.text[0] && w.text[0] <= '9' ||
+		strings.Contains(w.text, "/")
 }
 
 // says reports whether word i can stand in a reason: it is no name, and binds no condition, no
 // filter and no further request.
 func (m *matcher) says(i int) bool {
 	w := m.word(i)
-	return w.kind == plain && w.lower != "" && !m.looks(i) && !m.is(i, "binds") &&
+	return w.kind == plain && w.lower != "" &&
+		!m.looks(i) && !m.is(i, "binds") &&
 		!strings.ContainsAny(w.text, "*$<>|&;{}[]=/:") && !strings.HasSuffix(w.lower, "n't")
 }
 
@@ -227,7 +239,8 @@ func (m *matcher) rest(i int, line bool) (string, bool) {
 	switch {
 	case w.text == "" || w.kind == quoted || strings.IndexByte("\"'", w.text[0]) >= 0, !ok || m.asksMore(i):
 		return "", false
-	case line && (!m.whole || w.kind == mark), line && m.is(i, "describes") && w.text == w.lower:
+	case line && (!m.whole || w.kind == mark), line &&
+		m.is(i, "describes") && w.text == w.lower:
 		return "", false
 	}
 	for j := i; j < len(m.list) && line; j++ {
@@ -297,7 +310,8 @@ func fileShaped(s string) bool {
 	low, lists := lower(base), compiled().lists
 	dot := strings.LastIndexByte(base, '.')
 	switch {
-	case slices.Contains(lists["files-without"], low) || base != s && slices.Contains(lists["files-in-folders"], low):
+	case slices.Contains(lists["files-without"], low) || base != s &&
+		slices.Contains(lists["files-in-folders"], low):
 		return true
 	case dot < 0 || len(base) > 255:
 		return false

@@ -19,11 +19,14 @@ func (s shape) request(model string, messages []message, limit int) openai.Reque
 	}
 	switch s.rung {
 	case rungSchema:
-		r.ResponseFormat = json.RawMessage(`{"type":"json_schema","json_schema":{"name":"` + toolName + `","schema":` + string(answerSchema()) + `,"strict":true}}`)
+		r.ResponseFormat = json.RawMessage(`{"type":"json_schema","json_schema":{"name":"` + toolName +
+			`","schema":` + string(answerSchema()) + `,"strict":true}}`)
 	case rungObject:
 		r.ResponseFormat = json.RawMessage(`{"type":"json_object"}`)
 	case rungTool:
-		r.Tools = []openai.Tool{{Name: toolName, Description: "Report the one file operation that the request asks for.", Parameters: answerSchema(), Strict: true}}
+		r.Tools = []openai.Tool{{Name: toolName,
+			Description: "Report the one file operation that the request asks for.",
+			Parameters:  answerSchema(), Strict: true}}
 		r.ToolChoice = openai.Tool{Name: toolName}
 	}
 	switch {
@@ -73,7 +76,8 @@ func spoken(c openai.Completion, rung string) (answer, error) {
 	case c.Refusal != "":
 		return a, fmt.Errorf("%w: the model declines", ErrRefused)
 	case len(c.Calls) > 1:
-		return a, fmt.Errorf("%w: there are several tool calls; one command is one operation", ErrNotOneOperation)
+		return a, fmt.Errorf("%w: there are several tool calls; one command is one operation",
+			ErrNotOneOperation)
 	case len(c.Calls) == 1:
 		a.text = c.Calls[0].Arguments
 	case strings.TrimSpace(c.Text) != "":

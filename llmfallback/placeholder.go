@@ -63,7 +63,8 @@ func mask(prompt string) masked {
 		}
 		word := prompt[i:end]
 		i = max(end, i+1)
-		if colon := skip(prompt, end, " \t"); colon < len(prompt) && prompt[colon] == ':' && compiled().marks(word) {
+		if colon := skip(prompt, end, " \t"); colon < len(prompt) && prompt[colon] == ':' &&
+			compiled().marks(word) {
 			i = hideRest(prompt, colon+1, hide)
 		}
 	}
@@ -108,7 +109,8 @@ func (m masked) restore(s string) (text string, times []int) {
 		}
 		digits, tail, closed := strings.Cut(after, "]]")
 		n := 0
-		if _, err := fmt.Sscanf(digits, "%d", &n); !closed || err != nil || fmt.Sprint(n) != digits || n < 1 || n > len(m.texts) {
+		if _, err := fmt.Sscanf(digits, "%d", &n); !closed || err != nil || fmt.Sprint(n) != digits ||
+			n < 1 || n > len(m.texts) {
 			b.WriteString(m.prefix)
 			s = after
 			continue

@@ -13,13 +13,16 @@ func TestMask(t *testing.T) {
 	}{
 		{"create a.txt with content hello", "create a.txt with content hello", nil},
 		{"create a.txt content: hello there", "create a.txt content: [[T1]]", []string{"hello there"}},
-		{"create a.txt CONTENT :\n  two\n lines \n", "create a.txt CONTENT :\n  [[T1]] \n", []string{"two\n lines"}},
-		{"create a.txt with the following text: x", "create a.txt with the following text: [[T1]]", []string{"x"}},
+		{"create a.txt CONTENT :\n  two\n lines \n", "create a.txt CONTENT :\n  [[T1]] \n",
+			[]string{"two\n lines"}},
+		{"create a.txt with the following text: x", "create a.txt with the following text: [[T1]]",
+			[]string{"x"}},
 		{"save it to a.txt\r\none\r\ntwo\r\n", "save it to a.txt\r\n[[T1]]\r\n", []string{"one\r\ntwo"}},
 		{"\n\nread a.txt\n\n", "\n\nread a.txt\n\n", nil},
 		{"put ```x``` in a.txt", "put [[T1]] in a.txt", []string{"x"}},
 		{"put in a.py\n```py\nprint(1)\n```\n", "put in a.py\n[[T1]]\n", []string{"print(1)\n"}},
-		{"put in a.py\n```py\nx\n```\nand\n```\ny\n```", "put in a.py\n[[T1]]", []string{"```py\nx\n```\nand\n```\ny\n```"}},
+		{"put in a.py\n```py\nx\n```\nand\n```\ny\n```", "put in a.py\n[[T1]]",
+			[]string{"```py\nx\n```\nand\n```\ny\n```"}},
 		{"write \"" + long + "\" to \"a.txt\"", "write [[T1]] to \"a.txt\"", []string{long}},
 		{"write \"" + long + "\" to a.txt\nbye", "write [[T1]] to a.txt\n[[T2]]", []string{long, "bye"}},
 		{"write \"a\nb\" to a.txt", "write [[T1]] to a.txt", []string{"a\nb"}},
@@ -54,7 +57,8 @@ func TestRestore(t *testing.T) {
 // Hidden text comes back byte for byte, and the rest of the prompt is sent
 // as it stands.
 func FuzzMask(f *testing.F) {
-	for _, seed := range []string{"a content: b", "a\nb", "```\nx\n```", "[[T1]]\n[[TA", "\"" + strings.Repeat("q", 99) + "\" x", "'a\nb' ```c", "\xff\nß"} {
+	for _, seed := range []string{"a content: b", "a\nb", "```\nx\n```", "[[T1]]\n[[TA",
+		"\"" + strings.Repeat("q", 99) + "\" x", "'a\nb' ```c", "\xff\nß"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, prompt string) {

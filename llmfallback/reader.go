@@ -52,7 +52,8 @@ func (g *grammar) Read(prompt string) Reading {
 		} else if stem, ok := strings.CutSuffix(w.lower, "s"); ok && i == 0 {
 			forms = []string{stem, strings.TrimSuffix(stem, "e")}
 		}
-		if k := slices.IndexFunc(forms, func(form string) bool { return g.listed("deed", g.words[form]) }); k >= 0 {
+		if k := slices.IndexFunc(forms,
+			func(form string) bool { return g.listed("deed", g.words[form]) }); k >= 0 {
 			w.number = g.words[forms[k]]
 		}
 	}
@@ -143,7 +144,8 @@ func newFrame(b *binding) *frame {
 				}
 			})
 			old := f.nouns[b.slot]
-			f.twice = f.twice || old.is && !(b.slot == "in" && (old.marks["here"] || n.marks["here"]))
+			f.twice = f.twice || old.is &&
+				!(b.slot == "in" && (old.marks["here"] || n.marks["here"]))
 			if !old.is || old.marks["here"] {
 				f.nouns[b.slot] = n
 			}
@@ -329,7 +331,8 @@ func (f *frame) list(e *Extraction, of, in noun) {
 		f.blame("it does not say which folder")
 	case of.marks["file"] || fileShaped(e.Path) && !of.marks["dir"]:
 		f.blame(e.Path + " is not a folder")
-	case !strings.HasPrefix(lower(path.Base(e.Path)), strings.TrimSuffix(sort, "s")): // of Reports, "report files" are all
+	case !strings.HasPrefix(lower(path.Base(e.Path)), strings.TrimSuffix(sort, "s")):
+		// of Reports, "report files" are all
 		f.blame("it lists all names, not those of one sort (" + sort + ")")
 	}
 }

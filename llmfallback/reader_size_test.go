@@ -36,9 +36,10 @@ func large(n int) map[string]string {
 func TestLargePrompts(t *testing.T) {
 	Read("warm up")
 	for name, prompt := range large(100 << 10) {
-		x, err := New(Config{Mode: LLM, Stat: having(), Complete: func(context.Context, string) (string, error) {
-			return `{"operation":"moveFile","path":"a.txt","content":null,"destination":"docs"}`, nil
-		}})
+		x, err := New(Config{Mode: LLM, Stat: having(),
+			Complete: func(context.Context, string) (string, error) {
+				return `{"operation":"moveFile","path":"a.txt","content":null,"destination":"docs"}`, nil
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,8 +19,9 @@ type Telemetry struct {
 	Reasks    int      `json:"reasks,omitempty"`
 	Repairs   []string `json:"repairs,omitempty"`
 
-	HTTPStatus       int  `json:"http_status,omitempty"` // of the last answer
-	PromptTokens     *int `json:"prompt_tokens"`         // of all attempts; nil if the endpoint does not count
+	HTTPStatus int `json:"http_status,omitempty"` // of the last answer
+	// of all attempts; nil if the endpoint does not count
+	PromptTokens     *int `json:"prompt_tokens"`
 	CompletionTokens *int `json:"completion_tokens"`
 	Bytes            int  `json:"bytes,omitempty"` // of all answers
 

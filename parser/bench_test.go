@@ -52,7 +52,8 @@ func BenchmarkHostile(b *testing.B) {
 }
 
 func BenchmarkCalls(b *testing.B) {
-	text := "I write it down.\n\n```\nwrite(path: 'a.txt', content: '" + strings.Repeat("one more line, said \"he\"\n", 1<<10) + "')\n```\n" +
+	text := "I write it down.\n\n```\nwrite(path: 'a.txt', content: '" +
+		strings.Repeat("one more line, said \"he\"\n", 1<<10) + "')\n```\n" +
 		strings.Repeat("Some words of prose (in brackets) follow.\n", 1<<8)
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()

@@ -53,7 +53,8 @@ func Calls(text string, known func(name string) bool) ([]ToolCall, []Mention, er
 		case err != nil:
 			return append(r.calls, ToolCall{Name: name, Err: err}), r.mentions, nil
 		case len(r.calls) > maxCalls:
-			return nil, nil, &rawjson.Error{Offset: r.pos, Reason: fmt.Sprintf("more than %d calls", maxCalls), Err: rawjson.ErrTooLarge}
+			return nil, nil, &rawjson.Error{Offset: r.pos,
+				Reason: fmt.Sprintf("more than %d calls", maxCalls), Err: rawjson.ErrTooLarge}
 		}
 	}
 	if len(r.calls) == 0 {
@@ -75,7 +76,8 @@ type Mention struct {
 
 // String says where the mention is and why it is not a call.
 func (m Mention) String() string {
-	return fmt.Sprintf("%s on line %d, column %d %s, so it was not run", cmp.Or(m.Name, "what looks like a call"), m.Line, m.Column, cmp.Or(m.Reason, "is not a tool"))
+	return fmt.Sprintf("%s on line %d, column %d %s, so it was not run",
+		cmp.Or(m.Name, "what looks like a call"), m.Line, m.Column, cmp.Or(m.Reason, "is not a tool"))
 }
 
 // maxMentions is the most mentions that are returned of a text.
@@ -87,9 +89,10 @@ type callReader struct {
 	pos   int
 	known func(name string) bool
 	calls []ToolCall
-	at    []int  // where each call begins
-	free  int    // where the last call ended; another may begin there
-	flat  bool   // a bracket is never closed, so no further one is decoded: each would cost the rest of the text
+	at    []int // where each call begins
+	free  int   // where the last call ended; another may begin there
+	// a bracket is never closed, so no further one is decoded: each would cost the rest of the text
+	flat  bool
 	out   []byte // the JSON of the arguments being read
 	depth int
 
@@ -240,7 +243,8 @@ func (r *callReader) begins() bool {
 	if after == "" || isQuote(after[0]) {
 		return true
 	}
-	return (after[0] == ':' || after[0] == '=') && !strings.HasPrefix(after, "==") && !strings.HasPrefix(after, "::")
+	return (after[0] == ':' || after[0] == '=') && !strings.HasPrefix(after, "==") &&
+		!strings.HasPrefix(after, "::")
 }
 
 // alone reports whether no sentence goes on at pos, after a call without arguments.
@@ -262,7 +266,8 @@ func (r *callReader) callsKnown(text string) bool {
 func (r *callReader) goesOn() bool {
 	after := strings.TrimLeft(r.text[r.pos:], " \t\r`]*")
 	c, _ := utf8.DecodeRuneInString(after)
-	return (unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-–—(=→?？؟", c)) && !r.callsKnown(after)
+	return (unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-–—(=→?？؟", c)) &&
+		!r.callsKnown(after)
 }
 
 func (r *callReader) none() error {

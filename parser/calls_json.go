@@ -127,7 +127,8 @@ func (r *callReader) tag() (name string, err error) {
 
 // reason records what looks like a call in the reasoning block of a size at pos.
 func (r *callReader) reason(size int) {
-	inner := &callReader{text: r.text[:r.pos+strings.LastIndex(r.text[r.pos:r.pos+size], "</")], pos: r.pos + 1, free: r.pos + len("<think>"), known: r.known}
+	inner := &callReader{text: r.text[:r.pos+strings.LastIndex(r.text[r.pos:r.pos+size], "</")],
+		pos: r.pos + 1, free: r.pos + len("<think>"), known: r.known}
 	for inner.pos < len(inner.text) {
 		start := inner.pos
 		if name, err := inner.next(); err != nil {
@@ -271,7 +272,9 @@ func (r *callReader) callOf(value json.RawMessage) (call ToolCall, ok bool) {
 		call.Arguments = json.RawMessage("{}")
 		surplus := besideName(members)
 		if surplus != "" {
-			call.Arguments, call.Err = nil, fmt.Errorf("`%s` stands beside the name; arguments stand in an object under `arguments`", clip(surplus))
+			call.Arguments, call.Err = nil,
+				fmt.Errorf("`%s` stands beside the name; arguments stand in an object under `arguments`",
+					clip(surplus))
 		}
 		ok = r.known(call.Name) && (named || surplus == "")
 	}

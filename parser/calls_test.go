@@ -48,7 +48,8 @@ func checkCalls(t *testing.T, tests []struct{ text, want string }) {
 		calls, _, err := parser.Calls(tt.text, offered)
 		got := written(calls)
 		if err != nil {
-			got += "error: " + strings.TrimSuffix(err.Error(), "; a call is written name(key: 'text', key: 1) at the beginning of a line")
+			got += "error: " + strings.TrimSuffix(err.Error(),
+				"; a call is written name(key: 'text', key: 1) at the beginning of a line")
 		}
 		if got != tt.want {
 			t.Errorf("Calls(%s)\n got %s\nwant %s", tt.text, got, tt.want)
@@ -77,7 +78,9 @@ func TestCallsExamples(t *testing.T) {
 		calls, _, err := parser.Calls(row.Text, func(name string) bool { return name == row.Name })
 		var want bytes.Buffer
 		json.Compact(&want, row.Arguments)
-		if err != nil || len(calls) != 1 || calls[0].Name != row.Name || calls[0].Err != nil || string(calls[0].Arguments) != want.String() {
+		if err != nil || len(calls) != 1 ||
+			calls[0].Name != row.Name || calls[0].Err != nil ||
+			string(calls[0].Arguments) != want.String() {
 			t.Errorf("Calls(%s)\n got %s, %v\nwant %s%s", row.Text, written(calls), err, row.Name, &want)
 		}
 	}
@@ -103,22 +106,31 @@ func TestCallsValues(t *testing.T) {
 		{`run(command: '\u00e9\ud83d\ude00\u12')`, `run{"command":"\u00e9\ud83d\ude00\\u12"}`},
 		{`grep(pattern: '\d+\s\.\b\/\0\x41')`, `grep{"pattern":"\\d+\\s\\.\\b\\/\\0\\x41"}`},
 		{`grep(pattern: 'def\\s+\\w+')`, `grep{"pattern":"def\\s+\\w+"}`},
-		{`grep(pattern: r'\d\n\'"', path: r"C:\dir\\")`, `grep{"pattern":"\\d\\n\\'\"","path":"C:\\dir\\\\"}`},
+		{`grep(pattern: r'\d\n\'"', path: r"C:\dir\\")`,
+			`grep{"pattern":"\\d\\n\\'\"","path":"C:\\dir\\\\"}`},
 		{`read(path: 'C:\\dir\\', limit: 1)`, `read{"path":"C:\\dir\\","limit":1}`},
 		{"write(content: 'one\ntwo\r\n\tthree\x00')", `write{"content":"one\ntwo\r\n\tthree\u0000"}`},
-		{`write(content: """it's "two"` + "\n" + `lines\n""", path: '''a''')`, `write{"content":"it's \"two\"\nlines\n","path":"a"}`},
-		{`write(content: 'é 😀 </tool_call> read(path: "x")')`, `write{"content":"é 😀 </tool_call> read(path: \"x\")"}`},
-		{"write(content: '```\nread(path: \"x\")\n```')", "write{\"content\":\"```\\nread(path: \\\"x\\\")\\n```\"}"},
+		{`write(content: """it's "two"` + "\n" + `lines\n""", path: '''a''')`,
+			`write{"content":"it's \"two\"\nlines\n","path":"a"}`},
+		{`write(content: 'é 😀 </tool_call> read(path: "x")')`,
+			`write{"content":"é 😀 </tool_call> read(path: \"x\")"}`},
+		{"write(content: '```\nread(path: \"x\")\n```')",
+			"write{\"content\":\"```\\nread(path: \\\"x\\\")\\n```\"}"},
 
 		// Numbers and words.
-		{`run(a: -1, b: 2.50, c: -3e+10, d: 12345678901234567890, e: 0)`, `run{"a":-1,"b":2.50,"c":-3e+10,"d":12345678901234567890,"e":0}`},
-		{`run(a: true, b: False, c: null, d: None, e: True, f: false)`, `run{"a":true,"b":false,"c":null,"d":null,"e":true,"f":false}`},
-		{`run(from: 'a', class: 1, true: 2, None=3, r: 4)`, `run{"from":"a","class":1,"true":2,"None":3,"r":4}`},
+		{`run(a: -1, b: 2.50, c: -3e+10, d: 12345678901234567890, e: 0)`,
+			`run{"a":-1,"b":2.50,"c":-3e+10,"d":12345678901234567890,"e":0}`},
+		{`run(a: true, b: False, c: null, d: None, e: True, f: false)`,
+			`run{"a":true,"b":false,"c":null,"d":null,"e":true,"f":false}`},
+		{`run(from: 'a', class: 1, true: 2, None=3, r: 4)`,
+			`run{"from":"a","class":1,"true":2,"None":3,"r":4}`},
 
 		// Arrays, objects, tuples.
 		{`search(exclude: ['a]', "b,", ['c', []], {}])`, `search{"exclude":["a]","b,",["c",[]],{}]}`},
-		{`search(exclude: ['a', 'b',], env: {A: 'x', "B": {c: [1,],},})`, `search{"exclude":["a","b"],"env":{"A":"x","B":{"c":[1]}}}`},
-		{`search(a: ('x', 1), b: ('y',), c: ('z'), d: (), e: ((1), (2,)))`, `search{"a":["x",1],"b":["y"],"c":"z","d":[],"e":[1,[2]]}`},
+		{`search(exclude: ['a', 'b',], env: {A: 'x', "B": {c: [1,],},})`,
+			`search{"exclude":["a","b"],"env":{"A":"x","B":{"c":[1]}}}`},
+		{`search(a: ('x', 1), b: ('y',), c: ('z'), d: (), e: ((1), (2,)))`,
+			`search{"a":["x",1],"b":["y"],"c":"z","d":[],"e":[1,[2]]}`},
 	})
 }
 
@@ -134,32 +146,46 @@ func TestCallsPlaces(t *testing.T) {
 		{"```tool_code\nread(path='a')\n```", `read{"path":"a"}`},
 		{"Sure: read(path: 'a')", `read{"path":"a"}`},
 		{"Sure! `read(path: 'a')`.", `read{"path":"a"}`},
-		{"1. read(path: 'a')\n2) read(path: 'b')\n- **read(path: 'c')**\n> read(path: 'd')", `read{"path":"a"} read{"path":"b"} read{"path":"c"} read{"path":"d"}`},
+		{"1. read(path: 'a')\n2) read(path: 'b')\n- **read(path: 'c')**\n> read(path: 'd')",
+			`read{"path":"a"} read{"path":"b"} read{"path":"c"} read{"path":"d"}`},
 		{"\ufeffread(path: 'a')", `read{"path":"a"}`},
 		{"<think>read(path: 'a')\nread('</think>read(path: 'b')", `read{"path":"b"}`},
 		{"read(path: 'a')\nthat was it</think>\nread(path: 'b')", `read{"path":"b"}`},
-		{"Sure! `read(path: 'a')`. Then the rest.\nread(path: 'b'), as said", `read{"path":"a"} read{"path":"b"}`},
+		{"Sure! `read(path: 'a')`. Then the rest.\nread(path: 'b'), as said",
+			`read{"path":"a"} read{"path":"b"}`},
 		{"test() # all\nmemory_list();test() // too", `test{} memory_list{} test{}`},
 
 		// A call that is only mentioned is not carried out.
 		{"use read(…) first", `error: there is no call in the text`},
-		{"read(…) and read(2) and read(path) and read(path, limit) and test(s) read a file", `error: there is no call in the text`},
+		{"read(…) and read(2) and read(path) and read(path, limit) and test(s) read a file",
+			`error: there is no call in the text`},
 		{"test() runs the tests", `error: there is no call in the text`},
-		{"Do not use delete(path: 'a', force: true) here", `error: delete on line 1, column 12 stands within a sentence, so it was not run`},
-		{"`delete(path: 'a')` would remove it", `error: delete on line 1, column 2 stands within a sentence, so it was not run`},
-		{"delete(path: 'a') would remove it", `error: delete on line 1, column 1 stands within a sentence, so it was not run`},
-		{"Shall I?\n`delete(path: 'a')`?\nread(path: 'b')？\nread(path: 'c')؟", `error: delete on line 2, column 2 stands within a sentence, so it was not run`},
+		{"Do not use delete(path: 'a', force: true) here",
+			`error: delete on line 1, column 12 stands within a sentence, so it was not run`},
+		{"`delete(path: 'a')` would remove it",
+			`error: delete on line 1, column 2 stands within a sentence, so it was not run`},
+		{"delete(path: 'a') would remove it",
+			`error: delete on line 1, column 1 stands within a sentence, so it was not run`},
+		{"Shall I?\n`delete(path: 'a')`?\nread(path: 'b')？\nread(path: 'c')؟",
+			`error: delete on line 2, column 2 stands within a sentence, so it was not run`},
 		{"- `delete(path: 'a')` - removes it\nread(path: 'b')", `read{"path":"b"}`},
-		{"<!-- delete(path: 'a') -->", `error: delete on line 1, column 6 stands within a sentence, so it was not run`},
-		{"read(path: 'a') and read(path: 'b')", `error: read on line 1, column 1 stands within a sentence, so it was not run`},
-		{"e.g. delete(path: 'a')", `error: delete on line 1, column 6 stands within a sentence, so it was not run`},
-		{"x\n  def read(path: str, limit=1):", `error: read on line 2, column 7 stands within a sentence, so it was not run`},
+		{"<!-- delete(path: 'a') -->",
+			`error: delete on line 1, column 6 stands within a sentence, so it was not run`},
+		{"read(path: 'a') and read(path: 'b')",
+			`error: read on line 1, column 1 stands within a sentence, so it was not run`},
+		{"e.g. delete(path: 'a')",
+			`error: delete on line 1, column 6 stands within a sentence, so it was not run`},
+		{"x\n  def read(path: str, limit=1):",
+			`error: read on line 2, column 7 stands within a sentence, so it was not run`},
 		{"func read(path: 'a')", `error: read on line 1, column 6 stands within a sentence, so it was not run`},
 		{"os.read(path: 'a')", `error: read on line 1, column 4 stands within a sentence, so it was not run`},
 		{"x = read(path: 'a')", `error: read on line 1, column 5 stands within a sentence, so it was not run`},
-		{"# read(path: 'a')\n// read(path: 'b')\n\"read(path: 'c')\"", `error: read on line 1, column 3 stands within a sentence, so it was not run`},
-		{"thread(path: 'a')\nread_all(path: 'a')\nliréread(path: 'a')", `error: there is no call in the text`},
-		{"read (path: 'a')\nread[path: 'a']\nread", `error: read on line 1, column 1 has a blank before its bracket, so it was not run`},
+		{"# read(path: 'a')\n// read(path: 'b')\n\"read(path: 'c')\"",
+			`error: read on line 1, column 3 stands within a sentence, so it was not run`},
+		{"thread(path: 'a')\nread_all(path: 'a')\nliréread(path: 'a')",
+			`error: there is no call in the text`},
+		{"read (path: 'a')\nread[path: 'a']\nread",
+			`error: read on line 1, column 1 has a blank before its bracket, so it was not run`},
 		{"read[path: 'a']\nread (see above)\nread", `error: there is no call in the text`},
 		{"read(path == 'a')\nread(std::path)", `error: there is no call in the text`},
 		{"remove(path: 'a')\nREAD(path: 'a')", `error: there is no call in the text`},
@@ -171,13 +197,15 @@ func TestCallsPlaces(t *testing.T) {
 func TestCallsForms(t *testing.T) {
 	checkCalls(t, []struct{ text, want string }{
 		{`{"tool":"read","params":{"path":"a"},"id":"call_1"}`, `read#call_1{"path":"a"}`},
-		{`{"name":"read","arguments":{"path":"a"}}{"name":"nosuch","arguments":"{\"x\":1}"}`, `read{"path":"a"} nosuch{"x":1}`},
+		{`{"name":"read","arguments":{"path":"a"}}{"name":"nosuch","arguments":"{\"x\":1}"}`,
+			`read{"path":"a"} nosuch{"x":1}`},
 		{`{'name': 'read', parameters: {'path': 'a',}}`, `read{"path": "a"}`},
 		{`[{"name":"read","input":{"path":"a"}},{"tool":"memory_list"}]`, `read{"path":"a"} memory_list{}`},
 		{`{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},{"id":"2","type":"function","function":{"name":"run","arguments":{"command":"b"}}}]}`,
 			`read#1{"path":"a"} run#2{"command":"b"}`},
 		{`{"type":"function","id":"7","function":{"name":"read","arguments":"{}"}}`, `read#7{}`},
-		{"Sure:\n```json\n{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}\n```\nand\nread(path: 'b')", `read{"path": "a"} read{"path":"b"}`},
+		{"Sure:\n```json\n{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}\n```\nand\nread(path: 'b')",
+			`read{"path": "a"} read{"path":"b"}`},
 		{"<tool_call>\n<name>read</name>\n<args>\n{\"path\": \"a\"}\n</args>\n</tool_call><tool_call>\n<name> memory_list </name><args></args></tool_call>\ntext",
 			`read{"path": "a"} memory_list{}`},
 		{"<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}\n</tool_call>\n<tool_call>{\"name\":\"run\",\"arguments\":\"{\\\"command\\\":\\\"b\\\"}\"}",
@@ -188,23 +216,33 @@ func TestCallsForms(t *testing.T) {
 		{`{"tool_calls":[1,{"name":"read","arguments":"["},{"name":"read","arguments":[]},{"name":"read","params":{},"args":{}},{"name":"read","name":"run","args":{}}]}`,
 			`!a call must be an object with name and arguments read!the arguments: the JSON is cut off before its end (byte 1) ` +
 				`read!the arguments must be an object, got an array read!params and args are both given run!key ` + "`name`" + ` is given twice`},
-		{`{"tool":"run","command":"b"}`, "run!`command` stands beside the name; arguments stand in an object under `arguments`"},
-		{`<tool_call>{"name":"run","command":"b"}`, `!line 1, column 12: want {"name":…,"arguments":{…}} in <tool_call>`},
-		{`{"tool":"write","params":{"content":"cut`, "write!line 1, column 41: the JSON is cut off before its end"},
-		{"{\"tool\":\"write\",\"params\":{\"content\":\"a \"b\"\nrun(command: 'x')\n\"}}", `write!line 1, column 41: unexpected 'b' where ',' or '}' must stand; a quote inside a string is written \"`},
-		{`<tool_call>{"x":1}</tool_call>`, `!line 1, column 12: want {"name":…,"arguments":{…}} in <tool_call>`},
-		{`<tool_call>{"name":"read","arguments":{}} and`, `read!line 1, column 43: found 'a', want </tool_call>`},
-		{`<tool_call><name>read</name><args>{"path":"a"`, `read!line 1, column 46: the JSON is cut off before its end`},
+		{`{"tool":"run","command":"b"}`,
+			"run!`command` stands beside the name; arguments stand in an object under `arguments`"},
+		{`<tool_call>{"name":"run","command":"b"}`,
+			`!line 1, column 12: want {"name":…,"arguments":{…}} in <tool_call>`},
+		{`{"tool":"write","params":{"content":"cut`,
+			"write!line 1, column 41: the JSON is cut off before its end"},
+		{"{\"tool\":\"write\",\"params\":{\"content\":\"a \"b\"\nrun(command: 'x')\n\"}}",
+			`write!line 1, column 41: unexpected 'b' where ',' or '}' must stand; a quote inside a string is written \"`},
+		{`<tool_call>{"x":1}</tool_call>`,
+			`!line 1, column 12: want {"name":…,"arguments":{…}} in <tool_call>`},
+		{`<tool_call>{"name":"read","arguments":{}} and`,
+			`read!line 1, column 43: found 'a', want </tool_call>`},
+		{`<tool_call><name>read</name><args>{"path":"a"`,
+			`read!line 1, column 46: the JSON is cut off before its end`},
 		{`<tool_call><name>read`, `!line 1, column 18: <name> has no end`},
-		{"memory_list()\n<think>read(path: 'a')", `memory_list{} !line 2, column 1: the reasoning block that begins here has no end`},
+		{"memory_list()\n<think>read(path: 'a')",
+			`memory_list{} !line 2, column 1: the reasoning block that begins here has no end`},
 
 		// JSON that is no call.
 		{`{"name":"Ann","age":3}`, `error: there is no call in the text`},
-		{"```json\n{\n  \"name\": \"run\",\n  \"version\": \"1.0.0\"\n}\n```", `error: there is no call in the text`},
+		{"```json\n{\n  \"name\": \"run\",\n  \"version\": \"1.0.0\"\n}\n```",
+			`error: there is no call in the text`},
 		{`{"name":"run","type":"module"}`, `error: there is no call in the text`},
 		{`[{"name":"read","age":3},{"name":"run","age":4}]`, `error: there is no call in the text`},
 		{`{"type":"function","function":{"name":"read","description":"Read.","parameters":{"type":"object"}}}`, `error: there is no call in the text`},
-		{"{\"note\":\"x\\nread(path: 'a')\",\"list\":[\n{\"tool\":\"read\",\"params\":{}}]}", `error: there is no call in the text`},
+		{"{\"note\":\"x\\nread(path: 'a')\",\"list\":[\n{\"tool\":\"read\",\"params\":{}}]}",
+			`error: there is no call in the text`},
 		{`it answers {"tool":"read","params":{}} then`, `error: there is no call in the text`},
 		{`{"final":"done"}`, `error: there is no call in the text`},
 	})
@@ -222,11 +260,13 @@ func TestCallsBroken(t *testing.T) {
 		{`read(path`, `read!line 1, column 10: the text ends, want ':' after the key; an argument is written key: value`},
 		{`read(`, `read!line 1, column 6: the text ends, want a key or ')'`},
 		{`read(path: 'a',`, `read!line 1, column 16: the text ends, want a key or ')'`},
-		{"read(path 'a')\nmemory_list()", `read!line 1, column 11: found '\'', want ':' after the key; an argument is written key: value`},
+		{"read(path 'a')\nmemory_list()",
+			`read!line 1, column 11: found '\'', want ':' after the key; an argument is written key: value`},
 		{`read('a.txt')`, `read!line 1, column 13: found ')', want ':' after the key; an argument is written key: value`},
 		{`read(path: a.txt)`, `read!line 1, column 12: found 'a', want a value; a text stands in quotes`},
 		{`read(path: /a)`, `read!line 1, column 12: found '/', want a value; a text stands in quotes`},
-		{`read(path: 'a' limit: 1)`, `read!line 1, column 16: found 'l', want ',' or ')' after the value; a quote inside a string is written \' or \"`},
+		{`read(path: 'a' limit: 1)`,
+			`read!line 1, column 16: found 'l', want ',' or ')' after the value; a quote inside a string is written \' or \"`},
 		{`read(path: 'a',, limit: 1)`, `read!line 1, column 16: found ',', want a key or ')'`},
 		{`read(limit: 007)`, `read!line 1, column 14: found '0', want the end of the number, which is written like -1.5e3`},
 		{`read(limit: 1_000)`, `read!line 1, column 14: found '_', want the end of the number, which is written like -1.5e3`},
@@ -244,7 +284,8 @@ func TestCallsBroken(t *testing.T) {
 
 // TestNoCalls asks for the name that was not known.
 func TestNoCalls(t *testing.T) {
-	for text, want := range map[string]string{"raed(path: 'a')": "raed", "use raed(path: 'a')": "", "raed(…)": "", "x": ""} {
+	for text, want := range map[string]string{"raed(path: 'a')": "raed", "use raed(path: 'a')": "",
+		"raed(…)": "", "x": ""} {
 		_, _, err := parser.Calls(text, offered)
 		none, ok := errors.AsType[*parser.SyntaxError](err)
 		if !ok || none.Name != want {
@@ -305,7 +346,8 @@ func FuzzCalls(f *testing.F) {
 		}
 		for n, call := range calls {
 			if call.Err != nil {
-				if broken, ok := errors.AsType[*parser.SyntaxError](call.Err); ok && (n+1 < len(calls) || broken.Line > 1+strings.Count(text, "\n")) {
+				if broken, ok := errors.AsType[*parser.SyntaxError](call.Err); ok &&
+					(n+1 < len(calls) || broken.Line > 1+strings.Count(text, "\n")) {
 					t.Errorf("Calls(%q): call %d of %d: %v", text, n+1, len(calls), broken)
 				}
 				continue

@@ -195,7 +195,8 @@ func (r *callReader) number() error {
 	if !ok {
 		return r.want("a digit")
 	}
-	if c := r.peek(); c == '_' || c == '.' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' {
+	if c := r.peek(); c == '_' || c == '.' ||
+		'0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' {
 		return r.want("the end of the number, which is written like -1.5e3")
 	}
 	r.out = append(r.out, r.text[start:r.pos]...)

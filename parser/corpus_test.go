@@ -82,7 +82,8 @@ func TestTextCorpus(t *testing.T) {
 			continue
 		}
 		if problem != "" {
-			t.Errorf("%s: %s\nText(%q)\n got %+v\nthe original answered %s%s", r.ID, problem, prompt, c, r.Result, r.Error)
+			t.Errorf("%s: %s\nText(%q)\n got %+v\nthe original answered %s%s", r.ID, problem, prompt,
+				c, r.Result, r.Error)
 		}
 	}
 	for id := range divergentParse {
@@ -217,7 +218,8 @@ func TestToolCallsCorpus(t *testing.T) {
 		if refused := r.Result == "ERR: no tool_calls provided"; refused != (err != nil) && !diverges {
 			t.Errorf("%s: %v, and the original answered %s", r.ID, err, r.Result)
 		}
-		if wrong, ok := errors.AsType[*parser.SyntaxError](err); diverges && ok != (hint != "") || ok && !strings.HasPrefix(wrong.Hint(), hint) {
+		if wrong, ok := errors.AsType[*parser.SyntaxError](err); diverges && ok != (hint != "") || ok &&
+			!strings.HasPrefix(wrong.Hint(), hint) {
 			t.Errorf("%s: %v, want hint %s", r.ID, err, hint)
 		}
 		got := ""
@@ -250,8 +252,10 @@ func quoteJSON(t *testing.T, text string) string {
 
 // The recorded answers of models whose value is not the one value meant.
 var undecodable = map[string]error{
-	"m07": rawjson.ErrSyntax, "m11": rawjson.ErrSyntax, "m12": rawjson.ErrTruncated, "m13": rawjson.ErrTruncated,
-	"m26": rawjson.ErrSeveralValues, "m30": rawjson.ErrNoJSON, "m39": rawjson.ErrNoJSON, "m45": rawjson.ErrTruncated,
+	"m07": rawjson.ErrSyntax, "m11": rawjson.ErrSyntax, "m12": rawjson.ErrTruncated,
+	"m13": rawjson.ErrTruncated,
+	"m26": rawjson.ErrSeveralValues, "m30": rawjson.ErrNoJSON, "m39": rawjson.ErrNoJSON,
+	"m45": rawjson.ErrTruncated,
 }
 
 // TestDecodeCorpus decodes what models answered. Where the row expects the

@@ -13,17 +13,23 @@ import (
 
 // hostile is what repeated many times might cost more than its length.
 var hostile = []string{
-	"[", "{", "]", "[]", "{}", "[{", `{"a":`, `{"a":[`, `["`, `{"`, `"`, `'`, "“", "‘", `\`, `"\`, `\"`, `['\`,
-	"[x", "[x]", "{x}", "[1", "[1]", "[1,", "[1 ", "[,", "{,", ",", ":", "[None", "[tru", "-", "[-", "1", "1e", "é", "\xff", "[\"\xff",
-	"<", "<think>", "</think>", "<think></think>", "[</think>", "```", "```\n", "```\n{", " ", "\n", "\u00a0", "a ", "a:\n",
-	`{"tool_calls":[`, `{"tool_calls":[]}`, `{"final":"x"}`, `{"final":"x","final":`, "\"a b", "'a b' ", "\x00", "\t\"\n",
+	"[", "{", "]", "[]", "{}", "[{", `{"a":`, `{"a":[`, `["`, `{"`, `"`, `'`, "“", "‘", `\`, `"\`,
+	`\"`, `['\`,
+	"[x", "[x]", "{x}", "[1", "[1]", "[1,", "[1 ", "[,", "{,", ",", ":", "[None", "[tru", "-", "[-",
+	"1", "1e", "é", "\xff", "[\"\xff",
+	"<", "<think>", "</think>", "<think></think>", "[</think>", "```", "```\n", "```\n{", " ", "\n",
+	"\u00a0", "a ", "a:\n",
+	`{"tool_calls":[`, `{"tool_calls":[]}`, `{"final":"x"}`, `{"final":"x","final":`, "\"a b", "'a b' ",
+	"\x00", "\t\"\n",
 }
 
 // hostileCalls is what repeated many times might cost a reader of calls more than
 // its length.
 var hostileCalls = []string{
-	"read(", "read(path: 'a')", "read()", "read(path:", "read(a:[", "read(a:((", "read(a:{b:", "read('", `read('\`, "read(\"\"\"", "\nread(…)", "\nread(x,", "- read(",
-	"<tool_call>", "<tool_call>{", "<tool_call><name>", `{"tool":`, `{"tool":"a"}`, "\n{\"a", "\n[1\n", "\n[\"", "x(y: ", "` ", "> ", "a ` read(",
+	"read(", "read(path: 'a')", "read()", "read(path:", "read(a:[", "read(a:((", "read(a:{b:", "read('",
+	`read('\`, "read(\"\"\"", "\nread(…)", "\nread(x,", "- read(",
+	"<tool_call>", "<tool_call>{", "<tool_call><name>", `{"tool":`, `{"tool":"a"}`, "\n{\"a", "\n[1\n",
+	"\n[\"", "x(y: ", "` ", "> ", "a ` read(",
 }
 
 // TestHostile gives every parser of JSON and of words long repetitions.
@@ -74,7 +80,8 @@ func checkTime(t *testing.T, read func(text string), wholes func(n int) []string
 			}
 		}
 		if tooLong(short, long) {
-			t.Errorf("%.40q…: %v for four times %d bytes, %v for %d", small[i], short, len(small[i]), long, len(large[i]))
+			t.Errorf("%.40q…: %v for four times %d bytes, %v for %d", small[i], short, len(small[i]),
+				long, len(large[i]))
 		}
 	}
 }
@@ -89,7 +96,8 @@ func readAll(text string) {
 
 // strict reports text that is JSON as it stands, and not too deep in any case.
 func strict(text string) bool {
-	return json.Valid([]byte(text)) && utf8.ValidString(text) && strings.Count(text, "[")+strings.Count(text, "{") <= 512
+	return json.Valid([]byte(text)) && utf8.ValidString(text) &&
+		strings.Count(text, "[")+strings.Count(text, "{") <= 512
 }
 
 func FuzzToolCalls(f *testing.F) {
@@ -102,11 +110,13 @@ func FuzzToolCalls(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		e, err := parser.ToolCalls(text)
-		if err != nil && (e.Calls != nil || e.HasFinal) || err == nil && e.HasFinal == (len(e.Calls) > 0) {
+		if err != nil && (e.Calls != nil || e.HasFinal) ||
+			err == nil && e.HasFinal == (len(e.Calls) > 0) {
 			t.Errorf("ToolCalls(%q) = %+v %v", text, e, err)
 		}
 		for _, call := range e.Calls {
-			if call.Err == nil && (!json.Valid(call.Arguments) || call.Arguments[0] != '{' || call.Name == "") {
+			if call.Err == nil && (!json.Valid(call.Arguments) || call.Arguments[0] != '{' ||
+				call.Name == "") {
 				t.Errorf("ToolCalls(%q): call %q has arguments %s", text, call.Name, call.Arguments)
 			}
 			if call.Err != nil && call.Arguments != nil {
@@ -125,7 +135,8 @@ func FuzzToolCalls(f *testing.F) {
 			t.Fatal(err)
 		}
 		e, err = parser.ToolCalls(oneCall(string(quoted)))
-		if err != nil || e.Calls[0].Err != nil || string(e.Calls[0].Arguments) != trimmed || e.Repairs != nil {
+		if err != nil || e.Calls[0].Err != nil || string(e.Calls[0].Arguments) != trimmed ||
+			e.Repairs != nil {
 			t.Errorf("arguments %q arrived as %+v %v", text, e, err)
 		}
 	})

@@ -49,7 +49,8 @@ func quotedSize(s string) (size int, ok bool) {
 // A word in one pair of quotes, as most are, needs no shlex, whose tables and buffer
 // take 20 µs to make.
 func unquote(s string) (word string, ok bool) {
-	if n := len(s) - 1; n > 0 && isQuote(s[0]) && strings.IndexByte(s[1:], s[0]) == n-1 && (s[0] == '\'' || strings.IndexByte(s, '\\') < 0) {
+	if n := len(s) - 1; n > 0 && isQuote(s[0]) && strings.IndexByte(s[1:], s[0]) == n-1 &&
+		(s[0] == '\'' || strings.IndexByte(s, '\\') < 0) {
 		return s[1:n], true
 	}
 	if utf8.ValidString(s) {

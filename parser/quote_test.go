@@ -22,7 +22,8 @@ func shellQuotes(path string) []string {
 // FuzzQuote: a path that is quoted for the shell arrives as it was, byte for byte,
 // and so does what follows it.
 func FuzzQuote(f *testing.F) {
-	for _, path := range []string{"", "a b", "it's", `say "hi"`, `C:\dir\`, "a\u00a0b\u2028", "#x", "\xff \x00", "é'\xc3", "$HOME `id`", "a\rb"} {
+	for _, path := range []string{"", "a b", "it's", `say "hi"`, `C:\dir\`, "a\u00a0b\u2028", "#x",
+		"\xff \x00", "é'\xc3", "$HOME `id`", "a\rb"} {
 		f.Add(path, "content: it's")
 	}
 	f.Fuzz(func(t *testing.T, path, rest string) {

@@ -19,23 +19,35 @@ func TestText(t *testing.T) {
 		{"readFile ", parser.Command{Operation: "readFile"}},
 		{"readFile a.txt", parser.Command{Operation: "readFile", Path: "a.txt"}},
 		{"readFile a.txt b  c", parser.Command{Operation: "readFile", Path: "a.txt", Payload: "b  c"}},
-		{"writeFile a.md # Title\nit's", parser.Command{Operation: "writeFile", Path: "a.md", Payload: "# Title\nit's"}},
+		{"writeFile a.md # Title\nit's",
+			parser.Command{Operation: "writeFile", Path: "a.md", Payload: "# Title\nit's"}},
 		{"writeFile a.md\n\n  x\n\n", parser.Command{Operation: "writeFile", Path: "a.md", Payload: "x"}},
-		{"writeFile a content: l1\r\nl2\r\n", parser.Command{Operation: "writeFile", Path: "a", Payload: "content: l1\r\nl2"}},
-		{"writeFile content: hello", parser.Command{Operation: "writeFile", Path: "content:", Payload: "hello"}},
+		{"writeFile a content: l1\r\nl2\r\n",
+			parser.Command{Operation: "writeFile", Path: "a", Payload: "content: l1\r\nl2"}},
+		{"writeFile content: hello",
+			parser.Command{Operation: "writeFile", Path: "content:", Payload: "hello"}},
 
 		// options: with one of its keys
-		{"writeFile a options: content: x", parser.Command{Operation: "writeFile", Path: "a", Payload: "content: x", Options: true}},
-		{"writeFile a\nOPTIONS :\r\nContent: x\n", parser.Command{Operation: "writeFile", Path: "a", Payload: "Content: x", Options: true}},
-		{"writeFile a options: x content: y", parser.Command{Operation: "writeFile", Path: "a", Payload: "options: x content: y"}},
-		{"writeFile a my options: content: y", parser.Command{Operation: "writeFile", Path: "a", Payload: "my options: content: y"}},
-		{"writeFile a options: content: x dependsOn: b", parser.Command{Operation: "writeFile", Path: "a", Payload: "content: x", Options: true}},
-		{"writeFile a options: content: x\n dependsOn: b c", parser.Command{Operation: "writeFile", Path: "a", Payload: "content: x", Options: true}},
-		{"writeFile a options: content: dependsOn: b\nx", parser.Command{Operation: "writeFile", Path: "a", Payload: "content: dependsOn: b\nx", Options: true}},
-		{"writeFile a x\ndependsOn: b", parser.Command{Operation: "writeFile", Path: "a", Payload: "x\ndependsOn: b"}},
+		{"writeFile a options: content: x",
+			parser.Command{Operation: "writeFile", Path: "a", Payload: "content: x", Options: true}},
+		{"writeFile a\nOPTIONS :\r\nContent: x\n",
+			parser.Command{Operation: "writeFile", Path: "a", Payload: "Content: x", Options: true}},
+		{"writeFile a options: x content: y",
+			parser.Command{Operation: "writeFile", Path: "a", Payload: "options: x content: y"}},
+		{"writeFile a my options: content: y",
+			parser.Command{Operation: "writeFile", Path: "a", Payload: "my options: content: y"}},
+		{"writeFile a options: content: x dependsOn: b",
+			parser.Command{Operation: "writeFile", Path: "a", Payload: "content: x", Options: true}},
+		{"writeFile a options: content: x\n dependsOn: b c",
+			parser.Command{Operation: "writeFile", Path: "a", Payload: "content: x", Options: true}},
+		{"writeFile a options: content: dependsOn: b\nx", parser.Command{Operation: "writeFile", Path: "a",
+			Payload: "content: dependsOn: b\nx", Options: true}},
+		{"writeFile a x\ndependsOn: b",
+			parser.Command{Operation: "writeFile", Path: "a", Payload: "x\ndependsOn: b"}},
 
 		// the payload is what follows the second word, wherever its text occurs before
-		{"writeFile File content: hi", parser.Command{Operation: "writeFile", Path: "File", Payload: "content: hi"}},
+		{"writeFile File content: hi",
+			parser.Command{Operation: "writeFile", Path: "File", Payload: "content: hi"}},
 		{"writeFile e e e", parser.Command{Operation: "writeFile", Path: "e", Payload: "e e"}},
 
 		// lines end at LF and CRLF only
@@ -48,23 +60,30 @@ func TestText(t *testing.T) {
 		{"writeFile\u2028a\vb", parser.Command{Operation: "writeFile", Path: "a", Payload: "b"}},
 
 		// white space is JavaScript's
-		{"\ufeffreadFile\u00a0a\u3000x\u2003", parser.Command{Operation: "readFile", Path: "a", Payload: "x"}},
-		{"readFile a\u0085b \u200bx\u180e", parser.Command{Operation: "readFile", Path: "a\u0085b", Payload: "\u200bx\u180e"}},
+		{"\ufeffreadFile\u00a0a\u3000x\u2003",
+			parser.Command{Operation: "readFile", Path: "a", Payload: "x"}},
+		{"readFile a\u0085b \u200bx\u180e",
+			parser.Command{Operation: "readFile", Path: "a\u0085b", Payload: "\u200bx\u180e"}},
 		{"readFile a\x1cb \x1f", parser.Command{Operation: "readFile", Path: "a\x1cb", Payload: "\x1f"}},
 
 		// bytes pass as they are
-		{"writeFile \xff\x00 \x00\xe2\x80 \xa0", parser.Command{Operation: "writeFile", Path: "\xff\x00", Payload: "\x00\xe2\x80 \xa0"}},
+		{"writeFile \xff\x00 \x00\xe2\x80 \xa0",
+			parser.Command{Operation: "writeFile", Path: "\xff\x00", Payload: "\x00\xe2\x80 \xa0"}},
 
 		// a quoted path
-		{`writeFile "a b.txt" content: "c d"`, parser.Command{Operation: "writeFile", Path: "a b.txt", Payload: `content: "c d"`}},
-		{`writeFile 'a b.txt' it's`, parser.Command{Operation: "writeFile", Path: "a b.txt", Payload: "it's"}},
+		{`writeFile "a b.txt" content: "c d"`,
+			parser.Command{Operation: "writeFile", Path: "a b.txt", Payload: `content: "c d"`}},
+		{`writeFile 'a b.txt' it's`,
+			parser.Command{Operation: "writeFile", Path: "a b.txt", Payload: "it's"}},
 		{`readFile "a"b' c'`, parser.Command{Operation: "readFile", Path: "ab c"}},
 		{`readFile "a\"b\\c" x`, parser.Command{Operation: "readFile", Path: `a"b\c`, Payload: "x"}},
 		{`readFile 'a\' x`, parser.Command{Operation: "readFile", Path: `a\`, Payload: "x"}},
 		{`readFile 'a'\ b x`, parser.Command{Operation: "readFile", Path: "a b", Payload: "x"}},
 		{`readFile "a # b"#c # d`, parser.Command{Operation: "readFile", Path: "a # b#c", Payload: "# d"}},
-		{"readFile 'a\u00a0 \u2028b'\u00a0x", parser.Command{Operation: "readFile", Path: "a\u00a0 \u2028b", Payload: "x"}},
-		{"readFile 'a \xff\xc3\xa9\x00b' x", parser.Command{Operation: "readFile", Path: "a \xff\xc3\xa9\x00b", Payload: "x"}},
+		{"readFile 'a\u00a0 \u2028b'\u00a0x",
+			parser.Command{Operation: "readFile", Path: "a\u00a0 \u2028b", Payload: "x"}},
+		{"readFile 'a \xff\xc3\xa9\x00b' x",
+			parser.Command{Operation: "readFile", Path: "a \xff\xc3\xa9\x00b", Payload: "x"}},
 		{`readFile "" x`, parser.Command{Operation: "readFile", Payload: "x"}},
 		{"readFile 'a'\r\nx", parser.Command{Operation: "readFile", Path: "a", Payload: "x"}},
 
@@ -141,13 +160,16 @@ func TestDestination(t *testing.T) {
 const jsSpace = "\\t\\n\\v\\f\\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 
 var (
-	lineEnd   = regexp.MustCompile(`\r?\n`)
-	twoWords  = regexp.MustCompile("^[" + jsSpace + "]*([^" + jsSpace + "]+)(?:[" + jsSpace + "]+([^" + jsSpace + "]+))?")
+	lineEnd  = regexp.MustCompile(`\r?\n`)
+	twoWords = regexp.MustCompile("^[" + jsSpace + "]*([^" + jsSpace + "]+)(?:[" + jsSpace + "]+([^" +
+		jsSpace + "]+))?")
 	spaceEnds = regexp.MustCompile("^[" + jsSpace + "]+|[" + jsSpace + "]+$")
 
 	// letter by letter, for (?i) folds more than ASCII
-	contentPrefix     = regexp.MustCompile("^[cC][oO][nN][tT][eE][nN][tT][" + jsSpace + "]*:[" + jsSpace + "]*")
-	destinationPrefix = regexp.MustCompile("^[dD][eE][sS][tT][iI][nN][aA][tT][iI][oO][nN][" + jsSpace + "]*:[" + jsSpace + "]*")
+	contentPrefix = regexp.MustCompile("^[cC][oO][nN][tT][eE][nN][tT][" + jsSpace + "]*:[" +
+		jsSpace + "]*")
+	destinationPrefix = regexp.MustCompile("^[dD][eE][sS][tT][iI][nN][aA][tT][iI][oO][nN][" + jsSpace +
+		"]*:[" + jsSpace + "]*")
 )
 
 // reference is Text without the rule on quotes, by regular expressions.
@@ -199,7 +221,8 @@ func FuzzText(f *testing.F) {
 func checkPrefixes(t *testing.T, c parser.Command) {
 	t.Helper()
 	text, ok := c.Content()
-	if loc := contentPrefix.FindStringIndex(c.Payload); ok != (loc != nil) || ok && text != c.Payload[loc[1]:] {
+	if loc := contentPrefix.FindStringIndex(c.Payload); ok != (loc != nil) || ok &&
+		text != c.Payload[loc[1]:] {
 		t.Errorf("Content of %q is %q %t", c.Payload, text, ok)
 	}
 	path, ok := c.Destination()

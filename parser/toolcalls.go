@@ -13,10 +13,11 @@ import (
 
 // A ToolCall is one function call of a model.
 type ToolCall struct {
-	ID        string          // as sent; "" when there was none; not necessarily unique
-	Name      string          // as sent, neither trimmed nor checked; "" only if Err is set
-	Arguments json.RawMessage // a strict JSON object; nil if Err is set; if a key is there twice, the last one counts
-	Err       error           // why the call is invalid, without its name; nil if it is valid
+	ID   string // as sent; "" when there was none; not necessarily unique
+	Name string // as sent, neither trimmed nor checked; "" only if Err is set
+	// a strict JSON object; nil if Err is set; if a key is there twice, the last one counts
+	Arguments json.RawMessage
+	Err       error // why the call is invalid, without its name; nil if it is valid
 
 	Kind string          // type of the message item that holds the call, if its wire has such types; else ""
 	Item json.RawMessage // the message item
@@ -33,7 +34,8 @@ type Envelope struct {
 
 // A SyntaxError reports a text or a call that cannot be read.
 type SyntaxError struct {
-	Line, Column int    // where a call is invalid, counted from 1, columns in characters; 0 if the whole text is wrong
+	// where a call is invalid, counted from 1, columns in characters; 0 if the whole text is wrong
+	Line, Column int
 	Name         string // the unknown name of something like a call, in a text without calls; else ""
 	what, hint   string
 	err          error
@@ -77,7 +79,8 @@ func noEnvelope(format string, args ...any) error {
 }
 
 // EnvelopeKeys are the keys that need no quotes in an envelope.
-var EnvelopeKeys = []string{"tool_calls", "final", "id", "type", "function", "name", "arguments", "working_dir"}
+var EnvelopeKeys = []string{"tool_calls", "final", "id", "type", "function", "name", "arguments",
+	"working_dir"}
 
 // ToolCalls reads a model's answer of the form
 //
@@ -111,7 +114,8 @@ func EnvelopeOf(values []json.RawMessage, repairs []string) (Envelope, error) {
 	}
 	e := Envelope{Repairs: repairs}
 	if final, ok := rawjson.String(members["final"]); ok && trimSpace(final) != "" {
-		if raw := members["tool_calls"]; raw != nil && raw[0] == '[' && strings.Trim(string(raw[1:]), rawjson.Space) != "]" {
+		if raw := members["tool_calls"]; raw != nil && raw[0] == '[' &&
+			strings.Trim(string(raw[1:]), rawjson.Space) != "]" {
 			return Envelope{}, conflict("both tool_calls and final are given")
 		}
 		e.Final, e.HasFinal = trimSpace(final), true
@@ -198,7 +202,8 @@ func pickEnvelope(values []json.RawMessage) (map[string]json.RawMessage, error) 
 	case withCalls > 1:
 		return nil, conflict(fmt.Sprintf("%d objects with tool_calls are given", withCalls))
 	case envelopes > 1 && withCalls != 1:
-		return nil, noEnvelope("%d objects, %d of them with tool_calls, where one is wanted", envelopes, withCalls)
+		return nil, noEnvelope("%d objects, %d of them with tool_calls, where one is wanted",
+			envelopes, withCalls)
 	case picked != nil:
 		return picked, nil
 	case first == nil:
@@ -259,7 +264,8 @@ func workingDir(raw json.RawMessage) (string, error) {
 func callList(members map[string]json.RawMessage) ([]json.RawMessage, error) {
 	raw, given := members["tool_calls"]
 	if !given {
-		return nil, noEnvelope("final must be a string that is not blank, got %s", rawjson.Kind(members["final"]))
+		return nil, noEnvelope("final must be a string that is not blank, got %s",
+			rawjson.Kind(members["final"]))
 	}
 	if raw[0] != '[' {
 		return nil, noEnvelope("tool_calls must be an array, got %s", rawjson.Kind(raw))
@@ -293,9 +299,11 @@ func readCall(raw json.RawMessage) (call ToolCall, repairs []string) {
 	case typ != "function":
 		call.Err = fmt.Errorf(`type must be "function", got %s`, shown(members["type"]))
 	case !functionOK:
-		call.Err = fmt.Errorf("function must be an object with name and arguments, got %s", rawjson.Kind(members["function"]))
+		call.Err = fmt.Errorf("function must be an object with name and arguments, got %s",
+			rawjson.Kind(members["function"]))
 	case trimSpace(name) == "":
-		call.Err = fmt.Errorf("function.name must be a string that is not blank, got %s", shown(function["name"]))
+		call.Err = fmt.Errorf("function.name must be a string that is not blank, got %s",
+			shown(function["name"]))
 	case !idOK && members["id"] != nil && string(members["id"]) != "null":
 		call.Err = fmt.Errorf("id must be a string, got %s", rawjson.Kind(members["id"]))
 	default:
@@ -320,7 +328,8 @@ var ErrNoArguments = errors.New("function.arguments is empty, want a JSON string
 func readArguments(raw json.RawMessage) (object json.RawMessage, repairs []string, err error) {
 	text, ok := rawjson.String(raw)
 	if !ok {
-		return nil, nil, fmt.Errorf("function.arguments must be a JSON string that holds an object, got %s", rawjson.Kind(raw))
+		return nil, nil, fmt.Errorf("function.arguments must be a JSON string that holds an object, got %s",
+			rawjson.Kind(raw))
 	}
 	if strings.Trim(text, rawjson.Space) == "" {
 		return nil, nil, ErrNoArguments

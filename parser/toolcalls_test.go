@@ -14,7 +14,8 @@ import (
 
 // oneCall is an envelope of one call of f with these arguments, as a JSON value.
 func oneCall(arguments string) string {
-	return `{"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":` + arguments + `}}]}`
+	return `{"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":` +
+		arguments + `}}]}`
 }
 
 func TestToolCalls(t *testing.T) {
@@ -25,30 +26,44 @@ func TestToolCalls(t *testing.T) {
 		want parser.Envelope
 	}{
 		{good, parser.Envelope{Calls: []parser.ToolCall{call}}},
-		{`{"working_dir":"d","tool_calls":` + good[len(`{"tool_calls":`):], parser.Envelope{Calls: []parser.ToolCall{call}, WorkingDir: "d"}},
-		{`{"working_dir":" \t","tool_calls":` + good[len(`{"tool_calls":`):], parser.Envelope{Calls: []parser.ToolCall{call}}},
-		{`{"working_dir":null,"tool_calls":` + good[len(`{"tool_calls":`):], parser.Envelope{Calls: []parser.ToolCall{call}}},
+		{`{"working_dir":"d","tool_calls":` + good[len(`{"tool_calls":`):],
+			parser.Envelope{Calls: []parser.ToolCall{call}, WorkingDir: "d"}},
+		{`{"working_dir":" \t","tool_calls":` + good[len(`{"tool_calls":`):],
+			parser.Envelope{Calls: []parser.ToolCall{call}}},
+		{`{"working_dir":null,"tool_calls":` + good[len(`{"tool_calls":`):],
+			parser.Envelope{Calls: []parser.ToolCall{call}}},
 
 		// a final text
 		{`{"final":" done\n"}`, parser.Envelope{Final: "done", HasFinal: true}},
-		{`{"final":"done","working_dir":"d","tool_calls":[]}`, parser.Envelope{Final: "done", HasFinal: true}},
-		{`{"final":" ","tool_calls":` + good[len(`{"tool_calls":`):], parser.Envelope{Calls: []parser.ToolCall{call}}},
-		{`{"final":null,"tool_calls":` + good[len(`{"tool_calls":`):], parser.Envelope{Calls: []parser.ToolCall{call}}},
+		{`{"final":"done","working_dir":"d","tool_calls":[]}`,
+			parser.Envelope{Final: "done", HasFinal: true}},
+		{`{"final":" ","tool_calls":` + good[len(`{"tool_calls":`):],
+			parser.Envelope{Calls: []parser.ToolCall{call}}},
+		{`{"final":null,"tool_calls":` + good[len(`{"tool_calls":`):],
+			parser.Envelope{Calls: []parser.ToolCall{call}}},
 
 		// what models put around it and in it
-		{"```json\n" + good + "\n```", parser.Envelope{Calls: []parser.ToolCall{call}, Repairs: []string{"code fence removed"}}},
-		{"<think>{</think>I will look [1].\n" + good, parser.Envelope{Calls: []parser.ToolCall{call}, Repairs: []string{"reasoning block removed", "prose removed", "other JSON values ignored"}}},
-		{`{final: 'yes',}`, parser.Envelope{Final: "yes", HasFinal: true, Repairs: []string{"bare key quoted", "single quotes replaced", "trailing comma removed"}}},
-		{oneCall(`"{'k':1,}"`), parser.Envelope{Calls: []parser.ToolCall{call}, Repairs: []string{"arguments of call 1: single quotes replaced", "arguments of call 1: trailing comma removed"}}},
+		{"```json\n" + good + "\n```",
+			parser.Envelope{Calls: []parser.ToolCall{call}, Repairs: []string{"code fence removed"}}},
+		{"<think>{</think>I will look [1].\n" + good, parser.Envelope{Calls: []parser.ToolCall{call},
+			Repairs: []string{"reasoning block removed", "prose removed", "other JSON values ignored"}}},
+		{`{final: 'yes',}`, parser.Envelope{Final: "yes", HasFinal: true,
+			Repairs: []string{"bare key quoted", "single quotes replaced", "trailing comma removed"}}},
+		{oneCall(`"{'k':1,}"`), parser.Envelope{Calls: []parser.ToolCall{call},
+			Repairs: []string{"arguments of call 1: single quotes replaced",
+				"arguments of call 1: trailing comma removed"}}},
 		{strings.Replace(oneCall(`"{\"k\":\"a\nb\"}"`), `"c"`, `null`, 1), parser.Envelope{
 			Calls:   []parser.ToolCall{{Name: "f", Arguments: json.RawMessage(`{"k":"a\nb"}`)}},
 			Repairs: []string{"arguments of call 1: control character escaped"},
 		}},
 
 		// several objects
-		{good + `{"final":"x"}`, parser.Envelope{Calls: []parser.ToolCall{call}, Repairs: []string{"other JSON values ignored"}}},
-		{`{"final":"x"}` + good, parser.Envelope{Final: "x", HasFinal: true, Repairs: []string{"other JSON values ignored"}}},
-		{`{"plan":[1]}` + good, parser.Envelope{Calls: []parser.ToolCall{call}, Repairs: []string{"other JSON values ignored"}}},
+		{good + `{"final":"x"}`, parser.Envelope{Calls: []parser.ToolCall{call},
+			Repairs: []string{"other JSON values ignored"}}},
+		{`{"final":"x"}` + good, parser.Envelope{Final: "x", HasFinal: true,
+			Repairs: []string{"other JSON values ignored"}}},
+		{`{"plan":[1]}` + good, parser.Envelope{Calls: []parser.ToolCall{call},
+			Repairs: []string{"other JSON values ignored"}}},
 	}
 	for _, tt := range tests {
 		got, err := parser.ToolCalls(tt.text)
@@ -66,28 +81,43 @@ func TestToolCallsWrongCall(t *testing.T) {
 		{`{"type":"read_file","path":"a.txt"}`, `type must be "function", got "read_file"`},
 		{`{"function":{"name":"f","arguments":"{}"}}`, `type must be "function", got nothing`},
 		{`{"type":"function"}`, "function must be an object with name and arguments, got nothing"},
-		{`{"type":"function","function":{}}`, "function.name must be a string that is not blank, got nothing"},
-		{`{"type":"function","function":{"name":" ","arguments":"{}"}}`, `function.name must be a string that is not blank, got " "`},
-		{`{"type":"function","function":{"name":5,"arguments":"{}"}}`, "function.name must be a string that is not blank, got a number"},
-		{`{"id":5,"type":"function","function":{"name":"f","arguments":"{}"}}`, "id must be a string, got a number"},
-		{`{"type":"function","function":{"name":"f","name":"g","arguments":"{}"}}`, "key `name` is given twice"},
-		{`{"type":"x","type":"function","function":{"name":"f","arguments":"{}"}}`, "key `type` is given twice"},
-		{`{"type":"function","function":{"name":"f"}}`, "function.arguments must be a JSON string that holds an object, got nothing"},
-		{`{"type":"function","function":{"name":"f","arguments":{"path":"a"}}}`, "function.arguments must be a JSON string that holds an object, got an object"},
-		{`{"type":"function","function":{"name":"f","arguments":" "}}`, "function.arguments is empty, want a JSON string that holds an object"},
+		{`{"type":"function","function":{}}`,
+			"function.name must be a string that is not blank, got nothing"},
+		{`{"type":"function","function":{"name":" ","arguments":"{}"}}`,
+			`function.name must be a string that is not blank, got " "`},
+		{`{"type":"function","function":{"name":5,"arguments":"{}"}}`,
+			"function.name must be a string that is not blank, got a number"},
+		{`{"id":5,"type":"function","function":{"name":"f","arguments":"{}"}}`,
+			"id must be a string, got a number"},
+		{`{"type":"function","function":{"name":"f","name":"g","arguments":"{}"}}`,
+			"key `name` is given twice"},
+		{`{"type":"x","type":"function","function":{"name":"f","arguments":"{}"}}`,
+			"key `type` is given twice"},
+		{`{"type":"function","function":{"name":"f"}}`,
+			"function.arguments must be a JSON string that holds an object, got nothing"},
+		{`{"type":"function","function":{"name":"f","arguments":{"path":"a"}}}`,
+			"function.arguments must be a JSON string that holds an object, got an object"},
+		{`{"type":"function","function":{"name":"f","arguments":" "}}`,
+			"function.arguments is empty, want a JSON string that holds an object"},
 		{`{"type":"function","function":{"name":"f","arguments":"null"}}`, notObject + "null"},
 		{`{"type":"function","function":{"name":"f","arguments":"[1]"}}`, notObject + "an array"},
 		{`{"type":"function","function":{"name":"f","arguments":"\"a\""}}`, notObject + "a string"},
 		{`{"type":"function","function":{"name":"f","arguments":"5"}}`, notObject + "a number"},
 		{`{"type":"function","function":{"name":"f","arguments":"true"}}`, notObject + "a boolean"},
-		{`{"type":"function","function":{"name":"f","arguments":"{\"a\":1"}}`, "function.arguments: the JSON is cut off before its end (byte 6)"},
-		{`{"type":"function","function":{"name":"f","arguments":"{\"a\":NaN}"}}`, "function.arguments: the JSON is not valid and has no single repair (byte 5): unexpected 'N' where a value must stand"},
-		{`{"type":"function","function":{"name":"f","arguments":"\ufeff{}"}}`, "function.arguments: the JSON is not valid and has no single repair (byte 0): unexpected '\\ufeff' where a value must stand"},
-		{`{"type":"function","function":{"name":"f","arguments":"see {}"}}`, "function.arguments: the JSON is not valid and has no single repair (byte 0): unexpected 's' where a value must stand"},
-		{"{\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"```\\n{}\\n```\"}}", "function.arguments: the JSON is not valid and has no single repair (byte 0): unexpected '`' where a value must stand"},
+		{`{"type":"function","function":{"name":"f","arguments":"{\"a\":1"}}`,
+			"function.arguments: the JSON is cut off before its end (byte 6)"},
+		{`{"type":"function","function":{"name":"f","arguments":"{\"a\":NaN}"}}`,
+			"function.arguments: the JSON is not valid and has no single repair (byte 5): unexpected 'N' where a value must stand"},
+		{`{"type":"function","function":{"name":"f","arguments":"\ufeff{}"}}`,
+			"function.arguments: the JSON is not valid and has no single repair (byte 0): unexpected '\\ufeff' where a value must stand"},
+		{`{"type":"function","function":{"name":"f","arguments":"see {}"}}`,
+			"function.arguments: the JSON is not valid and has no single repair (byte 0): unexpected 's' where a value must stand"},
+		{"{\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"```\\n{}\\n```\"}}",
+			"function.arguments: the JSON is not valid and has no single repair (byte 0): unexpected '`' where a value must stand"},
 	}
 	for _, tt := range tests {
-		e, err := parser.ToolCalls(`{"tool_calls":[` + tt.call + `,{"type":"function","function":{"name":"f","arguments":"{}"}}]}`)
+		e, err := parser.ToolCalls(`{"tool_calls":[` + tt.call +
+			`,{"type":"function","function":{"name":"f","arguments":"{}"}}]}`)
 		if err != nil || len(e.Calls) != 2 {
 			t.Errorf("%s: %+v %v, want two calls", tt.call, e, err)
 			continue
@@ -111,15 +141,19 @@ func TestToolCallsWrongEnvelope(t *testing.T) {
 		{"", "the text is empty", rawjson.ErrNoJSON},
 		{" \ufeff\n", "the text is empty", rawjson.ErrNoJSON},
 		{"please read a.txt", "no JSON value in the text", rawjson.ErrNoJSON},
-		{good[:len(good)-3], "the JSON is cut off before its end (byte 83), so nothing of it was run", rawjson.ErrTruncated},
-		{good + good[:20], "the JSON is cut off before its end (byte 106), so nothing of it was run", rawjson.ErrTruncated},
+		{good[:len(good)-3], "the JSON is cut off before its end (byte 83), so nothing of it was run",
+			rawjson.ErrTruncated},
+		{good + good[:20], "the JSON is cut off before its end (byte 106), so nothing of it was run",
+			rawjson.ErrTruncated},
 		{"[" + good + "]", "the top level is an array", nil},
 		{"5", "the top level is a number", nil},
 		{"{}", "the object is empty", nil},
 		{`{"ops":[]}`, "key `ops` is not `tool_calls`", nil},
 		{`{"f":1,"e":1,"d":1,"c":1,"b":1,"a":1}`, "key `a`, `b`, `c`, `d`, `e`, … is not `tool_calls`", nil},
-		{`{"` + strings.Repeat("é", 40) + `":1}`, "key `" + strings.Repeat("é", 20) + "…` is not `tool_calls`", nil},
-		{`{"error":{"message":"Rate limit reached","code":429}}`, "this is a provider's error, `Rate limit reached`", nil},
+		{`{"` + strings.Repeat("é", 40) + `":1}`, "key `" + strings.Repeat("é", 20) +
+			"…` is not `tool_calls`", nil},
+		{`{"error":{"message":"Rate limit reached","code":429}}`,
+			"this is a provider's error, `Rate limit reached`", nil},
 		{`{"type":"error","error":"no such model"}`, "this is a provider's error, `no such model`", nil},
 		{`{"error":{"code":429}}`, "key `error` is not `tool_calls`", nil},
 		{`{"Tool_Calls":[1]}`, "key `Tool_Calls` is not `tool_calls`", nil},
@@ -146,7 +180,8 @@ func TestToolCallsWrongEnvelope(t *testing.T) {
 			continue
 		}
 		if wrong.Hint() != tt.hint+shape || !errors.Is(err, tt.cause) && tt.cause != nil {
-			t.Errorf("ToolCalls(%q)\n got %s, %v\nwant %s, %v", tt.text, wrong.Hint(), wrong.Unwrap(), tt.hint+shape, tt.cause)
+			t.Errorf("ToolCalls(%q)\n got %s, %v\nwant %s, %v", tt.text, wrong.Hint(), wrong.Unwrap(),
+				tt.hint+shape, tt.cause)
 		}
 	}
 }

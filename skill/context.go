@@ -22,7 +22,8 @@ type Context struct{ Files []ContextFile }
 type ContextFile struct {
 	Name, Content string
 	NotText       bool // Content is not UTF-8: the file is in no known encoding
-	Next          int  // the line after the last one of Content, counted from 0, where that is not all; else 0
+	// the line after the last one of Content, counted from 0, where that is not all; else 0
+	Next int
 }
 
 // Message says how many files there are.
@@ -31,7 +32,8 @@ func (c Context) Message() string { return "loaded " + words.Count(len(c.Files),
 func (x *Executor) loadContext(ctx context.Context, s *Session) (Result, error) {
 	var c Context
 	for _, name := range []string{"AGENTS.md", "SOUL.md", "TOOLS.md"} {
-		r, err := x.readFile(ctx, s, ReadFile{Path: filepath.Join(x.ws.Dir(), name), Split: true, AllowPartial: true})
+		r, err := x.readFile(ctx, s, ReadFile{Path: filepath.Join(x.ws.Dir(), name), Split: true,
+			AllowPartial: true})
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue

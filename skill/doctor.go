@@ -58,7 +58,8 @@ func inspected(r history.Report) (lines []string) {
 		add("process %d (%s) holds the lock", h.PID, h.Command)
 	}
 	if r.Calls > 0 {
-		add("%s", words.Count(r.Calls, "call of another agent has not ended", "calls of other agents have not ended"))
+		add("%s", words.Count(r.Calls, "call of another agent has not ended",
+			"calls of other agents have not ended"))
 	}
 	if r.Running > 0 {
 		add("%s now", words.Count(r.Running, "command runs", "commands run"))
@@ -74,7 +75,8 @@ func damagedNote(n int, program string) string {
 	if n == 0 {
 		return ""
 	}
-	return words.Count(n, "record of the history is", "records of the history are") + " damaged; " + program + " doctor lists the changes"
+	return words.Count(n, "record of the history is", "records of the history are") + " damaged; " +
+		program + " doctor lists the changes"
 }
 
 // Health reports on the running program. It returns a [HealthReport].

@@ -28,7 +28,8 @@ type NoMatchError struct {
 
 func (e *NoMatchError) Error() string {
 	if e.Line > 0 {
-		return fmt.Sprintf("%s: the hunk at line %d of the patch does not match: %.200q", e.Path, e.Line, e.Wanted)
+		return fmt.Sprintf("%s: the hunk at line %d of the patch does not match: %.200q", e.Path,
+			e.Line, e.Wanted)
 	}
 	return "old text not found in " + e.Path
 }
@@ -38,7 +39,8 @@ func (e *NoMatchError) Hint() string {
 	if e.Near == nil {
 		return ""
 	}
-	return fmt.Sprintf("line %d is nearest: %s; wanted: %s (%s)", e.Near.Number, e.Near.Text, e.Near.Wanted, e.Near.Differs)
+	return fmt.Sprintf("line %d is nearest: %s; wanted: %s (%s)", e.Near.Number, e.Near.Text, e.Near.Wanted,
+		e.Near.Differs)
 }
 
 // A ManyMatchesError reports that the text of an edit occurs more than once in the file.
@@ -48,7 +50,8 @@ type ManyMatchesError struct {
 }
 
 func (e *ManyMatchesError) Error() string {
-	return fmt.Sprintf("the old text occurs %d times in %s, first in lines %d and %d", len(e.Lines), e.Path, e.Lines[0], e.Lines[1])
+	return fmt.Sprintf("the old text occurs %d times in %s, first in lines %d and %d", len(e.Lines),
+		e.Path, e.Lines[0], e.Lines[1])
 }
 
 // Hint says what makes the edit possible.

@@ -60,7 +60,8 @@ func ExampleHelperMain() {
 		log.Fatal(err)
 	}
 	defer x.Close()
-	r, err := x.Execute(context.Background(), &skill.Session{}, skill.Exec{Command: "go", Args: []string{"version"}})
+	r, err := x.Execute(context.Background(), &skill.Session{},
+		skill.Exec{Command: "go", Args: []string{"version"}})
 	if err != nil {
 		log.Fatal(err)
 	}

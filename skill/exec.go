@@ -43,7 +43,8 @@ func (x *Executor) exec(ctx context.Context, s *Session, a Exec) (Result, error)
 }
 
 // Attach runs a program of a person as [Exec] does, on three standard streams, in the workspace.
-func (x *Executor) Attach(ctx context.Context, name string, args []string, streams []*os.File) (Executed, error) {
+func (x *Executor) Attach(ctx context.Context, name string, args []string,
+	streams []*os.File) (Executed, error) {
 	return x.process.Exec(ctx, x.Dir(), process.Command{Name: name, Args: args, Streams: streams})
 }
 

@@ -6,7 +6,9 @@ import (
 )
 
 func BenchmarkExec(b *testing.B) {
-	for name, cfg := range map[string]Config{"fence": {Helper: self(b)}, "ready": {Helper: self(b), KeepHelper: true}, "ready-nofence": {Helper: self(b), KeepHelper: true, Fence: FenceOff}, "helper": {Helper: self(b), Fence: FenceOff}, "group": {}} {
+	for name, cfg := range map[string]Config{"fence": {Helper: self(b)},
+		"ready": {Helper: self(b), KeepHelper: true}, "ready-nofence": {Helper: self(b), KeepHelper: true,
+			Fence: FenceOff}, "helper": {Helper: self(b), Fence: FenceOff}, "group": {}} {
 		x := newExecutor(b, cfg)
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

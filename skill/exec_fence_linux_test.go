@@ -24,7 +24,8 @@ func fenced(t testing.TB, cfg Config) *Executor {
 	cfg.Helper = self(t)
 	x := newExecutor(t, cfg)
 	held := x.process.Fence()
-	needs.That(t, held.ABI >= 6, fmt.Sprintf("Landlock ABI 6 (here the fence is %s)", held), "use Linux 6.12 or later")
+	needs.That(t, held.ABI >= 6, fmt.Sprintf("Landlock ABI 6 (here the fence is %s)", held),
+		"use Linux 6.12 or later")
 	return x
 }
 
@@ -43,7 +44,8 @@ func TestFenceFiles(t *testing.T) {
 	writeFile(t, more+"/known", "known", 0o644)
 	t.Setenv("HOME", home)
 	t.Setenv("GIT_CONFIG_GLOBAL", home+"/.gitconfig")
-	for name, content := range map[string]string{".ssh/id": "secret", ".bashrc": "secret", ".gitconfig": "[user]\n\tname = N\n", ".cargo/credentials.toml": "secret", ".cargo/bin/x": ""} {
+	for name, content := range map[string]string{".ssh/id": "secret", ".bashrc": "secret",
+		".gitconfig": "[user]\n\tname = N\n", ".cargo/credentials.toml": "secret", ".cargo/bin/x": ""} {
 		if err := os.MkdirAll(filepath.Dir(home+"/"+name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +54,8 @@ func TestFenceFiles(t *testing.T) {
 	t.Setenv("PATH", home+"/.cargo/bin:"+os.Getenv("PATH"))
 	x := fenced(t, Config{Allow: []string{allowed}, FenceRead: []string{more}})
 	dir := x.Dir()
-	for name, target := range map[string]string{"out": out, "shadow": "/etc/shadow", "file": out + "/new", "up": "../../.."} {
+	for name, target := range map[string]string{"out": out, "shadow": "/etc/shadow", "file": out + "/new",
+		"up": "../../.."} {
 		if err := os.Symlink(target, dir+"/"+name); err != nil {
 			t.Fatal(err)
 		}
@@ -101,8 +104,11 @@ func TestFenceFiles(t *testing.T) {
 		{"mknod disk b 8 0", true},
 	} {
 		got := mustExec(t, x, sh(tt.script))
-		if said := string(got.Stderr); got.Failed() != tt.denied || strings.Contains(string(got.Stdout), "secret") ||
-			tt.denied && !strings.Contains(said, "ermission denied") && !strings.Contains(said, "not permitted") && !strings.Contains(said, "cross-device") && !strings.Contains(said, "Read-only") && !isAbsent(said) {
+		if said := string(got.Stderr); got.Failed() != tt.denied ||
+			strings.Contains(string(got.Stdout), "secret") ||
+			tt.denied && !strings.Contains(said, "ermission denied") &&
+				!strings.Contains(said, "not permitted") && !strings.Contains(said, "cross-device") &&
+				!strings.Contains(said, "Read-only") && !isAbsent(said) {
 			t.Errorf("%s: %d, %s%s", tt.script, got.ExitCode, got.Stdout, got.Stderr)
 		}
 		if got.Fence != x.process.Fence() || !got.Fence.TCP || !got.Fence.UDP {
@@ -110,7 +116,8 @@ func TestFenceFiles(t *testing.T) {
 		}
 	}
 	writeFile(t, filepath.Dir(dir)+"/private", "", 0o644)
-	got := mustExec(t, x, sh("ls -a .. ~; echo x > ${TMPDIR%/*}/fence-new")) // in a /tmp of its own, it sees the folders that it may use
+	// in a /tmp of its own, it sees the folders that it may use
+	got := mustExec(t, x, sh("ls -a .. ~; echo x > ${TMPDIR%/*}/fence-new"))
 	if said := string(got.Stdout); strings.Contains(said, "private") || strings.Contains(said, "bashrc") {
 		t.Errorf("the folders above have %s", said)
 	}
@@ -150,12 +157,16 @@ func TestFenceSignals(t *testing.T) {
 	defer l.Close()
 	name := l.Addr().String()[1:]
 	needs.Program(t, "python3")
-	got = mustExec(t, x, Exec{Command: "python3", Args: []string{"-c", `import socket,sys; socket.socket(socket.AF_UNIX).connect("\0" + sys.argv[1])`, name}})
-	if said := string(got.Stderr); !strings.Contains(said, "PermissionError") && !strings.Contains(said, "ConnectionRefusedError") {
+	got = mustExec(t, x, Exec{Command: "python3",
+		Args: []string{"-c", `import socket,sys; socket.socket(socket.AF_UNIX).connect("\0" + sys.argv[1])`, name}})
+	if said := string(got.Stderr); !strings.Contains(said, "PermissionError") &&
+		!strings.Contains(said, "ConnectionRefusedError") {
 		t.Errorf("an abstract socket: %s", got.Stderr)
 	}
-	got = mustExec(t, x, sh("cat /proc/$1/environ; cat /proc/$1/maps; readlink -v /proc/$1/fd/0", fmt.Sprint(os.Getpid())))
-	if denied := strings.Count(string(got.Stderr), "ermission denied") + strings.Count(string(got.Stderr), "No such file"); len(got.Stdout) > 0 || denied != 3 {
+	got = mustExec(t, x, sh("cat /proc/$1/environ; cat /proc/$1/maps; readlink -v /proc/$1/fd/0",
+		fmt.Sprint(os.Getpid())))
+	if denied := strings.Count(string(got.Stderr), "ermission denied") +
+		strings.Count(string(got.Stderr), "No such file"); len(got.Stdout) > 0 || denied != 3 {
 		t.Errorf("of another process: %.100s%s", got.Stdout, got.Stderr)
 	}
 }
@@ -164,7 +175,8 @@ func TestFenceSignals(t *testing.T) {
 func TestFenceLetsProgramsWork(t *testing.T) {
 	needs.Long(t, "6 s")
 	x := fenced(t, Config{ShareGo: true}) // or Go compiles its library first
-	layout(t, x.Dir(), "m/go.mod=module example.org/m\n\ngo 1.26\n", "m/m.go=package main\n\nfunc main() { println(f()) }\n\nfunc f() int { return 1 }\n",
+	layout(t, x.Dir(), "m/go.mod=module example.org/m\n\ngo 1.26\n",
+		"m/m.go=package main\n\nfunc main() { println(f()) }\n\nfunc f() int { return 1 }\n",
 		"m/m_test.go=package main\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestF(t *testing.T) {\n\tif err := os.WriteFile(t.TempDir()+\"/x\", nil, 0o600); err != nil || f() != 1 {\n\t\tt.Error(err)\n\t}\n}\n",
 		"a.py=import tempfile, multiprocessing, subprocess\nlock = multiprocessing.Lock()\nwith tempfile.NamedTemporaryFile() as f: f.write(b'x')\nprint(subprocess.run(['echo', 'py'], capture_output=True, text=True).stdout, end='')\n",
 		"a.js=const fs = require('fs'), os = require('os'); fs.writeFileSync(os.tmpdir() + '/x', ''); console.log('js', fs.readdirSync('.').length > 0)\n",
@@ -241,8 +253,10 @@ func TestFenceModes(t *testing.T) {
 		want   string // how the fence is; "" where the command is refused
 		denied bool
 	}{
-		{Config{Helper: self(t), Fence: FenceRequire}, fmt.Sprintf("Landlock ABI %d: files, %s, signals%s", abi, network, seen), true},
-		{Config{Helper: self(t), Fence: FenceRequire, Network: true}, fmt.Sprintf("Landlock ABI %d: files, signals%s", abi, seen), true},
+		{Config{Helper: self(t), Fence: FenceRequire},
+			fmt.Sprintf("Landlock ABI %d: files, %s, signals%s", abi, network, seen), true},
+		{Config{Helper: self(t), Fence: FenceRequire, Network: true},
+			fmt.Sprintf("Landlock ABI %d: files, signals%s", abi, seen), true},
 		{Config{Helper: self(t), Fence: FenceOff}, "none: --fence=off", false},
 		{Config{Unfenced: true}, "none: no helper watches the command", false},
 		{Config{Fence: FenceRequire, Unfenced: true}, "", false},
@@ -251,16 +265,19 @@ func TestFenceModes(t *testing.T) {
 		health := must[HealthReport](t, x, Health{}).Fence.String()
 		r, err := x.Execute(t.Context(), &Session{}, sh("cat $1/secret; echo ${TMPDIR##*/}", out))
 		if tt.want == "" {
-			if _, ok := errors.AsType[*RefusedError](err); !ok || err.Error() != "running a program is refused under --fence=require: no helper watches the command" {
+			if _, ok := errors.AsType[*RefusedError](err); !ok ||
+				err.Error() != "running a program is refused under --fence=require: no helper watches the command" {
 				t.Errorf("%+v: %v", tt.cfg, err)
 			}
 			continue
 		}
-		if err != nil || r.(Executed).Fence.String() != tt.want || health != tt.want || strings.Contains(string(r.(Executed).Stdout), "secret") == tt.denied {
+		if err != nil || r.(Executed).Fence.String() != tt.want || health != tt.want ||
+			strings.Contains(string(r.(Executed).Stdout), "secret") == tt.denied {
 			t.Errorf("%+v: %+v, %v; health says %s", tt.cfg, r, err, health)
 		}
 	}
-	if _, err := New(Config{Dir: t.TempDir(), Fence: "no"}); err == nil || err.Error() != `fence must be auto, require or off, not "no"` {
+	if _, err := New(Config{Dir: t.TempDir(), Fence: "no"}); err == nil ||
+		err.Error() != `fence must be auto, require or off, not "no"` {
 		t.Errorf("%v", err)
 	}
 	if _, err := New(Config{Dir: t.TempDir(), FenceRead: []string{"/nowhere/at/all"}}); !errors.Is(err, syscall.ENOENT) {

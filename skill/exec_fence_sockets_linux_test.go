@@ -18,9 +18,11 @@ func TestFenceTCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	connect := Exec{Command: "python3", Args: []string{"-c", "import socket,sys; socket.create_connection(('127.0.0.1', int(sys.argv[1]))); print('connected')", fmt.Sprint(l.Addr().(*net.TCPAddr).Port)}}
+	connect := Exec{Command: "python3",
+		Args: []string{"-c", "import socket,sys; socket.create_connection(('127.0.0.1', int(sys.argv[1]))); print('connected')", fmt.Sprint(l.Addr().(*net.TCPAddr).Port)}}
 	bind := func(port int) Exec {
-		return Exec{Command: "python3", Args: []string{"-c", "import socket,sys; s=socket.socket(); s.bind(('127.0.0.1', int(sys.argv[1]))); s.listen(); print('bound')", fmt.Sprint(port)}}
+		return Exec{Command: "python3",
+			Args: []string{"-c", "import socket,sys; s=socket.socket(); s.bind(('127.0.0.1', int(sys.argv[1]))); s.listen(); print('bound')", fmt.Sprint(port)}}
 	}
 	port := needs.Port(t)
 	own := bind(port)
@@ -41,7 +43,8 @@ func TestFenceTCP(t *testing.T) {
 		{true, bind(port), "bound\n"},
 	} {
 		got := mustExec(t, fenced(t, Config{Network: tt.network}), tt.run)
-		if string(got.Stdout) != tt.want || tt.want == "" && !strings.Contains(string(got.Stderr), refusal) || got.Fence.TCP == tt.network {
+		if string(got.Stdout) != tt.want || tt.want == "" && !strings.Contains(string(got.Stderr), refusal) ||
+			got.Fence.TCP == tt.network {
 			t.Errorf("network %v, %q: %s%s %s", tt.network, tt.run.Args[2], got.Stdout, got.Stderr, got.Fence)
 		}
 	}
@@ -87,7 +90,8 @@ func TestFenceServer(t *testing.T) {
 	s := must[ServerState](t, x, StartServer{Command: script, Port: port, Wait: 20e9, MustListen: true})
 	log := must[ServerLog](t, x, ReadServerLog{ServerName: ServerName{ID: s.ID}})
 	_, made := os.Lstat(out + "/new")
-	if !s.Ready || s.Fence != x.process.Fence() || strings.Contains(string(log.Text), "PermissionError") == s.Fence.Alone || made == nil {
+	if !s.Ready || s.Fence != x.process.Fence() ||
+		strings.Contains(string(log.Text), "PermissionError") == s.Fence.Alone || made == nil {
 		t.Errorf("%+v\n%s", s, log.Text)
 	}
 	temp := filepath.Join(os.TempDir(), "skill-server-"+s.ID)

@@ -54,7 +54,8 @@ func TestAHelperIsKeptReady(t *testing.T) {
 	}
 	first := run("")
 	mark := marker(t)
-	for _, script := range []string{"cat", "umask 077; ulimit -n 20; cd /", "sleep 100 " + mark + " & setsid sleep 100 " + mark + " &", "exit 3", "kill -9 $$"} {
+	for _, script := range []string{"cat", "umask 077; ulimit -n 20; cd /",
+		"sleep 100 " + mark + " & setsid sleep 100 " + mark + " &", "exit 3", "kill -9 $$"} {
 		if next := run(script); next != first {
 			t.Errorf("after %s another helper runs", script)
 		}
@@ -108,7 +109,8 @@ func TestNothingOutlivesItsHelper(t *testing.T) {
 		if err = errors.Join(err, parent.Start()); err != nil {
 			t.Fatal(err)
 		}
-		enough := map[string]int{"background": 4, "setsid": 4, "double fork": 5}[name] // with the parent, which is marked too
+		// with the parent, which is marked too
+		enough := map[string]int{"background": 4, "setsid": 4, "double fork": 5}[name]
 		helper := 0
 		eventually(t, name+" to begin", func() bool {
 			pids := marked(t, mark)
@@ -129,7 +131,8 @@ func TestNothingOutlivesItsHelper(t *testing.T) {
 // Where there is a PID namespace, nothing is left of a command whose helper and program are
 // killed at once, nor of a server whose helper is.
 func TestNothingOutlivesHelperAndProgram(t *testing.T) {
-	needs.That(t, fenced(t, Config{}).process.Fence().Processes, "PID namespaces", "run the tests as root, or allow user namespaces")
+	needs.That(t, fenced(t, Config{}).process.Fence().Processes, "PID namespaces",
+		"run the tests as root, or allow user namespaces")
 	users := []uint32{uint32(os.Geteuid())}
 	if os.Geteuid() == 0 {
 		needs.Users(t)
@@ -145,17 +148,21 @@ func TestNothingOutlivesHelperAndProgram(t *testing.T) {
 		for name, script := range escapes {
 			for _, role := range []string{"parent", "serve"} {
 				mark := marker(t)
-				args := map[string][]string{"parent": {dir, "sh", "-c", script, "sh", mark}, "serve": {dir, "set -- " + mark + "; " + script, strconv.Itoa(needs.Port(t))}}[role]
+				args := map[string][]string{"parent": {dir, "sh", "-c", script, "sh", mark},
+					"serve": {dir, "set -- " + mark + "; " + script, strconv.Itoa(needs.Port(t))}}[role]
 				program := exec.Command(binary, args...)
 				program.Env = []string{"PATH=" + os.Getenv("PATH"), "EXEC_TEST_ROLE=" + role}
-				program.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user, NoSetGroups: true}}
+				program.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user,
+					Gid: user, NoSetGroups: true}}
 				if err := program.Start(); err != nil {
 					t.Fatal(err)
 				}
-				enough := map[string]int{"background": 3, "setsid": 3, "double fork": 4}[name] // without the program, which is marked too
+				// without the program, which is marked too
+				enough := map[string]int{"background": 3, "setsid": 3, "double fork": 4}[name]
 				helper := 0
 				eventually(t, name+" to begin", func() bool {
-					pids := slices.DeleteFunc(marked(t, mark), func(pid int) bool { return pid == program.Process.Pid })
+					pids := slices.DeleteFunc(marked(t, mark),
+						func(pid int) bool { return pid == program.Process.Pid })
 					helper = helperOf(pids)
 					return helper != 0 && len(pids) >= enough
 				})
@@ -166,7 +173,8 @@ func TestNothingOutlivesHelperAndProgram(t *testing.T) {
 				}
 				killHelper(t, helper)
 				program.Wait()
-				eventually(t, fmt.Sprintf("nothing to be left of %s, started by a %s as user %d", name, role, user), func() bool { return len(marked(t, mark)) == 0 })
+				eventually(t, fmt.Sprintf("nothing to be left of %s, started by a %s as user %d", name,
+					role, user), func() bool { return len(marked(t, mark)) == 0 })
 			}
 		}
 	}

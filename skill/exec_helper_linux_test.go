@@ -29,7 +29,8 @@ func playRole(role string) int {
 		}
 		os.Setenv("EXEC_TEST_ROLE", "")
 		port, _ := strconv.Atoi(os.Args[3])
-		if _, err := x.Execute(context.Background(), &Session{}, StartServer{Command: os.Args[2], Port: port, Wait: 100 * time.Millisecond}); err != nil {
+		if _, err := x.Execute(context.Background(), &Session{},
+			StartServer{Command: os.Args[2], Port: port, Wait: 100 * time.Millisecond}); err != nil {
 			fmt.Println(err)
 			return 1
 		}
@@ -57,18 +58,21 @@ func playRole(role string) int {
 			time.Sleep(10 * time.Millisecond) // not a flood, should the test fail
 		}
 	case "parent": // run what the arguments say until somebody kills us
-		x, err := New(Config{Dir: os.Args[1], Helper: "/proc/self/exe", FenceWrite: filepath.SplitList(os.Getenv("EXEC_TEST_ALLOW"))})
+		x, err := New(Config{Dir: os.Args[1], Helper: "/proc/self/exe",
+			FenceWrite: filepath.SplitList(os.Getenv("EXEC_TEST_ALLOW"))})
 		if err != nil {
 			return 1
 		}
 		ctx := WithLabel(WithRun(context.Background(), RunStep{Run: "r", Step: 7}), "stack", "run")
-		x.Execute(ctx, &Session{}, Exec{Command: os.Args[2], Args: os.Args[3:], Env: []string{"EXEC_TEST_ROLE="}})
+		x.Execute(ctx, &Session{},
+			Exec{Command: os.Args[2], Args: os.Args[3:], Env: []string{"EXEC_TEST_ROLE="}})
 	case "adopter": // run what the arguments say, and tell what is left of it
 		x, err := New(Config{Dir: os.Args[1], Helper: "/proc/self/exe", Subreaper: true})
 		if err != nil {
 			return 1
 		}
-		r, err := x.Execute(context.Background(), &Session{}, Exec{Command: os.Args[2], Args: os.Args[3:], Env: []string{"EXEC_TEST_ROLE="}})
+		r, err := x.Execute(context.Background(), &Session{},
+			Exec{Command: os.Args[2], Args: os.Args[3:], Env: []string{"EXEC_TEST_ROLE="}})
 		if err != nil {
 			fmt.Println(err)
 			return 1
@@ -83,7 +87,8 @@ func playRole(role string) int {
 		if err != nil {
 			return 1
 		}
-		r, err := x.Execute(context.Background(), &Session{}, Exec{Command: os.Args[2], Args: os.Args[3:], Env: []string{fmt.Sprint("KEEPER=", os.Getpid())}})
+		r, err := x.Execute(context.Background(), &Session{},
+			Exec{Command: os.Args[2], Args: os.Args[3:], Env: []string{fmt.Sprint("KEEPER=", os.Getpid())}})
 		if err != nil {
 			fmt.Println(err)
 			return 1
@@ -212,7 +217,8 @@ func TestNoProcessIsLeftAfterTheEnd(t *testing.T) {
 	x := newExecutor(t, Config{Helper: self(t)})
 	mark := marker(t)
 	got := mustExec(t, x, sh(`( (setsid sleep "$1" &) & ); sleep "$1" & setsid sleep "$1" & sleep 0.1; echo done; exit 4`, mark))
-	if left := marked(t, mark); len(left) > 0 || string(got.Stdout) != "done\n" || got.ExitCode != 4 || got.Signal != "" {
+	if left := marked(t, mark); len(left) > 0 || string(got.Stdout) != "done\n" || got.ExitCode != 4 ||
+		got.Signal != "" {
 		t.Errorf("left %v; %+v", left, got)
 	}
 }
@@ -249,7 +255,9 @@ func TestTheCommandDiesWithItsHelper(t *testing.T) {
 		killHelper(t, helperOf(marked(t, mark)))
 	}()
 	got := mustExec(t, x, sh(`printf part; sleep "$1" & setsid sleep "$1" & wait`, mark))
-	if !got.Lost || got.Supervised || got.Signal != "SIGKILL" || got.ExitCode != -9 || !got.Failed() || string(got.Stdout) != "part" {
+	if !got.Lost || got.Supervised ||
+		got.Signal != "SIGKILL" || got.ExitCode != -9 || !got.Failed() ||
+		string(got.Stdout) != "part" {
 		t.Errorf("%+v", got)
 	}
 	if got.Message() != "sh was stopped: the process that watched it was killed" {
@@ -275,7 +283,8 @@ func TestOtherSignalsDoNotKeepTheHelperFromItsWork(t *testing.T) {
 	x := newExecutor(t, Config{Helper: self(t), Fence: FenceOff}) // which would keep it from its helper
 	mark := marker(t)
 	got := mustExec(t, x, sh(`setsid sleep "$1" & kill -TERM $PPID; kill -INT $PPID; kill -HUP $PPID; sleep 0.05; echo here; exit 5`, mark))
-	if left := marked(t, mark); len(left) > 0 || got.Lost || got.ExitCode != 5 || string(got.Stdout) != "here\n" {
+	if left := marked(t, mark); len(left) > 0 || got.Lost || got.ExitCode != 5 ||
+		string(got.Stdout) != "here\n" {
 		t.Errorf("left %v; %+v", left, got)
 	}
 	got = mustExec(t, x, sh(`trap`))
@@ -283,19 +292,22 @@ func TestOtherSignalsDoNotKeepTheHelperFromItsWork(t *testing.T) {
 		t.Errorf("the command ignores signals: %s", got.Stdout)
 	}
 	got = mustExec(t, x, Exec{Command: "grep", Args: []string{"^Sig\\(Ign\\|Blk\\)", "/proc/self/status"}})
-	if strings.ContainsAny(strings.NewReplacer("SigBlk:", "", "SigIgn:", "").Replace(string(got.Stdout)), "123456789abcdef") {
+	if strings.ContainsAny(strings.NewReplacer("SigBlk:", "", "SigIgn:", "").Replace(string(got.Stdout)),
+		"123456789abcdef") {
 		t.Errorf("the command ignores or blocks signals: %s", got.Stdout)
 	}
 }
 
 func TestEverythingDiesWithTheProgram(t *testing.T) {
 	mark, temp := marker(t), t.TempDir()
-	parent := exec.Command(self(t), t.TempDir(), "sh", "-c", `mkdir "$TMPDIR/d"; setsid sleep "$0" & ( (sleep "$0" &) & ); sleep "$0"`, mark)
+	parent := exec.Command(self(t), t.TempDir(), "sh", "-c",
+		`mkdir "$TMPDIR/d"; setsid sleep "$0" & ( (sleep "$0" &) & ); sleep "$0"`, mark)
 	parent.Env = append(os.Environ(), "EXEC_TEST_ROLE=parent", "TMPDIR="+temp)
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the command to begin", func() bool { return len(marked(t, mark)) == 5 }) // the parent, sh and three sleepers
+	// the parent, sh and three sleepers
+	eventually(t, "the command to begin", func() bool { return len(marked(t, mark)) == 5 })
 	helper := 0
 	for _, pid := range marked(t, mark) {
 		if parentOf(parentOf(pid)) == parent.Process.Pid {
@@ -322,12 +334,14 @@ func TestTemporaryFilesThroughALink(t *testing.T) {
 	needs.Shell(t)
 	dir, outside, temp := t.TempDir(), t.TempDir(), t.TempDir()
 	fill(t, outside, map[string]string{"keep": "x"})
-	parent := exec.Command(self(t), dir, "sh", "-c", `mv "$TMPDIR" "$TMPDIR.x" && ln -s "$0" "$TMPDIR"; echo x > linked; sleep 60`, outside)
+	parent := exec.Command(self(t), dir, "sh", "-c",
+		`mv "$TMPDIR" "$TMPDIR.x" && ln -s "$0" "$TMPDIR"; echo x > linked; sleep 60`, outside)
 	parent.Env = append(os.Environ(), "EXEC_TEST_ROLE=parent", "EXEC_TEST_ALLOW="+temp, "TMPDIR="+temp)
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the command to make the link", func() bool { _, err := os.Stat(filepath.Join(dir, "linked")); return err == nil })
+	eventually(t, "the command to make the link",
+		func() bool { _, err := os.Stat(filepath.Join(dir, "linked")); return err == nil })
 	links, _ := filepath.Glob(temp + "/skill-*.x")
 	parent.Process.Kill()
 	parent.Wait()
@@ -366,7 +380,8 @@ func TestNoCredentialCanBeSeenInProc(t *testing.T) {
 		for p in $$ $h $KEEPER; do echo "$p:"; tr '\0' '\n' < /proc/$p/environ; done 2>&1
 		readlink /proc/$h/exe >/dev/null || echo helper is not seen
 		echo end`)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "EXEC_TEST_ROLE=keeper", "OPENAI_API_KEY=sk-hidden", "SEEN=yes"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "EXEC_TEST_ROLE=keeper", "OPENAI_API_KEY=sk-hidden",
+		"SEEN=yes"}
 	if os.Getuid() == 0 { // root sees everything
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
@@ -374,7 +389,9 @@ func TestNoCredentialCanBeSeenInProc(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if s := string(out); strings.Contains(s, "sk-hidden") || !strings.Contains(s, "SEEN=yes") || !strings.HasSuffix(s, "helper is not seen\nend\n") || strings.Count(s, "ermission denied")+strings.Count(s, "No such file") != 2 {
+	if s := string(out); strings.Contains(s, "sk-hidden") || !strings.Contains(s, "SEEN=yes") ||
+		!strings.HasSuffix(s, "helper is not seen\nend\n") || strings.Count(s, "ermission denied")+
+		strings.Count(s, "No such file") != 2 {
 		t.Errorf("the command saw: %s", s)
 	}
 }

@@ -22,11 +22,13 @@ func TestExecOutputIsBounded(t *testing.T) {
 		}
 		total := int64(len("first\n") + 100000000 + len("\nlast\n"))
 		marker := fmt.Sprintf("flood\n[… %d bytes left out …]\na line of", got.StdoutCut)
-		if !bytes.HasPrefix(got.Stdout, []byte("first\na line")) || !bytes.HasSuffix(got.Stdout, []byte("\nlast\n")) || !bytes.Contains(got.Stdout, []byte(marker)) {
+		if !bytes.HasPrefix(got.Stdout, []byte("first\na line")) ||
+			!bytes.HasSuffix(got.Stdout, []byte("\nlast\n")) || !bytes.Contains(got.Stdout, []byte(marker)) {
 			t.Errorf("stdout: %.60q … %.60q", got.Stdout, got.Stdout[len(got.Stdout)-60:])
 		}
 		line := int64(len(fmt.Sprintf("[… %d bytes left out …]\n", got.StdoutCut)))
-		if kept := int64(len(got.Stdout)) - line; kept+got.StdoutCut != total || kept > 1<<20 || kept < 1<<20-2*4096 {
+		if kept := int64(len(got.Stdout)) - line; kept+got.StdoutCut != total || kept > 1<<20 ||
+			kept < 1<<20-2*4096 {
 			t.Errorf("kept %d and cut %d of %d", kept, got.StdoutCut, total)
 		}
 		if got.StderrCut == 0 || len(got.Stderr) > 1<<20+64 {
@@ -38,7 +40,8 @@ func TestExecOutputIsBounded(t *testing.T) {
 func TestExecMaxOutput(t *testing.T) {
 	x := newExecutor(t, Config{})
 	got := mustExec(t, x, Exec{Command: "seq", Args: []string{"1000"}, MaxOutput: 20})
-	if string(got.Stdout) != "1\n2\n3\n4\n5\n[… 3874 bytes left out …]\n999\n1000\n" || got.StdoutCut != 3874 {
+	if string(got.Stdout) != "1\n2\n3\n4\n5\n[… 3874 bytes left out …]\n999\n1000\n" ||
+		got.StdoutCut != 3874 {
 		t.Errorf("%q, %d", got.Stdout, got.StdoutCut)
 	}
 }
@@ -61,7 +64,8 @@ func TestExecLogsWhereItCan(t *testing.T) {
 	x := newExecutor(t, Config{})
 	long := Exec{Command: "sh", Args: []string{"-c", "seq 1000"}, MaxOutput: 100, Log: true}
 	got := mustExec(t, x, long)
-	if data, err := os.ReadFile(got.Log); err != nil || len(data) != 3893 || got.LogCut != 0 || got.StdoutCut == 0 {
+	if data, err := os.ReadFile(got.Log); err != nil || len(data) != 3893 || got.LogCut != 0 ||
+		got.StdoutCut == 0 {
 		t.Errorf("%s: %d bytes, %v", got.Log, len(data), err)
 	}
 	output := filepath.Dir(got.Log)

@@ -100,7 +100,8 @@ func TestExecEnds(t *testing.T) {
 		message        string
 	}{
 		{Exec{Command: "true"}, "", "", 0, "", "true exited with 0"},
-		{Exec{Command: "printf", Args: []string{"%s|", "$HOME *; echo x", "", "it's"}}, "$HOME *; echo x||it's|", "", 0, "", "printf exited with 0"},
+		{Exec{Command: "printf", Args: []string{"%s|", "$HOME *; echo x", "", "it's"}},
+			"$HOME *; echo x||it's|", "", 0, "", "printf exited with 0"},
 		{sh("printf E1 >&2; printf O1; printf E2 >&2; printf O2"), "O1O2", "E1E2", 0, "", "sh exited with 0"},
 		{sh("printf out; printf err >&2; exit 3"), "out", "err", 3, "", "sh exited with 3"},
 		{sh("exit 255"), "", "", 255, "", "sh exited with 255"},
@@ -115,11 +116,14 @@ func TestExecEnds(t *testing.T) {
 		writeFile(t, x.Dir()+"/plain", "echo no first line\n", 0o755)
 		for _, tt := range tests {
 			got := mustExec(t, x, tt.run)
-			if string(got.Stdout) != tt.stdout || string(got.Stderr) != tt.stderr || got.ExitCode != tt.code ||
+			if string(got.Stdout) != tt.stdout || string(got.Stderr) != tt.stderr ||
+				got.ExitCode != tt.code ||
 				got.Signal != tt.signal || got.Message() != tt.message || got.Failed() != (tt.code != 0) {
 				t.Errorf("%+v\n got %+v\nwant %+v", tt.run, got, tt)
 			}
-			if got.TimedOut || got.Cancelled || got.Lost || got.Survivors != 0 || got.Supervised != (helper != "" && runtime.GOOS == "linux") || got.Elapsed <= 0 {
+			if got.TimedOut || got.Cancelled ||
+				got.Lost || got.Survivors != 0 ||
+				got.Supervised != (helper != "" && runtime.GOOS == "linux") || got.Elapsed <= 0 {
 				t.Errorf("%+v: %+v", tt.run, got)
 			}
 		}
@@ -244,7 +248,8 @@ func TestExecEnvironment(t *testing.T) {
 		x := newExecutor(t, Config{Helper: helper, Secrets: []string{"EXTRA_PASSWORD"}})
 		got := mustExec(t, x, Exec{Command: "env", Env: []string{"Z=1", "PLAIN=new\nline=2", "A=", "Z=3"}})
 		out := string(got.Stdout)
-		for _, secret := range []string{"sk-one", "tok-two", "pw-three", "OPENAI_API_KEY", "SKILL_HTTP_TOKEN", "EXTRA_PASSWORD"} {
+		for _, secret := range []string{"sk-one", "tok-two", "pw-three", "OPENAI_API_KEY", "SKILL_HTTP_TOKEN",
+			"EXTRA_PASSWORD"} {
 			if strings.Contains(out, secret) {
 				t.Errorf("%s is in the environment", secret)
 			}
@@ -275,12 +280,14 @@ func TestExecDir(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for link, target := range map[string]string{"in": "sub/deep", "out": outside, "dangling": "nowhere", "climb": up} {
+		for link, target := range map[string]string{"in": "sub/deep", "out": outside, "dangling": "nowhere",
+			"climb": up} {
 			if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		inside := map[string]string{"": "", ".": "", "sub": "/sub", "in": "/sub/deep", "in/..": "/sub", dir + "/sub": "/sub"}
+		inside := map[string]string{"": "", ".": "", "sub": "/sub", "in": "/sub/deep", "in/..": "/sub",
+			dir + "/sub": "/sub"}
 		for name, want := range inside {
 			got := mustExec(t, x, Exec{Command: "pwd", Args: []string{"-P"}, Dir: name})
 			if string(got.Stdout) != dir+want+"\n" {
@@ -288,7 +295,8 @@ func TestExecDir(t *testing.T) {
 			}
 		}
 		refused := map[string]func(error) bool{
-			"out": isOutside, "out/x": isOutside, "..": isOutside, "/": isOutside, dir + "-evil": isOutside, outside: isOutside, "climb": isOutside,
+			"out": isOutside, "out/x": isOutside, "..": isOutside, "/": isOutside, dir + "-evil": isOutside,
+			outside: isOutside, "climb": isOutside,
 			"file":     func(err error) bool { return isChdir(err, syscall.ENOTDIR) },
 			"dangling": func(err error) bool { return isChdir(err, syscall.ENOENT) },
 			"a/b":      func(err error) bool { return isChdir(err, syscall.ENOENT) },
@@ -304,7 +312,8 @@ func TestExecDir(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, err := x.Execute(t.Context(), s, Exec{Command: "pwd", Dir: "deep"}); err != nil || string(r.(Executed).Stdout) != dir+"/sub/deep\n" {
+		if r, err := x.Execute(t.Context(), s, Exec{Command: "pwd", Dir: "deep"}); err != nil ||
+			string(r.(Executed).Stdout) != dir+"/sub/deep\n" {
 			t.Errorf("from the session's folder: %v, %v", r, err)
 		}
 	})
@@ -325,9 +334,11 @@ func TestExecInParallel(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 20 {
 			wg.Go(func() {
-				r, err := x.Execute(t.Context(), &Session{}, sh("cat; printf \"$1\"; printf \"$1\" >&2; exit \"$1\"", fmt.Sprint(i)))
+				r, err := x.Execute(t.Context(), &Session{},
+					sh("cat; printf \"$1\"; printf \"$1\" >&2; exit \"$1\"", fmt.Sprint(i)))
 				want := fmt.Sprint(i)
-				if err != nil || string(r.(Executed).Stdout) != want || string(r.(Executed).Stderr) != want || r.(Executed).ExitCode != i {
+				if err != nil || string(r.(Executed).Stdout) != want || string(r.(Executed).Stderr) != want ||
+					r.(Executed).ExitCode != i {
 					t.Errorf("%d: %+v, %v", i, r, err)
 				}
 			})
@@ -351,13 +362,17 @@ func TestExecTimesOut(t *testing.T) {
 	eachWay(t, func(t *testing.T, helper string) {
 		x := newExecutor(t, Config{Helper: helper})
 		got := timedOut(t, x, sh("printf er >&2; printf part; sleep 1000"))
-		if !got.TimedOut || got.Cancelled || !got.Failed() || got.Signal != "SIGTERM" || string(got.Stdout) != "part" || string(got.Stderr) != "er" {
+		if !got.TimedOut || got.Cancelled ||
+			!got.Failed() || got.Signal != "SIGTERM" ||
+			string(got.Stdout) != "part" || string(got.Stderr) != "er" {
 			t.Errorf("%+v", got)
 		}
-		if got.Elapsed > 30*time.Second || !strings.HasPrefix(got.Message(), "sh was stopped: its time ran out after ") {
+		if got.Elapsed > 30*time.Second ||
+			!strings.HasPrefix(got.Message(), "sh was stopped: its time ran out after ") {
 			t.Errorf("%v: %s", got.Elapsed, got.Message())
 		}
-		for limit, command := range map[time.Duration]string{-time.Millisecond: "true", time.Microsecond: "sleep 1000"} {
+		for limit, command := range map[time.Duration]string{-time.Millisecond: "true",
+			time.Microsecond: "sleep 1000"} {
 			a := sh(command)
 			a.Timeout = limit
 			if got := mustExec(t, x, a); !got.TimedOut {
@@ -383,7 +398,9 @@ func TestExecIsCancelled(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := r.(Executed)
-		if !got.Cancelled || got.TimedOut || !got.Failed() || string(got.Stdout) != "part" || got.Message() != "sh was stopped: the call was cancelled" {
+		if !got.Cancelled || got.TimedOut ||
+			!got.Failed() || string(got.Stdout) != "part" ||
+			got.Message() != "sh was stopped: the call was cancelled" {
 			t.Errorf("%+v", got)
 		}
 		if _, err := x.Execute(ctx, &Session{}, Exec{Command: "true"}); err != context.Canceled {
@@ -396,7 +413,8 @@ func TestExecOvercomesWhatIgnoresSIGTERM(t *testing.T) {
 	eachWay(t, func(t *testing.T, helper string) {
 		x := newExecutor(t, Config{Helper: helper})
 		got := timedOut(t, x, sh(`trap "" TERM; echo ready; while :; do sleep 1000; done`))
-		if !got.TimedOut || got.Signal != "SIGKILL" || got.ExitCode != -9 || string(got.Stdout) != "ready\n" || got.Elapsed > 30*time.Second {
+		if !got.TimedOut || got.Signal != "SIGKILL" || got.ExitCode != -9 ||
+			string(got.Stdout) != "ready\n" || got.Elapsed > 30*time.Second {
 			t.Errorf("%+v", got)
 		}
 	})

@@ -17,38 +17,49 @@ import (
 // Config configures an Executor. The zero Config works in the current directory, allows
 // everything inside it, and nothing outside.
 type Config struct {
-	Dir         string   // the workspace; "" means the current directory
-	Allow       []string // additional directories that count as inside
-	ReadOnly    bool     // refuse every change
-	DryRun      bool     // describe every change and apply none
-	Guard       Guard    // of changes, against changes of others; "" means the guard of the tools
-	AllowConfig bool     // allow changes to .git, perstack.toml, .mcp.json and other files through which programs run code
-	NoSync      bool     // do not wait for the disk
-	Program     string   // how a person starts this program, for messages that say what to type; "" means skill
+	Dir      string   // the workspace; "" means the current directory
+	Allow    []string // additional directories that count as inside
+	ReadOnly bool     // refuse every change
+	DryRun   bool     // describe every change and apply none
+	Guard    Guard    // of changes, against changes of others; "" means the guard of the tools
+	// allow changes to .git, perstack.toml, .mcp.json and other files through which programs run code
+	AllowConfig bool
+	NoSync      bool   // do not wait for the disk
+	Program     string // how a person starts this program, for messages that say what to type; "" means skill
 
-	SnapshotBytes int64     // bytes of the workspace kept before a program runs, for undo; 0 means 512 MiB, negative none
-	Journal       Journal   // limits of the recorded changes; the zero value is right for most
-	State         string    // the folder in which histories are kept, outside the workspace; "" means one that is found
-	MaxRead       int64     // bytes of a file in one answer; 0 means 1 MiB
-	Helper        string    // absolute path of a program that calls HelperMain first and supervises and fences each command; "" means none
-	Unfenced      bool      // run commands although no Helper fences them; without both they are refused
-	KeepHelper    bool      // keep a helper ready for the next command: for programs that run many
-	Subreaper     bool      // on Linux, this process has no children of other packages: it adopts, and ends, what a helper that is killed leaves behind
-	Secrets       []string  // names of variables that commands do not get, in addition to those that look like credentials
-	PassEnv       []string  // names of variables that commands do get, whatever they look like
-	Network       bool      // let operations reach other machines
-	AllowDomains  []string  // hosts that operations reach without Network: HOST, *.HOST, HOST:PORT, *, or npm, go, pypi, cargo, debian, github
-	DenyDomains   []string  // hosts that they do not reach, whatever allows them
-	ShareGo       bool      // let commands write the user's cache of Go's builds, which the user's own builds then trust
-	AllowLocal    []int     // ports of this machine, such as a database's, that operations reach without Network
-	Private       bool      // with Network, also reach private addresses, this machine included
-	Hosts         []string  // hosts, with or without a port, that may be reached even if they are private
-	Fence         FenceMode // whether the kernel restricts commands
-	FenceRead     []string  // additional files and directories that commands may read; must exist
-	FenceWrite    []string  // additional directories that commands may write; must exist
-	Limits        Limits    // resource limits of commands; the zero value is right for most
-	AllowHooks    bool      // let git run the programs that a repository configures: hooks, filters, editors
-	AllowSSH      bool      // let git reach remotes over ssh, with the keys of the user's agent
+	// bytes of the workspace kept before a program runs, for undo; 0 means 512 MiB, negative none
+	SnapshotBytes int64
+	Journal       Journal // limits of the recorded changes; the zero value is right for most
+	// the folder in which histories are kept, outside the workspace; "" means one that is found
+	State   string
+	MaxRead int64 // bytes of a file in one answer; 0 means 1 MiB
+	// absolute path of a program that calls HelperMain first and supervises and fences each
+	// command; "" means none
+	Helper     string
+	Unfenced   bool // run commands although no Helper fences them; without both they are refused
+	KeepHelper bool // keep a helper ready for the next command: for programs that run many
+	// on Linux, this process has no children of other packages: it adopts, and ends, what a helper
+	// that is killed leaves behind
+	Subreaper bool
+	// names of variables that commands do not get, in addition to those that look like credentials
+	Secrets []string
+	PassEnv []string // names of variables that commands do get, whatever they look like
+	Network bool     // let operations reach other machines
+	// hosts that operations reach without Network: HOST, *.HOST, HOST:PORT, *, or npm, go, pypi,
+	// cargo, debian, github
+	AllowDomains []string
+	DenyDomains  []string // hosts that they do not reach, whatever allows them
+	// let commands write the user's cache of Go's builds, which the user's own builds then trust
+	ShareGo    bool
+	AllowLocal []int     // ports of this machine, such as a database's, that operations reach without Network
+	Private    bool      // with Network, also reach private addresses, this machine included
+	Hosts      []string  // hosts, with or without a port, that may be reached even if they are private
+	Fence      FenceMode // whether the kernel restricts commands
+	FenceRead  []string  // additional files and directories that commands may read; must exist
+	FenceWrite []string  // additional directories that commands may write; must exist
+	Limits     Limits    // resource limits of commands; the zero value is right for most
+	AllowHooks bool      // let git run the programs that a repository configures: hooks, filters, editors
+	AllowSSH   bool      // let git reach remotes over ssh, with the keys of the user's agent
 
 	// Called receives each call of a tool after it was answered, reads included. Several
 	// goroutines may call it at a time. It may be nil.
@@ -131,18 +142,23 @@ func (x *Executor) connect(domains []string) {
 	}
 	x.web = web.New(web.Config{
 		Egress:  policy,
-		Private: cfg.Private, Hosts: cfg.Hosts, Domains: domains, Search: cfg.Search, Browser: cfg.Browser, NoSandbox: cfg.NoSandbox,
+		Private: cfg.Private, Hosts: cfg.Hosts, Domains: domains, Search: cfg.Search, Browser: cfg.Browser,
+		NoSandbox: cfg.NoSandbox,
 	}, x.process)
-	x.git = git.New(git.Config{Allow: cfg.Allow, AllowHooks: cfg.AllowHooks, AllowSSH: cfg.AllowSSH}, x.ws, x.process, x.web)
+	x.git = git.New(git.Config{Allow: cfg.Allow, AllowHooks: cfg.AllowHooks, AllowSSH: cfg.AllowSSH},
+		x.ws, x.process, x.web)
 	x.project = project.New(cfg.Reaches(), x.ws, x.process)
 }
 
 // newExecutorOn returns an Executor that owns ws, and closes ws on an error.
 func newExecutorOn(cfg Config, ws *workspace.Workspace, helpers *process.Helpers) (*Executor, error) {
 	run, err := process.New(process.Config{
-		ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun, Network: cfg.Network, Helper: cfg.Helper, Unfenced: cfg.Unfenced, Ready: helpers, Subreaper: cfg.Subreaper, Secrets: cfg.Secrets, PassEnv: cfg.PassEnv,
-		Egress: egress.Rules{Allow: cfg.AllowDomains, Deny: cfg.DenyDomains}, Local: cfg.AllowLocal, ShareGo: cfg.ShareGo,
-		Allow: cfg.Allow, SnapshotBytes: cfg.SnapshotBytes,
+		ReadOnly: cfg.ReadOnly, DryRun: cfg.DryRun, Network: cfg.Network, Helper: cfg.Helper,
+		Unfenced: cfg.Unfenced, Ready: helpers, Subreaper: cfg.Subreaper, Secrets: cfg.Secrets,
+		PassEnv: cfg.PassEnv,
+		Egress:  egress.Rules{Allow: cfg.AllowDomains, Deny: cfg.DenyDomains}, Local: cfg.AllowLocal,
+		ShareGo: cfg.ShareGo,
+		Allow:   cfg.Allow, SnapshotBytes: cfg.SnapshotBytes,
 		Fence: cfg.Fence, FenceRead: cfg.FenceRead, FenceWrite: cfg.FenceWrite, Limits: cfg.Limits,
 	}, ws)
 	if err != nil {

@@ -14,12 +14,14 @@ import (
 // replaced. It returns a [Changed].
 type CopyFile struct {
 	Source, Dest string
-	Tree         bool // also copy a directory with everything in it, following links where they can be; then Dest must not exist
-	Into         bool // if Dest is a directory, copy a file into it under its own name
-	Parents      bool // create the directories above Dest
-	Times        bool // keep the modification times
-	NoReplace    bool // Dest must not exist, otherwise EEXIST
-	SameOK       bool // copying a file onto itself succeeds and changes nothing, instead of [ErrSameFile]
+	// also copy a directory with everything in it, following links where they can be; then Dest
+	// must not exist
+	Tree      bool
+	Into      bool // if Dest is a directory, copy a file into it under its own name
+	Parents   bool // create the directories above Dest
+	Times     bool // keep the modification times
+	NoReplace bool // Dest must not exist, otherwise EEXIST
+	SameOK    bool // copying a file onto itself succeeds and changes nothing, instead of [ErrSameFile]
 }
 
 func (CopyFile) op() {}

@@ -60,27 +60,29 @@ func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result
 	}
 	r := Changed{}
 	var before, after []byte // the text, where the file is in another encoding than UTF-8
-	c, err := x.ws.EditFile(ctx, abs, workspace.WriteOptions{DryRun: a.DryRun}, func(src io.ReaderAt, size int64) (workspace.Splice, error) {
-		text, textSize, encoding, err := asText(src, size)
-		if err != nil {
-			return workspace.Splice{}, err
-		}
-		sp, ok, err := locate(ctx, text, textSize, a.Old, a.New)
-		if err == nil && !ok {
-			err = &NoMatchError{Path: abs, Near: nearest(ctx, text, textSize, a.Old)}
-		}
-		if err == nil {
-			err = checkLetters(abs, text, textSize, encoding, a.New)
-		}
-		r.Bytes = int64(len(sp.New))
-		if rest := sp.Offset + 1; ok && err == nil && a.CheckMore {
-			_, r.More, err = locate(ctx, io.NewSectionReader(text, rest, textSize-rest), textSize-rest, a.Old, "")
-		}
-		if encoding != "" && err == nil {
-			sp, before, after, err = encodeSplice(encoding, abs, text, textSize, size, sp)
-		}
-		return sp, err
-	})
+	c, err := x.ws.EditFile(ctx, abs, workspace.WriteOptions{DryRun: a.DryRun},
+		func(src io.ReaderAt, size int64) (workspace.Splice, error) {
+			text, textSize, encoding, err := asText(src, size)
+			if err != nil {
+				return workspace.Splice{}, err
+			}
+			sp, ok, err := locate(ctx, text, textSize, a.Old, a.New)
+			if err == nil && !ok {
+				err = &NoMatchError{Path: abs, Near: nearest(ctx, text, textSize, a.Old)}
+			}
+			if err == nil {
+				err = checkLetters(abs, text, textSize, encoding, a.New)
+			}
+			r.Bytes = int64(len(sp.New))
+			if rest := sp.Offset + 1; ok && err == nil && a.CheckMore {
+				_, r.More, err = locate(ctx, io.NewSectionReader(text, rest, textSize-rest),
+					textSize-rest, a.Old, "")
+			}
+			if encoding != "" && err == nil {
+				sp, before, after, err = encodeSplice(encoding, abs, text, textSize, size, sp)
+			}
+			return sp, err
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +110,8 @@ func (x *Executor) editEach(ctx context.Context, s *Session, abs string, a EditF
 	var e editedFile
 	large := false // it was not read into memory
 	c, err := x.ws.EditFile(ctx, abs, workspace.WriteOptions{DryRun: a.DryRun}, func(src io.ReaderAt, size int64) (workspace.Splice, error) {
-		if large = size > maxInMemory && len(a.Edits) == 1 && !a.Edits[0].All && a.Edits[0].Lines == nil; large {
+		if large = size > maxInMemory && len(a.Edits) == 1 && !a.Edits[0].All &&
+			a.Edits[0].Lines == nil; large {
 			return x.editLarge(ctx, abs, src, size, a.Edits[0], &e)
 		}
 		if size > maxEdited {
@@ -119,7 +122,8 @@ func (x *Executor) editEach(ctx context.Context, s *Session, abs string, a EditF
 			return workspace.Splice{}, err
 		}
 		e = editedFile{before: data}
-		if err := x.watched(s, abs, data, func(v *view) error { return x.makeEdits(ctx, s, abs, v, a.Edits, &e) }); err != nil {
+		if err := x.watched(s, abs, data,
+			func(v *view) error { return x.makeEdits(ctx, s, abs, v, a.Edits, &e) }); err != nil {
 			return workspace.Splice{}, err
 		}
 		return spliceOf(e.before, e.after), nil
@@ -138,7 +142,8 @@ func (x *Executor) editEach(ctx context.Context, s *Session, abs string, a EditF
 }
 
 // makeEdits makes the edits in memory.
-func (x *Executor) makeEdits(ctx context.Context, s *Session, abs string, v *view, edits []Replacement, e *editedFile) error {
+func (x *Executor) makeEdits(ctx context.Context, s *Session, abs string, v *view, edits []Replacement,
+	e *editedFile) error {
 	text, encoding, isText := decode(e.before)
 	if err := checkMark(abs, text); err != nil {
 		return err
@@ -172,7 +177,8 @@ func (x *Executor) makeEdits(ctx context.Context, s *Session, abs string, v *vie
 }
 
 // replaceTogether makes edits of texts in one pass; ok is false where that cannot be done.
-func (x *Executor) replaceTogether(ctx context.Context, at *address, text []byte, edits []Replacement) (now []byte, ok bool, err error) {
+func (x *Executor) replaceTogether(ctx context.Context, at *address, text []byte,
+	edits []Replacement) (now []byte, ok bool, err error) {
 	plain := make([]merge.Edit, len(edits))
 	for i, e := range edits {
 		if e.All || e.Lines != nil {
@@ -190,7 +196,8 @@ func (x *Executor) replaceTogether(ctx context.Context, at *address, text []byte
 }
 
 // replaceInTurn makes the edits of texts one after the other. guard is as of replaceText1.
-func (x *Executor) replaceInTurn(ctx context.Context, at *address, now []byte, edits []Replacement, guard bool) ([]byte, error) {
+func (x *Executor) replaceInTurn(ctx context.Context, at *address, now []byte, edits []Replacement,
+	guard bool) ([]byte, error) {
 	for i, e := range edits {
 		if e.Lines != nil {
 			continue
@@ -206,7 +213,8 @@ func (x *Executor) replaceInTurn(ctx context.Context, at *address, now []byte, e
 
 // replaceText1 replaces the text of one edit. guard says that the lines are as they were
 // before the call.
-func (x *Executor) replaceText1(ctx context.Context, at *address, text []byte, e Replacement, guard bool) ([]byte, error) {
+func (x *Executor) replaceText1(ctx context.Context, at *address, text []byte, e Replacement,
+	guard bool) ([]byte, error) {
 	if e.Old == "" && len(text) == 0 {
 		return []byte(e.New), nil
 	}
@@ -322,11 +330,13 @@ func spliceOf(before, after []byte) workspace.Splice {
 	for shorter -= from; end < shorter && before[len(before)-1-end] == after[len(after)-1-end]; {
 		end++
 	}
-	return workspace.Splice{Offset: int64(from), Old: int64(len(before) - end - from), New: after[from : len(after)-end]}
+	return workspace.Splice{Offset: int64(from), Old: int64(len(before) - end - from),
+		New: after[from : len(after)-end]}
 }
 
 // editLarge replaces a text in a file that is not read into memory.
-func (x *Executor) editLarge(ctx context.Context, abs string, src io.ReaderAt, size int64, one Replacement, e *editedFile) (workspace.Splice, error) {
+func (x *Executor) editLarge(ctx context.Context, abs string, src io.ReaderAt, size int64, one Replacement,
+	e *editedFile) (workspace.Splice, error) {
 	var none workspace.Splice
 	if one.Old == "" {
 		return none, &ArgError{Arg: "old text", Reason: "is empty; name the text to replace"}
@@ -346,7 +356,8 @@ func (x *Executor) editLarge(ctx context.Context, abs string, src io.ReaderAt, s
 		return none, err
 	}
 	next := sp.Offset + 1
-	more, again, err := locate(ctx, io.NewSectionReader(text, next, textSize-next), textSize-next, one.Old, "")
+	more, again, err := locate(ctx, io.NewSectionReader(text, next, textSize-next), textSize-next,
+		one.Old, "")
 	if err != nil {
 		return none, err
 	}
@@ -414,7 +425,8 @@ const (
 
 // locate finds the first occurrence of old in src and returns its replacement. It needs
 // memory for one window and old, whatever the size of the file.
-func locate(ctx context.Context, src io.ReaderAt, size int64, old, new string) (workspace.Splice, bool, error) {
+func locate(ctx context.Context, src io.ReaderAt, size int64, old, new string) (workspace.Splice,
+	bool, error) {
 	anyLineEnd := strings.Contains(old, "\n") && !strings.HasSuffix(old, "\r")
 	want := []byte(old)
 	if anyLineEnd {
@@ -438,7 +450,8 @@ func locate(ctx context.Context, src io.ReaderAt, size int64, old, new string) (
 		if from >= 0 && (to <= len(part)-1 || at+int64(n) >= size) {
 			found := part[from:to]
 			text, err := matchLineEnds(src, size, at+int64(from), found, old, new)
-			return workspace.Splice{Offset: at + int64(from), Old: int64(to - from), New: text}, err == nil, err
+			return workspace.Splice{Offset: at + int64(from), Old: int64(to - from), New: text},
+				err == nil, err
 		}
 		if at+int64(n) >= size {
 			return workspace.Splice{}, false, nil

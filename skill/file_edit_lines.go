@@ -195,7 +195,8 @@ func (a *address) span(r LineRange) (from, to int, err error) {
 }
 
 // spliceLines makes the edits that name lines. Their numbers are those before the call.
-func (x *Executor) spliceLines(ctx context.Context, a *address, text []byte, edits []Replacement) ([]byte, error) {
+func (x *Executor) spliceLines(ctx context.Context, a *address, text []byte,
+	edits []Replacement) ([]byte, error) {
 	var plan []lineSplice
 	for i, e := range edits {
 		if e.Lines == nil {
@@ -223,7 +224,8 @@ func (x *Executor) spliceLines(ctx context.Context, a *address, text []byte, edi
 	slices.SortStableFunc(plan, func(a, b lineSplice) int { return cmp.Or(a.from-b.from, a.to-b.to) })
 	for i := 1; i < len(plan); i++ {
 		if plan[i].from < plan[i-1].to {
-			return nil, fmt.Errorf("edits %d and %d are about the same lines", plan[i-1].edit+1, plan[i].edit+1)
+			return nil, fmt.Errorf("edits %d and %d are about the same lines", plan[i-1].edit+1,
+				plan[i].edit+1)
 		}
 	}
 	return joinSplices(a.lines, plan), nil
@@ -328,7 +330,9 @@ func (x *Executor) checkPart(ctx context.Context, a *address, text []byte, from,
 		bad = append(bad, bytes.Count(text[:from], []byte("\n")))
 	}
 	rest := text[to:]
-	if to > 0 && text[to-1] != '\n' && len(rest) > 0 && rest[0] != '\n' && !bytes.HasPrefix(rest, []byte("\r\n")) {
+	if to > 0 && text[to-1] != '\n' &&
+		len(rest) > 0 && rest[0] != '\n' &&
+		!bytes.HasPrefix(rest, []byte("\r\n")) {
 		bad = append(bad, bytes.Count(text[:to], []byte("\n")))
 	}
 	bad = slices.DeleteFunc(bad, func(i int) bool {
@@ -348,8 +352,11 @@ func addressOf(s *Session, abs string, text []byte, v *view) *address {
 
 // A Row is a line of a text, or of the difference between two.
 type Row struct {
-	Mark    byte   // '+' is new, '-' is gone, ' ' stays; '@' begins a piece; '\\' says that the row before ends without a line break; '.' stands for N rows
-	N       int    // the number of the line, from 1: of a row that is gone in the old text, else in the new one
+	// '+' is new, '-' is gone, ' ' stays; '@' begins a piece; '\\' says that the row before ends
+	// without a line break; '.' stands for N rows
+	Mark byte
+	// the number of the line, from 1: of a row that is gone in the old text, else in the new one
+	N       int
 	Old     int    // of '@': the number of its first line in the old text
 	Letters string // of a line of the new text: two letters of its content
 	Text    string // without the line end, and shortened

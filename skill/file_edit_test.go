@@ -63,7 +63,8 @@ func TestEdit(t *testing.T) {
 		{"one", "one", "two\nthree", "two\nthree"},
 	} {
 		if after, err := edit(t, x, tt.before, tt.old, tt.new); after != tt.after || err != nil {
-			t.Errorf("edit %q: %q -> %q\n got %q, %v\nwant %q", tt.before, tt.old, tt.new, after, err, tt.after)
+			t.Errorf("edit %q: %q -> %q\n got %q, %v\nwant %q", tt.before, tt.old, tt.new, after,
+				err, tt.after)
 		}
 	}
 }
@@ -72,23 +73,37 @@ func TestEdit(t *testing.T) {
 func TestEditMiss(t *testing.T) {
 	x, _ := open(t)
 	for _, tt := range []struct{ before, old, hint string }{
-		{"a\n\treturn 1\n", "  return 1", "line 2 is nearest: `→return 1`; wanted: `  return 1` (tabs and blanks)"},
-		{"print('x')\nprint(“q”)\n", `print("q")`, "line 2 is nearest: `print(“q”)`; wanted: `print(\"q\")` (typographic quotes or dashes)"},
-		{"  return 1\n\ndef f\n", "return 1\ndef f", "line 2 is nearest: ``; wanted: `def f` (letters differ; the line before it matches)"},
-		{"  }\na\n}\nb\n", "}\nc", "line 4 is nearest: `b`; wanted: `c` (letters differ; the line before it matches)"},
+		{"a\n\treturn 1\n", "  return 1",
+			"line 2 is nearest: `→return 1`; wanted: `  return 1` (tabs and blanks)"},
+		{"print('x')\nprint(“q”)\n", `print("q")`,
+			"line 2 is nearest: `print(“q”)`; wanted: `print(\"q\")` (typographic quotes or dashes)"},
+		{"  return 1\n\ndef f\n", "return 1\ndef f",
+			"line 2 is nearest: ``; wanted: `def f` (letters differ; the line before it matches)"},
+		{"  }\na\n}\nb\n", "}\nc",
+			"line 4 is nearest: `b`; wanted: `c` (letters differ; the line before it matches)"},
 		{"x  =  1\n", "x = 1", "line 1 is nearest: `x  =  1`; wanted: `x = 1` (blanks)"},
-		{"x\u00a0= 1\n", "x = 1", "line 1 is nearest: `x⍽= 1`; wanted: `x = 1` (a no-break or zero-width blank)"},
-		{"\ufefffirst\n", "first ", "line 1 is nearest: `[BOM]first`; wanted: `first·` (a no-break or zero-width blank)"},
-		{"func f() {\n}\n", "func g() {", "line 1 is nearest: `func f() {`; wanted: `func g() {` (letters differ)"},
-		{"one\ntwo\n", "one\nthree\n", "line 2 is nearest: `two`; wanted: `three` (letters differ; the line before it matches)"},
-		{"}\na\n}\nb\n  c\n", "\n}\nb\n\tc\nd", "line 5 is nearest: `  c`; wanted: `→c` (tabs and blanks; the 2 lines before it match)"},
-		{"one\r\ntwo\r\n", "one\ntoo", "line 2 is nearest: `two␍`; wanted: `too` (letters differ; the line before it matches)"},
-		{"one\ntwo", "one\ntwo\nthree", "line 3 is nearest: ``; wanted: `three` (the file ends; the 2 lines before it match)"},
+		{"x\u00a0= 1\n", "x = 1",
+			"line 1 is nearest: `x⍽= 1`; wanted: `x = 1` (a no-break or zero-width blank)"},
+		{"\ufefffirst\n", "first ",
+			"line 1 is nearest: `[BOM]first`; wanted: `first·` (a no-break or zero-width blank)"},
+		{"func f() {\n}\n", "func g() {",
+			"line 1 is nearest: `func f() {`; wanted: `func g() {` (letters differ)"},
+		{"one\ntwo\n", "one\nthree\n",
+			"line 2 is nearest: `two`; wanted: `three` (letters differ; the line before it matches)"},
+		{"}\na\n}\nb\n  c\n", "\n}\nb\n\tc\nd",
+			"line 5 is nearest: `  c`; wanted: `→c` (tabs and blanks; the 2 lines before it match)"},
+		{"one\r\ntwo\r\n", "one\ntoo",
+			"line 2 is nearest: `two␍`; wanted: `too` (letters differ; the line before it matches)"},
+		{"one\ntwo", "one\ntwo\nthree",
+			"line 3 is nearest: ``; wanted: `three` (the file ends; the 2 lines before it match)"},
 		{"one\ntwo", "two\n", "line 3 is nearest: ``; wanted: `` (the file ends; the line before it matches)"},
-		{"one\n" + strings.Repeat("x", 1<<20), "one\ny", "line 2 is nearest: `" + strings.Repeat("x", 4000) + "…`; wanted: `y` (letters differ; the line before it matches)"},
-		{"one\ntwo\n", "\n\none\ntw", "line 1 is nearest: `one`; wanted: `one` (this line matches; the blank ones before it do not)"},
+		{"one\n" + strings.Repeat("x", 1<<20), "one\ny", "line 2 is nearest: `" + strings.Repeat("x", 4000) +
+			"…`; wanted: `y` (letters differ; the line before it matches)"},
+		{"one\ntwo\n", "\n\none\ntw",
+			"line 1 is nearest: `one`; wanted: `one` (this line matches; the blank ones before it do not)"},
 		{"entirely different\n", "0123456789", ""},
-		{"résumé\n", "re\u0301sume\u0301", "line 1 is nearest: `résumé`; wanted: `re\u0301sume\u0301` (the same letters, composed in one and decomposed in the other)"},
+		{"résumé\n", "re\u0301sume\u0301",
+			"line 1 is nearest: `résumé`; wanted: `re\u0301sume\u0301` (the same letters, composed in one and decomposed in the other)"},
 		{"", "x", ""},
 		{"a\n", " \n\t\n", ""},
 	} {
@@ -147,7 +162,8 @@ func TestEditEach(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	e := editedFile{before: []byte(lines)}
-	err := new(Executor).makeEdits(t.Context(), &Session{}, "f", nil, []Replacement{{Old: "line", New: "word", All: true}}, &e)
+	err := new(Executor).makeEdits(t.Context(), &Session{}, "f", nil,
+		[]Replacement{{Old: "line", New: "word", All: true}}, &e)
 	runtime.ReadMemStats(&after)
 	if err != nil || string(e.after) != strings.ReplaceAll(lines, "line", "word") {
 		t.Errorf("%d bytes, %v", len(e.after), err)
@@ -183,7 +199,8 @@ func spliced(t *testing.T, before, old, new string) (after string, ok bool) {
 func FuzzEdit(f *testing.F) {
 	for _, s := range [][3]string{
 		{"one\ntwo\nthree\n", "two", "2"}, {"a\r\nb\r\n", "a\nb", "c\nd"}, {"aaa", "aa", "a"},
-		{"\n\r\n", "\n\r", "x"}, {"a\nb", "\n", "\r\n"}, {"\xff\x00", "\x00", ""}, {"a\r\r\nb\r", "\r", "\n"}, {"x\r\ny\nz", "y\nz", "1\n2"},
+		{"\n\r\n", "\n\r", "x"}, {"a\nb", "\n", "\r\n"}, {"\xff\x00", "\x00", ""}, {"a\r\r\nb\r", "\r", "\n"},
+		{"x\r\ny\nz", "y\nz", "1\n2"},
 	} {
 		f.Add(s[0], s[1], s[2])
 	}
@@ -223,7 +240,8 @@ func explained(before, old, new, after string) bool {
 			if gone < 0 || i+gone > len(before) || after[i:i+len(piece)] != piece {
 				continue
 			}
-			if before[:i] == after[:i] && before[i+gone:] == after[i+len(piece):] && lf(before[i:i+gone]) == lf(old) {
+			if before[:i] == after[:i] && before[i+gone:] == after[i+len(piece):] &&
+				lf(before[i:i+gone]) == lf(old) {
 				return true
 			}
 		}
@@ -235,7 +253,8 @@ func explained(before, old, new, after string) bool {
 // the edit, and all line ends are of one kind.
 func undone(t *testing.T, before, old, new, after string) {
 	plain := !strings.Contains(before+old+new, "\r")
-	dos := !strings.Contains(old+new, "\r") && strings.Contains(before, "\n") && crlf(lf(before)) == before && !strings.Contains(lf(before), "\r")
+	dos := !strings.Contains(old+new, "\r") && strings.Contains(before, "\n") && crlf(lf(before)) == before &&
+		!strings.Contains(lf(before), "\r")
 	if new == "" || !plain && !dos {
 		return
 	}
@@ -274,7 +293,8 @@ func TestEditLarge(t *testing.T) {
 	if _, err := f.ReadAt(end, size-8); err != nil && len(bytes.TrimLeft(end, "\x00")) == 0 {
 		t.Fatal(err)
 	}
-	if info, err := f.Stat(); err != nil || info.Size() != size-1 || !bytes.HasSuffix(end[:7], []byte("no end\n")) {
+	if info, err := f.Stat(); err != nil || info.Size() != size-1 ||
+		!bytes.HasSuffix(end[:7], []byte("no end\n")) {
 		t.Errorf("it ends with %q and has %d bytes, %v", end, info.Size(), err)
 	}
 }
@@ -300,7 +320,8 @@ func TestDistance(t *testing.T) {
 	for _, tt := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"", "ab", 2}, {"want", "want", 0}, {"wnat", "want", 1}, {"wnt", "want", 1}, {"udno", "undo", 1}, {"history", "hsitroy", 2}, {"abc", "cab", 2}, {"ab", "ba", 1}} {
+	}{{"", "", 0}, {"", "ab", 2}, {"want", "want", 0}, {"wnat", "want", 1}, {"wnt", "want", 1},
+		{"udno", "undo", 1}, {"history", "hsitroy", 2}, {"abc", "cab", 2}, {"ab", "ba", 1}} {
 		if got, back := Distance(tt.a, tt.b), Distance(tt.b, tt.a); got != tt.want || back != tt.want {
 			t.Errorf("Distance(%q, %q) is %d, the other way %d; want %d", tt.a, tt.b, got, back, tt.want)
 		}

@@ -191,7 +191,8 @@ func hasLetters(s string) bool {
 
 // encodeSplice returns the splice of a file for one of its text, which src holds, and the
 // text before and after.
-func encodeSplice(name, abs string, src io.ReaderAt, textSize, size int64, sp workspace.Splice) (_ workspace.Splice, before, after []byte, err error) {
+func encodeSplice(name, abs string, src io.ReaderAt, textSize, size int64,
+	sp workspace.Splice) (_ workspace.Splice, before, after []byte, err error) {
 	before, err = readRange(src, 0, textSize)
 	if err != nil {
 		return sp, nil, nil, err

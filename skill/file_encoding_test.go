@@ -47,7 +47,8 @@ func TestOtherEncodings(t *testing.T) {
 		if encoding == "iso-2022-jp" { // is ASCII, and so UTF-8
 			continue
 		}
-		if r := read(t, x, ReadFile{Path: "f"}); string(r.Content) != text || r.Encoding != encoding || r.NotText {
+		if r := read(t, x, ReadFile{Path: "f"}); string(r.Content) != text || r.Encoding != encoding ||
+			r.NotText {
 			t.Errorf("%s is read as %q, %s", encoding, r.Content, r.Encoding)
 		}
 		tail := read(t, x, ReadFile{Path: "f", Lines: true, From: -1, To: End})
@@ -78,7 +79,8 @@ func TestOtherEncodings(t *testing.T) {
 // TestUTF32 takes UTF-32, whose mark begins like that of UTF-16, for no text.
 func TestUTF32(t *testing.T) {
 	x, dir := open(t)
-	mustDo(t, os.WriteFile(filepath.Join(dir, "f"), []byte("\xff\xfe\x00\x00z\x00\x00\x00w\x00\x00\x00"), 0o644))
+	mustDo(t, os.WriteFile(filepath.Join(dir, "f"),
+		[]byte("\xff\xfe\x00\x00z\x00\x00\x00w\x00\x00\x00"), 0o644))
 	if r := read(t, x, ReadFile{Path: "f"}); r.Encoding != "" || !r.NotText {
 		t.Errorf("%+v", r)
 	}
@@ -103,7 +105,8 @@ func holds(t *testing.T, name, want string) {
 func TestGrepUTF16(t *testing.T) {
 	x, dir := open(t)
 	for _, name := range []string{"utf-16le", "utf-16be"} {
-		mustDo(t, os.WriteFile(filepath.Join(dir, name), []byte(encoded(t, name, otherEncodings[name])), 0o644))
+		mustDo(t, os.WriteFile(filepath.Join(dir, name),
+			[]byte(encoded(t, name, otherEncodings[name])), 0o644))
 	}
 	mustDo(t, os.WriteFile(filepath.Join(dir, "utf-8"), []byte("zwei\n"), 0o644))
 	mustDo(t, os.WriteFile(filepath.Join(dir, "binary"), []byte("\xff\xfezwei\x00"), 0o644))
@@ -112,14 +115,17 @@ func TestGrepUTF16(t *testing.T) {
 		t.Fatalf("%+v", g)
 	}
 	for _, m := range g.Matches[:2] {
-		if m.Line != 2 || m.Text != "zwei ä €\r" || !slices.Equal(m.Context, []string{"eins", m.Text, "\U0001F600"}) {
+		if m.Line != 2 || m.Text != "zwei ä €\r" ||
+			!slices.Equal(m.Context, []string{"eins", m.Text, "\U0001F600"}) {
 			t.Errorf("%+v", m)
 		}
 	}
-	if g := grepIn(t, x, Grep{Path: "utf-16be", Pattern: "^eins$"}); len(g.Matches) != 1 || g.Matches[0].Text != "eins" {
+	if g := grepIn(t, x, Grep{Path: "utf-16be", Pattern: "^eins$"}); len(g.Matches) != 1 ||
+		g.Matches[0].Text != "eins" {
 		t.Errorf("after the byte order mark: %+v", g)
 	}
-	mustDo(t, os.WriteFile(filepath.Join(dir, "utf-32"), []byte("\xff\xfe\x00\x00z\x00\x00\x00w\x00\x00\x00"), 0o644))
+	mustDo(t, os.WriteFile(filepath.Join(dir, "utf-32"),
+		[]byte("\xff\xfe\x00\x00z\x00\x00\x00w\x00\x00\x00"), 0o644))
 	if g := grepIn(t, x, Grep{Path: "utf-32", Pattern: "zw"}); g.Binary != 1 || g.Searched != 0 {
 		t.Errorf("UTF-32: %+v", g)
 	}
@@ -133,7 +139,8 @@ func TestGrepUTF16(t *testing.T) {
 func TestNotText(t *testing.T) {
 	x, dir := open(t)
 	name := filepath.Join(dir, "f")
-	for _, old := range []string{"caf\xe9\n", "\x89PNG\r\n\x1a\n\x00", "\xff\xfea", "\xff\xfe\x00\xd8a\x00", "\xff\xfe\x00\x01\x80\x81", "<meta charset=utf-8>\xff"} {
+	for _, old := range []string{"caf\xe9\n", "\x89PNG\r\n\x1a\n\x00", "\xff\xfea", "\xff\xfe\x00\xd8a\x00",
+		"\xff\xfe\x00\x01\x80\x81", "<meta charset=utf-8>\xff"} {
 		mustDo(t, os.WriteFile(name, []byte(old), 0o644))
 		r := read(t, x, ReadFile{Path: "f"})
 		if string(r.Content) != old || !r.NotText {
@@ -161,7 +168,8 @@ func TestReadIsBounded(t *testing.T) {
 	before, counted := bytesRead()
 	for _, a := range []ReadFile{
 		{Path: "f"}, {Path: "f", Lines: true, To: 1}, {Path: "f", Lines: true, From: -1, To: End},
-		{Path: "f", Lines: true, Split: true, To: 1}, {Path: "f", Lines: true, Split: true, From: -1, To: End},
+		{Path: "f", Lines: true, Split: true, To: 1},
+		{Path: "f", Lines: true, Split: true, From: -1, To: End},
 	} {
 		_, err := x.Execute(t.Context(), &Session{}, a)
 		if _, ok := errors.AsType[*TooLargeError](err); !ok {
@@ -169,7 +177,8 @@ func TestReadIsBounded(t *testing.T) {
 		}
 		a.AllowPartial = true
 		if !a.Lines || a.Split {
-			if r := read(t, x, a); len(r.Content) != 1<<20 || !r.Partial || a.Split && (r.Lines != 1 || !r.LineCut) {
+			if r := read(t, x, a); len(r.Content) != 1<<20 || !r.Partial || a.Split &&
+				(r.Lines != 1 || !r.LineCut) {
 				t.Errorf("%+v: %d bytes of %d lines", a, len(r.Content), r.Lines)
 			}
 		}

@@ -16,12 +16,15 @@ import (
 // where a name in the pattern matches them. The contents of .git are searched only if Path
 // is in it or the pattern names it. It returns a [Found].
 type Find struct {
-	Path        string
-	Pattern     string
-	Braces      bool     // in the pattern, {a,b} stands for a or b, and a [ or { that is never closed is an error
-	Exclude     []string // patterns, always with braces; one without a slash matches at any depth; a matched directory is excluded with its content
-	SkipIgnored bool     // leave out what git ignores
-	Limit       int      // maximum number of matches; 0 means 100
+	Path    string
+	Pattern string
+	// in the pattern, {a,b} stands for a or b, and a [ or { that is never closed is an error
+	Braces bool
+	// patterns, always with braces; one without a slash matches at any depth; a matched directory
+	// is excluded with its content
+	Exclude     []string
+	SkipIgnored bool // leave out what git ignores
+	Limit       int  // maximum number of matches; 0 means 100
 }
 
 func (Find) op() {}
@@ -41,7 +44,8 @@ type Found struct {
 // Message says how many matches there are, and what was not searched.
 func (f Found) Message() string {
 	text := words.Count(len(f.Matches)+f.More, "match", "matches") + " below " + f.Path
-	return text + notSearched([]leftOut{{f.Excluded, " excluded"}, {f.Ignored, " ignored by git"}, {f.Unreadable, " unreadable"}, {f.Git, " .git"}, linked(f.Links)})
+	return text + notSearched([]leftOut{{f.Excluded, " excluded"}, {f.Ignored, " ignored by git"},
+		{f.Unreadable, " unreadable"}, {f.Git, " .git"}, linked(f.Links)})
 }
 
 // leftOut is a number of entries that a search skipped, and their description.

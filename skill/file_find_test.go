@@ -71,7 +71,8 @@ func TestFind(t *testing.T) {
 		{".", ". empty src src/deep"},
 		{"src/**/", "src src/deep"},
 		{"to-*", "to-file to-src"},
-		{"to-src/*", "to-src/a.go to-src/deep"}, // a link that is named is followed, one on the way of ** is not
+		// a link that is named is followed, one on the way of ** is not
+		{"to-src/*", "to-src/a.go to-src/deep"},
 		{"to-*/", "to-src"},
 		{"broke*", "broken"}, // a link to nothing matches a pattern, but not its name
 		{"broken", ""},
@@ -91,7 +92,8 @@ func TestFind(t *testing.T) {
 // TestFindLeavesOut checks what Find skips, and that it reports it.
 func TestFindLeavesOut(t *testing.T) {
 	x, dir := open(t)
-	plant(t, dir, "a.py", "b.txt", "src/c.py", "src/gen/d.py", "build/e.py", "src/build/f.py", "link -> src", ".git/config", ".git/hooks/g.py", "sub/.git/config", ".gitignore")
+	plant(t, dir, "a.py", "b.txt", "src/c.py", "src/gen/d.py", "build/e.py", "src/build/f.py", "link -> src",
+		".git/config", ".git/hooks/g.py", "sub/.git/config", ".gitignore")
 	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("gen\n/b.txt\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -100,20 +102,31 @@ func TestFindLeavesOut(t *testing.T) {
 		want    string
 		message string
 	}{
-		{Find{Pattern: "*.py"}, "a.py build/e.py src/build/f.py src/c.py src/gen/d.py", "5 matches below $; not searched: 2 .git, 1 linked folder"},
-		{Find{Pattern: "*.py", Exclude: []string{"build"}}, "a.py src/c.py src/gen/d.py", "3 matches below $; not searched: 2 excluded, 2 .git, 1 linked folder"},
-		{Find{Pattern: "*.py", Exclude: []string{"build/*", "[ac].*"}}, "src/build/f.py src/gen/d.py", "2 matches below $; not searched: 3 excluded, 2 .git, 1 linked folder"},
-		{Find{Pattern: "*.py", Exclude: []string{"src/{gen,build}"}}, "a.py build/e.py src/c.py", "3 matches below $; not searched: 2 excluded, 2 .git, 1 linked folder"},
-		{Find{Pattern: "*.py", Exclude: []string{"**/build/**", "s"}}, "a.py src/c.py src/gen/d.py", "3 matches below $; not searched: 2 excluded, 2 .git, 1 linked folder"},
+		{Find{Pattern: "*.py"}, "a.py build/e.py src/build/f.py src/c.py src/gen/d.py",
+			"5 matches below $; not searched: 2 .git, 1 linked folder"},
+		{Find{Pattern: "*.py", Exclude: []string{"build"}}, "a.py src/c.py src/gen/d.py",
+			"3 matches below $; not searched: 2 excluded, 2 .git, 1 linked folder"},
+		{Find{Pattern: "*.py", Exclude: []string{"build/*", "[ac].*"}}, "src/build/f.py src/gen/d.py",
+			"2 matches below $; not searched: 3 excluded, 2 .git, 1 linked folder"},
+		{Find{Pattern: "*.py", Exclude: []string{"src/{gen,build}"}}, "a.py build/e.py src/c.py",
+			"3 matches below $; not searched: 2 excluded, 2 .git, 1 linked folder"},
+		{Find{Pattern: "*.py", Exclude: []string{"**/build/**", "s"}}, "a.py src/c.py src/gen/d.py",
+			"3 matches below $; not searched: 2 excluded, 2 .git, 1 linked folder"},
 		{Find{Pattern: "link/**/*.py", Exclude: []string{"build", "c.py"}}, "link/gen/d.py", ""},
-		{Find{Pattern: "*.py", Exclude: []string{"*"}}, "", "0 matches below $; not searched: 7 excluded, 1 .git"},
-		{Find{Pattern: "*.py", Exclude: []string{""}}, "a.py build/e.py src/build/f.py src/c.py src/gen/d.py", "5 matches below $; not searched: 2 .git, 1 linked folder"},
-		{Find{Pattern: "*.[tp][xy]*", SkipIgnored: true}, "a.py build/e.py src/build/f.py src/c.py", "4 matches below $; not searched: 2 ignored by git, 2 .git, 1 linked folder"},
-		{Find{Pattern: "*", Limit: 3}, ".gitignore a.py b.txt", "13 matches below $; not searched: 2 .git, 1 linked folder"},
-		{Find{Pattern: "{a,c}.p{y,yc}", Braces: true}, "a.py src/c.py", "2 matches below $; not searched: 2 .git, 1 linked folder"},
+		{Find{Pattern: "*.py", Exclude: []string{"*"}}, "",
+			"0 matches below $; not searched: 7 excluded, 1 .git"},
+		{Find{Pattern: "*.py", Exclude: []string{""}}, "a.py build/e.py src/build/f.py src/c.py src/gen/d.py",
+			"5 matches below $; not searched: 2 .git, 1 linked folder"},
+		{Find{Pattern: "*.[tp][xy]*", SkipIgnored: true}, "a.py build/e.py src/build/f.py src/c.py",
+			"4 matches below $; not searched: 2 ignored by git, 2 .git, 1 linked folder"},
+		{Find{Pattern: "*", Limit: 3}, ".gitignore a.py b.txt",
+			"13 matches below $; not searched: 2 .git, 1 linked folder"},
+		{Find{Pattern: "{a,c}.p{y,yc}", Braces: true}, "a.py src/c.py",
+			"2 matches below $; not searched: 2 .git, 1 linked folder"},
 		{Find{Pattern: "{a,c}.py"}, "", "0 matches below $; not searched: 2 .git, 1 linked folder"},
 		{Find{Pattern: "config"}, "", "0 matches below $; not searched: 2 .git, 1 linked folder"},
-		{Find{Pattern: ".git/config"}, ".git/config sub/.git/config", "2 matches below $; not searched: 1 linked folder"},
+		{Find{Pattern: ".git/config"}, ".git/config sub/.git/config",
+			"2 matches below $; not searched: 1 linked folder"},
 		{Find{Pattern: "*.py", Path: ".git"}, ".git/hooks/g.py", "1 match below $/.git"},
 		{Find{Pattern: ".g*"}, ".gitignore", "1 match below $; not searched: 2 .git, 1 linked folder"},
 	} {
@@ -195,13 +208,16 @@ func TestFindLimit(t *testing.T) {
 	for i := range 150 {
 		plant(t, dir, fmt.Sprintf("f%03d", i))
 	}
-	for _, tt := range []struct{ limit, matches, more int }{{0, 100, 50}, {149, 149, 1}, {150, 150, 0}, {1000, 150, 0}} {
+	for _, tt := range []struct{ limit, matches, more int }{{0, 100, 50}, {149, 149, 1}, {150, 150, 0},
+		{1000, 150, 0}} {
 		r, err := x.Execute(t.Context(), &Session{}, Find{Path: ".", Pattern: "f*", Limit: tt.limit})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f := r.(Found); len(f.Matches) != tt.matches || f.More != tt.more || f.Matches[0] != filepath.Join(dir, "f000") {
-			t.Errorf("with limit %d: %d matches from %s and %d more", tt.limit, len(f.Matches), f.Matches[0], f.More)
+		if f := r.(Found); len(f.Matches) != tt.matches || f.More != tt.more ||
+			f.Matches[0] != filepath.Join(dir, "f000") {
+			t.Errorf("with limit %d: %d matches from %s and %d more", tt.limit, len(f.Matches),
+				f.Matches[0], f.More)
 		}
 	}
 }

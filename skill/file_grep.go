@@ -69,10 +69,12 @@ func (g Grepped) Message() string {
 	text := words.Count(len(g.Matches)+g.More, "matching line", "matching lines") + " in " +
 		words.Count(g.Searched, "file", "files") + " of " + g.Path
 	if g.More > 0 {
-		text += "; " + words.Count(len(g.Matches), "is", "are") + " given: ask for a larger limit or in a smaller folder"
+		text += "; " + words.Count(len(g.Matches), "is", "are") +
+			" given: ask for a larger limit or in a smaller folder"
 	}
 	return text + notSearched([]leftOut{{g.Binary, " binary"}, {g.Ignored, " ignored by git"},
-		{g.Unreadable, " unreadable"}, {g.Git, " .git"}, linked(g.Links), {g.Cut, " ends of lines over 16 MiB"}})
+		{g.Unreadable, " unreadable"}, {g.Git, " .git"}, linked(g.Links),
+		{g.Cut, " ends of lines over 16 MiB"}})
 }
 
 func (x *Executor) grep(ctx context.Context, s *Session, a Grep) (Result, error) {
@@ -80,7 +82,8 @@ func (x *Executor) grep(ctx context.Context, s *Session, a Grep) (Result, error)
 	if err != nil {
 		return nil, err
 	}
-	pattern, err := search.Compile(a.Pattern, search.PatternOptions{Literal: a.Literal, FoldCase: a.FoldCase, NoLast: a.NoLast})
+	pattern, err := search.Compile(a.Pattern,
+		search.PatternOptions{Literal: a.Literal, FoldCase: a.FoldCase, NoLast: a.NoLast})
 	if err != nil {
 		return nil, &ArgError{Arg: "pattern", Reason: err.Error()}
 	}
@@ -96,7 +99,8 @@ func (x *Executor) grep(ctx context.Context, s *Session, a Grep) (Result, error)
 		a.MaxLine = 2000
 	}
 	a.MaxBytes = cmp.Or(a.MaxBytes, x.cfg.MaxRead)
-	o := search.GrepOptions{WalkOptions: search.WalkOptions{Git: a.Git, Ignore: a.SkipIgnored}, Decode: decodeUTF16}
+	o := search.GrepOptions{WalkOptions: search.WalkOptions{Git: a.Git, Ignore: a.SkipIgnored},
+		Decode: decodeUTF16}
 	if o.Include, err = parseGlobs("glob", a.Include); err != nil {
 		return nil, err
 	}
@@ -122,7 +126,8 @@ func (x *Executor) grep(ctx context.Context, s *Session, a Grep) (Result, error)
 		}
 	}
 	return Grepped{
-		Path: abs, Matches: matches, More: sum.Count - len(matches), Searched: sum.Searched, Binary: sum.Binary,
+		Path: abs, Matches: matches, More: sum.Count - len(matches), Searched: sum.Searched,
+		Binary:     sum.Binary,
 		Unreadable: sum.Unreadable, Ignored: sum.Ignored, Git: sum.Git, Links: sum.Links, Cut: sum.Cut,
 	}, nil
 }

@@ -19,8 +19,10 @@ var asRipgrep = []struct {
 	text string
 	cr   bool
 }{
-	{text: "a"}, {text: "b"}, {text: "é"}, {".", true}, {text: "[a-c]"}, {"[^a]", true}, {text: "a*"}, {text: "(a|bc)"}, {text: "b+?"},
-	{text: "x{2}"}, {"^", true}, {text: "$"}, {text: " "}, {text: "(?i:B)"}, {text: `\x{65E5}`}, {text: `\.`}, {text: `\w`}, {text: `\d`},
+	{text: "a"}, {text: "b"}, {text: "é"}, {".", true}, {text: "[a-c]"}, {"[^a]", true}, {text: "a*"},
+	{text: "(a|bc)"}, {text: "b+?"},
+	{text: "x{2}"}, {"^", true}, {text: "$"}, {text: " "}, {text: "(?i:B)"}, {text: `\x{65E5}`}, {text: `\.`},
+	{text: `\w`}, {text: `\d`},
 	{text: `\b`}, {`\s`, true}, {text: `\pL`}, {text: `[[:upper:]]`}, {`\W`, true}, {text: `\S`},
 }
 
@@ -67,7 +69,8 @@ func TestGrepAsRipgrep(t *testing.T) {
 
 // randomContent returns a file: mostly text, or UTF-16, or binary.
 func randomContent(rng *rand.Rand, end string) []byte {
-	words := []string{"a", "b", "ab", "bc", "xx", "é", "É", "B", "日本", ".", " ", "\t", "1", "_", "-"} // and no combining marks: they are letters for rg, and not for Python
+	// and no combining marks: they are letters for rg, and not for Python
+	words := []string{"a", "b", "ab", "bc", "xx", "é", "É", "B", "日本", ".", " ", "\t", "1", "_", "-"}
 	text := ""
 	for range rng.IntN(12) {
 		for range rng.IntN(5) {
@@ -140,7 +143,8 @@ func linesOfRipgrep(t *testing.T, rg, dir, pattern string, crlf bool) (list []st
 		}
 		switch event.Type {
 		case "match":
-			file = append(file, fmt.Sprintf("%s:%d", strings.TrimPrefix(event.Data.Path.Text, "./"), event.Data.Line))
+			file = append(file, fmt.Sprintf("%s:%d", strings.TrimPrefix(event.Data.Path.Text, "./"),
+				event.Data.Line))
 		case "end":
 			if event.Data.Binary == nil {
 				list = append(list, file...)

@@ -39,13 +39,17 @@ func TestGrep(t *testing.T) {
 		args Grep
 		want string
 	}{
-		{Grep{Path: "s", Pattern: `def\s+\w+`}, `s/m.py:3 "def main():" s/m.py:7 "def helper(a):" s/n.txt:1 "def not python"`},
-		{Grep{Path: "s/m.py", Pattern: "return x", Context: 2}, `s/m.py:5 "    return x" 3 ["def main():" "    x = 1" "    return x" "" "def helper(a):"]`},
+		{Grep{Path: "s", Pattern: `def\s+\w+`},
+			`s/m.py:3 "def main():" s/m.py:7 "def helper(a):" s/n.txt:1 "def not python"`},
+		{Grep{Path: "s/m.py", Pattern: "return x", Context: 2},
+			`s/m.py:5 "    return x" 3 ["def main():" "    x = 1" "    return x" "" "def helper(a):"]`},
 		{Grep{Path: "s/m.py", Pattern: "import", Context: 1}, `s/m.py:1 "import os" 1 ["import os" ""]`},
-		{Grep{Path: "s/n.txt", Pattern: "def", Context: 50}, `s/n.txt:1 "def not python" 1 ["def not python" ""]`},
+		{Grep{Path: "s/n.txt", Pattern: "def", Context: 50},
+			`s/n.txt:1 "def not python" 1 ["def not python" ""]`},
 		{Grep{Path: "s/n.txt", Pattern: "^$"}, `s/n.txt:2 ""`},
 		{Grep{Path: "s/n.txt", Pattern: "^$", NoLast: true}, ""},
-		{Grep{Path: "s/n.txt", Pattern: "def", Context: 50, NoLast: true}, `s/n.txt:1 "def not python" 1 ["def not python"]`},
+		{Grep{Path: "s/n.txt", Pattern: "def", Context: 50, NoLast: true},
+			`s/n.txt:1 "def not python" 1 ["def not python"]`},
 		{Grep{Path: "s/n.txt", Pattern: "pyt", MaxLine: 5, Excerpt: true}, `s/n.txt:1 " pyth"`},
 		{Grep{Path: "s", Pattern: "main()", Literal: true}, `s/m.py:3 "def main():"`},
 		{Grep{Path: ".", Pattern: "two$", FoldCase: true}, `crlf:2 "TWO\r"`},
@@ -81,12 +85,15 @@ func TestGrepRefuses(t *testing.T) {
 		args Grep
 		want string
 	}{
-		{Grep{Path: "f", Pattern: "foo(?=baz)"}, "pattern is not a regular expression in RE2 syntax: invalid or unsupported Perl syntax: (?= (there is no lookaround)"},
+		{Grep{Path: "f", Pattern: "foo(?=baz)"},
+			"pattern is not a regular expression in RE2 syntax: invalid or unsupported Perl syntax: (?= (there is no lookaround)"},
 		{Grep{Path: "f", Pattern: "x", Context: -1}, "context is less than 0"},
 		{Grep{Path: "f", Pattern: "x", Limit: -1}, "limit is less than 0"},
-		{Grep{Path: "none", Pattern: "x"}, "stat " + filepath.Join(dir, "none") + ": no such file or directory"},
+		{Grep{Path: "none", Pattern: "x"}, "stat " + filepath.Join(dir, "none") +
+			": no such file or directory"},
 		{Grep{Path: "out", Pattern: "x"}, filepath.Join(dir, "out") + " is outside the workspace " + dir},
-		{Grep{Path: "../x", Pattern: "x"}, filepath.Join(filepath.Dir(dir), "x") + " is outside the workspace " + dir},
+		{Grep{Path: "../x", Pattern: "x"}, filepath.Join(filepath.Dir(dir), "x") +
+			" is outside the workspace " + dir},
 	} {
 		if r, err := x.Execute(t.Context(), &Session{}, tt.args); err == nil || err.Error() != tt.want {
 			t.Errorf("%+v: %v, %v, want %s", tt.args, r, err, tt.want)
@@ -106,7 +113,8 @@ func TestGrepMessage(t *testing.T) {
 		args Grep
 		want string
 	}{
-		{Grep{Path: ".", Pattern: "x"}, "2 matching lines in 4 files of " + dir + "; not searched: 1 binary, 1 .git, 1 linked folder"},
+		{Grep{Path: ".", Pattern: "x"}, "2 matching lines in 4 files of " + dir +
+			"; not searched: 1 binary, 1 .git, 1 linked folder"},
 		{Grep{Path: ".", Pattern: "x", Limit: 1, SkipIgnored: true}, "2 matching lines in 3 files of " + dir +
 			"; 1 is given: ask for a larger limit or in a smaller folder; not searched: 1 binary, 1 ignored by git, 1 .git, 1 linked folder"},
 		{Grep{Path: "sub/a", Pattern: "^$"}, "1 matching line in 1 file of " + filepath.Join(dir, "sub/a")},

@@ -318,7 +318,8 @@ type partLines struct {
 }
 
 // readPartLines fills a part with lines of src, as many as room has space for.
-func readPartLines(ctx context.Context, part *FilePart, src io.ReaderAt, size int64, from, to int, room int64) error {
+func readPartLines(ctx context.Context, part *FilePart, src io.ReaderAt, size int64, from, to int,
+	room int64) error {
 	if from < 0 {
 		lines, err := countLines(ctx, src, size)
 		if err != nil {
@@ -423,7 +424,8 @@ func (p *partLines) end(broken bool) {
 }
 
 // readLineFrom fills a part with the bytes of one line from an offset on.
-func readLineFrom(ctx context.Context, part *FilePart, src io.ReaderAt, size int64, line int, at, room int64) error {
+func readLineFrom(ctx context.Context, part *FilePart, src io.ReaderAt, size int64, line int, at,
+	room int64) error {
 	start, end, passed, lines := int64(-1), int64(-1), int64(0), 0
 	skip := line
 	if skip == 0 {

@@ -12,7 +12,8 @@ import (
 // MaxRead.
 func TestReadFileSplit(t *testing.T) {
 	dir := t.TempDir()
-	texts := []string{"", "\n", "a", "a\n", "a\nb", "a\r\n\r\nb\n\n", "l0\nl1\nl2\nl3\nl4", strings.Repeat("line\n", 30000)}
+	texts := []string{"", "\n", "a", "a\n", "a\nb", "a\r\n\r\nb\n\n", "l0\nl1\nl2\nl3\nl4",
+		strings.Repeat("line\n", 30000)}
 	for _, limit := range []int64{0, 100 << 10} {
 		x, err := New(Config{Dir: dir, NoSync: true, MaxRead: limit})
 		if err != nil {
@@ -26,10 +27,12 @@ func TestReadFileSplit(t *testing.T) {
 			lines := strings.Split(text, "\n")
 			for _, from := range []int{0, 1, 2, 4, 9, 20000, 29999, 30000, 30001, -1, -2, -9} {
 				for _, to := range []int{0, 1, 2, 3, 20100, 30000, 40000, End, -1, -3} {
-					r, err := x.Execute(t.Context(), &Session{}, ReadFile{Path: "f", Lines: true, Split: true, From: from, To: to})
+					r, err := x.Execute(t.Context(), &Session{},
+						ReadFile{Path: "f", Lines: true, Split: true, From: from, To: to})
 					large := limit > 0 && int64(len(text)) > limit
 					var tooLarge *TooLargeError
-					if large && errors.As(err, &tooLarge) && (from < 0 || to < 0 || to == End || to-from > 20000) {
+					if large && errors.As(err, &tooLarge) &&
+						(from < 0 || to < 0 || to == End || to-from > 20000) {
 						continue
 					}
 					if err != nil {
@@ -38,7 +41,8 @@ func TestReadFileSplit(t *testing.T) {
 					a, b := lineIndex(from, len(lines)), lineIndex(to, len(lines))
 					want := strings.Join(lines[a:max(a, b)], "\n")
 					if got := r.(FileRead); string(got.Content) != want || !large && got.Lines != len(lines) {
-						t.Errorf("%.20q [%d:%d]: %.40q of %d lines, want %.40q of %d", text, from, to, got.Content, got.Lines, want, len(lines))
+						t.Errorf("%.20q [%d:%d]: %.40q of %d lines, want %.40q of %d", text, from, to,
+							got.Content, got.Lines, want, len(lines))
 					}
 				}
 			}
@@ -63,10 +67,12 @@ func TestReadFileSplitPart(t *testing.T) {
 		lines := strings.Split(text, "\n")
 		var got []string
 		for from, last := 0, false; !last; {
-			r := read(t, x, ReadFile{Path: "f", Lines: true, Split: true, AllowPartial: true, From: from, To: End})
+			r := read(t, x, ReadFile{Path: "f", Lines: true, Split: true, AllowPartial: true,
+				From: from, To: End})
 			got = append(got, string(r.Content))
 			if r.Lines != len(lines) || r.To <= from || r.To > r.Lines || r.Partial != (r.To < r.Lines) {
-				t.Fatalf("from %d: %d lines, To is %d of %d, Partial %t", from, strings.Count(string(r.Content), "\n")+1, r.To, r.Lines, r.Partial)
+				t.Fatalf("from %d: %d lines, To is %d of %d, Partial %t", from,
+					strings.Count(string(r.Content), "\n")+1, r.To, r.Lines, r.Partial)
 			}
 			from, last = r.To, r.To == r.Lines
 		}
@@ -78,10 +84,13 @@ func TestReadFileSplitPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := read(t, x, ReadFile{Path: "f", Lines: true, Split: true, AllowPartial: true, To: End})
-	if len(r.Content) != 100<<10-1 || !r.Partial || !r.LineCut || r.To != 1 || r.Lines != 2 || r.NotText {
-		t.Errorf("a line that is too large: %d bytes, %+v", len(r.Content), FileRead{Partial: r.Partial, LineCut: r.LineCut, To: r.To, Lines: r.Lines})
+	if len(r.Content) != 100<<10-1 || !r.Partial ||
+		!r.LineCut || r.To != 1 || r.Lines != 2 || r.NotText {
+		t.Errorf("a line that is too large: %d bytes, %+v", len(r.Content),
+			FileRead{Partial: r.Partial, LineCut: r.LineCut, To: r.To, Lines: r.Lines})
 	}
-	if rest := read(t, x, ReadFile{Path: "f", Lines: true, Split: true, AllowPartial: true, From: r.To, To: End}); string(rest.Content) != "end" {
+	if rest := read(t, x, ReadFile{Path: "f", Lines: true, Split: true, AllowPartial: true, From: r.To,
+		To: End}); string(rest.Content) != "end" {
 		t.Errorf("after a line that is too large: %q", rest.Content)
 	}
 }

@@ -45,8 +45,10 @@ func (x *Executor) moveFile(ctx context.Context, s *Session, a MoveFile) (Result
 		return nil, &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EEXIST}
 	}
 	switch {
-	case a.Into && errors.Is(err, syscall.ENOTDIR) && strings.HasPrefix(to, from+string(filepath.Separator)) && x.isFolder(from):
-		return nil, &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EINVAL} // takes precedence over other errors
+	case a.Into && errors.Is(err, syscall.ENOTDIR) &&
+		strings.HasPrefix(to, from+string(filepath.Separator)) && x.isFolder(from):
+		// takes precedence over other errors
+		return nil, &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EINVAL}
 	case a.Into:
 		err = x.destinationError(from, to, err)
 	}

@@ -130,10 +130,12 @@ func (a *address) near(text []byte, n *NearLine) string {
 // alike counts how many lines are as they are wanted. The last that is wanted may be a part of
 // one, and the first may begin after the blanks of one.
 func alike(lines, wanted []string) (n int) {
-	if len(wanted) > 1 && strings.HasSuffix(strings.TrimSuffix(lines[0], "\r"), wanted[0]) && removeSpace(lines[0]) == removeSpace(wanted[0]) {
+	if len(wanted) > 1 && strings.HasSuffix(strings.TrimSuffix(lines[0], "\r"), wanted[0]) &&
+		removeSpace(lines[0]) == removeSpace(wanted[0]) {
 		n = 1
 	}
-	for n < min(len(lines), len(wanted)) && (strings.TrimSuffix(lines[n], "\r") == wanted[n] || n > 0 && n == len(wanted)-1 && strings.HasPrefix(lines[n], wanted[n])) {
+	for n < min(len(lines), len(wanted)) && (strings.TrimSuffix(lines[n], "\r") == wanted[n] || n > 0 &&
+		n == len(wanted)-1 && strings.HasPrefix(lines[n], wanted[n])) {
 		n++
 	}
 	return n
@@ -142,7 +144,8 @@ func alike(lines, wanted []string) (n int) {
 // nearLine describes the line after n lines at i that are as they are wanted.
 func nearLine(lines []string, i int, wanted []string, n int) *NearLine {
 	if n == len(wanted) {
-		return &NearLine{i + 1, visible(lines[i]), visible(wanted[0]), "this line matches; the blank ones before it do not"}
+		return &NearLine{i + 1, visible(lines[i]), visible(wanted[0]),
+			"this line matches; the blank ones before it do not"}
 	}
 	near := &NearLine{i + n + 1, "``", visible(wanted[n]), "the file ends"}
 	if i+n < len(lines) {
@@ -193,7 +196,8 @@ func difference(text, wanted string) string {
 }
 
 // visibleChars replaces characters that look alike.
-var visibleChars = strings.NewReplacer("\t", "→", "\r", "␍", "\u00a0", "⍽", "\u200b", "[ZWSP]", "\ufeff", "[BOM]")
+var visibleChars = strings.NewReplacer("\t", "→", "\r", "␍", "\u00a0", "⍽", "\u200b", "[ZWSP]",
+	"\ufeff", "[BOM]")
 
 // maxShown is how many bytes of a line an error shows.
 const maxShown = 4000

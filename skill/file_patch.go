@@ -45,7 +45,8 @@ type PatchedFile struct {
 
 // Message says how many files were changed, or that none was.
 func (p Patched) Message() string {
-	if !slices.ContainsFunc(p.Files, func(f PatchedFile) bool { return f.Kind != "update" || f.Added+f.Removed > 0 }) {
+	if !slices.ContainsFunc(p.Files,
+		func(f PatchedFile) bool { return f.Kind != "update" || f.Added+f.Removed > 0 }) {
 		return "the patch changes nothing: the files hold already what it would make; line ends are those of the file"
 	}
 	if !p.Applied {
@@ -119,7 +120,8 @@ func (x *Executor) patchName(ctx context.Context, s *Session, a Patch, one patch
 	if err == nil && c.Applied {
 		x.moved(s, from, to, false)
 	}
-	return result(Patched{Changed: Changed{Change: c}, Files: []PatchedFile{{Kind: "move", Path: to, From: from}}}, err)
+	return result(Patched{Changed: Changed{Change: c},
+		Files: []PatchedFile{{Kind: "move", Path: to, From: from}}}, err)
 }
 
 // patching is a patch that is being applied, so far in memory.
@@ -129,9 +131,10 @@ type patching struct {
 	replace bool
 	room    int64
 	files   map[string]*workspace.FileChange // by their absolute names
-	order   []string                         // the files that sections name, without the old names of moved ones
-	from    map[string]string                // of a moved file: its old name
-	notes   []string
+	// the files that sections name, without the old names of moved ones
+	order []string
+	from  map[string]string // of a moved file: its old name
+	notes []string
 }
 
 // changes returns what is to be changed: files that a patch leaves as they are, or makes and
@@ -243,7 +246,8 @@ func (p *patching) apply(ctx context.Context, s patch.Section) error {
 
 // addsLetters reports whether a hunk adds letters outside ASCII.
 func addsLetters(h patch.Hunk) bool {
-	return slices.ContainsFunc(h.Lines, func(l patch.Line) bool { return l.Mark == '+' && hasLetters(l.Text) })
+	return slices.ContainsFunc(h.Lines,
+		func(l patch.Line) bool { return l.Mark == '+' && hasLetters(l.Text) })
 }
 
 // path is where a name in the patch leads to.
@@ -259,7 +263,8 @@ func (p *patching) path(name string) (string, error) {
 // not shown.
 func (p *patching) check(ctx context.Context, abs string, f *workspace.FileChange, s patch.Section) error {
 	return p.x.watched(p.s, abs, f.Before, func(v *view) error {
-		if v == nil || v.raw == nil || s.Kind != patch.Delete || s.Diff || conditionOf(ctx).Force {
+		if v == nil || v.raw == nil ||
+			s.Kind != patch.Delete || s.Diff || conditionOf(ctx).Force {
 			return nil
 		}
 		return p.x.checkView(ctx, abs, v, verb{"nothing was changed", "patch"}, true)
@@ -310,7 +315,9 @@ func (p *patching) add(abs string, s patch.Section) error {
 // already.
 func (p *patching) absent(abs, same string, content []byte) (*workspace.FileChange, error) {
 	f, err := p.file(abs)
-	if err != nil || p.replace || f.After == nil || abs == same || content != nil && bytes.Equal(f.After, content) {
+	if err != nil || p.replace ||
+		f.After == nil || abs == same || content != nil &&
+		bytes.Equal(f.After, content) {
 		return f, err
 	}
 	return nil, &fs.PathError{Op: "open", Path: abs, Err: syscall.EEXIST}

@@ -32,7 +32,8 @@ var apart = []struct {
 	words   string // of what this program says: its error, or a note
 	why     string
 }{
-	{"git", `was applied at line`, "git wants a hunk with little context at the start or the end of the file"},
+	{"git", `was applied at line`,
+		"git wants a hunk with little context at the start or the end of the file"},
 	{"git", `^$`, "git wants a hunk with little context at the start or the end of the file"},
 }
 
@@ -104,7 +105,8 @@ func (p *patchPlay) round(i int) {
 	want := p.held()
 	bad := func(format string, args ...any) {
 		p.t.Helper()
-		p.t.Errorf("round %d: %s\nthe patch\n%s\nof %q\nhere: %v %q\n %q\ngit: %v %s\n %q", i, fmt.Sprintf(format, args...), diff, now, err, r.Notes, got, refused, said, want)
+		p.t.Errorf("round %d: %s\nthe patch\n%s\nof %q\nhere: %v %q\n %q\ngit: %v %s\n %q", i,
+			fmt.Sprintf(format, args...), diff, now, err, r.Notes, got, refused, said, want)
 	}
 	switch {
 	case err == nil && refused == nil:
@@ -140,7 +142,8 @@ func known(refused, words string) bool {
 // keeps fails unless got has each new line of after, and each of now, once.
 func (p *patchPlay) keeps(before, after, now, got map[string]string, bad func(string, ...any)) {
 	all := func(files map[string]string) string { return strings.Join(slices.Collect(maps.Values(files)), "\n") }
-	for line := range strings.FieldsFuncSeq(all(after)+"\n"+all(now), func(r rune) bool { return r == '\n' || r == '\r' }) {
+	for line := range strings.FieldsFuncSeq(all(after)+"\n"+all(now),
+		func(r rune) bool { return r == '\n' || r == '\r' }) {
 		isNew := strings.HasPrefix(line, "new ") && !strings.Contains(all(before), line)
 		if isNew && strings.Count(all(got), line) != 1 {
 			bad("%q is there %d times", line, strings.Count(all(got), line))

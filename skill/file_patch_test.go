@@ -12,7 +12,8 @@ import (
 )
 
 // patched runs a patch in a folder with some files, and returns what that holds then.
-func patched(t *testing.T, files map[string]string, text string, replace bool) (map[string]string, Patched, error) {
+func patched(t *testing.T, files map[string]string, text string, replace bool) (map[string]string,
+	Patched, error) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range files {
@@ -85,23 +86,37 @@ func TestUnifiedDiffs(t *testing.T) {
 		files, want map[string]string
 		patch       string
 	}{
-		"change": {map[string]string{"a.txt": numbers}, map[string]string{"a.txt": "1\n2\n3\nfour\n5\n6\n7\n8\n9\n"},
+		"change": {map[string]string{"a.txt": numbers},
+			map[string]string{"a.txt": "1\n2\n3\nfour\n5\n6\n7\n8\n9\n"},
 			"--- a/a.txt\n+++ b/a.txt\n@@ -3,3 +3,3 @@\n 3\n-4\n+four\n 5\n"},
-		"numbers that are off": {map[string]string{"a.txt": "0\n0\n" + numbers}, map[string]string{"a.txt": "0\n0\n1\n2\n3\nfour\n5\n6\n7\n8\n9\n"},
+		"numbers that are off": {map[string]string{"a.txt": "0\n0\n" + numbers},
+			map[string]string{"a.txt": "0\n0\n1\n2\n3\nfour\n5\n6\n7\n8\n9\n"},
 			"--- a/a.txt\n+++ b/a.txt\n@@ -3,9 +3,1 @@ func x() {\n 3\n-4\n+four\n 5\n"},
-		"the nearest of two": {map[string]string{"a.txt": "x\ny\nx\ny\nx\ny\n"}, map[string]string{"a.txt": "x\ny\nx\nz\nx\ny\n"},
+		"the nearest of two": {map[string]string{"a.txt": "x\ny\nx\ny\nx\ny\n"},
+			map[string]string{"a.txt": "x\ny\nx\nz\nx\ny\n"},
 			"--- a/a.txt\n+++ b/a.txt\n@@ -3,2 +3,2 @@\n x\n-y\n+z\n"},
-		"create, delete, rename": {map[string]string{"b.txt": "bye\n", "c.txt": "c\n"}, map[string]string{"new/a.txt": "hi\n", "d.txt": "c\n"},
+		"create, delete, rename": {map[string]string{"b.txt": "bye\n", "c.txt": "c\n"},
+			map[string]string{"new/a.txt": "hi\n", "d.txt": "c\n"},
 			"diff --git a/new/a.txt b/new/a.txt\nnew file mode 100644\nindex 000..111\n--- /dev/null\n+++ b/new/a.txt\n@@ -0,0 +1 @@\n+hi\n" +
 				"diff --git a/b.txt b/b.txt\ndeleted file mode 100644\n--- a/b.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-bye\n" +
 				"diff --git a/c.txt b/d.txt\nsimilarity index 100%\nrename from c.txt\nrename to d.txt\n"},
 		"no newline": {map[string]string{"a.txt": "a\nb"}, map[string]string{"a.txt": "a\nc"},
 			"--- a.txt\n+++ a.txt\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+c\n\\ No newline at end of file\n"},
-		"line ends stay":       {map[string]string{"a.txt": "a\r\nb\r\nc\r\n"}, map[string]string{"a.txt": "a\r\nB\r\nb2\r\nc\r\n"}, "--- a.txt\n+++ a.txt\n@@ -1,3 +1,4 @@\n a\n-b\n+B\n+b2\n c\n"},
-		"other white space":    {map[string]string{"a.txt": "\tif x {\n\t\ty()\n\t}\n"}, map[string]string{"a.txt": "\tif x {\n\t\tz()\n\t}\n"}, "--- a.txt\n+++ a.txt\n@@ -1,3 +1,3 @@\n     if x {\n-        y()\n+        z()\n     }\n"},
-		"a mark at the start":  {map[string]string{"a.txt": "\ufeffa\nb\n"}, map[string]string{"a.txt": "\ufeffA\nb\n"}, "--- a.txt\n+++ a.txt\n@@ -1,2 +1,2 @@\n-a\n+A\n b\n"},
-		"not UTF-8":            {map[string]string{"a.txt": "\xff\xfe\x00x\nb\n"}, map[string]string{"a.txt": "\xff\xfe\x00x\nB\n"}, "--- a.txt\n+++ a.txt\n@@ -2,1 +2,1 @@\n-b\n+B\n"},
-		"lines that look like": {map[string]string{"a.sql": "-- one\n-- two\n"}, map[string]string{"a.sql": "-- two\n++ three\n"}, "--- a.sql\n+++ a.sql\n@@ -1,2 +1,2 @@\n--- one\n -- two\n+++ three\n"},
+		"line ends stay": {map[string]string{"a.txt": "a\r\nb\r\nc\r\n"},
+			map[string]string{"a.txt": "a\r\nB\r\nb2\r\nc\r\n"},
+			"--- a.txt\n+++ a.txt\n@@ -1,3 +1,4 @@\n a\n-b\n+B\n+b2\n c\n"},
+		"other white space": {map[string]string{"a.txt": "\tif x {\n\t\ty()\n\t}\n"},
+			map[string]string{"a.txt": "\tif x {\n\t\tz()\n\t}\n"},
+			"--- a.txt\n+++ a.txt\n@@ -1,3 +1,3 @@\n     if x {\n-        y()\n+        z()\n     }\n"},
+		"a mark at the start": {map[string]string{"a.txt": "\ufeffa\nb\n"},
+			map[string]string{"a.txt": "\ufeffA\nb\n"},
+			"--- a.txt\n+++ a.txt\n@@ -1,2 +1,2 @@\n-a\n+A\n b\n"},
+		"not UTF-8": {map[string]string{"a.txt": "\xff\xfe\x00x\nb\n"},
+			map[string]string{"a.txt": "\xff\xfe\x00x\nB\n"},
+			"--- a.txt\n+++ a.txt\n@@ -2,1 +2,1 @@\n-b\n+B\n"},
+		"lines that look like": {map[string]string{"a.sql": "-- one\n-- two\n"},
+			map[string]string{"a.sql": "-- two\n++ three\n"},
+			"--- a.sql\n+++ a.sql\n@@ -1,2 +1,2 @@\n--- one\n -- two\n+++ three\n"},
 	} {
 		if after, _, err := patched(t, tt.files, tt.patch, false); err != nil || !maps.Equal(after, tt.want) {
 			t.Errorf("%s: %v\n got %q\nwant %q", name, err, after, tt.want)
@@ -113,7 +128,8 @@ func TestUnifiedDiffs(t *testing.T) {
 func TestPatchErrors(t *testing.T) {
 	files := map[string]string{"a.txt": "alpha\nbeta\n", "b.txt": "b\n"}
 	for patch, want := range map[string]string{
-		"": "names no file", "hello": "names no file", "*** Begin Patch\n*** Update File: a.txt\n@@\n-alpha\n+A\n": "it has no *** End Patch",
+		"": "names no file", "hello": "names no file",
+		"*** Begin Patch\n*** Update File: a.txt\n@@\n-alpha\n+A\n":                                           "it has no *** End Patch",
 		"*** Begin Patch\n*** Delete File: b.txt\n*** Update File: a.txt\n@@\n-alpha beta\n+A\n*** End Patch": "a.txt: the hunk at line 4 of the patch does not match: \"alpha beta\"",
 		"@@ -1 +1 @@\n-a\n+b\n": "name its file",
 		"diff --git a/a.txt b/a.txt\nold mode 100644\nnew mode 100755\n":                    "which is not done here",
@@ -127,7 +143,8 @@ func TestPatchErrors(t *testing.T) {
 		}
 	}
 	_, _, err := patched(t, files, "--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-alpa\n+A\n", false)
-	if e, ok := errors.AsType[*NoMatchError](err); !ok || !strings.Contains(e.Hint(), "line 1 is nearest: `alpha`") {
+	if e, ok := errors.AsType[*NoMatchError](err); !ok ||
+		!strings.Contains(e.Hint(), "line 1 is nearest: `alpha`") {
 		t.Errorf("%v", err)
 	}
 }
@@ -143,12 +160,15 @@ func TestPatchIsOneChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer x.Close()
-	r, err := x.Execute(t.Context(), &Session{}, Patch{Text: "*** Begin Patch\n*** Update File: a.txt\n@@\n-a\n+b\n+c\n*** Add File: d/e.txt\n+e\n*** End Patch"})
+	r, err := x.Execute(t.Context(), &Session{},
+		Patch{Text: "*** Begin Patch\n*** Update File: a.txt\n@@\n-a\n+b\n+c\n*** Add File: d/e.txt\n+e\n*** End Patch"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := r.(Patched)
-	if p.UndoID() == "" || len(p.Files) != 2 || p.Files[0].Added != 2 || p.Files[0].Removed != 1 || p.Files[1].Kind != "add" {
+	if p.UndoID() == "" || len(p.Files) != 2 ||
+		p.Files[0].Added != 2 || p.Files[0].Removed != 1 ||
+		p.Files[1].Kind != "add" {
 		t.Errorf("%+v", p)
 	}
 	undone, err := x.Execute(t.Context(), &Session{}, Undo{ID: p.UndoID()})

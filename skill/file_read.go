@@ -18,11 +18,12 @@ import (
 // lone CR, at a form feed and at U+2028. Text in another encoding than UTF-8 is
 // read as UTF-8, see [FileRead.Encoding]. It returns a [FileRead].
 type ReadFile struct {
-	Path         string
-	Lines        bool
-	From, To     int
-	Split        bool  // split at LF only: CR is kept, and after a final LF there is one more, empty line
-	AllowPartial bool  // read only the beginning of what is too large for one answer, instead of a [*TooLargeError]
+	Path     string
+	Lines    bool
+	From, To int
+	Split    bool // split at LF only: CR is kept, and after a final LF there is one more, empty line
+	// read only the beginning of what is too large for one answer, instead of a [*TooLargeError]
+	AllowPartial bool
 	MaxBytes     int64 // size of the largest answer; 0 means Config.MaxRead
 }
 
@@ -33,15 +34,16 @@ func (ReadFile) op() {}
 
 // FileRead is the result of [ReadFile].
 type FileRead struct {
-	Path     string // absolute
-	Content  []byte // the file's bytes, or the lines joined by LF, without a final LF
-	Size     int64  // of the file in bytes; 0 if only some of its lines were read
-	Lines    int    // with Split, lines of the whole file
-	To       int    // with Split, the line after the last one of Content
-	Partial  bool   // Content is only the beginning
-	LineCut  bool   // the last line of Content is only the beginning of a line
-	Encoding string // the file's encoding as the WHATWG names it, like "utf-16le"; "" if it is UTF-8 or no text
-	NotText  bool   // Content is not UTF-8: the file is in no known encoding
+	Path    string // absolute
+	Content []byte // the file's bytes, or the lines joined by LF, without a final LF
+	Size    int64  // of the file in bytes; 0 if only some of its lines were read
+	Lines   int    // with Split, lines of the whole file
+	To      int    // with Split, the line after the last one of Content
+	Partial bool   // Content is only the beginning
+	LineCut bool   // the last line of Content is only the beginning of a line
+	// the file's encoding as the WHATWG names it, like "utf-16le"; "" if it is UTF-8 or no text
+	Encoding string
+	NotText  bool // Content is not UTF-8: the file is in no known encoding
 }
 
 // Message says how many bytes were read.

@@ -41,15 +41,17 @@ type FilesRead struct{ Files []FilePart }
 
 // A FilePart is what was read of one file.
 type FilePart struct {
-	FileRead                   // its Content is nil of a file that is neither text nor shown, and has the last LF of lines
+	// its Content is nil of a file that is neither text nor shown, and has the last LF of lines
+	FileRead
 	From             int       // the line before the first one of Content
 	Letters          []string  // of each line of Content: two letters of what it holds
 	Cuts             []LineCut // lines whose beginning alone is in Content
 	LineAt, LineSize int64     // of a single line that is read from a byte: that byte, and how many it has
 	Hash             string    // the first 12 digits of the SHA-256 of the file, if that is small
-	Type             string    // media type of a picture or a PDF document, or of what is not text; "" for text
-	Note             string    // what was done to a picture, why it is not shown, or what a text looks like; "" for nothing
-	Err              error     // why it was not read; nil if it was
+	// media type of a picture or a PDF document, or of what is not text; "" for text
+	Type string
+	Note string // what was done to a picture, why it is not shown, or what a text looks like; "" for nothing
+	Err  error  // why it was not read; nil if it was
 }
 
 // Message says how many files were read.
@@ -92,7 +94,8 @@ func (x *Executor) readFiles(ctx context.Context, s *Session, a ReadFiles) (Resu
 var errFull = errors.New("the answer is full; read it with another call")
 
 // readPart reads one file into what is left of an answer.
-func (x *Executor) readPart(ctx context.Context, s *Session, f FileRange, text, media int64, letters bool) (part FilePart, err error) {
+func (x *Executor) readPart(ctx context.Context, s *Session, f FileRange, text, media int64,
+	letters bool) (part FilePart, err error) {
 	found, err := x.media(s, Media{Path: f.Path})
 	if err != nil {
 		return part, err
@@ -143,7 +146,8 @@ func (x *Executor) readPart(ctx context.Context, s *Session, f FileRange, text, 
 	if part.Encoding == "" && looksUTF16(part.Content) {
 		part.Note = "a NUL stands beside each letter: it looks like UTF-16 without a byte order mark"
 	}
-	if part.LineSize == 0 || part.LineAt+int64(len(part.Content)) >= part.LineSize { // else its end was not shown
+	// else its end was not shown
+	if part.LineSize == 0 || part.LineAt+int64(len(part.Content)) >= part.LineSize {
 		cut := make([]int, len(part.Cuts))
 		for i, c := range part.Cuts {
 			cut[i] = c.Line

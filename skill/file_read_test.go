@@ -31,7 +31,8 @@ func TestReadWhole(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "f"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if r := read(t, x, ReadFile{Path: "f"}); string(r.Content) != text || r.Size != int64(len(text)) || r.Partial {
+		if r := read(t, x, ReadFile{Path: "f"}); string(r.Content) != text || r.Size != int64(len(text)) ||
+			r.Partial {
 			t.Errorf("of %q got %+v", text, r)
 		}
 	}
@@ -49,14 +50,16 @@ func TestReadLines(t *testing.T) {
 		}
 		lines := splitLines(text)
 		for range 8 {
-			a := ReadFile{Path: "f", Lines: true, MaxBytes: 16 << 20, From: rng.IntN(2*len(lines)+5) - len(lines) - 2, To: End}
+			a := ReadFile{Path: "f", Lines: true, MaxBytes: 16 << 20,
+				From: rng.IntN(2*len(lines)+5) - len(lines) - 2, To: End}
 			if rng.IntN(3) > 0 {
 				a.To = rng.IntN(2*len(lines)+5) - len(lines) - 2
 			}
 			from, to := bound(a.From, len(lines)), bound(a.To, len(lines))
 			want := strings.Join(lines[from:max(from, to)], "\n")
 			if got := read(t, x, a); string(got.Content) != want {
-				t.Fatalf("lines [%d, %d) of %d (%d bytes)\n got %.200q\nwant %.200q", a.From, a.To, len(lines), len(text), got.Content, want)
+				t.Fatalf("lines [%d, %d) of %d (%d bytes)\n got %.200q\nwant %.200q", a.From, a.To,
+					len(lines), len(text), got.Content, want)
 			}
 		}
 	}
@@ -67,7 +70,8 @@ func TestReadLines(t *testing.T) {
 func randomLines(rng *rand.Rand) string {
 	var b strings.Builder
 	long := []int{3, 20, block - 1, 3 * block}[rng.IntN(4)]
-	end := []string{"\n", "\r\n", "\r", "\v", "\f", "\x1c", "\x1e", "\u0085", "\u2028", "\u2029"}[rng.IntN(10)]
+	end := []string{"\n", "\r\n", "\r", "\v", "\f", "\x1c", "\x1e", "\u0085", "\u2028",
+		"\u2029"}[rng.IntN(10)]
 	inside := []string{"x", "\u00e4", "\u2027", "\xe2", "x\r", "\n\r", "\u2028"}[rng.IntN(7)]
 	for range rng.IntN(12) {
 		b.WriteString(strings.Repeat(inside, rng.IntN(long)/len(inside)) + "yz"[:rng.IntN(3)])
@@ -81,7 +85,8 @@ func randomLines(rng *rand.Rand) string {
 
 // lineEnds turns what ends a line in Python into one line feed. A regular expression takes minutes
 // under the race detector.
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\v", "\n", "\f", "\n", "\r", "\n", "\x1c", "\n", "\x1d", "\n", "\x1e", "\n",
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\v", "\n", "\f", "\n", "\r", "\n", "\x1c", "\n", "\x1d",
+	"\n", "\x1e", "\n",
 	"\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 // splitLines returns the lines of a text without their ends.
@@ -105,7 +110,8 @@ func TestReadLinesAsTheProgramsDo(t *testing.T) {
 	needs.Program(t, "head", "tail", "sed")
 	x, dir := open(t)
 	name := filepath.Join(dir, "f")
-	for _, text := range []string{"", "\n", "\n\n\n", "one", "one\n", "1\n2\n3\n4\n5\n6\n7\n8\n9", "1\n\n3\n\n", strings.Repeat("0123456789\n", 20000)} {
+	for _, text := range []string{"", "\n", "\n\n\n", "one", "one\n", "1\n2\n3\n4\n5\n6\n7\n8\n9",
+		"1\n\n3\n\n", strings.Repeat("0123456789\n", 20000)} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +124,8 @@ func TestReadLinesAsTheProgramsDo(t *testing.T) {
 				{ReadFile{From: 0, To: n}, []string{"head", "-n", count, name}},
 				{ReadFile{From: -n, To: End}, []string{"tail", "-n", count, name}},
 				{ReadFile{From: n, To: End}, []string{"tail", "-n", "+" + strconv.Itoa(n+1), name}},
-				{ReadFile{From: n, To: 2*n + 1}, []string{"sed", "-n", fmt.Sprintf("%d,%dp", n+1, 2*n+1), name}},
+				{ReadFile{From: n, To: 2*n + 1},
+					[]string{"sed", "-n", fmt.Sprintf("%d,%dp", n+1, 2*n+1), name}},
 			} {
 				out, err := exec.CommandContext(t.Context(), tt.program[0], tt.program[1:]...).Output()
 				if err != nil {
@@ -174,13 +181,15 @@ func TestReadTooLarge(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(x.Dir(), "f"), []byte("0123456789\nabc\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range []ReadFile{{Path: "f"}, {Path: "f", Lines: true, To: End}, {Path: "f", Lines: true, To: 1}} {
+	for _, a := range []ReadFile{{Path: "f"}, {Path: "f", Lines: true, To: End},
+		{Path: "f", Lines: true, To: 1}} {
 		_, err := x.Execute(t.Context(), &Session{}, a)
 		if large, ok := errors.AsType[*TooLargeError](err); !ok || large.Limit != 10 {
 			t.Errorf("%+v answers %v, want that it is too large", a, err)
 		}
 	}
-	if r := read(t, x, ReadFile{Path: "f", AllowPartial: true}); string(r.Content) != "0123456789" || !r.Partial || r.Size != 15 {
+	if r := read(t, x, ReadFile{Path: "f", AllowPartial: true}); string(r.Content) != "0123456789" ||
+		!r.Partial || r.Size != 15 {
 		t.Errorf("got %+v", r)
 	}
 	if r := read(t, x, ReadFile{Path: "f", Lines: true, From: -1, To: End}); string(r.Content) != "abc" {
@@ -202,7 +211,8 @@ func TestReadFilesFull(t *testing.T) {
 	}
 	defer x.Close()
 	all := func(name string) FileRange { return FileRange{Path: name, To: End} }
-	r, err := x.Execute(t.Context(), &Session{}, ReadFiles{Files: []FileRange{all("a"), all("b")}, MaxBytes: 12})
+	r, err := x.Execute(t.Context(), &Session{},
+		ReadFiles{Files: []FileRange{all("a"), all("b")}, MaxBytes: 12})
 	if err != nil || r.(FilesRead).Files[1].Err != errFull {
 		t.Errorf("after another file: %+v, %v", r, err)
 	}

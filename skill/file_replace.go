@@ -51,7 +51,8 @@ func (r Replaced) Message() string {
 	if r.Preview || !r.Applied {
 		did = "would replace"
 	}
-	text := fmt.Sprintf("%s %d in %d of %s", did, r.Total, len(r.Files), words.Count(r.Matched, "file", "files"))
+	text := fmt.Sprintf("%s %d in %d of %s", did, r.Total, len(r.Files),
+		words.Count(r.Matched, "file", "files"))
 	if r.NotText > 0 {
 		text += fmt.Sprintf(", %d are not text", r.NotText)
 	}
@@ -101,13 +102,15 @@ func (x *Executor) replaceText(ctx context.Context, s *Session, a ReplaceText) (
 		case len(names) == 0:
 			return nil, fmt.Errorf("no file is like %s", a.Glob)
 		case r.Total == 0:
-			return nil, fmt.Errorf("old_text is in none of %s like %s", words.Count(len(names), "file", "files"), a.Glob)
+			return nil, fmt.Errorf("old_text is in none of %s like %s",
+				words.Count(len(names), "file", "files"), a.Glob)
 		case a.Count >= 0 && a.Count != r.Total:
 			return nil, &CountError{r, a.Count}
 		case a.Preview:
 			return nil, errPreview
 		}
-		return slices.DeleteFunc(slices.Clone(changes), func(c workspace.FileChange) bool { return bytes.Equal(c.Before, c.After) }), nil
+		return slices.DeleteFunc(slices.Clone(changes),
+			func(c workspace.FileChange) bool { return bytes.Equal(c.Before, c.After) }), nil
 	})
 	if errors.Is(err, errPreview) {
 		r.Example, _, _ = changedRows(changes[0].Before, changes[0].After)
@@ -134,7 +137,8 @@ func (e *CountError) Error() string {
 
 // globbed returns the files that a pattern finds, in order.
 func (x *Executor) globbed(ctx context.Context, s *Session, path, glob string) ([]string, error) {
-	r, err := x.find(ctx, s, Find{Path: path, Pattern: glob, Braces: true, SkipIgnored: true, Limit: workspace.MaxVisited})
+	r, err := x.find(ctx, s, Find{Path: path, Pattern: glob, Braces: true, SkipIgnored: true,
+		Limit: workspace.MaxVisited})
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +154,8 @@ func (x *Executor) globbed(ctx context.Context, s *Session, path, glob string) (
 }
 
 // replaceIn returns what a file holds after the replacement, and how many there were.
-func (x *Executor) replaceIn(abs string, a ReplaceText, re *regexp.Regexp, r *Replaced, room *int64) (c workspace.FileChange, n int, err error) {
+func (x *Executor) replaceIn(abs string, a ReplaceText, re *regexp.Regexp, r *Replaced,
+	room *int64) (c workspace.FileChange, n int, err error) {
 	data, err := x.ws.ReadUpTo(abs, *room)
 	if errors.Is(err, syscall.EFBIG) {
 		return c, 0, fmt.Errorf("%s: the files hold more than %d bytes; narrow the glob", abs, maxReplaced)
@@ -222,7 +227,8 @@ func (t Transferred) Message() string {
 		did = "copied"
 	}
 	n := t.To - t.From + 1
-	return fmt.Sprintf("%s lines %d-%d of %s (%d) to %s:%d-%d", did, t.From, t.To, t.Source, n, t.Dest, t.At, t.At+n-1)
+	return fmt.Sprintf("%s lines %d-%d of %s (%d) to %s:%d-%d", did, t.From, t.To, t.Source, n, t.Dest,
+		t.At, t.At+n-1)
 }
 
 func (x *Executor) transferLines(ctx context.Context, s *Session, a TransferLines) (Result, error) {
@@ -241,7 +247,8 @@ func (x *Executor) transferLines(ctx context.Context, s *Session, a TransferLine
 	})
 	if t.Change = c; err == nil && c.Applied {
 		for _, f := range p.files {
-			x.noteOwn(s, f.Path, f.Before, f.After, false, []Row{{Mark: '+', N: t.At}, {Mark: '+', N: t.At + t.To - t.From}})
+			x.noteOwn(s, f.Path, f.Before, f.After, false,
+				[]Row{{Mark: '+', N: t.At}, {Mark: '+', N: t.At + t.To - t.From}})
 		}
 	}
 	return result(t, err)

@@ -81,7 +81,8 @@ func isMissing(err error) bool {
 // nothing of the file.
 func isShortage(err error) bool {
 	var errno syscall.Errno
-	return errors.As(err, &errno) && slices.Contains([]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO}, errno)
+	return errors.As(err, &errno) &&
+		slices.Contains([]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO}, errno)
 }
 
 // LocalName returns the path that a client means: of file:///tmp/a, that is /tmp/a. It refuses a

@@ -91,7 +91,8 @@ func (t *Tree) sort() {
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)),
+			cmp.Compare(a.Name, b.Name))
 	})
 }
 
@@ -104,7 +105,8 @@ func (x *Executor) walkTree(ctx context.Context, abs string, a ListTree) (TreeLi
 	depth := max(1, a.Depth)
 	r := TreeListed{Path: abs, Tree: &Tree{Name: filepath.Base(abs), Folder: true}}
 	w := &levelWalk{x: x, abs: abs, levels: make([][]found, depth+1)}
-	_, err := search.Walk(ctx, x.ws, abs, search.WalkOptions{Ignore: true, Marked: true, Enter: w.enter}, w.visit)
+	_, err := search.Walk(ctx, x.ws, abs,
+		search.WalkOptions{Ignore: true, Marked: true, Enter: w.enter}, w.visit)
 	if err != nil {
 		return r, x.listError(abs, err)
 	}
@@ -112,7 +114,8 @@ func (x *Executor) walkTree(ctx context.Context, abs string, a ListTree) (TreeLi
 	if !r.Uncounted {
 		w.listed.add(w.below)
 	}
-	r.Files, r.Folders, r.Ignored, r.Bytes = w.listed.entries-w.listed.folders, w.listed.folders, w.listed.ignored, w.listed.bytes
+	r.Files, r.Folders, r.Ignored, r.Bytes = w.listed.entries-w.listed.folders, w.listed.folders,
+		w.listed.ignored, w.listed.bytes
 	levels := w.levels
 	left := cmp.Or(a.Limit, 5000)
 	folders := map[string]*Tree{"": r.Tree}
@@ -162,7 +165,8 @@ func (c *treeCount) add(more treeCount) {
 func (w *levelWalk) visit(_ int, e *search.Entry) error {
 	listed := e.Depth < len(w.levels)
 	one := treeCount{entries: 1}
-	f := found{e.Folder(), &Tree{Name: string(e.Name), Folder: e.Type.IsDir(), Link: e.Type == fs.ModeSymlink}}
+	f := found{e.Folder(), &Tree{Name: string(e.Name), Folder: e.Type.IsDir(),
+		Link: e.Type == fs.ModeSymlink}}
 	switch {
 	case e.Ignored:
 		one = treeCount{ignored: 1}

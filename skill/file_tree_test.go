@@ -38,7 +38,8 @@ func outline(t *Tree) string {
 
 func TestListTree(t *testing.T) {
 	x, dir := open(t)
-	plant(t, dir, "b.txt", "A.txt", "dir/x", "dir/in/y", "Zoo/", "link -> dir", "file -> b.txt", "broken -> nowhere", "out -> /etc", "loop -> .", ".skill/journal")
+	plant(t, dir, "b.txt", "A.txt", "dir/x", "dir/in/y", "Zoo/", "link -> dir", "file -> b.txt",
+		"broken -> nowhere", "out -> /etc", "loop -> .", ".skill/journal")
 	for _, tt := range []struct {
 		depth int
 		want  string
@@ -49,7 +50,8 @@ func TestListTree(t *testing.T) {
 	} {
 		got := listTree(t, x, ListTree{Path: ".", Depth: tt.depth})
 		if outline(got.Tree) != tt.want || got.Path != dir || got.Cut {
-			t.Errorf("depth %d of %s\n got %s %t\nwant %s", tt.depth, got.Path, outline(got.Tree), got.Cut, tt.want)
+			t.Errorf("depth %d of %s\n got %s %t\nwant %s", tt.depth, got.Path, outline(got.Tree),
+				got.Cut, tt.want)
 		}
 	}
 	if got := listTree(t, x, ListTree{Path: "dir", Depth: 9}); outline(got.Tree) != "in/(y) x" {
@@ -61,7 +63,8 @@ func TestListTree(t *testing.T) {
 func TestListTreeGit(t *testing.T) {
 	x, dir := open(t)
 	plant(t, dir, "a", ".git/refs/heads/main", "sub/.git")
-	for path, want := range map[string]string{".": ".git/ sub/(.git) a", ".git": "refs/(heads/(main))", ".git/refs": "heads/(main)"} {
+	for path, want := range map[string]string{".": ".git/ sub/(.git) a", ".git": "refs/(heads/(main))",
+		".git/refs": "heads/(main)"} {
 		if got := listTree(t, x, ListTree{Path: path, Depth: 9}); outline(got.Tree) != want {
 			t.Errorf("%s: %s, want %s", path, outline(got.Tree), want)
 		}
@@ -84,7 +87,8 @@ func TestListTreeLimit(t *testing.T) {
 	} {
 		got := listTree(t, x, ListTree{Path: ".", Depth: 2, Limit: tt.limit})
 		if outline(got.Tree) != tt.want || got.Cut != tt.cut {
-			t.Errorf("limit %d\n got %s %t\nwant %s %t", tt.limit, outline(got.Tree), got.Cut, tt.want, tt.cut)
+			t.Errorf("limit %d\n got %s %t\nwant %s %t", tt.limit, outline(got.Tree), got.Cut,
+				tt.want, tt.cut)
 		}
 	}
 	if got := listTree(t, x, ListTree{Path: "loop", Depth: 1000, Limit: 100}); !got.Cut {
@@ -108,7 +112,8 @@ func TestListTreeCounts(t *testing.T) {
 	}
 	a := ListTree{Path: ".", Depth: 1, SkipIgnored: true}
 	got := listTree(t, x, a)
-	if outline(got.Tree) != "a/ link/ .gitignore file" || !got.Tree.Entries[1].Link || got.Tree.Entries[3].Size != 5 {
+	if outline(got.Tree) != "a/ link/ .gitignore file" || !got.Tree.Entries[1].Link ||
+		got.Tree.Entries[3].Size != 5 {
 		t.Errorf("got %s, %+v", outline(got.Tree), got.Tree.Entries[1])
 	}
 	if got.Files != 4 || got.Folders != 2 || got.Uncounted {

@@ -25,7 +25,9 @@ type AppendFile struct {
 	Parents bool   // create the directories above Path
 	Exists  bool   // the file must exist, otherwise ENOENT
 	Keep    bool   // as of WriteFile
-	Lines   bool   // Content is whole lines, with the file's line ends: one goes behind it, and before it where the file's last line has none
+	// Content is whole lines, with the file's line ends: one goes behind it, and before it where
+	// the file's last line has none
+	Lines bool
 }
 
 func (WriteFile) op()  {}
@@ -45,7 +47,8 @@ type Changed struct {
 
 // pastTense describes changes that have been made.
 var pastTense = map[workspace.Kind]string{
-	workspace.Write: "wrote", workspace.Append: "appended to", workspace.Edit: "edited", workspace.Copy: "copied",
+	workspace.Write: "wrote", workspace.Append: "appended to", workspace.Edit: "edited",
+	workspace.Copy: "copied",
 	workspace.Move: "moved", workspace.Delete: "deleted", workspace.Mkdir: "created directory",
 }
 
@@ -80,7 +83,8 @@ func (x *Executor) writeFile(ctx context.Context, s *Session, a WriteFile) (Resu
 	if err != nil {
 		return nil, err
 	}
-	c, err := x.ws.WriteFile(ctx, abs, data, workspace.WriteOptions{Parents: a.Parents, NoReplace: a.NoReplace})
+	c, err := x.ws.WriteFile(ctx, abs, data,
+		workspace.WriteOptions{Parents: a.Parents, NoReplace: a.NoReplace})
 	if err == nil && c.Applied {
 		x.noteOwn(s, abs, nil, data, true, nil)
 	}

@@ -14,7 +14,8 @@ func TestWriteKeeps(t *testing.T) {
 		{"a\r\nb\r\n", "c\nd\n", "c\r\nd\r\n", "a\r\nb\r\nc\r\nd\r\n", "CRLF line ends"},
 		{"\ufeffa\r\n", "c\n", "\ufeffc\r\n", "\ufeffa\r\nc\r\n", "CRLF line ends, byte order mark"},
 		{"\ufeffa\n", "c\n", "\ufeffc\n", "\ufeffa\nc\n", "byte order mark"},
-		{"\xff\xfea\x00\r\x00\n\x00", "c\n", "\xff\xfec\x00\r\x00\n\x00", "\xff\xfea\x00\r\x00\n\x00c\x00\r\x00\n\x00", "CRLF line ends, byte order mark"},
+		{"\xff\xfea\x00\r\x00\n\x00", "c\n", "\xff\xfec\x00\r\x00\n\x00",
+			"\xff\xfea\x00\r\x00\n\x00c\x00\r\x00\n\x00", "CRLF line ends, byte order mark"},
 		{"a\r\nb\n", "c\n", "c\n", "a\r\nb\nc\n", ""},
 		{"a\n", "c\n", "c\n", "a\nc\n", ""},
 		{"a\r\n", "c\r\nd\n", "c\r\nd\n", "a\r\nc\r\nd\n", ""},
@@ -40,7 +41,8 @@ func TestWriteKeeps(t *testing.T) {
 			}
 		}
 		play(WriteFile{Path: "f", Content: tt.content, Keep: true}, tt.written, tt.kept)
-		play(AppendFile{Path: "f", Content: tt.content, Keep: true}, tt.appended, strings.TrimSuffix(strings.TrimSuffix(tt.kept, "byte order mark"), ", "))
+		play(AppendFile{Path: "f", Content: tt.content, Keep: true}, tt.appended,
+			strings.TrimSuffix(strings.TrimSuffix(tt.kept, "byte order mark"), ", "))
 		if strings.HasPrefix(tt.before, "\xff") {
 			continue // WriteFile writes UTF-8 over it
 		}

@@ -54,9 +54,10 @@ type GitLog struct {
 // GitDiff returns the changes that are not committed, as a unified diff. It returns a
 // [RepoDiff].
 type GitDiff struct {
-	Dir    string // any directory of the repository; "" means the session's directory
-	File   string // path relative to Dir; "" means all files
-	Staged bool   // staged changes against the last commit, instead of unstaged changes against the staged ones
+	Dir  string // any directory of the repository; "" means the session's directory
+	File string // path relative to Dir; "" means all files
+	// staged changes against the last commit, instead of unstaged changes against the staged ones
+	Staged bool
 }
 
 func (GitStatus) op() {}

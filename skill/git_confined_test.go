@@ -27,7 +27,8 @@ func newGitBed(t *testing.T) *gitBed {
 	t.Helper()
 	needs.Program(t, "git", "sh")
 	parent := t.TempDir()
-	b := &gitBed{t: t, dir: filepath.Join(parent, "ws"), evil: filepath.Join(parent, "ws", "evil"), mark: filepath.Join(parent, "ws", "ran")}
+	b := &gitBed{t: t, dir: filepath.Join(parent, "ws"), evil: filepath.Join(parent, "ws", "evil"),
+		mark: filepath.Join(parent, "ws", "ran")}
 	b.repo = filepath.Join(b.dir, "repo")
 	t.Setenv("HOME", parent)
 	t.Setenv("XDG_CONFIG_HOME", parent)
@@ -122,16 +123,20 @@ func (b *gitBed) ran() bool {
 // TestGitRunsNothing configures the evil program in every place of a repository where git
 // would run it. No operation runs it.
 func TestGitRunsNothing(t *testing.T) {
-	all := []Args{GitStatus{Dir: "repo"}, GitDiff{Dir: "repo"}, GitDiff{Dir: "repo", Staged: true}, GitLog{Dir: "repo", Limit: 5}, GitBranch{Dir: "repo"},
-		GitCommit{Dir: "repo", Message: "m", Files: []string{"a.txt"}}, GitCommit{Dir: "repo", Message: "m"}, GitBranch{Dir: "repo", Create: "made"},
-		GitPush{Dir: "repo", Remote: "origin"}, GitPull{Dir: "repo", Remote: "origin", Branch: "main"}, GitStatus{Dir: "repo"}}
+	all := []Args{GitStatus{Dir: "repo"}, GitDiff{Dir: "repo"}, GitDiff{Dir: "repo", Staged: true},
+		GitLog{Dir: "repo", Limit: 5}, GitBranch{Dir: "repo"},
+		GitCommit{Dir: "repo", Message: "m", Files: []string{"a.txt"}}, GitCommit{Dir: "repo", Message: "m"},
+		GitBranch{Dir: "repo", Create: "made"},
+		GitPush{Dir: "repo", Remote: "origin"}, GitPull{Dir: "repo", Remote: "origin", Branch: "main"},
+		GitStatus{Dir: "repo"}}
 	tests := []struct {
 		name  string
 		setup func(b *gitBed)
 		git   []string // in repo: runs the program
 	}{
 		{"pre-commit", func(b *gitBed) { b.copyEvil("repo/.git/hooks/pre-commit"); b.write("repo/a.txt", "2\n") }, []string{"commit", "-am", "m"}},
-		{"hooks that are links", func(b *gitBed) { b.write("repo/a.txt", "2\n"); b.hookLinks() }, []string{"commit", "-am", "m"}},
+		{"hooks that are links", func(b *gitBed) { b.write("repo/a.txt", "2\n"); b.hookLinks() },
+			[]string{"commit", "-am", "m"}},
 		{"hooksPath", func(b *gitBed) {
 			b.copyEvil("repo/h/post-checkout")
 			b.copyEvil("repo/h/pre-push")
@@ -143,7 +148,8 @@ func TestGitRunsNothing(t *testing.T) {
 			b.write("repo/more", "[core]\n\thooksPath = h\n")
 			b.git("repo", "config", "include.path", "../more")
 		}, []string{"checkout", "-b", "x"}},
-		{"fsmonitor", func(b *gitBed) { b.git("repo", "config", "core.fsmonitor", b.evil) }, []string{"status"}},
+		{"fsmonitor", func(b *gitBed) { b.git("repo", "config", "core.fsmonitor", b.evil) },
+			[]string{"status"}},
 		{"clean filter", func(b *gitBed) {
 			b.git("repo", "config", "filter.x.clean", b.evil)
 			b.write("repo/.gitattributes", "* filter=x\n")
@@ -189,7 +195,8 @@ func TestGitRunsNothing(t *testing.T) {
 		}, []string{"fetch"}},
 		{"uploadpack", func(b *gitBed) { b.remote(); b.git("repo", "config", "remote.origin.uploadpack", b.evil) }, []string{"fetch"}},
 		{"receivepack", func(b *gitBed) { b.remote(); b.git("repo", "config", "remote.origin.receivepack", b.evil) }, []string{"push"}},
-		{"ext", func(b *gitBed) { b.git("repo", "remote", "add", "origin", "ext::"+b.evil) }, []string{"-c", "protocol.ext.allow=always", "fetch"}},
+		{"ext", func(b *gitBed) { b.git("repo", "remote", "add", "origin", "ext::"+b.evil) },
+			[]string{"-c", "protocol.ext.allow=always", "fetch"}},
 		{"insteadOf", func(b *gitBed) {
 			b.git("repo", "remote", "add", "origin", "https://example.com/x")
 			b.git("repo", "config", "url.ext::"+b.evil+" %S .insteadOf", "https://example.com/")
@@ -270,14 +277,16 @@ func TestGitAsksNobody(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	defer server.Close()
-	for _, key := range []string{"credential.helper", "credential." + server.URL + ".helper", "core.askPass"} {
+	for _, key := range []string{"credential.helper", "credential." + server.URL + ".helper",
+		"core.askPass"} {
 		b := newGitBed(t)
 		t.Setenv("SSH_ASKPASS", b.evil)
 		b.git("repo", "remote", "add", "origin", server.URL+"/x.git")
 		b.git("repo", "config", key, b.evil)
 		x := b.executor(Config{Network: true, Private: true})
 		_, err := x.Execute(t.Context(), &Session{}, GitPull{Dir: "repo", Remote: "origin", Branch: "main"})
-		if failed, ok := errors.AsType[*GitError](err); !ok || b.ran() || !strings.Contains(failed.Words, "could not read Username") {
+		if failed, ok := errors.AsType[*GitError](err); !ok || b.ran() ||
+			!strings.Contains(failed.Words, "could not read Username") {
 			t.Errorf("%s: ran %t, %v", key, b.ran(), err)
 		}
 		if b.try("repo", "fetch"); !b.ran() {
@@ -297,7 +306,8 @@ func TestGitAllowHooks(t *testing.T) {
 	b := newGitBed(t)
 	b.copyEvil("repo/.git/hooks/pre-commit")
 	b.write("repo/b", "1\n")
-	_, err := b.executor(Config{AllowHooks: true}).Execute(t.Context(), &Session{}, GitCommit{Dir: "repo", Message: "m"})
+	_, err := b.executor(Config{AllowHooks: true}).Execute(t.Context(), &Session{},
+		GitCommit{Dir: "repo", Message: "m"})
 	if _, ok := errors.AsType[*GitError](err); !ok || !b.ran() {
 		t.Errorf("with --allow-hooks the hook ran: %t; the commit: %v", b.ran(), err)
 	}

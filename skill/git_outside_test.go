@@ -30,7 +30,8 @@ func TestGitOutside(t *testing.T) {
 			os.RemoveAll(filepath.Join(b.repo, ".git"))
 			os.Symlink(outside+"/.git", filepath.Join(b.repo, ".git"))
 		}, "is outside the workspace"},
-		{"commondir", func(b *gitBed, outside string) { b.write("repo/.git/commondir", outside+"/.git\n") }, "is outside the workspace"},
+		{"commondir", func(b *gitBed, outside string) { b.write("repo/.git/commondir", outside+"/.git\n") },
+			"is outside the workspace"},
 		{"alternates", func(b *gitBed, outside string) {
 			b.write("repo/.git/objects/info/alternates", outside+"/.git/objects\n")
 		}, "source of borrowed objects"},
@@ -57,9 +58,12 @@ func TestGitOutside(t *testing.T) {
 			test.setup(b, outside)
 			x := b.executor(Config{Network: true, Private: true})
 			before := contents(t, outside)
-			for _, a := range []Args{GitStatus{Dir: "repo"}, GitLog{Dir: "repo"}, GitDiff{Dir: "repo"}, GitCommit{Dir: "repo", Message: "m"},
-				GitBranch{Dir: "repo", Create: "x"}, GitPull{Dir: "repo", Remote: "origin"}, GitPush{Dir: "repo", Remote: "origin"}} {
-				if _, err := x.Execute(t.Context(), &Session{}, a); err == nil || !strings.Contains(err.Error(), test.says) {
+			for _, a := range []Args{GitStatus{Dir: "repo"}, GitLog{Dir: "repo"}, GitDiff{Dir: "repo"},
+				GitCommit{Dir: "repo", Message: "m"},
+				GitBranch{Dir: "repo", Create: "x"}, GitPull{Dir: "repo", Remote: "origin"},
+				GitPush{Dir: "repo", Remote: "origin"}} {
+				if _, err := x.Execute(t.Context(), &Session{}, a); err == nil ||
+					!strings.Contains(err.Error(), test.says) {
 					t.Errorf("%#v: %v", a, err)
 				}
 			}
@@ -102,7 +106,8 @@ func TestGitOutside(t *testing.T) {
 		t.Setenv("GIT_TRACE", outside+"/trace")
 		t.Setenv("GIT_EXTERNAL_DIFF", b.evil)
 		r, err := x.Execute(t.Context(), &Session{}, GitStatus{Dir: "repo"})
-		if _, traced := os.Stat(outside + "/trace"); err != nil || r.(RepoStatus).Dir != b.repo || traced == nil {
+		if _, traced := os.Stat(outside + "/trace"); err != nil || r.(RepoStatus).Dir != b.repo ||
+			traced == nil {
 			t.Errorf("%+v, %v; traced: %v", r, err, traced)
 		}
 	})
@@ -115,7 +120,8 @@ func TestGitNeedsOutside(t *testing.T) {
 	b.git("repo", "worktree", "add", "-q", "../linked")
 	b.write("repo/below/f", "x")
 	b.write("false/.git", "gitdir: "+filepath.Join(b.dir, "repo/.git/worktrees/linked")+"\n")
-	for dir, want := range map[string]string{"linked": "repo/.git", "repo/below": "repo", "repo": "", "false": ""} {
+	for dir, want := range map[string]string{"linked": "repo/.git", "repo/below": "repo", "repo": "",
+		"false": ""} {
 		x := newExecutor(t, Config{Dir: filepath.Join(b.dir, dir), NoSync: true})
 		if want != "" {
 			want = filepath.Join(b.dir, want)

@@ -14,15 +14,27 @@ import (
 // gitKeys are settings that name a program, or make git run one. %s stands for the
 // program, and a key without a value is set to it.
 var gitKeys = []string{
-	"core.fsmonitor", "core.editor", "core.pager", "core.sshCommand", "core.askPass", "core.alternateRefsCommand", "core.gitProxy=%s", "core.hooksPath=../hooks",
-	"sequence.editor", "pager.log", "pager.diff", "pager.status", "pager.branch", "diff.external", "diff.tool=e", "difftool.e.cmd", "diff.e.command", "diff.e.textconv", "diff.e.trustExitCode=true",
-	"merge.tool=e", "mergetool.e.cmd", "merge.e.driver", "merge.default=e", "merge.renormalize=true", "filter.e.clean", "filter.e.smudge", "filter.e.process", "filter.e.required=true",
-	"gpg.program", "gpg.openpgp.program", "gpg.x509.program", "gpg.ssh.program", "gpg.ssh.defaultKeyCommand", "gpg.format=ssh", "commit.gpgSign=true", "tag.gpgSign=true", "push.gpgSign=true",
-	"user.signingKey=x", "log.showSignature=true", "merge.verifySignatures=true", "alias.status=!%s", "alias.commit=!%s", "alias.receive-pack=!%s", "credential.helper", "credential.helper=!%s",
-	"remote.origin.uploadpack", "remote.origin.receivepack", "remote.origin.vcs=ext", "remote.origin.proxy=x", "remote.pushDefault=origin", "url.ext::%s .insteadOf=/", "protocol.allow=always", "protocol.ext.allow=always",
-	"submodule.recurse=true", "submodule.x.update=!%s", "trailer.e.command", "trailer.e.cmd", "trailer.e.key=Signed", "interactive.diffFilter", "web.browser=e", "browser.e.cmd", "help.browser=e", "man.e.cmd", "instaweb.httpd",
-	"sendemail.smtpServer", "uploadpack.packObjectsHook", "receive.procReceiveRefs=refs", "maintenance.auto=true", "gc.auto=1", "gc.recentObjectsHook", "fetch.bundleURI=%s", "hook.e.command", "hook.e.event=pre-commit",
-	"includeIf.gitdir:/.path=../../evil.inc", "init.templateDir=../hooks", "core.gitProxy=none", "bisect.run", "guitool.e.cmd", "imap.tunnel", "ssh.variant=%s", "http.proxy=ext::%s", "extensions.worktreeConfig=true",
+	"core.fsmonitor", "core.editor", "core.pager", "core.sshCommand", "core.askPass",
+	"core.alternateRefsCommand", "core.gitProxy=%s", "core.hooksPath=../hooks",
+	"sequence.editor", "pager.log", "pager.diff", "pager.status", "pager.branch", "diff.external",
+	"diff.tool=e", "difftool.e.cmd", "diff.e.command", "diff.e.textconv", "diff.e.trustExitCode=true",
+	"merge.tool=e", "mergetool.e.cmd", "merge.e.driver", "merge.default=e", "merge.renormalize=true",
+	"filter.e.clean", "filter.e.smudge", "filter.e.process", "filter.e.required=true",
+	"gpg.program", "gpg.openpgp.program", "gpg.x509.program", "gpg.ssh.program", "gpg.ssh.defaultKeyCommand",
+	"gpg.format=ssh", "commit.gpgSign=true", "tag.gpgSign=true", "push.gpgSign=true",
+	"user.signingKey=x", "log.showSignature=true", "merge.verifySignatures=true", "alias.status=!%s",
+	"alias.commit=!%s", "alias.receive-pack=!%s", "credential.helper", "credential.helper=!%s",
+	"remote.origin.uploadpack", "remote.origin.receivepack", "remote.origin.vcs=ext", "remote.origin.proxy=x",
+	"remote.pushDefault=origin", "url.ext::%s .insteadOf=/", "protocol.allow=always",
+	"protocol.ext.allow=always",
+	"submodule.recurse=true", "submodule.x.update=!%s", "trailer.e.command", "trailer.e.cmd",
+	"trailer.e.key=Signed", "interactive.diffFilter", "web.browser=e", "browser.e.cmd", "help.browser=e",
+	"man.e.cmd", "instaweb.httpd",
+	"sendemail.smtpServer", "uploadpack.packObjectsHook", "receive.procReceiveRefs=refs",
+	"maintenance.auto=true", "gc.auto=1", "gc.recentObjectsHook", "fetch.bundleURI=%s", "hook.e.command",
+	"hook.e.event=pre-commit",
+	"includeIf.gitdir:/.path=../../evil.inc", "init.templateDir=../hooks", "core.gitProxy=none", "bisect.run",
+	"guitool.e.cmd", "imap.tunnel", "ssh.variant=%s", "http.proxy=ext::%s", "extensions.worktreeConfig=true",
 }
 
 // gitHooks are the hooks of git.
@@ -46,7 +58,8 @@ func TestGitSettings(t *testing.T) {
 				if !given {
 					value = "%s"
 				}
-				b.git(dir, "config", "--add", strings.ReplaceAll(key, "%s", b.evil), strings.ReplaceAll(value, "%s", b.evil))
+				b.git(dir, "config", "--add", strings.ReplaceAll(key, "%s", b.evil),
+					strings.ReplaceAll(value, "%s", b.evil))
 			}
 		}
 	}
@@ -79,8 +92,10 @@ func TestGitSettings(t *testing.T) {
 			setup(b)
 			os.Remove(b.mark)
 			x := b.executor(Config{Network: true, Private: true})
-			for _, a := range []Args{GitStatus{Dir: "repo"}, GitDiff{Dir: "repo"}, GitLog{Dir: "repo", Limit: 5}, GitBranch{Dir: "repo"}, GitCommit{Dir: "repo", Message: "m"},
-				GitBranch{Dir: "repo", Create: "made"}, GitPush{Dir: "repo", Remote: "origin"}, GitPull{Dir: "repo", Remote: "origin", Branch: "main"}} {
+			for _, a := range []Args{GitStatus{Dir: "repo"}, GitDiff{Dir: "repo"},
+				GitLog{Dir: "repo", Limit: 5}, GitBranch{Dir: "repo"}, GitCommit{Dir: "repo", Message: "m"},
+				GitBranch{Dir: "repo", Create: "made"}, GitPush{Dir: "repo", Remote: "origin"},
+				GitPull{Dir: "repo", Remote: "origin", Branch: "main"}} {
 				if r, err := x.Execute(t.Context(), &Session{}, a); b.ran() {
 					said, _ := os.ReadFile(b.mark)
 					t.Fatalf("%#v ran the program: %s%+v, %v", a, said, r, err)

@@ -58,9 +58,12 @@ func TestGitStatusFiles(t *testing.T) {
 	b.write("repo/.skill/records", "")
 	st := do[RepoStatus](t, b.executor(Config{ReadOnly: true}), GitStatus{Dir: "repo/in"})
 	want := []FileState{
-		{Path: "both", Index: "M", Worktree: "M"}, {Path: "is now", From: "was", Index: "R"}, {Path: "modified", Worktree: "M"},
-		{Path: "removed", Index: "D"}, {Path: "staged", Index: "M"}, {Path: "in/conflict", Index: "U", Worktree: "U", Unmerged: true},
-		{Path: " -> ", Index: "?", Worktree: "?"}, {Path: "new/", Index: "?", Worktree: "?"}, {Path: "ä ö\n\"ü\"", Index: "?", Worktree: "?"},
+		{Path: "both", Index: "M", Worktree: "M"}, {Path: "is now", From: "was", Index: "R"},
+		{Path: "modified", Worktree: "M"},
+		{Path: "removed", Index: "D"}, {Path: "staged", Index: "M"},
+		{Path: "in/conflict", Index: "U", Worktree: "U", Unmerged: true},
+		{Path: " -> ", Index: "?", Worktree: "?"}, {Path: "new/", Index: "?", Worktree: "?"},
+		{Path: "ä ö\n\"ü\"", Index: "?", Worktree: "?"},
 	}
 	if !reflect.DeepEqual(st.Files, want) || st.Branch != "main" || st.Dir != b.repo {
 		t.Errorf("got %+v\nwant %+v", st, want)
@@ -97,7 +100,8 @@ func TestGitReadOnly(t *testing.T) {
 		do[RepoDiff](t, x, GitDiff{Dir: "repo"})
 		do[RepoLog](t, x, GitLog{Dir: "repo"})
 		do[Branches](t, x, GitBranch{Dir: "repo"})
-		for _, a := range []Args{GitCommit{Dir: "repo", Message: "m"}, GitBranch{Dir: "repo", Create: "x"}, GitBranch{Dir: "repo", Delete: "main"},
+		for _, a := range []Args{GitCommit{Dir: "repo", Message: "m"}, GitBranch{Dir: "repo", Create: "x"},
+			GitBranch{Dir: "repo", Delete: "main"},
 			GitPush{Dir: "repo", Remote: "origin"}, GitPull{Dir: "repo", Remote: "origin"}} {
 			_, err := x.Execute(t.Context(), &Session{}, a)
 			if _, refused := errors.AsType[*RefusedError](err); !refused {
@@ -119,14 +123,23 @@ func TestGitRefusesNames(t *testing.T) {
 	x := b.executor(Config{Network: true})
 	for _, a := range []Args{
 		GitDiff{Dir: "repo", File: "--output=" + b.mark}, GitDiff{Dir: "repo", File: "-R"},
-		GitCommit{Dir: "repo", Message: "m", Files: []string{"-A"}}, GitCommit{Dir: "repo", Message: "m", Files: []string{"--all"}},
-		GitCommit{Dir: "repo", Message: "m", Files: []string{"*"}}, GitCommit{Dir: "repo", Message: "m", Files: []string{":/"}},
-		GitBranch{Dir: "repo", Create: "--orphan"}, GitBranch{Dir: "repo", Create: "-D"}, GitBranch{Dir: "repo", Delete: "-r"}, GitBranch{Dir: "repo", Delete: "@{-1}"},
-		GitPush{Dir: "repo", Remote: "--exec=touch " + b.mark + ";"}, GitPush{Dir: "repo", Remote: "ext::touch " + b.mark},
-		GitPush{Dir: "repo", Remote: filepath.Join(b.dir, "remote.git")}, GitPush{Dir: "repo", Remote: "../remote.git"}, GitPush{Dir: "repo", Remote: "."},
-		GitPush{Dir: "repo", Remote: "origin", Branch: ":main"}, GitPush{Dir: "repo", Remote: "origin", Branch: "+main"},
-		GitPush{Dir: "repo", Remote: "origin", Branch: "--mirror"}, GitPush{Dir: "repo", Remote: "origin", Branch: "refs/heads/*"},
-		GitPull{Dir: "repo", Remote: "--upload-pack=touch " + b.mark}, GitPull{Dir: "repo", Remote: "origin", Branch: "--force"}, GitPull{Dir: "repo", Remote: "origin", Branch: "main:dev"},
+		GitCommit{Dir: "repo", Message: "m", Files: []string{"-A"}},
+		GitCommit{Dir: "repo", Message: "m", Files: []string{"--all"}},
+		GitCommit{Dir: "repo", Message: "m", Files: []string{"*"}},
+		GitCommit{Dir: "repo", Message: "m", Files: []string{":/"}},
+		GitBranch{Dir: "repo", Create: "--orphan"}, GitBranch{Dir: "repo", Create: "-D"},
+		GitBranch{Dir: "repo", Delete: "-r"}, GitBranch{Dir: "repo", Delete: "@{-1}"},
+		GitPush{Dir: "repo", Remote: "--exec=touch " + b.mark + ";"},
+		GitPush{Dir: "repo", Remote: "ext::touch " + b.mark},
+		GitPush{Dir: "repo", Remote: filepath.Join(b.dir, "remote.git")},
+		GitPush{Dir: "repo", Remote: "../remote.git"}, GitPush{Dir: "repo", Remote: "."},
+		GitPush{Dir: "repo", Remote: "origin", Branch: ":main"},
+		GitPush{Dir: "repo", Remote: "origin", Branch: "+main"},
+		GitPush{Dir: "repo", Remote: "origin", Branch: "--mirror"},
+		GitPush{Dir: "repo", Remote: "origin", Branch: "refs/heads/*"},
+		GitPull{Dir: "repo", Remote: "--upload-pack=touch " + b.mark},
+		GitPull{Dir: "repo", Remote: "origin", Branch: "--force"},
+		GitPull{Dir: "repo", Remote: "origin", Branch: "main:dev"},
 		GitStatus{Dir: "--git-dir=x"}, GitStatus{Dir: "../.."}, GitStatus{Dir: "repo/a.txt"},
 	} {
 		if r, err := x.Execute(t.Context(), &Session{}, a); err == nil {
@@ -145,7 +158,8 @@ func TestGitRemotes(t *testing.T) {
 		network bool
 		says    string
 	}{
-		{"https://user:secret@127.0.0.1:9/x", false, "a git push is off; start skill with --network to allow it"},
+		{"https://user:secret@127.0.0.1:9/x", false,
+			"a git push is off; start skill with --network to allow it"},
 		{"ssh://git@127.0.0.1:9/x", false, "with --network"},
 		{"git@127.0.0.1:x", false, "is off"},
 		{"http://127.0.0.1:9/x", true, "https, ssh, or a path inside"},
@@ -170,8 +184,10 @@ func TestGitRemotes(t *testing.T) {
 	for _, test := range tests {
 		b := newGitBed(t)
 		b.git("repo", "remote", "add", "there", test.address)
-		_, err := b.executor(Config{Network: test.network, AllowSSH: true}).Execute(t.Context(), &Session{}, GitPush{Dir: "repo", Remote: "there"})
-		if err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") {
+		_, err := b.executor(Config{Network: test.network, AllowSSH: true}).Execute(t.Context(), &Session{},
+			GitPush{Dir: "repo", Remote: "there"})
+		if err == nil || !strings.Contains(err.Error(), test.says) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s, network %t: %v", test.address, test.network, err)
 		}
 	}
@@ -183,17 +199,20 @@ func TestGitGuard(t *testing.T) {
 	asked := 0
 	far := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { asked++ }))
 	defer far.Close()
-	near := httptest.NewTLSServer(http.RedirectHandler(far.URL+"/x/info/refs?service=git-upload-pack", http.StatusFound))
+	near := httptest.NewTLSServer(http.RedirectHandler(far.URL+"/x/info/refs?service=git-upload-pack",
+		http.StatusFound))
 	defer near.Close()
 	b := newGitBed(t)
 	address := near.Listener.Addr().String()
 	t.Setenv("NO_PROXY", "*")
 	b.git("repo", "remote", "add", "there", "https://"+address+"/x")
-	_, err := b.executor(Config{Network: true, Hosts: []string{address}}).Execute(t.Context(), &Session{}, GitPull{Dir: "repo", Remote: "there", Branch: "main"})
+	_, err := b.executor(Config{Network: true, Hosts: []string{address}}).Execute(t.Context(), &Session{},
+		GitPull{Dir: "repo", Remote: "there", Branch: "main"})
 	if _, failed := errors.AsType[*GitError](err); !failed || asked > 0 {
 		t.Errorf("asked %d times: %v", asked, err)
 	}
-	b.executor(Config{Network: true, Private: true}).Execute(t.Context(), &Session{}, GitPull{Dir: "repo", Remote: "there", Branch: "main"})
+	b.executor(Config{Network: true, Private: true}).Execute(t.Context(), &Session{},
+		GitPull{Dir: "repo", Remote: "there", Branch: "main"})
 	if asked == 0 {
 		t.Error("with --allow-private the redirect leads nowhere either")
 	}
@@ -244,7 +263,8 @@ func TestGitSSH(t *testing.T) {
 	do[Branches](t, x, GitBranch{Dir: "repo", Create: "side"})
 	do[Pushed](t, x, GitPush{Dir: "repo", Remote: "origin"})
 	said, err := os.ReadFile(b.mark)
-	if err != nil || !strings.HasPrefix(string(said), "-o BatchMode=yes ") || !strings.Contains(string(said), " git@box git-receive-pack ") {
+	if err != nil || !strings.HasPrefix(string(said), "-o BatchMode=yes ") ||
+		!strings.Contains(string(said), " git@box git-receive-pack ") {
 		t.Errorf("ssh was called with %s, %v", said, err)
 	}
 	if got := b.git("remote.git", "branch", "--format=%(refname:short)"); got != "main\nside\n" {
@@ -273,7 +293,8 @@ func TestGitSSHPassesTheGuard(t *testing.T) {
 	}()
 	b := newGitBed(t)
 	b.git("repo", "remote", "add", "there", "ssh://git@"+l.Addr().String()+"/x")
-	x := b.executor(Config{Network: true, AllowSSH: true, Hosts: []string{l.Addr().String()}, Helper: self(t)})
+	x := b.executor(Config{Network: true, AllowSSH: true, Hosts: []string{l.Addr().String()},
+		Helper: self(t)})
 	_, err = x.Execute(t.Context(), &Session{}, GitPush{Dir: "repo", Remote: "there"})
 	if _, failed := errors.AsType[*GitError](err); !failed {
 		t.Errorf("a server that ends at once: %v", err)
@@ -287,7 +308,8 @@ func TestGitSSHPassesTheGuard(t *testing.T) {
 		t.Errorf("the server was not reached: %v", err)
 	}
 	l.Close()
-	if _, err := x.Execute(t.Context(), &Session{}, GitPush{Dir: "repo", Remote: "there"}); err == nil || !strings.Contains(err.Error(), "connection refused") {
+	if _, err := x.Execute(t.Context(), &Session{}, GitPush{Dir: "repo", Remote: "there"}); err == nil ||
+		!strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("where nothing listens: %v", err)
 	}
 }
@@ -306,11 +328,13 @@ func TestGitRoundTrip(t *testing.T) {
 	if c := do[Committed](t, x, GitCommit{Dir: "repo", Message: "third"}); !c.Nothing {
 		t.Errorf("%+v", c)
 	}
-	if p := do[Pushed](t, x, GitPush{Dir: "repo", Remote: "origin"}); p.Branch != "main" || !strings.Contains(p.Output, "main -> main") {
+	if p := do[Pushed](t, x, GitPush{Dir: "repo", Remote: "origin"}); p.Branch != "main" ||
+		!strings.Contains(p.Output, "main -> main") {
 		t.Errorf("%+v", p)
 	}
 	do[Pulled](t, x, GitPull{Dir: "other", Remote: "origin"})
-	if l := do[RepoLog](t, x, GitLog{Dir: "other", Limit: -1}); len(l.Commits) != 2 || !strings.HasSuffix(l.Commits[0], " second") {
+	if l := do[RepoLog](t, x, GitLog{Dir: "other", Limit: -1}); len(l.Commits) != 2 ||
+		!strings.HasSuffix(l.Commits[0], " second") {
 		t.Errorf("%+v", l)
 	}
 	b.git("repo", "checkout", "-q", "--detach")
@@ -326,7 +350,8 @@ func TestGitCommitFiles(t *testing.T) {
 		b.write("repo/"+name, "x\n")
 	}
 	x := b.executor(Config{})
-	do[Committed](t, x, GitCommit{Dir: "repo", Message: "one", Files: []string{"*", "./-A", filepath.Join(b.repo, "ä")}})
+	do[Committed](t, x, GitCommit{Dir: "repo", Message: "one",
+		Files: []string{"*", "./-A", filepath.Join(b.repo, "ä")}})
 	if got := b.git("repo", "-c", "core.quotePath=false", "ls-files"); got != "*\n-A\na.txt\nä\n" {
 		t.Errorf("%q", got)
 	}
@@ -342,9 +367,11 @@ func TestGitCommitFiles(t *testing.T) {
 	if got := b.git("repo", "ls-files", "in"); got != "in/c\nin/d\n" {
 		t.Errorf("%q", got)
 	}
-	_, err := x.Execute(t.Context(), &Session{}, GitCommit{Dir: "repo", Message: "m", Files: []string{"missing"}})
+	_, err := x.Execute(t.Context(), &Session{},
+		GitCommit{Dir: "repo", Message: "m", Files: []string{"missing"}})
 	failed, ok := errors.AsType[*GitError](err)
-	if !ok || failed.Command != "add" || failed.ExitCode != 128 || failed.Words != "fatal: pathspec 'missing' did not match any files" {
+	if !ok || failed.Command != "add" || failed.ExitCode != 128 ||
+		failed.Words != "fatal: pathspec 'missing' did not match any files" {
 		t.Errorf("%+v", err)
 	}
 }
@@ -359,14 +386,16 @@ func TestGitCommitRemoved(t *testing.T) {
 	do[Committed](t, x, GitCommit{Dir: "repo", Message: "one"})
 	b.git("repo", "mv", "a.txt", "moved.txt")
 	b.git("repo", "rm", "-q", "-r", "in")
-	do[Committed](t, x, GitCommit{Dir: "repo", Message: "two", Files: []string{"a.txt", "moved.txt", filepath.Join(b.repo, "in")}})
+	do[Committed](t, x, GitCommit{Dir: "repo", Message: "two",
+		Files: []string{"a.txt", "moved.txt", filepath.Join(b.repo, "in")}})
 	b.git("repo", "rm", "-q", "b")
 	do[Committed](t, x, GitCommit{Dir: "repo", Message: "three", Files: []string{"./b"}})
 	if got := b.git("repo", "ls-files"); got != "e\nf\nmoved.txt\n" {
 		t.Errorf("%q", got)
 	}
 	b.git("repo", "rm", "-q", "e")
-	_, err := x.Execute(t.Context(), &Session{}, GitCommit{Dir: "repo", Message: "m", Files: []string{"e", "missing"}})
+	_, err := x.Execute(t.Context(), &Session{},
+		GitCommit{Dir: "repo", Message: "m", Files: []string{"e", "missing"}})
 	if err == nil || !strings.Contains(err.Error(), "pathspec 'missing' did not match any files") {
 		t.Errorf("%v", err)
 	}
@@ -380,7 +409,8 @@ func TestGitCommitNeedsFilter(t *testing.T) {
 	b.write("repo/x.bin", "large\n")
 	x := b.executor(Config{})
 	_, err := x.Execute(t.Context(), &Session{}, GitCommit{Dir: "repo", Message: "m"})
-	if err == nil || !strings.Contains(err.Error(), "clean filter 'lfs' failed; filters are off, for they are programs; --allow-hooks lets them run") {
+	if err == nil || !strings.Contains(err.Error(),
+		"clean filter 'lfs' failed; filters are off, for they are programs; --allow-hooks lets them run") {
 		t.Errorf("%v", err)
 	}
 	if st := do[RepoStatus](t, x, GitStatus{Dir: "repo"}); !slices.Equal(st.NotRun, []string{"filter lfs"}) {
@@ -395,11 +425,13 @@ func TestGitBranches(t *testing.T) {
 	b.write("repo/b", "1\n")
 	do[Committed](t, x, GitCommit{Dir: "repo", Message: "on it"})
 	b.git("repo", "checkout", "-q", "main")
-	if l := do[Branches](t, x, GitBranch{Dir: "repo"}); l.Current != "main" || !slices.Equal(l.Names, []string{"feature/ä", "main"}) {
+	if l := do[Branches](t, x, GitBranch{Dir: "repo"}); l.Current != "main" ||
+		!slices.Equal(l.Names, []string{"feature/ä", "main"}) {
 		t.Errorf("%+v", l)
 	}
 	_, err := x.Execute(t.Context(), &Session{}, GitBranch{Dir: "repo", Delete: "feature/ä"})
-	if err == nil || !strings.Contains(err.Error(), "is not fully merged.; force: true") && !strings.Contains(err.Error(), "is not fully merged; force: true") {
+	if err == nil || !strings.Contains(err.Error(), "is not fully merged.; force: true") &&
+		!strings.Contains(err.Error(), "is not fully merged; force: true") {
 		t.Errorf("%v", err)
 	}
 	if d := do[Branches](t, x, GitBranch{Dir: "repo", Delete: "feature/ä", Force: true}); !strings.Contains(d.Output, "Deleted branch feature/ä (was ") {
@@ -416,7 +448,8 @@ func TestGitDiffIsBounded(t *testing.T) {
 	}
 	b.write("repo/a.txt", text.String())
 	d := do[RepoDiff](t, b.executor(Config{}), GitDiff{Dir: "repo"})
-	if len(d.Text) > 256<<10+100 || d.Cut == 0 || !strings.Contains(string(d.Text), fmt.Sprintf("[… %d bytes left out …]", d.Cut)) {
+	if len(d.Text) > 256<<10+100 || d.Cut == 0 ||
+		!strings.Contains(string(d.Text), fmt.Sprintf("[… %d bytes left out …]", d.Cut)) {
 		t.Errorf("%d bytes, %d cut", len(d.Text), d.Cut)
 	}
 	if _, err := b.executor(Config{}).Execute(t.Context(), &Session{}, GitDiff{Dir: "repo", File: "./b"}); err == nil || !strings.Contains(err.Error(), `"./b" does not exist`) {
@@ -438,13 +471,15 @@ func TestGitConflict(t *testing.T) {
 	b.git("repo", "commit", "-qam", "ours")
 	exec.Command("git", "-C", b.repo, "merge", "other").Run() // fails: there is a conflict
 	x := b.executor(Config{})
-	if st := do[RepoStatus](t, x, GitStatus{Dir: "repo"}); st.State != "merge" || len(st.Files) != 1 || !st.Files[0].Unmerged {
+	if st := do[RepoStatus](t, x, GitStatus{Dir: "repo"}); st.State != "merge" || len(st.Files) != 1 ||
+		!st.Files[0].Unmerged {
 		t.Errorf("status %+v", st)
 	}
 	refused := func(a GitCommit, says string) {
 		t.Helper()
 		a.Dir, a.Message = "repo", "m"
-		if _, err := x.Execute(t.Context(), &Session{}, a); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := x.Execute(t.Context(), &Session{}, a); err == nil ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%+v: %v", a, err)
 		}
 	}
@@ -461,7 +496,8 @@ func TestGitConflict(t *testing.T) {
 	do[Committed](t, x, GitCommit{Dir: "repo", Message: "m", Force: true})
 	b.write("repo/c", "Title\n=======\n")
 	do[Committed](t, x, GitCommit{Dir: "repo", Message: "m"})
-	b.write("repo/c", strings.Repeat("line\n", 2<<20)+"<<<<<<< a\n"+strings.Repeat("l", 1<<20)+"\n=======\n>>>>>>> b\n")
+	b.write("repo/c", strings.Repeat("line\n", 2<<20)+"<<<<<<< a\n"+strings.Repeat("l", 1<<20)+
+		"\n=======\n>>>>>>> b\n")
 	refused(GitCommit{}, "conflict markers are left in c")
 	b.write("repo/c", strings.Repeat("l", 4096)+"<<<<<<< a\n>>>>>>> b\n")
 	do[Committed](t, x, GitCommit{Dir: "repo", Message: "m"})
@@ -538,12 +574,14 @@ func TestGitPullFails(t *testing.T) {
 	b.git("repo", "bisect", "bad")
 	x := b.executor(Config{Network: true})
 	_, err := x.Execute(t.Context(), &Session{}, GitPull{Dir: "repo", Remote: "origin", Branch: "none"})
-	if err == nil || strings.Contains(err.Error(), "not finished") || !strings.Contains(err.Error(), "remote ref none") {
+	if err == nil || strings.Contains(err.Error(), "not finished") ||
+		!strings.Contains(err.Error(), "remote ref none") {
 		t.Errorf("a pull during a bisect: %v", err)
 	}
 	b.git("repo", "checkout", "-q", "--detach")
 	for _, a := range []Args{GitPull{Dir: "repo", Remote: "origin"}, GitPush{Dir: "repo", Remote: "origin"}} {
-		if _, err := x.Execute(t.Context(), &Session{}, a); err == nil || !strings.Contains(err.Error(), "branch must be named: no branch is checked out") {
+		if _, err := x.Execute(t.Context(), &Session{}, a); err == nil ||
+			!strings.Contains(err.Error(), "branch must be named: no branch is checked out") {
 			t.Errorf("%T without a branch: %v", a, err)
 		}
 	}
@@ -555,7 +593,8 @@ func TestGitErrorsSayWhy(t *testing.T) {
 	b.git("", "init", "-q", "empty")
 	x := b.executor(Config{})
 	_, err := x.Execute(t.Context(), &Session{}, GitLog{Dir: "empty", Limit: 3})
-	if failed, ok := errors.AsType[*GitError](err); !ok || failed.ExitCode != 128 || !strings.Contains(failed.Words, "does not have any commits yet") {
+	if failed, ok := errors.AsType[*GitError](err); !ok || failed.ExitCode != 128 ||
+		!strings.Contains(failed.Words, "does not have any commits yet") {
 		t.Errorf("%v", err)
 	}
 	b.git("repo", "config", "--global", "--unset", "user.name")
@@ -563,7 +602,8 @@ func TestGitErrorsSayWhy(t *testing.T) {
 	b.git("repo", "config", "--global", "--unset", "user.email")
 	b.write("repo/b", "1\n")
 	_, err = x.Execute(t.Context(), &Session{}, GitCommit{Dir: "repo", Message: "m"})
-	if failed, ok := errors.AsType[*GitError](err); !ok || failed.Command != "commit" || !strings.Contains(failed.Words, "Please tell me who you are") {
+	if failed, ok := errors.AsType[*GitError](err); !ok || failed.Command != "commit" ||
+		!strings.Contains(failed.Words, "Please tell me who you are") {
 		t.Errorf("%v", err)
 	}
 }

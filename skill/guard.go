@@ -253,7 +253,8 @@ func (x *Executor) noteChange(s *Session, abs string, applied bool) {
 	case err != nil || info.Size > maxSeenFile:
 		k.drop(abs)
 	case v == nil:
-		if data, err := x.ws.ReadUpTo(abs, maxSeenFile); err == nil { // it was made, or nothing is known of it
+		// it was made, or nothing is known of it
+		if data, err := x.ws.ReadUpTo(abs, maxSeenFile); err == nil {
 			k.start(abs, data).stamp = stampOf(info)
 		}
 	default:
@@ -358,7 +359,8 @@ type verb struct{ not, does string }
 
 // checkWhole refuses to change all of a file that holds what the session was not shown. It
 // returns how many lines are lost that the session never read.
-func (x *Executor) checkWhole(ctx context.Context, s *Session, abs string, what verb, keeps bool) (unread int, err error) {
+func (x *Executor) checkWhole(ctx context.Context, s *Session, abs string, what verb, keeps bool) (unread int,
+	err error) {
 	c := conditionOf(ctx)
 	if err := c.checkHash(x, abs); err != nil || !s.Guard.on() {
 		return 0, err
@@ -377,7 +379,8 @@ func (x *Executor) checkWhole(ctx context.Context, s *Session, abs string, what 
 				}
 			}
 			if s.Guard == GuardStrict && unread > 0 && !forced {
-				return stalef("%s is there, and you have not read it; %s. Read it first, or set force", abs, what.not)
+				return stalef("%s is there, and you have not read it; %s. Read it first, or set force",
+					abs, what.not)
 			}
 			return nil
 		}
@@ -401,14 +404,16 @@ func (x *Executor) checkView(ctx context.Context, abs string, v *view, what verb
 			names = append(names, min(g, max(0, len(v.lines)-1)))
 		}
 		slices.Sort(names)
-		text := fmt.Sprintf("%s has changed since you read it (by %s); %s.", abs, x.who(ctx, abs, v, lines, gaps), what.not)
+		text := fmt.Sprintf("%s has changed since you read it (by %s); %s.", abs,
+			x.who(ctx, abs, v, lines, gaps), what.not)
 		if len(v.lines) > 0 {
 			text += "\nit holds now:\n" + v.rows(names, 1)
 		}
 		if slices.Sort(gaps); len(gaps) > 0 {
 			text += "\nlines were taken away after line " + joinNumbers(gaps)
 		}
-		text += fmt.Sprintf("\nread %s:%d-%d and %s again, or set force", abs, max(1, names[0]), min(len(v.lines), names[len(names)-1]+2), what.does)
+		text += fmt.Sprintf("\nread %s:%d-%d and %s again, or set force", abs, max(1, names[0]),
+			min(len(v.lines), names[len(names)-1]+2), what.does)
 		return &StaleError{text}
 	}
 	if keeps || !v.read {
@@ -468,7 +473,8 @@ func (x *Executor) moved(s *Session, from, to string, copied bool) {
 	for name, v := range maps.Clone(k.files) {
 		rest, below := strings.CutPrefix(name, from)
 		if !below || rest != "" && rest[0] != filepath.Separator {
-			if rest, below := strings.CutPrefix(name, to); below && (rest == "" || rest[0] == filepath.Separator) && v.raw != nil {
+			if rest, below := strings.CutPrefix(name, to); below &&
+				(rest == "" || rest[0] == filepath.Separator) && v.raw != nil {
 				k.drop(name)
 			}
 			continue
@@ -516,8 +522,9 @@ type Guard string
 
 // The guards.
 const (
-	GuardOff    Guard = "off"    // changes are not checked; also ""
-	GuardOn     Guard = "on"     // a change does not take away what others wrote and the session was not shown
+	GuardOff Guard = "off" // changes are not checked; also ""
+	// a change does not take away what others wrote and the session was not shown
+	GuardOn     Guard = "on"
 	GuardStrict Guard = "strict" // besides, a file is overwritten only if the session has read it
 )
 
@@ -688,7 +695,8 @@ func (s *seen) summary() (list []SeenFile) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names := slices.SortedFunc(maps.Keys(s.files), func(a, b string) int { return cmp.Compare(s.files[b].used, s.files[a].used) })
+	names := slices.SortedFunc(maps.Keys(s.files),
+		func(a, b string) int { return cmp.Compare(s.files[b].used, s.files[a].used) })
 	for _, name := range names {
 		v := s.files[name]
 		if v.raw == nil && v.found != nil {
@@ -765,7 +773,8 @@ func (s *seen) become(v *view, raw []byte, by author) {
 	changes := merge.Changes(v.lines, now)
 	flags, gaps := make([]byte, len(now)), map[int]byte{}
 	at := 0
-	for _, c := range append(changes[:len(changes):len(changes)], merge.Change{From: len(v.lines), To: len(v.lines), NewFrom: len(now), NewTo: len(now)}) {
+	for _, c := range append(changes[:len(changes):len(changes)],
+		merge.Change{From: len(v.lines), To: len(v.lines), NewFrom: len(now), NewTo: len(now)}) {
 		moved := c.NewFrom - c.From
 		for i := at; i < c.From; i++ {
 			flags[i+moved] = v.flags[i] &^ numbered
@@ -873,7 +882,8 @@ func (v *view) show(from, to int) {
 		v.flags[i] = v.flags[i]&mine | shown | numbered
 	}
 	for g := range v.gaps {
-		if (from < g || g == 0 && from == 0) && (g < to || g == len(v.lines) && to == len(v.lines)) {
+		if (from < g || g == 0 && from == 0) &&
+			(g < to || g == len(v.lines) && to == len(v.lines)) {
 			delete(v.gaps, g) // both sides of it in one piece
 		}
 	}

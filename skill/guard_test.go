@@ -67,7 +67,8 @@ func TestGuardAfterReplace(t *testing.T) {
 		_, err := x.Execute(t.Context(), s, args)
 		return err
 	}
-	for _, step := range []struct{ theirs, replace string }{{"one\ntwo\ntheirs\n", "one"}, {"uno\ntwo\nmore\n", "two"}} {
+	for _, step := range []struct{ theirs, replace string }{{"one\ntwo\ntheirs\n", "one"},
+		{"uno\ntwo\nmore\n", "two"}} {
 		if err := os.WriteFile(name, []byte("one\ntwo\nthree\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}

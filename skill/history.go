@@ -51,7 +51,8 @@ func (c Changes) Message() string {
 	case c.More == MaxMore:
 		lines = append(lines, fmt.Sprintf("and %d older changes or more; a larger limit lists more", c.More))
 	case c.More > 0:
-		lines = append(lines, "and "+words.Count(c.More, "older change", "older changes")+"; a larger limit lists more")
+		lines = append(lines, "and "+words.Count(c.More, "older change", "older changes")+
+			"; a larger limit lists more")
 	}
 	if damaged != "" {
 		lines = append(lines, damaged)

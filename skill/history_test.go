@@ -28,10 +28,12 @@ func TestHistoryOfMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	few := do[Changes](t, x, History{Limit: 10})
-	if len(few.List) != 10 || few.List[0].ID != "1600" || few.More != 1000 || !strings.HasSuffix(few.Message(), "\nand 1000 older changes or more; a larger limit lists more") {
+	if len(few.List) != 10 || few.List[0].ID != "1600" || few.More != 1000 ||
+		!strings.HasSuffix(few.Message(), "\nand 1000 older changes or more; a larger limit lists more") {
 		t.Errorf("%d listed, %d more, %d damaged: %s", len(few.List), few.More, few.Damaged, few.Message())
 	}
-	if all := do[Changes](t, x, History{}); len(all.List) != 1599 || all.List[1598].ID != "1" || all.More != 0 || all.Damaged == 0 {
+	if all := do[Changes](t, x, History{}); len(all.List) != 1599 || all.List[1598].ID != "1" ||
+		all.More != 0 || all.Damaged == 0 {
 		t.Errorf("%d listed, %d more, %d damaged", len(all.List), all.More, all.Damaged)
 	}
 }
@@ -39,7 +41,8 @@ func TestHistoryOfMany(t *testing.T) {
 // TestHistoryOfFolders lists the changes of several folders in the order of time.
 func TestHistoryOfFolders(t *testing.T) {
 	far, farther := t.TempDir(), t.TempDir()
-	x := newExecutor(t, Config{Dir: t.TempDir(), Allow: []string{far, farther}, State: t.TempDir(), NoSync: true})
+	x := newExecutor(t, Config{Dir: t.TempDir(), Allow: []string{far, farther}, State: t.TempDir(),
+		NoSync: true})
 	var want []string
 	for _, dir := range []string{far, x.Dir(), x.Dir(), farther, far, x.Dir(), farther} {
 		do[Changed](t, x, AppendFile{Path: filepath.Join(dir, "f"), Content: "x"})

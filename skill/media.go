@@ -136,11 +136,13 @@ func shrink(src image.Image, side int) *image.NRGBA {
 			for j := top; j < bottom; j++ {
 				for i := left; i < right; i++ {
 					c := color.NRGBAModel.Convert(src.At(from.Min.X+i, from.Min.Y+j)).(color.NRGBA)
-					sum = [4]uint32{sum[0] + uint32(c.R), sum[1] + uint32(c.G), sum[2] + uint32(c.B), sum[3] + uint32(c.A)}
+					sum = [4]uint32{sum[0] + uint32(c.R), sum[1] + uint32(c.G), sum[2] + uint32(c.B),
+						sum[3] + uint32(c.A)}
 				}
 			}
 			n := uint32((bottom - top) * (right - left))
-			out.SetNRGBA(x, y, color.NRGBA{uint8(sum[0] / n), uint8(sum[1] / n), uint8(sum[2] / n), uint8(sum[3] / n)})
+			out.SetNRGBA(x, y, color.NRGBA{uint8(sum[0] / n), uint8(sum[1] / n), uint8(sum[2] / n),
+				uint8(sum[3] / n)})
 		}
 	}
 	return out

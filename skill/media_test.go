@@ -24,12 +24,14 @@ func TestMedia(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer x.Close()
-	for name, content := range map[string]string{"png": "\x89PNG\r\n\x1a\nrest", "text.png": "text", "empty": ""} {
+	for name, content := range map[string]string{"png": "\x89PNG\r\n\x1a\nrest", "text.png": "text",
+		"empty": ""} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, want := range []MediaFound{{"png", "image/png", 12}, {"text.png", "text/plain; charset=utf-8", 4}, {"empty", "text/plain; charset=utf-8", 0}} {
+	for _, want := range []MediaFound{{"png", "image/png", 12}, {"text.png", "text/plain; charset=utf-8", 4},
+		{"empty", "text/plain; charset=utf-8", 0}} {
 		r, err := x.Execute(t.Context(), &Session{}, Media{Path: want.Path})
 		name := want.Path
 		want.Path = filepath.Join(x.Dir(), name)
@@ -72,14 +74,16 @@ func TestCheckPicture(t *testing.T) {
 		}
 		out, note := checkPicture(kind, large)
 		config, _, err := image.DecodeConfig(bytes.NewReader(out))
-		if err != nil || config.Width != 1568 || config.Height != 784 || note != "shown at 1568x784 of 2400x1200" {
+		if err != nil || config.Width != 1568 || config.Height != 784 ||
+			note != "shown at 1568x784 of 2400x1200" {
 			t.Errorf("%s: %+v %v %q", kind, config, err, note)
 		}
 		for _, tt := range []struct {
 			data []byte
 			note string
 		}{
-			{narrow, "20x2100 pixels"}, {small[:len(small)/2], "its end is missing"}, {small[:8], "its end is missing"},
+			{narrow, "20x2100 pixels"}, {small[:len(small)/2], "its end is missing"},
+			{small[:8], "its end is missing"},
 			{append(bytes.Repeat([]byte("x"), 100), small[len(small)-12:]...), "damaged"},
 		} {
 			if out, note := checkPicture(kind, tt.data); out != nil || !strings.Contains(note, tt.note) {
@@ -96,7 +100,8 @@ func TestCheckPicture(t *testing.T) {
 	if err := png.Encode(&b, photo); err != nil {
 		t.Fatal(err)
 	}
-	if out, note := checkPicture("image/png", b.Bytes()); http.DetectContentType(out) != "image/jpeg" || len(out) > maxPicture {
+	if out, note := checkPicture("image/png", b.Bytes()); http.DetectContentType(out) != "image/jpeg" ||
+		len(out) > maxPicture {
 		t.Errorf("a photograph of %d bytes as PNG: %d bytes, %q", b.Len(), len(out), note)
 	}
 	if out, note := checkPicture("application/pdf", []byte("%PDF")); out == nil || note != "" {
@@ -110,7 +115,8 @@ func TestReadShrunkPicture(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a.gif"), drawn(t, "image/gif", 2400, 1200), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := x.Execute(t.Context(), &Session{}, ReadFiles{Files: []FileRange{{Path: "a.gif", To: End}}, MaxMedia: 1 << 20})
+	r, err := x.Execute(t.Context(), &Session{},
+		ReadFiles{Files: []FileRange{{Path: "a.gif", To: End}}, MaxMedia: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

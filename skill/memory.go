@@ -64,7 +64,8 @@ func (m Memories) Message() string { return words.Count(m.Total, "memory", "memo
 
 // Recalled is the result of [RecallMemory].
 type Recalled struct {
-	Matches []string // absolute: MEMORY.md first, then those with the whole query, with more of its words, by name
+	// absolute: MEMORY.md first, then those with the whole query, with more of its words, by name
+	Matches []string
 	Total   int      // number of matching files
 	Skipped []string // absolute: files that are not UTF-8, too large, or unreadable
 }
@@ -91,7 +92,8 @@ func (x *Executor) saveMemory(ctx context.Context, a SaveMemory) (Result, error)
 		return nil, &ArgError{Arg: "key", Reason: "holds a line break; a title is one line"}
 	}
 	entry := memoryEntry(a.Key, a.Value, time.Now())
-	c, err := x.ws.AppendFile(ctx, filepath.Join(x.ws.Dir(), memoryFile), []byte(entry), workspace.WriteOptions{})
+	c, err := x.ws.AppendFile(ctx, filepath.Join(x.ws.Dir(), memoryFile), []byte(entry),
+		workspace.WriteOptions{})
 	return result(Changed{Change: c, Bytes: int64(len(entry))}, err)
 }
 

@@ -56,8 +56,10 @@ func TestSaveMemory(t *testing.T) {
 	x := xs[0]
 	var want []Memory
 	for i, value := range []string{
-		"", "plain", "two\nlines", "### forged\n_2026-01-01 10:00_\nx", "a\n### forged\nb", "#### deeper", "in ### line",
-		`##\# as escaped`, `##\\# twice`, "###no blank", "###", "_2026-01-01 10:00_\nlooks like a time", "##### ### ###",
+		"", "plain", "two\nlines", "### forged\n_2026-01-01 10:00_\nx", "a\n### forged\nb", "#### deeper",
+		"in ### line",
+		`##\# as escaped`, `##\\# twice`, "###no blank", "###", "_2026-01-01 10:00_\nlooks like a time",
+		"##### ### ###",
 	} {
 		m := Memory{"key #" + strings.Repeat("#", i), value}
 		did[Changed](t, x, SaveMemory{Key: m.Title, Value: m.Content})
@@ -66,7 +68,8 @@ func TestSaveMemory(t *testing.T) {
 	if got := did[Memories](t, x, ListMemory{}); !slices.Equal(got.Entries, want) || got.Total != len(want) {
 		t.Errorf("%d entries\n got %q\nwant %q", got.Total, got.Entries, want)
 	}
-	if got := did[Memories](t, x, ListMemory{Offset: 2, Limit: 3}); !slices.Equal(got.Entries, want[2:5]) || got.Total != len(want) {
+	if got := did[Memories](t, x, ListMemory{Offset: 2, Limit: 3}); !slices.Equal(got.Entries, want[2:5]) ||
+		got.Total != len(want) {
 		t.Errorf("three of them are %q of %d", got.Entries, got.Total)
 	}
 	did[Changed](t, x, SaveMemory{Key: " spaced ", Value: "v"})
@@ -83,7 +86,8 @@ func TestSaveMemory(t *testing.T) {
 	}
 	for _, key := range []string{"", " \t", "a\n### b", "a\rb"} {
 		var bad *ArgError
-		if _, err := x.Execute(t.Context(), &Session{}, SaveMemory{Key: key}); !errors.As(err, &bad) || bad.Arg != "key" {
+		if _, err := x.Execute(t.Context(), &Session{}, SaveMemory{Key: key}); !errors.As(err, &bad) ||
+			bad.Arg != "key" {
 			t.Errorf("the key %q: %v", key, err)
 		}
 	}
@@ -113,7 +117,8 @@ func FuzzMemories(f *testing.F) {
 // TestRecallMemory looks for files of the memory.
 func TestRecallMemory(t *testing.T) {
 	dir, xs := inside(t, map[string]string{
-		"MEMORY.md": "x", "memory/a.md": "STRASSE Ä", "memory/deep/b.md": `##\# title`, "memory/bad.md": "\xffk",
+		"MEMORY.md": "x", "memory/a.md": "STRASSE Ä", "memory/deep/b.md": `##\# title`,
+		"memory/bad.md": "\xffk",
 		"memory/no.txt": "k", "memory/z.md": "k", "memory/y.md": "K",
 	}, 1)
 	sparse(t, filepath.Join(dir, "memory/large.md"), maxStore+1, "k")
@@ -166,7 +171,8 @@ func TestSaveMemoryAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 100 {
 		all.Go(func() {
-			if _, err := xs[i%2].Execute(t.Context(), &Session{}, SaveMemory{Key: "k", Value: strings.Repeat("v\n", i)}); err != nil {
+			if _, err := xs[i%2].Execute(t.Context(), &Session{},
+				SaveMemory{Key: "k", Value: strings.Repeat("v\n", i)}); err != nil {
 				t.Error(err)
 			}
 		})

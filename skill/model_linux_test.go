@@ -31,13 +31,15 @@ func TestModel(t *testing.T) {
 			r.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
-		w := &worker{near: filepath.Join(dir, "ws"), far: filepath.Join(mount, fmt.Sprint(round)), out: json.NewEncoder(io.Discard)}
+		w := &worker{near: filepath.Join(dir, "ws"), far: filepath.Join(mount, fmt.Sprint(round)),
+			out: json.NewEncoder(io.Discard)}
 		defer os.RemoveAll(w.far)
 		w.inOrder = rapid.Bool().Draw(r, "in order")
 		w.intN = func(n int) int { return rapid.IntRange(0, n-1).Draw(r, "n") }
 		c := &powerCut{T: t, near: w.near, far: w.far}
 		c.layout()
-		if w.x, err = New(Config{Dir: w.near, Allow: []string{w.far}, NoSync: true, Helper: self(t), State: filepath.Join(dir, "state")}); err != nil {
+		if w.x, err = New(Config{Dir: w.near, Allow: []string{w.far}, NoSync: true, Helper: self(t),
+			State: filepath.Join(dir, "state")}); err != nil {
 			r.Fatal(err)
 		}
 		defer w.x.Close()
@@ -61,7 +63,8 @@ func TestModel(t *testing.T) {
 				o, forced = Undo{Force: true}, true
 				continue
 			}
-			if !ok || refused.ID != "" && w.inOrder { // else forced ones may have taken what it needs, as it says
+			// else forced ones may have taken what it needs, as it says
+			if !ok || refused.ID != "" && w.inOrder {
 				r.Fatalf("undo: %v\nafter %q\n%s", err, undone, w.history())
 			}
 			break
@@ -70,7 +73,8 @@ func TestModel(t *testing.T) {
 			forces++
 		}
 		if now, err := picture(w.near, w.far); err != nil || now != c.first && w.inOrder {
-			r.Fatalf("%v there was\n%s\nundone there is\n%s\nwant\n%s\nundone: %q\n%s", err, before, now, c.first, undone, w.history())
+			r.Fatalf("%v there was\n%s\nundone there is\n%s\nwant\n%s\nundone: %q\n%s", err, before,
+				now, c.first, undone, w.history())
 		}
 	})
 	t.Logf("%d sequences, %d with force", round, forces)

@@ -25,7 +25,8 @@ func (x *Executor) createPlan(ctx context.Context, a CreatePlan) (Result, error)
 	var made Record
 	c, err := x.changeRecords(ctx, plansFile, true, func(list []Record) ([]Record, error) {
 		made = Record{
-			newField("id", newID(list)), newField("goal", a.Goal), newField("steps", append([]string{}, a.Steps...)),
+			newField("id", newID(list)), newField("goal", a.Goal),
+			newField("steps", append([]string{}, a.Steps...)),
 			newField("status", "pending"), newField("created", localTime(time.Now())),
 		}
 		return append(list, made), nil

@@ -41,7 +41,8 @@ func TestPowerCutAcross(t *testing.T) {
 
 func (c crossing) cut(t *testing.T, disk *needs.Disk, name string, size int64) {
 	here, there := t.TempDir(), filepath.Join(disk.Dir, fmt.Sprint(t.Name(), size))
-	cfg := Config{Dir: filepath.Join(here, "ws"), State: filepath.Join(here, "state"), Allow: []string{filepath.Join(there, "ws")}}
+	cfg := Config{Dir: filepath.Join(here, "ws"), State: filepath.Join(here, "state"),
+		Allow: []string{filepath.Join(there, "ws")}}
 	from, to := cfg.Dir, cfg.Allow[0]
 	if c.back {
 		from, to = to, from

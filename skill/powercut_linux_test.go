@@ -33,7 +33,8 @@ type told struct {
 // work changes things until the power fails.
 func work(args []string) int {
 	seed, _ := strconv.ParseUint(args[2], 10, 64)
-	w := &worker{near: args[0], far: args[1], intN: rand.New(rand.NewPCG(seed, 0)).IntN, out: json.NewEncoder(os.Stdout), inOrder: true}
+	w := &worker{near: args[0], far: args[1], intN: rand.New(rand.NewPCG(seed, 0)).IntN,
+		out: json.NewEncoder(os.Stdout), inOrder: true}
 	var err error
 	w.x, err = New(Config{Dir: w.near, Allow: []string{w.far}, Helper: "/proc/self/exe"})
 	os.Setenv("EXEC_TEST_ROLE", "")
@@ -53,7 +54,8 @@ func work(args []string) int {
 func expected(err error) bool {
 	_, refused := errors.AsType[*UndoError](err)
 	_, argument := errors.AsType[*ArgError](err)
-	for _, is := range []error{syscall.ENOENT, syscall.EEXIST, syscall.ENOTDIR, syscall.EISDIR, syscall.ENOTEMPTY, syscall.EINVAL, ErrSameFile} {
+	for _, is := range []error{syscall.ENOENT, syscall.EEXIST, syscall.ENOTDIR, syscall.EISDIR,
+		syscall.ENOTEMPTY, syscall.EINVAL, ErrSameFile} {
 		refused = refused || errors.Is(err, is)
 	}
 	return refused || argument
@@ -138,11 +140,14 @@ func (w *worker) step() error {
 		return w.do(MoveFile{Source: from, Dest: to, NoReplace: true}, from, to)
 	case 12:
 		below := w.pick("new/x/f", "new/y", "far/new/z/f")
-		return w.do(WriteFile{Path: below, Content: w.content(), Parents: true}, below, filepath.Dir(below), filepath.Dir(filepath.Dir(below)))
+		return w.do(WriteFile{Path: below, Content: w.content(), Parents: true}, below, filepath.Dir(below),
+			filepath.Dir(filepath.Dir(below)))
 	case 13:
 		a, b, c := filepath.Join(w.near, "a"), filepath.Join(w.near, "run"), filepath.Join(w.near, "d/c")
-		script := fmt.Sprintf("echo %d > a; mkdir -p run; echo %d > run/%d; rm -f d/c; chmod 600 b", w.n, w.n, w.n%3)
-		return w.do(Exec{Command: "/bin/sh", Args: []string{"-c", script}}, a, b, c, filepath.Join(w.near, "b"))
+		script := fmt.Sprintf("echo %d > a; mkdir -p run; echo %d > run/%d; rm -f d/c; chmod 600 b",
+			w.n, w.n, w.n%3)
+		return w.do(Exec{Command: "/bin/sh", Args: []string{"-c", script}}, a, b, c,
+			filepath.Join(w.near, "b"))
 	}
 	if w.inOrder {
 		return w.undoInOrder()
@@ -240,7 +245,8 @@ func TestPowerCut(t *testing.T) {
 				t.Fatalf("cut %d", cut)
 			}
 		}
-		t.Logf("%d changes acknowledged in %d cuts; %d others are there without a record", acknowledged, cuts, unrecorded)
+		t.Logf("%d changes acknowledged in %d cuts; %d others are there without a record", acknowledged,
+			cuts, unrecorded)
 	})
 }
 
@@ -259,7 +265,8 @@ func (c *powerCut) layout() {
 		if err := os.RemoveAll(dir); err != nil {
 			c.Fatal(err)
 		}
-		for name, content := range map[string]string{"a": "a\n", "b": "b\n", "d/c": "c\n", "tree/f": "f\n", "tree/g/h": "h\n", "first/x": "x\n", "linked": "linked\n"} {
+		for name, content := range map[string]string{"a": "a\n", "b": "b\n", "d/c": "c\n", "tree/f": "f\n",
+			"tree/g/h": "h\n", "first/x": "x\n", "linked": "linked\n"} {
 			plant(c.T, dir, name)
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 				c.Fatal(err)
@@ -349,7 +356,8 @@ func (c *powerCut) audit() (unrecorded int) {
 	if len(c.begun) == 2 && c.has(c.tree) && !c.has(now) {
 		c.Errorf("neither of %q is there after the cut", c.begun)
 	}
-	x := newExecutor(c.T, Config{Dir: c.near, Allow: []string{c.far}, NoSync: true, Journal: Journal{Count: -1}})
+	x := newExecutor(c.T, Config{Dir: c.near, Allow: []string{c.far}, NoSync: true,
+		Journal: Journal{Count: -1}})
 	defer x.Close()
 	listed := carried(c.T, x, History{}).(Changes)
 	for _, id := range c.ids {
@@ -398,7 +406,8 @@ func (c *powerCut) audit() (unrecorded int) {
 
 // has reports whether a tree has something that was being changed.
 func (c *powerCut) has(tree string) bool {
-	return slices.ContainsFunc(c.begun, func(p string) bool { return strings.Contains("\n"+tree, "\n"+p+" ") })
+	return slices.ContainsFunc(c.begun,
+		func(p string) bool { return strings.Contains("\n"+tree, "\n"+p+" ") })
 }
 
 // compare compares two trees, without what was being changed.
@@ -406,7 +415,8 @@ func (c *powerCut) compare(when, got, want string) {
 	lines := func(tree string) (list []string) {
 		for line := range strings.Lines(tree) {
 			name, _, _ := strings.Cut(line, " ")
-			flying := slices.ContainsFunc(c.begun, func(p string) bool { return name == p || strings.HasPrefix(name, p+"/") })
+			flying := slices.ContainsFunc(c.begun,
+				func(p string) bool { return name == p || strings.HasPrefix(name, p+"/") })
 			if !flying && !strings.Contains(name, ".skill") {
 				list = append(list, line)
 			}

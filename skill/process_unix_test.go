@@ -21,7 +21,10 @@ func TestStartProcess(t *testing.T) {
 	mark := fmt.Sprintf("1000.%d", os.Getpid())
 	for _, helper := range []string{"", self(t)} {
 		x := newExecutor(t, Config{Helper: helper})
-		c, err := x.StartProcess(Program{Command: "sh", Args: []string{"-c", "sleep " + mark + " & echo $MY; echo last words >&2; cat; [ $MY = ends ] || exec sleep " + mark}, Env: []string{"PATH=/usr/bin:/bin", "MY=stays"}})
+		c, err := x.StartProcess(Program{Command: "sh",
+			Args: []string{"-c", "sleep " + mark +
+				" & echo $MY; echo last words >&2; cat; [ $MY = ends ] || exec sleep " + mark},
+			Env: []string{"PATH=/usr/bin:/bin", "MY=stays"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -51,7 +51,8 @@ func TestProgramsOfTheWorkspaceAreNotStarted(t *testing.T) {
 	if err := os.Symlink(b.dir+"/theirs", out+"/git"); err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Network: true, Private: true, NoSandbox: true, Browser: talker{}, Search: []SearchEngine{{Kind: "brave-search"}}}
+	cfg := Config{Network: true, Private: true, NoSandbox: true, Browser: talker{},
+		Search: []SearchEngine{{Kind: "brave-search"}}}
 	x := b.executor(cfg)
 	do[RepoStatus](t, x, GitStatus{Dir: "repo"})
 	path := os.Getenv("PATH")
@@ -60,11 +61,14 @@ func TestProgramsOfTheWorkspaceAreNotStarted(t *testing.T) {
 		args Args
 		says string
 	}{
-		{GitStatus{Dir: "repo"}, `cannot run "git": PATH has only ` + out + "/git, " + b.dir + "/.venv/bin/git, which commands may write"},
-		{Screenshot{URL: "http://127.0.0.1:9/", Dest: "s.png"}, b.dir + "/.venv/bin/chromium, which commands may write"},
+		{GitStatus{Dir: "repo"}, `cannot run "git": PATH has only ` + out + "/git, " + b.dir +
+			"/.venv/bin/git, which commands may write"},
+		{Screenshot{URL: "http://127.0.0.1:9/", Dest: "s.png"},
+			b.dir + "/.venv/bin/chromium, which commands may write"},
 		{WebSearch{Query: "q", Count: 1}, b.dir + "/.venv/bin/brave-search, which commands may write"},
 	} {
-		if _, err := x.Execute(t.Context(), &Session{}, tt.args); err == nil || !strings.Contains(err.Error(), tt.says) {
+		if _, err := x.Execute(t.Context(), &Session{}, tt.args); err == nil ||
+			!strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%T: %v", tt.args, err)
 		}
 	}
@@ -92,13 +96,15 @@ func TestBrowserIsFenced(t *testing.T) {
 	script := "#!/bin/sh\nexec >&4 2>&4\necho \"$@\"\necho x >$HOME/own && cat $HOME/own\nreadlink /proc/self/ns/net\n" + trials(x, out, web.URL) + "printf '\\0'\nread wait <&3\n"
 	writeFile(t, tools+"/chromium", script, 0o755)
 	said := must[Shot](t, x, Screenshot{URL: web.URL, Dest: "s.png"}).Title
-	if !strings.Contains(said, "--remote-debugging-pipe") || strings.Contains(said, "--remote-debugging-port") || !strings.Contains(said, "\nx\n") {
+	if !strings.Contains(said, "--remote-debugging-pipe") ||
+		strings.Contains(said, "--remote-debugging-port") || !strings.Contains(said, "\nx\n") {
 		t.Errorf("the browser said %s", said)
 	}
 	if link, _ := os.Readlink("/proc/self/ns/net"); fenced(t, Config{}).process.Fence().Alone == strings.Contains(said, link) {
 		t.Errorf("the browser is in this machine's network: %s", said)
 	}
-	if strings.Contains(said, "secret\n") || strings.Contains(said, "connected") || strings.Contains(said, "root:") || requests.Load() > 0 {
+	if strings.Contains(said, "secret\n") || strings.Contains(said, "connected") ||
+		strings.Contains(said, "root:") || requests.Load() > 0 {
 		t.Errorf("the browser left the fence: %s", said)
 	}
 	for _, path := range []string{out + "/new", x.Dir() + "/new"} {
@@ -115,10 +121,13 @@ func TestSearchProgramIsFenced(t *testing.T) {
 	web, _ := counted(t, hello)
 	x := fenced(t, Config{Network: true, Search: []SearchEngine{{Kind: "brave-search"}}})
 	writeFile(t, x.Dir()+"/in", "secret", 0o644)
-	script := "#!/bin/sh\n{\n" + trials(x, out, web.URL) + `} | python3 -c "import json, sys; print(json.dumps([{'Title': sys.stdin.read()}]))"` + "\n"
+	script := "#!/bin/sh\n{\n" + trials(x, out, web.URL) +
+		`} | python3 -c "import json, sys; print(json.dumps([{'Title': sys.stdin.read()}]))"` + "\n"
 	writeFile(t, tools+"/brave-search", script, 0o755)
 	said := must[Searched](t, x, WebSearch{Query: "q", Count: 1}).Hits[0].Title
-	if !strings.Contains(said, "/secret: Permission denied") && !strings.Contains(said, "/secret: No such file") || strings.Contains(said, "root:") || !strings.Contains(said, "connected") {
+	if !strings.Contains(said, "/secret: Permission denied") &&
+		!strings.Contains(said, "/secret: No such file") || strings.Contains(said, "root:") ||
+		!strings.Contains(said, "connected") {
 		t.Errorf("the search program: %s", said)
 	}
 	if _, err := os.Lstat(out + "/new"); err == nil {
@@ -146,13 +155,16 @@ func TestGitIsFenced(t *testing.T) {
 	}
 	writeFile(t, programDir(t, t.TempDir())+"/git", fmt.Sprintf(hookRunner, real), 0o755)
 	web, requests := counted(t, hello)
-	b.write("repo/.git/config", fmt.Sprintf("%s\n[hook \"e\"]\n\tevent = pre-commit\n\tcommand = \"touch %s/ran %s/new $HOME/new; curl -s %s; kill -9 %d; touch %s\"\n",
-		readFile(t, b.repo+"/.git/config"), b.dir, out, web.URL, os.Getppid(), b.mark))
+	b.write("repo/.git/config",
+		fmt.Sprintf("%s\n[hook \"e\"]\n\tevent = pre-commit\n\tcommand = \"touch %s/ran %s/new $HOME/new; curl -s %s; kill -9 %d; touch %s\"\n",
+			readFile(t, b.repo+"/.git/config"), b.dir, out, web.URL, os.Getppid(), b.mark))
 	x := b.executor(Config{Network: true, Private: true})
 	needs.That(t, x.process.Fence().ABI >= 6, "Landlock ABI 6", "use Linux 6.12 or later")
 	b.write("repo/b", "1\n")
-	for _, a := range []Args{GitStatus{Dir: "repo"}, GitDiff{Dir: "repo"}, GitLog{Dir: "repo"}, GitBranch{Dir: "repo"},
-		GitCommit{Dir: "repo", Message: "m"}, GitBranch{Dir: "repo", Create: "made"}, GitPush{Dir: "repo", Remote: "origin"}, GitPull{Dir: "repo", Remote: "origin", Branch: "main"}} {
+	for _, a := range []Args{GitStatus{Dir: "repo"}, GitDiff{Dir: "repo"}, GitLog{Dir: "repo"},
+		GitBranch{Dir: "repo"},
+		GitCommit{Dir: "repo", Message: "m"}, GitBranch{Dir: "repo", Create: "made"},
+		GitPush{Dir: "repo", Remote: "origin"}, GitPull{Dir: "repo", Remote: "origin", Branch: "main"}} {
 		if _, err := x.Execute(t.Context(), &Session{}, a); err != nil {
 			t.Errorf("%#v: %v", a, err)
 		}
@@ -175,7 +187,8 @@ func TestGitIsFenced(t *testing.T) {
 func TestGitGetsTheUsersData(t *testing.T) {
 	b := newGitBed(t)
 	home := filepath.Dir(b.dir)
-	b.write("../gitconfig", "[user]\n\tname = N\n\temail = other@x\n[includeIf \"gitdir:"+b.repo+"/\"]\n\tpath = "+home+"/work\n[core]\n\tautocrlf = input\n\texcludesFile = ~/ignored\n\tabbrev = 12\n[hook \"u\"]\n\tevent = pre-commit\n\tcommand = "+b.evil+"\n[include]\n\tpath = more\n")
+	b.write("../gitconfig", "[user]\n\tname = N\n\temail = other@x\n[includeIf \"gitdir:"+b.repo+
+		"/\"]\n\tpath = "+home+"/work\n[core]\n\tautocrlf = input\n\texcludesFile = ~/ignored\n\tabbrev = 12\n[hook \"u\"]\n\tevent = pre-commit\n\tcommand = "+b.evil+"\n[include]\n\tpath = more\n")
 	b.write("../work", "[user]\n\temail = work@x\n")
 	b.write("../more", "[init]\n\tdefaultBranch = main\n")
 	b.write("../ignored", "*.log\n")
@@ -211,7 +224,8 @@ func TestGitLogin(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		filepath.WalkDir(os.TempDir(), func(path string, d fs.DirEntry, err error) error { // after a kill now, all this would remain
+		// after a kill now, all this would remain
+		filepath.WalkDir(os.TempDir(), func(path string, d fs.DirEntry, err error) error {
 			data, _ := os.ReadFile(path)
 			kept = append(kept, path+"\n"+string(data))
 			return nil
@@ -221,7 +235,8 @@ func TestGitLogin(t *testing.T) {
 	b := newGitBed(t)
 	out := outside(t)
 	b.git("repo", "remote", "add", "origin", server.URL+"/x.git")
-	b.write("../helper", "#!/bin/sh\ncat "+out+"/secret >/dev/null && echo username=me && echo password='p@ss/word'\necho \"$1\" >>"+out+"/asked\n")
+	b.write("../helper", "#!/bin/sh\ncat "+out+
+		"/secret >/dev/null && echo username=me && echo password='p@ss/word'\necho \"$1\" >>"+out+"/asked\n")
 	if err := os.Chmod(filepath.Dir(b.dir)+"/helper", 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +273,9 @@ func TestGitLoginOfAnotherHost(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	defer server.Close()
-	for _, address := range []string{server.URL + "/x%0ahost=github.com", strings.Replace(server.URL, "://", "://u%0ahost=github.com@", 1) + "/x", server.URL + "/x%0d%0ahost=github.com%0a"} {
+	for _, address := range []string{server.URL + "/x%0ahost=github.com",
+		strings.Replace(server.URL, "://", "://u%0ahost=github.com@", 1) + "/x",
+		server.URL + "/x%0d%0ahost=github.com%0a"} {
 		b := newGitBed(t)
 		out := outside(t)
 		b.git("repo", "remote", "add", "origin", address)
@@ -268,7 +285,8 @@ func TestGitLoginOfAnotherHost(t *testing.T) {
 		}
 		b.git("repo", "config", "--global", "credential.helper", filepath.Dir(b.dir)+"/helper")
 		b.git("repo", "config", "--global", "credential.useHttpPath", "true")
-		b.executor(Config{Network: true, Private: true}).Execute(t.Context(), &Session{}, GitPull{Dir: "repo", Remote: "origin", Branch: "main"})
+		b.executor(Config{Network: true, Private: true}).Execute(t.Context(), &Session{},
+			GitPull{Dir: "repo", Remote: "origin", Branch: "main"})
 		if asked, _ := os.ReadFile(out + "/asked"); strings.Contains(string(asked), "host=github.com") {
 			t.Errorf("%s: the helper was asked for %s", address, asked)
 		}

@@ -25,12 +25,13 @@ func (ScanProject) op() {}
 
 // Project is the result of [ScanProject].
 type Project struct {
-	Name                     string   // of the directory
-	Files, Dirs              []string // relative paths, the least deep first; links to directories are among the Dirs
-	Total                    int      // number of files and directories
-	AtLeast                  bool     // there are more than Total
-	Unreadable               int      // number of directories that could not be read
-	Git, Python, Node, Image bool     // whether there is a .git, pyproject.toml, package.json, Dockerfile
+	Name string // of the directory
+	// relative paths, the least deep first; links to directories are among the Dirs
+	Files, Dirs              []string
+	Total                    int  // number of files and directories
+	AtLeast                  bool // there are more than Total
+	Unreadable               int  // number of directories that could not be read
+	Git, Python, Node, Image bool // whether there is a .git, pyproject.toml, package.json, Dockerfile
 }
 
 // Message says how many files and directories there are.
@@ -57,7 +58,8 @@ func (x *Executor) scanProject(ctx context.Context, s *Session, a ScanProject) (
 	if err != nil {
 		return nil, err
 	}
-	p := Project{Name: filepath.Base(abs), Files: []string{}, Dirs: []string{}, Total: len(entries), AtLeast: len(entries) == maxScanned, Unreadable: unreadable}
+	p := Project{Name: filepath.Base(abs), Files: []string{}, Dirs: []string{}, Total: len(entries),
+		AtLeast: len(entries) == maxScanned, Unreadable: unreadable}
 	limit := cmp.Or(a.Limit, 101)
 	for _, e := range entries[:min(limit, len(entries))] {
 		if e.folder {
@@ -70,7 +72,8 @@ func (x *Executor) scanProject(ctx context.Context, s *Session, a ScanProject) (
 		_, err := x.ws.Stat(filepath.Join(abs, name), true)
 		return err == nil
 	}
-	p.Git, p.Python, p.Node, p.Image = has(".git"), has("pyproject.toml"), has("package.json"), has("Dockerfile")
+	p.Git, p.Python, p.Node, p.Image = has(".git"), has("pyproject.toml"), has("package.json"),
+		has("Dockerfile")
 	return p, nil
 }
 
@@ -84,20 +87,21 @@ type projectEntry struct {
 // scan lists the entries below abs by depth, then by path.
 func (x *Executor) scan(ctx context.Context, abs string) (list []projectEntry, unreadable int, err error) {
 	var mu sync.Mutex
-	walked, err := search.Walk(ctx, x.ws, abs, search.WalkOptions{Git: true}, func(_ int, e *search.Entry) error {
-		path := e.Path()
-		folder := e.Type.IsDir() || e.Type == fs.ModeSymlink && x.isFolder(filepath.Join(abs, path))
-		mu.Lock()
-		defer mu.Unlock()
-		if len(list) == maxScanned {
-			return fs.SkipAll
-		}
-		list = append(list, projectEntry{path, e.Depth, folder})
-		if name := string(e.Name); folder && (name == ".git" || name == "node_modules") {
-			return fs.SkipDir
-		}
-		return nil
-	})
+	walked, err := search.Walk(ctx, x.ws, abs, search.WalkOptions{Git: true},
+		func(_ int, e *search.Entry) error {
+			path := e.Path()
+			folder := e.Type.IsDir() || e.Type == fs.ModeSymlink && x.isFolder(filepath.Join(abs, path))
+			mu.Lock()
+			defer mu.Unlock()
+			if len(list) == maxScanned {
+				return fs.SkipAll
+			}
+			list = append(list, projectEntry{path, e.Depth, folder})
+			if name := string(e.Name); folder && (name == ".git" || name == "node_modules") {
+				return fs.SkipDir
+			}
+			return nil
+		})
 	slices.SortFunc(list, func(a, b projectEntry) int {
 		return cmp.Or(cmp.Compare(a.depth, b.depth), strings.Compare(a.path, b.path))
 	})

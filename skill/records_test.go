@@ -33,9 +33,11 @@ func TestRunRecords(t *testing.T) {
 			t.Errorf("%+v finds %s, want %s", tt.args, got, tt.want)
 		}
 	}
-	for path, want := range map[string]string{".": "perstack/notes", "perstack": "notes", "perstack/runs": "r/event.json"} {
+	for path, want := range map[string]string{".": "perstack/notes", "perstack": "notes",
+		"perstack/runs": "r/event.json"} {
 		for _, ignored := range []bool{false, true} {
-			if got := shownTree(do[TreeListed](t, x, ListTree{Path: path, Depth: 9, SkipIgnored: ignored}).Tree, ""); !strings.Contains(got, want) || strings.Contains(got, "event.json") != (path == "perstack/runs") {
+			if got := shownTree(do[TreeListed](t, x,
+				ListTree{Path: path, Depth: 9, SkipIgnored: ignored}).Tree, ""); !strings.Contains(got, want) || strings.Contains(got, "event.json") != (path == "perstack/runs") {
 				t.Errorf("the tree of %s is %s", path, got)
 			}
 		}
@@ -63,7 +65,8 @@ func TestRunRecords(t *testing.T) {
 	if got := history[0].Paths; len(got) != 1 || got[0] != filepath.Join(b.repo, "sub/runs/f") {
 		t.Errorf("the command changed %s", got)
 	}
-	if data, err := os.ReadFile(filepath.Join(b.repo, "perstack/runs/r/event.json")); err != nil || string(data) != "needlemore\n" {
+	if data, err := os.ReadFile(filepath.Join(b.repo, "perstack/runs/r/event.json")); err != nil ||
+		string(data) != "needlemore\n" {
 		t.Errorf("the record holds %q, %v", data, err)
 	}
 }

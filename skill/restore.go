@@ -30,7 +30,8 @@ type Restored struct {
 // Message returns the content, if that is text.
 func (r Restored) Message() string {
 	if !utf8.Valid(r.Content) || strings.IndexByte(string(r.Content), 0) >= 0 {
-		return fmt.Sprintf("%s held %d bytes before change %s that are not text; write them to a file", r.Path, len(r.Content), r.ID)
+		return fmt.Sprintf("%s held %d bytes before change %s that are not text; write them to a file",
+			r.Path, len(r.Content), r.ID)
 	}
 	return string(r.Content)
 }
@@ -47,13 +48,15 @@ func (x *Executor) restore(ctx context.Context, s *Session, a Restore) (Result, 
 		}
 	}
 	if a.Back && a.To != "" {
-		return nil, &ArgError{Arg: "to", Reason: "is given together with back; one of them says where the content goes"}
+		return nil, &ArgError{Arg: "to",
+			Reason: "is given together with back; one of them says where the content goes"}
 	}
 	if a.To == "" && !a.Back {
 		r := Restored{ID: a.ID}
 		err := x.ws.Before(ctx, a.ID, from, func(path string, size int64, content io.Reader) (err error) {
 			if r.Path = path; size > x.cfg.MaxRead {
-				return &ArgError{Arg: "to", Reason: fmt.Sprintf("is required: %d bytes are more than one answer holds", size)}
+				return &ArgError{Arg: "to",
+					Reason: fmt.Sprintf("is required: %d bytes are more than one answer holds", size)}
 			}
 			r.Content, err = io.ReadAll(content)
 			return err

@@ -53,19 +53,25 @@ func TestServerIsStartedFoundAndStopped(t *testing.T) {
 	x := newExecutor(t, Config{Helper: self(t)})
 	endServers(t, x)
 	port, mark := needs.Port(t), marker(t)
-	command := fmt.Sprintf("setsid sleep %s & (sleep %s &); echo one; echo two; %s", mark, mark, listening(t, port))
-	started := must[ServerState](t, x, StartServer{Command: command, Port: port, Wait: time.Minute, MustListen: true})
-	if !started.Ready || !started.Running || started.Pid == 0 || started.Port != port || started.Command != command || started.Dir != x.Dir() {
+	command := fmt.Sprintf("setsid sleep %s & (sleep %s &); echo one; echo two; %s", mark, mark,
+		listening(t, port))
+	started := must[ServerState](t, x, StartServer{Command: command, Port: port, Wait: time.Minute,
+		MustListen: true})
+	if !started.Ready || !started.Running ||
+		started.Pid == 0 || started.Port != port ||
+		started.Command != command || started.Dir != x.Dir() {
 		t.Fatalf("%+v", started)
 	}
 	if other, err := New(Config{Dir: x.Dir(), Helper: self(t)}); err == nil {
 		defer other.Close()
-		if list := must[Servers](t, other, ListServers{}); len(list) != 1 || !list[0].Ready || list[0].ID != started.ID || list[0].Pid != started.Pid {
+		if list := must[Servers](t, other, ListServers{}); len(list) != 1 || !list[0].Ready ||
+			list[0].ID != started.ID || list[0].Pid != started.Pid {
 			t.Errorf("another executor finds %+v", list)
 		}
 	}
 	_, err := x.Execute(t.Context(), &Session{}, StartServer{Command: "true", Port: port})
-	if taken := fmt.Sprintf("port %d is that of server %s, which runs as process %d; stop it first", port, started.ID, started.Pid); err == nil || err.Error() != taken {
+	if taken := fmt.Sprintf("port %d is that of server %s, which runs as process %d; stop it first",
+		port, started.ID, started.Pid); err == nil || err.Error() != taken {
 		t.Errorf("the port is given twice: %v", err)
 	}
 	want := fmt.Sprintf("two\nlistening on 127.0.0.1:%d\n", port)
@@ -78,10 +84,12 @@ func TestServerIsStartedFoundAndStopped(t *testing.T) {
 	}
 	begin := time.Now()
 	stopped := must[ServerState](t, x, StopServer{ServerName{ID: started.ID}})
-	if left := marked(t, mark); len(left) > 0 || stopped.Running || stopped.Signal != "SIGTERM" || time.Since(begin) > 30*time.Second {
+	if left := marked(t, mark); len(left) > 0 || stopped.Running || stopped.Signal != "SIGTERM" ||
+		time.Since(begin) > 30*time.Second {
 		t.Errorf("left %v after %v; %+v", left, time.Since(begin), stopped)
 	}
-	if again := must[ServerState](t, x, StopServer{ServerName{ID: started.ID}}); again.Running || again.Signal != "SIGTERM" {
+	if again := must[ServerState](t, x, StopServer{ServerName{ID: started.ID}}); again.Running ||
+		again.Signal != "SIGTERM" {
 		t.Errorf("stopped again: %+v", again)
 	}
 	if list := must[Servers](t, x, ListServers{}); len(list) != 1 || list[0].Running || list[0].Ready {
@@ -96,7 +104,8 @@ func TestServerIsPassedOver(t *testing.T) {
 	must[Changed](t, x, WriteFile{Path: "a", Content: "alpha"})
 	must[ServerState](t, x, StartServer{Command: "sleep 60", Port: needs.Port(t), Wait: time.Millisecond})
 	said := must[Reverted](t, x, Undo{}).Message()
-	if !strings.HasPrefix(said, "undid change 1: write ") || !strings.HasSuffix(said, "\npassed over: change 2 cannot be undone: it is not known what the server changes") {
+	if !strings.HasPrefix(said, "undid change 1: write ") ||
+		!strings.HasSuffix(said, "\npassed over: change 2 cannot be undone: it is not known what the server changes") {
 		t.Error(said)
 	}
 }
@@ -115,7 +124,8 @@ func TestServerOutlivesTheProgram(t *testing.T) {
 	if len(list) != 1 || !list[0].Running || list[0].Ready || len(marked(t, mark)) == 0 {
 		t.Fatalf("%+v, %v", list, marked(t, mark))
 	}
-	if s := must[ServerState](t, x, StopServer{ServerName{Port: list[0].Port}}); s.Running || len(marked(t, mark)) > 0 {
+	if s := must[ServerState](t, x, StopServer{ServerName{Port: list[0].Port}}); s.Running ||
+		len(marked(t, mark)) > 0 {
 		t.Errorf("%+v, left %v", s, marked(t, mark))
 	}
 }
@@ -129,18 +139,22 @@ func TestServerThatEndsOrDoesNotListen(t *testing.T) {
 		text  string
 		code  int
 	}{
-		{StartServer{Command: "seq 30; exit 7"}, "exited with 7 before it was ready", "11\n12\n13\n14\n15\n16\n17\n18\n19\n20\n21\n22\n23\n24\n25\n26\n27\n28\n29\n30\n", 7},
+		{StartServer{Command: "seq 30; exit 7"}, "exited with 7 before it was ready",
+			"11\n12\n13\n14\n15\n16\n17\n18\n19\n20\n21\n22\n23\n24\n25\n26\n27\n28\n29\n30\n", 7},
 		{StartServer{Command: "kill -KILL $$"}, "was ended by SIGKILL before it was ready", "", -9},
-		{StartServer{Command: "echo up; sleep 100", Wait: 2 * time.Second, MustListen: true}, "after 2s, and the server was ended", "up\n", -15},
+		{StartServer{Command: "echo up; sleep 100", Wait: 2 * time.Second, MustListen: true},
+			"after 2s, and the server was ended", "up\n", -15},
 	} {
 		tt.a.Port = needs.Port(t)
 		_, err := x.Execute(t.Context(), &Session{}, tt.a)
 		not, ok := errors.AsType[*NotServingError](err)
-		if !ok || !strings.HasSuffix(err.Error(), tt.error) || string(not.Text) != tt.text || not.ExitCode != tt.code || not.Running {
+		if !ok || !strings.HasSuffix(err.Error(), tt.error) || string(not.Text) != tt.text ||
+			not.ExitCode != tt.code || not.Running {
 			t.Errorf("%s: %v, %+v", tt.a.Command, err, not)
 		}
 	}
-	slow := must[ServerState](t, x, StartServer{Command: "sleep 100", Port: needs.Port(t), Wait: 100 * time.Millisecond})
+	slow := must[ServerState](t,
+		x, StartServer{Command: "sleep 100", Port: needs.Port(t), Wait: 100 * time.Millisecond})
 	if !slow.Running || slow.Ready {
 		t.Errorf("%+v", slow)
 	}
@@ -160,10 +174,12 @@ func TestServersAreStartedOneByOne(t *testing.T) {
 			x = newExecutor(t, Config{Dir: dir, Helper: self(t)})
 		}
 		wg.Go(func() {
-			r, err := x.Execute(context.Background(), &Session{}, StartServer{Command: listening(t, port), Port: port, Wait: time.Minute, MustListen: true})
+			r, err := x.Execute(context.Background(), &Session{},
+				StartServer{Command: listening(t, port), Port: port, Wait: time.Minute, MustListen: true})
 			if s, ok := r.(ServerState); ok && s.Ready {
 				started.Add(1)
-			} else if err != nil && strings.Contains(err.Error(), "is that of server ") && !strings.Contains(err.Error(), "process 0") {
+			} else if err != nil && strings.Contains(err.Error(), "is that of server ") &&
+				!strings.Contains(err.Error(), "process 0") {
 				taken.Add(1)
 			} else {
 				t.Errorf("%+v, %v", r, err)
@@ -185,7 +201,8 @@ func TestServerPortIsTakenByAnother(t *testing.T) {
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
 	_, err = x.Execute(t.Context(), &Session{}, StartServer{Command: "touch made", Port: port})
-	if taken := fmt.Sprintf("port %d is taken by process %d", port, os.Getpid()); err == nil || err.Error() != taken {
+	if taken := fmt.Sprintf("port %d is taken by process %d", port, os.Getpid()); err == nil ||
+		err.Error() != taken {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(x.Dir() + "/made"); err == nil {
@@ -211,18 +228,22 @@ func TestServerIsAskedBeforeItIsForced(t *testing.T) {
 	if running := must[Servers](t, x, ListServers{ServerName{ID: daemon.ID}})[0]; !running.Running {
 		t.Errorf("the daemon has ended: %+v", running)
 	}
-	if s := must[ServerState](t, x, StopServer{ServerName{ID: daemon.ID}}); s.ExitCode != 5 || s.Signal != "" {
+	if s := must[ServerState](t, x, StopServer{ServerName{ID: daemon.ID}}); s.ExitCode != 5 ||
+		s.Signal != "" {
 		t.Errorf("the server of the daemon: %+v", s)
 	}
 	if data, err := os.ReadFile(x.Dir() + "/daemon"); err != nil || string(data) != "bye\n" {
 		t.Errorf("the daemon was not let end: %q, %v", data, err)
 	}
 	mark := marker(t)
-	deaf := must[ServerState](t, x, StartServer{Command: fmt.Sprintf(`trap "" TERM; : > deaf; sleep %s; sleep %s`, mark, mark), Port: needs.Port(t), Wait: 300 * time.Millisecond})
+	deaf := must[ServerState](t,
+		x, StartServer{Command: fmt.Sprintf(`trap "" TERM; : > deaf; sleep %s; sleep %s`, mark, mark),
+			Port: needs.Port(t), Wait: 300 * time.Millisecond})
 	eventually(t, "the server is deaf", hasFile(x, "deaf"))
 	begin := time.Now()
 	stopped := must[ServerState](t, x, StopServer{ServerName{ID: deaf.ID}})
-	if took := time.Since(begin); stopped.Running || took < 4*time.Second || took > time.Minute || len(marked(t, mark)) > 0 {
+	if took := time.Since(begin); stopped.Running || took < 4*time.Second || took > time.Minute ||
+		len(marked(t, mark)) > 0 {
 		t.Errorf("after %v: %+v, left %v", took, stopped, marked(t, mark))
 	}
 }
@@ -231,7 +252,8 @@ func TestServerDiesWithItsHelper(t *testing.T) {
 	x := newExecutor(t, Config{Helper: self(t)})
 	endServers(t, x)
 	mark := marker(t)
-	s := must[ServerState](t, x, StartServer{Command: "exec sleep " + mark, Port: needs.Port(t), Wait: 50 * time.Millisecond})
+	s := must[ServerState](t, x, StartServer{Command: "exec sleep " + mark, Port: needs.Port(t),
+		Wait: 50 * time.Millisecond})
 	killHelper(t, parentOf(s.Pid))
 	eventually(t, "it to be gone", func() bool { return len(marked(t, mark)) == 0 })
 	if list := must[Servers](t, x, ListServers{}); len(list) != 1 || list[0].Running || !list[0].Lost {
@@ -247,7 +269,8 @@ func TestServerLogsAreBounded(t *testing.T) {
 	must[ServerState](t, x, StartServer{Command: "yes 'a line of thirty-two characters' | head -c 33554432; echo end; sleep 100", Port: needs.Port(t), Wait: 50 * time.Millisecond})
 	var log ServerLog
 	eventually(t, "the log to be complete", func() bool {
-		log = must[ServerLog](t, x, ReadServerLog{ServerName: ServerName{ID: must[Servers](t, x, ListServers{})[0].ID}, Lines: 1})
+		log = must[ServerLog](t, x,
+			ReadServerLog{ServerName: ServerName{ID: must[Servers](t, x, ListServers{})[0].ID}, Lines: 1})
 		return string(log.Text) == "end\n"
 	})
 	info, err := os.Stat(log.Log)
@@ -267,7 +290,8 @@ func TestServerLogsAreBounded(t *testing.T) {
 	}
 	list := must[Servers](t, x, ListServers{})
 	files, _ := filepath.Glob(filepath.Dir(filepath.Dir(log.Log)) + "/[os]*/*") // output, servers
-	if len(list) > keptServers+2 || len(files) > 3*len(list)+2 ||               // sockets of the server that runs and of the last one that ended
+	// sockets of the server that runs and of the last one that ended
+	if len(list) > keptServers+2 || len(files) > 3*len(list)+2 ||
 		!list[len(list)-1].Running {
 		t.Errorf("%d servers, %q", len(list), files)
 	}
@@ -278,7 +302,9 @@ func TestServerHasNoCredentials(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "secret-1")
 	t.Setenv("MY_TOKEN", "secret-2")
 	x := newExecutor(t, Config{Helper: self(t), Secrets: []string{"MY_TOKEN"}})
-	_, err := x.Execute(t.Context(), &Session{}, StartServer{Command: "env; for pid in $PPID 1; do tr '\\0' '\\n' </proc/$pid/environ; done; exit 1", Port: needs.Port(t)})
+	_, err := x.Execute(t.Context(), &Session{},
+		StartServer{Command: "env; for pid in $PPID 1; do tr '\\0' '\\n' </proc/$pid/environ; done; exit 1",
+			Port: needs.Port(t)})
 	not, ok := errors.AsType[*NotServingError](err)
 	if !ok {
 		t.Fatal(err)
@@ -297,8 +323,10 @@ func TestServerIsRefused(t *testing.T) {
 	}{
 		{StartServer{Command: "", Port: 1}, "command is empty; it is what starts the server"},
 		{StartServer{Command: "x", Port: 70000}, "port must be from 1 to 65535, not 70000"},
-		{StartServer{Command: "x\x00", Port: 1}, `command holds a NUL byte, which no program can be given: "x\x00"`},
-		{StartServer{Command: "x", Port: 1, Dir: ".."}, filepath.Dir(x.Dir()) + " is outside the workspace " + x.Dir()},
+		{StartServer{Command: "x\x00", Port: 1},
+			`command holds a NUL byte, which no program can be given: "x\x00"`},
+		{StartServer{Command: "x", Port: 1, Dir: ".."},
+			filepath.Dir(x.Dir()) + " is outside the workspace " + x.Dir()},
 		{StopServer{}, "id or port has to say which server is meant"},
 		{StopServer{ServerName{ID: "../../x"}}, "there is no server for the id ../../x"},
 		{ReadServerLog{ServerName: ServerName{Port: 9}}, "there is no server for port 9"},
@@ -308,12 +336,15 @@ func TestServerIsRefused(t *testing.T) {
 		}
 	}
 	alone := newExecutor(t, Config{})
-	if _, err := alone.Execute(t.Context(), &Session{}, StartServer{Command: "x", Port: 1}); err == nil || !strings.Contains(err.Error(), "supervises") {
+	if _, err := alone.Execute(t.Context(), &Session{}, StartServer{Command: "x", Port: 1}); err == nil ||
+		!strings.Contains(err.Error(), "supervises") {
 		t.Errorf("without a helper: %v", err)
 	}
 	read := newExecutor(t, Config{Helper: self(t), ReadOnly: true})
-	for _, a := range []Args{StartServer{Command: "x", Port: 1}, ListServers{}, StopServer{ServerName{Port: 1}}, ReadServerLog{ServerName: ServerName{Port: 1}}} {
-		if _, err := read.Execute(t.Context(), &Session{}, a); err == nil || !strings.HasSuffix(err.Error(), "is refused under --read-only") {
+	for _, a := range []Args{StartServer{Command: "x", Port: 1}, ListServers{},
+		StopServer{ServerName{Port: 1}}, ReadServerLog{ServerName: ServerName{Port: 1}}} {
+		if _, err := read.Execute(t.Context(), &Session{}, a); err == nil ||
+			!strings.HasSuffix(err.Error(), "is refused under --read-only") {
 			t.Errorf("%T: %v", a, err)
 		}
 	}

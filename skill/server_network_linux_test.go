@@ -27,7 +27,8 @@ func TestServersMeetCommands(t *testing.T) {
 		t.Errorf("the port is not free: %s", own.Stderr)
 	}
 	command := fmt.Sprintf("python3 -m http.server --bind 127.0.0.1 %d & python3 -m http.server --bind 127.0.0.1 %d", port, port+1)
-	must[ServerState](t, x, StartServer{Command: command, Port: port, Wait: 20 * time.Second, MustListen: true})
+	must[ServerState](t, x, StartServer{Command: command, Port: port, Wait: 20 * time.Second,
+		MustListen: true})
 	other := fenced(t, Config{Dir: x.Dir()})
 	stranger := fenced(t, Config{})
 	const get = "curl -sS --retry 5 --retry-connrefused --retry-delay 1 http://localhost:%d/a.txt"
@@ -98,9 +99,10 @@ func getLocal(t *testing.T, port int, name string) string {
 func TestCommandsListen(t *testing.T) {
 	x := fenced(t, Config{ShareGo: true}) // or Go compiles its library first
 	needs.That(t, x.process.Fence().Alone, "network namespaces", "let users make them")
-	layout(t, x.Dir(), "m/go.mod=module example.org/m\n\ngo 1.26\n", "m/m_test.go=package m\n\nimport (\n\t\"net\"\n\t\"net/http/httptest\"\n\t\"testing\"\n)\n\n"+
-		"func TestListen(t *testing.T) {\n\thttptest.NewServer(nil).Close()\n\tfor _, to := range [][2]string{{\"udp\", \":0\"}, {\"tcp\", \"[::1]:0\"}, {\"tcp\", \":80\"}, {\"unix\", \"@abstract\"}} {\n"+
-		"\t\tif to[0] == \"udp\" {\n\t\t\tif _, err := net.ListenPacket(to[0], to[1]); err != nil {\n\t\t\t\tt.Error(err)\n\t\t\t}\n\t\t} else if _, err := net.Listen(to[0], to[1]); err != nil {\n\t\t\tt.Error(err)\n\t\t}\n\t}\n}\n",
+	layout(t, x.Dir(), "m/go.mod=module example.org/m\n\ngo 1.26\n",
+		"m/m_test.go=package m\n\nimport (\n\t\"net\"\n\t\"net/http/httptest\"\n\t\"testing\"\n)\n\n"+
+			"func TestListen(t *testing.T) {\n\thttptest.NewServer(nil).Close()\n\tfor _, to := range [][2]string{{\"udp\", \":0\"}, {\"tcp\", \"[::1]:0\"}, {\"tcp\", \":80\"}, {\"unix\", \"@abstract\"}} {\n"+
+			"\t\tif to[0] == \"udp\" {\n\t\t\tif _, err := net.ListenPacket(to[0], to[1]); err != nil {\n\t\t\t\tt.Error(err)\n\t\t\t}\n\t\t} else if _, err := net.Listen(to[0], to[1]); err != nil {\n\t\t\tt.Error(err)\n\t\t}\n\t}\n}\n",
 		"a.test.js=const test = require('node:test'), net = require('net'), dgram = require('dgram');\n"+
 			"for (const [host, port] of [['127.0.0.1', 0], ['::1', 0], ['127.0.0.1', 80]]) test(host + port, (t, done) => { const s = net.createServer(); s.on('error', done); s.listen(port, host, () => s.close(done)); });\n"+
 			"test('udp', (t, done) => { const s = dgram.createSocket('udp4'); s.on('error', done); s.bind(0, () => s.close(done)); });\n",
@@ -140,11 +142,13 @@ class H(http.server.SimpleHTTPRequestHandler):
         else: super().do_GET()
 http.server.HTTPServer(('127.0.0.1', %d), H).serve_forever()
 `, host.URL, port))
-	must[ServerState](t, x, StartServer{Command: "python3 s.py", Port: port, Wait: 20 * time.Second, MustListen: true})
+	must[ServerState](t, x, StartServer{Command: "python3 s.py", Port: port, Wait: 20 * time.Second,
+		MustListen: true})
 	at := fmt.Sprintf("http://localhost:%d", port)
 	for address, want := range map[string]string{
 		at + "/a.txt": "hello", fmt.Sprintf("http://127.0.0.1:%d/a.txt", port): "hello",
-		host.URL: "--allow-local", at + "/host": "--allow-local", at + "/away": "is not reached", "http://example.org/": "--network",
+		host.URL: "--allow-local", at + "/host": "--allow-local", at + "/away": "is not reached",
+		"http://example.org/": "--network",
 	} {
 		r, err := x.Execute(t.Context(), &Session{}, Fetch{URL: address, Max: 100})
 		got := fmt.Sprint(err)
@@ -156,7 +160,8 @@ http.server.HTTPServer(('127.0.0.1', %d), H).serve_forever()
 		}
 	}
 	allowed := fenced(t, Config{Dir: x.Dir(), AllowDomains: []string{"example.org"}})
-	if _, err := allowed.Execute(t.Context(), &Session{}, Fetch{URL: "http://example.net/"}); err == nil || !strings.Contains(err.Error(), "example.net:80 is not reached") {
+	if _, err := allowed.Execute(t.Context(), &Session{}, Fetch{URL: "http://example.net/"}); err == nil ||
+		!strings.Contains(err.Error(), "example.net:80 is not reached") {
 		t.Errorf("another domain: %v", err)
 	}
 	if _, err := New(Config{Dir: t.TempDir(), Network: true, AllowDomains: []string{"npm"}}); err == nil {
@@ -169,7 +174,9 @@ func TestServersTakeInput(t *testing.T) {
 	needs.Shell(t)
 	x := newExecutor(t, Config{Helper: self(t)})
 	endServers(t, x)
-	s := must[ServerState](t, x, StartServer{Command: "while read -r line; do echo got $line; done; echo over", Wait: time.Millisecond})
+	s := must[ServerState](t, x,
+		StartServer{Command: "while read -r line; do echo got $line; done; echo over",
+			Wait: time.Millisecond})
 	if !s.Running || s.Message() != "server "+s.ID+" runs" {
 		t.Errorf("%+v", s)
 	}
@@ -181,7 +188,8 @@ func TestServersTakeInput(t *testing.T) {
 	if got := must[ServerLog](t, y, TypeServer{ServerName: name, Text: "c\n", Wait: "got c"}); string(got.Text) != "got c\n" {
 		t.Errorf("from another program: %q", got.Text)
 	}
-	if _, err := x.Execute(t.Context(), &Session{}, TypeServer{ServerName: name, Text: strings.Repeat("x", 70000)}); err == nil {
+	if _, err := x.Execute(t.Context(), &Session{},
+		TypeServer{ServerName: name, Text: strings.Repeat("x", 70000)}); err == nil {
 		t.Error("70,000 bytes are taken")
 	}
 	must[ServerState](t, x, StopServer{name})
@@ -190,7 +198,8 @@ func TestServersTakeInput(t *testing.T) {
 	}
 	deaf := must[ServerState](t, x, StartServer{Command: "sleep 100", Wait: time.Millisecond})
 	for range 2 {
-		_, err := x.Execute(t.Context(), &Session{}, TypeServer{ServerName: ServerName{ID: deaf.ID}, Text: strings.Repeat("x", 60000)})
+		_, err := x.Execute(t.Context(), &Session{},
+			TypeServer{ServerName: ServerName{ID: deaf.ID}, Text: strings.Repeat("x", 60000)})
 		if err != nil && err.Error() != "the server does not read its input" {
 			t.Error(err)
 		}
@@ -204,7 +213,8 @@ func TestServersHaveTerminals(t *testing.T) {
 	needs.Program(t, "stty", "sleep")
 	x := newExecutor(t, Config{Helper: self(t)})
 	endServers(t, x)
-	s := must[ServerState](t, x, StartServer{Command: "test -t 0 && test -t 1 && stty size; printf '\\033[31mred\\033[0m %s\\n' $TERM; read line < /dev/tty; echo got $line; sleep 1000; echo woken; sleep 1000", TTY: true, Wait: 300 * time.Millisecond})
+	s := must[ServerState](t, x,
+		StartServer{Command: "test -t 0 && test -t 1 && stty size; printf '\\033[31mred\\033[0m %s\\n' $TERM; read line < /dev/tty; echo got $line; sleep 1000; echo woken; sleep 1000", TTY: true, Wait: 300 * time.Millisecond})
 	name := ServerName{ID: s.ID}
 	eventually(t, "it to print", func() bool {
 		log := must[ServerLog](t, x, ReadServerLog{ServerName: name})
@@ -235,7 +245,8 @@ func TestExecTellsWhatItEnded(t *testing.T) {
 		t.Errorf("%q, %s", got.Left, got.Stdout)
 	}
 	if _, err := os.Stat("/bin/bash"); err == nil {
-		bash := Exec{Command: "/bin/sh", Shell: true, Args: []string{"-c", "[[ a == a ]] && set -o pipefail && source /dev/null && echo ${0##*/} {a,b}"}}
+		bash := Exec{Command: "/bin/sh", Shell: true,
+			Args: []string{"-c", "[[ a == a ]] && set -o pipefail && source /dev/null && echo ${0##*/} {a,b}"}}
 		if got := mustExec(t, x, bash); string(got.Stdout) != "bash a b\n" || got.Command != "/bin/sh" {
 			t.Errorf("%+v", got)
 		}

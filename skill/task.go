@@ -21,7 +21,8 @@ type CreateTask struct{ Title, Description, Priority string }
 
 // ListTasks lists the tasks with a status and a priority. It returns a [TaskList].
 type ListTasks struct {
-	Status, Priority string // "" and "all" mean any; another that is neither listed below nor in a task is an error
+	// "" and "all" mean any; another that is neither listed below nor in a task is an error
+	Status, Priority string
 
 	Statuses, Priorities []string
 	Offset               int // number of tasks to skip
@@ -67,7 +68,8 @@ func (x *Executor) createTask(ctx context.Context, a CreateTask) (Result, error)
 	c, err := x.changeRecords(ctx, tasksFile, true, func(list []Record) ([]Record, error) {
 		made = Record{
 			newField("id", newID(list)), newField("title", a.Title), newField("description", a.Description),
-			newField("priority", a.Priority), newField("status", "pending"), newField("created", localTime(time.Now())),
+			newField("priority", a.Priority), newField("status", "pending"),
+			newField("created", localTime(time.Now())),
 		}
 		return append(list, made), nil
 	})
@@ -79,7 +81,8 @@ func (x *Executor) listTasks(a ListTasks) (Result, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if err := cmp.Or(knownValue(list, "status", a.Status, a.Statuses), knownValue(list, "priority", a.Priority, a.Priorities)); err != nil {
+	if err := cmp.Or(knownValue(list, "status", a.Status, a.Statuses),
+		knownValue(list, "priority", a.Priority, a.Priorities)); err != nil {
 		return nil, err
 	}
 	matches := func(r Record, name, want string) bool {
@@ -118,7 +121,8 @@ func paginate[T any](list []T, offset, limit int) []T {
 }
 
 func (x *Executor) updateTask(ctx context.Context, a UpdateTask) (Result, error) {
-	return x.changeRecord(ctx, tasksFile, "task", a.ID, append(slices.Clone(a.Fields), newField("updated", localTime(time.Now()))))
+	return x.changeRecord(ctx, tasksFile, "task", a.ID,
+		append(slices.Clone(a.Fields), newField("updated", localTime(time.Now()))))
 }
 
 func noRecord(kind, id string) error { return fmt.Errorf("there is no %s %s", kind, id) }

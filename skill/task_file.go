@@ -183,20 +183,22 @@ func (x *Executor) readRecords(abs string, src io.ReaderAt, size int64) ([]Recor
 
 // changeRecords replaces the records of a file by the result of change, under the file's
 // lock. A missing file is created if create is set, and otherwise an error.
-func (x *Executor) changeRecords(ctx context.Context, name string, create bool, change func([]Record) ([]Record, error)) (c workspace.Change, err error) {
+func (x *Executor) changeRecords(ctx context.Context, name string, create bool,
+	change func([]Record) ([]Record, error)) (c workspace.Change, err error) {
 	abs := filepath.Join(x.ws.Dir(), name)
 	for range 100 { // another process may create or remove the file meanwhile
-		c, err = x.ws.EditFile(ctx, abs, workspace.WriteOptions{}, func(src io.ReaderAt, size int64) (workspace.Splice, error) {
-			list, err := x.readRecords(abs, src, size)
-			if err != nil {
-				return workspace.Splice{}, err
-			}
-			if list, err = change(list); err != nil {
-				return workspace.Splice{}, err
-			}
-			data, err := encodeRecords(list)
-			return workspace.Splice{Old: size, New: data}, err
-		})
+		c, err = x.ws.EditFile(ctx, abs, workspace.WriteOptions{},
+			func(src io.ReaderAt, size int64) (workspace.Splice, error) {
+				list, err := x.readRecords(abs, src, size)
+				if err != nil {
+					return workspace.Splice{}, err
+				}
+				if list, err = change(list); err != nil {
+					return workspace.Splice{}, err
+				}
+				data, err := encodeRecords(list)
+				return workspace.Splice{Old: size, New: data}, err
+			})
 		if !errors.Is(err, fs.ErrNotExist) || !create {
 			return c, err
 		}

@@ -18,7 +18,8 @@ func TestTasks(t *testing.T) {
 	x := xs[0]
 	first := did[Recorded](t, x, CreateTask{Title: "é <b> 🙂\x7f", Priority: "high"}).Record
 	second := did[Recorded](t, x, CreateTask{Title: "b", Description: "d", Priority: "low"}).Record
-	did[Recorded](t, x, UpdateTask{ID: first.Text("id"), Fields: []Field{newField("status", "done"), {"tags", []byte(`[ "x",{} ]`)}}})
+	did[Recorded](t, x, UpdateTask{ID: first.Text("id"),
+		Fields: []Field{newField("status", "done"), {"tags", []byte(`[ "x",{} ]`)}}})
 	for _, tt := range []struct {
 		list  ListTasks
 		total int
@@ -59,8 +60,10 @@ func TestTasks(t *testing.T) {
 	if got := masked(t, filepath.Join(dir, ".tasks.json")); got != want {
 		t.Errorf("the file is\n%s\nwant\n%s", got, want)
 	}
-	for _, a := range []Args{UpdateTask{ID: second.Text("id")}, DeleteTask{ID: second.Text("id")}, DeleteTask{}} {
-		if _, err := x.Execute(t.Context(), &Session{}, a); err == nil || !strings.HasPrefix(err.Error(), "there is no task ") {
+	for _, a := range []Args{UpdateTask{ID: second.Text("id")}, DeleteTask{ID: second.Text("id")},
+		DeleteTask{}} {
+		if _, err := x.Execute(t.Context(), &Session{}, a); err == nil ||
+			!strings.HasPrefix(err.Error(), "there is no task ") {
 			t.Errorf("%+v: %v", a, err)
 		}
 	}
@@ -117,7 +120,8 @@ func TestPlans(t *testing.T) {
 	if got := masked(t, filepath.Join(dir, ".plans.json")); got != want {
 		t.Errorf("the file is\n%s\nwant\n%s", got, want)
 	}
-	if _, err := x.Execute(t.Context(), &Session{}, ExecutePlan{ID: "ffffffff"}); err == nil || err.Error() != "there is no plan ffffffff" {
+	if _, err := x.Execute(t.Context(), &Session{}, ExecutePlan{ID: "ffffffff"}); err == nil ||
+		err.Error() != "there is no plan ffffffff" {
 		t.Errorf("an unknown plan: %v", err)
 	}
 }
@@ -125,11 +129,14 @@ func TestPlans(t *testing.T) {
 // TestDamagedRecords checks that files that cannot be parsed are not changed.
 func TestDamagedRecords(t *testing.T) {
 	for _, text := range []string{
-		"", " ", "{oops", "{}", "null", "5", `"x"`, `[1]`, `[{}`, `[{}] x`, "\ufeff[]", "[{\"title\":\"\xff\"}]", "[{\"a\":NaN}]", strings.Repeat(" ", maxStore) + "[]",
+		"", " ", "{oops", "{}", "null", "5", `"x"`, `[1]`, `[{}`, `[{}] x`, "\ufeff[]",
+		"[{\"title\":\"\xff\"}]", "[{\"a\":NaN}]", strings.Repeat(" ", maxStore) + "[]",
 	} {
 		dir, xs := inside(t, map[string]string{".tasks.json": text}, 1)
-		for _, a := range []Args{CreateTask{Title: "a"}, ListTasks{}, UpdateTask{ID: "a"}, DeleteTask{ID: "a"}} {
-			if r, err := xs[0].Execute(t.Context(), &Session{}, a); err == nil || !strings.Contains(err.Error(), " cannot be read and is left as it is: ") {
+		for _, a := range []Args{CreateTask{Title: "a"}, ListTasks{}, UpdateTask{ID: "a"},
+			DeleteTask{ID: "a"}} {
+			if r, err := xs[0].Execute(t.Context(), &Session{}, a); err == nil ||
+				!strings.Contains(err.Error(), " cannot be read and is left as it is: ") {
 				t.Errorf("%.20q: %T answers %+v, %v", text, a, r, err)
 			} else if strings.Contains(err.Error(), "Go value") {
 				t.Errorf("%.20q: %v", text, err)
@@ -147,7 +154,8 @@ func TestRecordsOfOthers(t *testing.T) {
 	did[Recorded](t, xs[0], UpdateTask{ID: "a", Fields: []Field{newField("status", "blocked")}})
 	want := strings.Join([]string{`[`,
 		`  {`, `    "id": 5`, `  },`,
-		`  {`, `    "id": "a",`, `    "x": {`, `      "k": []`, `    },`, `    "title": "\u00e9\u00e9",`, `    "status": "blocked",`, `    "updated": "TIME"`, `  },`,
+		`  {`, `    "id": "a",`, `    "x": {`, `      "k": []`, `    },`, `    "title": "\u00e9\u00e9",`,
+		`    "status": "blocked",`, `    "updated": "TIME"`, `  },`,
 		`  {`, `    "id": "a",`, `    "status": "done"`, `  },`,
 		`  {}`, `]`}, "\n")
 	if got := masked(t, filepath.Join(dir, ".tasks.json")); got != want {
@@ -165,7 +173,8 @@ func TestCreateTaskAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 100 {
 		all.Go(func() {
-			if _, err := xs[i%2].Execute(t.Context(), &Session{}, CreateTask{Title: strings.Repeat("t", i+1)}); err != nil {
+			if _, err := xs[i%2].Execute(t.Context(), &Session{},
+				CreateTask{Title: strings.Repeat("t", i+1)}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -49,7 +49,8 @@ func (x *Executor) todo(s *Session, a Todo) (Result, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.items)+len(a.Add) > maxTodos {
-		return nil, &ArgError{Arg: "todos", Reason: fmt.Sprintf("would be more than %d; clear the list first", maxTodos)}
+		return nil, &ArgError{Arg: "todos",
+			Reason: fmt.Sprintf("would be more than %d; clear the list first", maxTodos)}
 	}
 	for _, title := range a.Add {
 		l.items = append(l.items, TodoItem{ID: len(l.items), Title: title})

@@ -58,7 +58,8 @@ func TestTodoSteps(t *testing.T) {
 		want []TodoItem
 	}{
 		{Todo{}, nil},
-		{Todo{Add: []string{"a", "b"}, Done: []int{1, 7, -1}}, []TodoItem{item(0, "a", false), item(1, "b", true)}},
+		{Todo{Add: []string{"a", "b"}, Done: []int{1, 7, -1}},
+			[]TodoItem{item(0, "a", false), item(1, "b", true)}},
 		{Complete{}, []TodoItem{item(0, "a", false)}},
 		{Todo{Done: []int{1, 0}}, []TodoItem{item(0, "a", true), item(1, "b", true)}},
 		{Complete{}, nil},
@@ -106,7 +107,8 @@ func TestSessionSnapshot(t *testing.T) {
 	if _, err := x.Execute(t.Context(), restored, Todo{Add: []string{"c"}, Done: []int{1}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := restored.Snapshot(); got.Dir != "/w" || len(got.Todos) != 3 || got.Todos[2].ID != 2 || !got.Todos[1].Completed {
+	if got := restored.Snapshot(); got.Dir != "/w" || len(got.Todos) != 3 || got.Todos[2].ID != 2 ||
+		!got.Todos[1].Completed {
 		t.Errorf("after restoring: %+v", got)
 	}
 	if !reflect.DeepEqual(s.Snapshot(), kept) {

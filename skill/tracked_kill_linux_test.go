@@ -110,7 +110,8 @@ func TestTrackedKilledIsRecorded(t *testing.T) {
 		if err := parent.Start(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the command to write", func() bool { _, err := os.Stat(filepath.Join(dir, "f")); return err == nil })
+		eventually(t, "the command to write",
+			func() bool { _, err := os.Stat(filepath.Join(dir, "f")); return err == nil })
 		parent.Process.Kill()
 		parent.Wait()
 		if before == "echo y > g" { // another command comes before the undo
@@ -123,7 +124,8 @@ func TestTrackedKilledIsRecorded(t *testing.T) {
 		fill(t, dir, map[string]string{"over": ""})
 		running.Wait()
 		list := carried(t, x, History{Run: "r"}).(Changes).List
-		if len(list) != 1 || list[0].Command != "echo x > f; sleep 60" || list[0].RunStep != 7 || list[0].Tool != "run" {
+		if len(list) != 1 || list[0].Command != "echo x > f; sleep 60" || list[0].RunStep != 7 ||
+			list[0].Tool != "run" {
 			t.Errorf("%q: the history of the run has %+v", before, list)
 		}
 		if left, _ := os.ReadDir(historyOf(t, dir) + "/running"); len(left) > 0 {

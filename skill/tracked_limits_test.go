@@ -27,30 +27,47 @@ func TestTrackedLimits(t *testing.T) {
 		counted bool
 	}{
 		"the budget": {map[string]string{"small": "s", "large": strings.Repeat("l", 20_000)}, 8 << 10,
-			"echo x >> small; echo x > large; rm -f nothing", "large=x small=s", []string{"large: what it held was not kept"}, true},
-		"a folder with too much": {map[string]string{"d/small": "s", "d/large": strings.Repeat("l", 20_000)}, 8 << 10,
+			"echo x >> small; echo x > large; rm -f nothing", "large=x small=s",
+			[]string{"large: what it held was not kept"}, true},
+		"a folder with too much": {map[string]string{"d/small": "s",
+			"d/large": strings.Repeat("l", 20_000)}, 8 << 10,
 			"rm -r d", "d/small=s", []string{"d/large: what it held was not kept"}, true},
-		"ignored": {map[string]string{".gitignore": "*.log\nout/\nnode_modules/\n", "a.log": "log", "out/x": "x", "node_modules/m": "m", "a": "alpha"}, 0,
-			"echo more >> a.log; rm -r out node_modules; echo x > b.log; echo more >> a", ".gitignore=*.logout/node_modules/ a.log=log a=alpha out/x=x",
+		"ignored": {map[string]string{".gitignore": "*.log\nout/\nnode_modules/\n", "a.log": "log",
+			"out/x": "x", "node_modules/m": "m", "a": "alpha"}, 0,
+			"echo more >> a.log; rm -r out node_modules; echo x > b.log; echo more >> a",
+			".gitignore=*.logout/node_modules/ a.log=log a=alpha out/x=x",
 			[]string{"node_modules: git ignores it and a tool builds it again"}, true},
 		"ignored from now on": {map[string]string{"d/a": "alpha", "b": "beta"}, 0,
 			"echo d/ > .gitignore; echo b >> .gitignore; echo x >> d/a", "b=beta d/a=alpha", nil, false},
 		"configuration": {map[string]string{"perstack.toml": "p", "a": "alpha"}, 0,
-			"echo x >> a; echo x >> perstack.toml", "a=alpha perstack.toml=p", []string{"perstack.toml: can make other programs run code"}, false},
+			"echo x >> a; echo x >> perstack.toml", "a=alpha perstack.toml=p",
+			[]string{"perstack.toml: can make other programs run code"}, false},
 		"git's settings": {map[string]string{".git/HEAD": "ref", ".git/config": "c", "a": "alpha"}, 0,
-			"echo x >> a; echo y >> .git/config", ".git/HEAD=ref .git/config=c a=alpha", []string{".git/config: can make other programs run code"}, false},
+			"echo x >> a; echo y >> .git/config", ".git/HEAD=ref .git/config=c a=alpha",
+			[]string{".git/config: can make other programs run code"}, false},
 		"a hook": {map[string]string{".git/hooks/old": "h", "a": "alpha"}, 0,
-			"echo x >> a; echo y > .git/hooks/new", ".git/hooks/old=h a=alpha", []string{".git/hooks/new: can make other programs run code"}, false},
-		"a repository": {map[string]string{".git/HEAD": "ref", ".git/config": "c", ".git/hooks/h": "h", "a": "alpha"}, 0,
-			"echo x >> a; rm -r .git", ".git/HEAD=ref .git/config=c .git/hooks/h=h a=alpha", []string{".git/config: can make other programs run code", ".git/hooks: can make other programs run code", ".git/hooks/h: can make other programs run code"}, false},
+			"echo x >> a; echo y > .git/hooks/new", ".git/hooks/old=h a=alpha",
+			[]string{".git/hooks/new: can make other programs run code"}, false},
+		"a repository": {map[string]string{".git/HEAD": "ref", ".git/config": "c", ".git/hooks/h": "h",
+			"a": "alpha"}, 0,
+			"echo x >> a; rm -r .git", ".git/HEAD=ref .git/config=c .git/hooks/h=h a=alpha",
+			[]string{".git/config: can make other programs run code",
+				".git/hooks: can make other programs run code",
+				".git/hooks/h: can make other programs run code"}, false},
 		"a new repository": {map[string]string{"a": "alpha"}, 0,
-			"echo x >> a; mkdir -p .git/hooks; echo c > .git/config; echo h > .git/hooks/h", "a=alpha", []string{".git/config: can make other programs run code", ".git/hooks: can make other programs run code", ".git/hooks/h: can make other programs run code"}, false},
-		"a folder with a repository": {map[string]string{"d/.git/HEAD": "ref", "d/.git/config": "c", "d/a": "alpha"}, 0,
-			"rm -r d", "d/.git/HEAD=ref d/.git/config=c d/a=alpha", []string{"d/.git/config: can make other programs run code"}, false},
+			"echo x >> a; mkdir -p .git/hooks; echo c > .git/config; echo h > .git/hooks/h", "a=alpha",
+			[]string{".git/config: can make other programs run code", ".git/hooks: can make other programs run code", ".git/hooks/h: can make other programs run code"}, false},
+		"a folder with a repository": {map[string]string{"d/.git/HEAD": "ref", "d/.git/config": "c",
+			"d/a": "alpha"}, 0,
+			"rm -r d", "d/.git/HEAD=ref d/.git/config=c d/a=alpha",
+			[]string{"d/.git/config: can make other programs run code"}, false},
 		"a new folder with a repository": {map[string]string{"a": "alpha"}, 0,
-			"echo x >> a; mkdir -p d/.git; echo c > d/.git/config", "a=alpha", []string{"d/.git/config: can make other programs run code"}, false},
-		"a link to a repository": {map[string]string{"d/.git": "gitdir: ../r", "d/a": "alpha"}, 0, "rm -r d", "d/.git=gitdir: ../r d/a=alpha", nil, false},
-		"git's own":              {map[string]string{".git/HEAD": "ref", "a": "alpha"}, 0, "echo x >> a; echo x > .git/HEAD", ".git/HEAD=ref a=alpha", nil, false},
+			"echo x >> a; mkdir -p d/.git; echo c > d/.git/config", "a=alpha",
+			[]string{"d/.git/config: can make other programs run code"}, false},
+		"a link to a repository": {map[string]string{"d/.git": "gitdir: ../r", "d/a": "alpha"}, 0, "rm -r d",
+			"d/.git=gitdir: ../r d/a=alpha", nil, false},
+		"git's own": {map[string]string{".git/HEAD": "ref", "a": "alpha"}, 0,
+			"echo x >> a; echo x > .git/HEAD", ".git/HEAD=ref a=alpha", nil, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +77,8 @@ func TestTrackedLimits(t *testing.T) {
 			e := shell(t, x, tt.line)
 			if config := filepath.Join(dir, "perstack.toml"); tt.files["perstack.toml"] != "" {
 				list := carried(t, x, History{Path: config}).(Changes).List
-				if len(list) != 1 || !strings.HasSuffix(list[0].String(), "can make programs run code: "+config+")") {
+				if len(list) != 1 || !strings.HasSuffix(list[0].String(), "can make programs run code: "+
+					config+")") {
 					t.Errorf("the history of %s is %v", config, list)
 				}
 			}
@@ -139,7 +157,8 @@ func TestTrackedHuge(t *testing.T) {
 	}
 	x := newExecutor(t, Config{Dir: dir, NoSync: true})
 	e := shell(t, x, "echo more >> huge; chmod 600 a")
-	if len(e.NotUndoable) != 1 || !strings.HasPrefix(e.NotUndoable[0], filepath.Join(dir, "huge")+": it held 16777217 bytes") {
+	if len(e.NotUndoable) != 1 ||
+		!strings.HasPrefix(e.NotUndoable[0], filepath.Join(dir, "huge")+": it held 16777217 bytes") {
 		t.Errorf("NotUndoable is %q", e.NotUndoable)
 	}
 	if e = shell(t, x, "chmod 600 huge; cp huge other"); e.NotUndoable != nil {

@@ -21,7 +21,8 @@ func TestTrackedOtherFileSystem(t *testing.T) {
 		needs.Mount(t, "none", filepath.Join(dir, name), "tmpfs", 0, "")
 	}
 	x := newExecutor(t, Config{Dir: dir, NoSync: true})
-	want := []string{filepath.Join(dir, "seen") + ": it is on another file system, and what changes there is not recorded"}
+	want := []string{filepath.Join(dir, "seen") +
+		": it is on another file system, and what changes there is not recorded"}
 	for _, line := range []string{"true", "echo x > seen/f; echo x > ignored/f", "echo x >> a"} {
 		if e := shell(t, x, line); !slices.Equal(e.NotUndoable, want) {
 			t.Errorf("%q: NotUndoable is %q", line, e.NotUndoable)

@@ -17,12 +17,17 @@ import (
 func movable(t *testing.T) (*Executor, string) {
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{
-		"big": strings.Repeat("large ", 20_000), "a": "alpha", "old/in/f": "f", "old/in/big": strings.Repeat("other ", 20_000), "twice/big": strings.Repeat("twice ", 20_000),
-		".gitignore": "node_modules\n*.log\n", "app/i.js": "let i\n", "app/node_modules/x/y": "y", "app/lib/l.js": "let l\n", "app/out.log": "log",
-		"repo/.git/config": "[core]\n", "repo/.git/HEAD": "ref", "repo/.git/hooks/h": "h", "repo/r": "r", "repo/d/s": "s",
-		"py/p.py": "p", "py/__pycache__/p.pyc": "pyc", "other/o": "o", ".git/HEAD": "ref", ".git/config": "[core]\n",
+		"big": strings.Repeat("large ", 20_000), "a": "alpha", "old/in/f": "f",
+		"old/in/big": strings.Repeat("other ", 20_000), "twice/big": strings.Repeat("twice ", 20_000),
+		".gitignore": "node_modules\n*.log\n", "app/i.js": "let i\n", "app/node_modules/x/y": "y",
+		"app/lib/l.js": "let l\n", "app/out.log": "log",
+		"repo/.git/config": "[core]\n", "repo/.git/HEAD": "ref", "repo/.git/hooks/h": "h", "repo/r": "r",
+		"repo/d/s": "s",
+		"py/p.py":  "p", "py/__pycache__/p.pyc": "pyc", "other/o": "o", ".git/HEAD": "ref",
+		".git/config": "[core]\n",
 	})
-	err := errors.Join(syscall.Mkfifo(filepath.Join(dir, "old/pipe"), 0o600), os.Link(filepath.Join(dir, "twice/big"), filepath.Join(dir, "twice/2")))
+	err := errors.Join(syscall.Mkfifo(filepath.Join(dir, "old/pipe"), 0o600),
+		os.Link(filepath.Join(dir, "twice/big"), filepath.Join(dir, "twice/2")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +73,9 @@ func TestTrackedMoved(t *testing.T) {
 				redo = undoes(t, x, e.Undo)
 			}
 			now := pictured(t, dir)
-			for _, content := range []string{"large large ", "other other ", "twice twice ", `/y -rw-r--r-- "y"`, `/HEAD -rw-r--r-- "ref"`, `out.log -rw-r--r-- "log"`, `/h -rw-r--r-- "h"`, `p.pyc -rw-r--r-- "pyc"`, " prw"} {
+			for _, content := range []string{"large large ", "other other ", "twice twice ",
+				`/y -rw-r--r-- "y"`, `/HEAD -rw-r--r-- "ref"`, `out.log -rw-r--r-- "log"`,
+				`/h -rw-r--r-- "h"`, `p.pyc -rw-r--r-- "pyc"`, " prw"} {
 				if !strings.Contains(now, content) {
 					t.Errorf("undo lost %q of\n%s", content, now)
 				}
@@ -89,7 +96,8 @@ func TestTrackedNotMoved(t *testing.T) {
 	x, dir := movable(t)
 	e := shell(t, x, "rm -r app/node_modules big; mkdir new n2; echo x > new/x; echo y > y")
 	undoes(t, x, e.Undo)
-	if now := pictured(t, dir); strings.Contains(now, "new") || strings.Contains(now, "n2") || strings.Contains(now, `y -rw-r--r-- "y\n"`) {
+	if now := pictured(t, dir); strings.Contains(now, "new") || strings.Contains(now, "n2") ||
+		strings.Contains(now, `y -rw-r--r-- "y\n"`) {
 		t.Errorf("undo left\n%s", now)
 	}
 }

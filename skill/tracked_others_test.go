@@ -56,7 +56,8 @@ func TestTrackedOthers(t *testing.T) {
 	}{
 		"elsewhere": {"echo x > mine; : > started; " + waiting + "echo y >> mine",
 			[]Args{WriteFile{Path: "theirs", Content: "T"}}, "a=alpha go=go sub/b=beta theirs=T", ""},
-		"in a folder of the command": {"mkdir -p d/e; echo x > d/e/mine; : > started; " + waiting + "echo y > d/mine",
+		"in a folder of the command": {"mkdir -p d/e; echo x > d/e/mine; : > started; " + waiting +
+			"echo y > d/mine",
 			[]Args{WriteFile{Path: "d/theirs", Content: "T"}}, "a=alpha d/theirs=T go=go sub/b=beta", ""},
 		"the same file, before": {"echo x > mine; : > started; " + waiting + "echo more >> a",
 			[]Args{WriteFile{Path: "a", Content: "T"}}, "a=T go=go sub/b=beta", ""},
@@ -87,8 +88,10 @@ func TestTrackedOthers(t *testing.T) {
 			if got := listed(t, dir); got != tt.want {
 				t.Errorf("there is %s, want %s", got, tt.want)
 			}
-			overlap := slices.ContainsFunc(e.NotUndoable, func(s string) bool { return strings.Contains(s, "at the same time") })
-			named := slices.ContainsFunc(e.NotUndoable, func(s string) bool { return strings.HasPrefix(s, filepath.Join(dir, tt.left)+":") })
+			overlap := slices.ContainsFunc(e.NotUndoable,
+				func(s string) bool { return strings.Contains(s, "at the same time") })
+			named := slices.ContainsFunc(e.NotUndoable,
+				func(s string) bool { return strings.HasPrefix(s, filepath.Join(dir, tt.left)+":") })
 			if named != (tt.left != "") || len(e.NotUndoable) > 0 && !named && !overlap {
 				t.Errorf("NotUndoable is %q, want %q", e.NotUndoable, tt.left)
 			}
@@ -125,7 +128,8 @@ func TestTrackedOverlap(t *testing.T) {
 	fill(t, dir, map[string]string{"a": "alpha"})
 	x, y := newExecutor(t, Config{Dir: dir, NoSync: true}), newExecutor(t, Config{Dir: dir, NoSync: true})
 	var second Executed
-	first := meanwhile(t, x, "echo 1 > one; : > started; "+waiting, func() { second = shell(t, y, "echo 2 > two") })
+	first := meanwhile(t, x, "echo 1 > one; : > started; "+waiting,
+		func() { second = shell(t, y, "echo 2 > two") })
 	for _, e := range []Executed{first, second} {
 		if !strings.Contains(e.CannotUndo(), "another command ran at the same time") {
 			t.Errorf("undo %q leaves %q", e.Undo, e.NotUndoable)
@@ -135,7 +139,8 @@ func TestTrackedOverlap(t *testing.T) {
 		t.Errorf("the ids are %q and %q", first.Undo, second.Undo)
 	}
 	carried(t, x, Undo{Since: second.Undo})
-	if got := listed(t, dir); !strings.HasPrefix(got, "a=alpha") || strings.Contains(got, "one=") || strings.Contains(got, "two=") {
+	if got := listed(t, dir); !strings.HasPrefix(got, "a=alpha") || strings.Contains(got, "one=") ||
+		strings.Contains(got, "two=") {
 		t.Errorf("there is %s", got)
 	}
 }
@@ -170,7 +175,8 @@ func TestTrackedUnignored(t *testing.T) {
 		"rm -r sub",
 	} {
 		dir := t.TempDir()
-		fill(t, dir, map[string]string{".gitignore": "secrets/\n", "a": "alpha", "secrets/env": "KEY", "sub/secrets/env": "KEY", "sub/b": "beta"})
+		fill(t, dir, map[string]string{".gitignore": "secrets/\n", "a": "alpha", "secrets/env": "KEY",
+			"sub/secrets/env": "KEY", "sub/b": "beta"})
 		x := newExecutor(t, Config{Dir: dir, NoSync: true})
 		shell(t, x, line)
 		after := listed(t, dir)
@@ -220,7 +226,8 @@ func TestTrackedOverlapTaken(t *testing.T) {
 	fill(t, dir, map[string]string{".gitignore": "started\n"})
 	x := newExecutor(t, Config{Dir: dir, NoSync: true})
 	var second Executed
-	first := meanwhile(t, x, ": > started; while [ ! -e two ]; do sleep 0.01; done; echo 1 > one; "+waiting, func() {
+	first := meanwhile(t, x, ": > started; while [ ! -e two ]; do sleep 0.01; done; echo 1 > one; "+
+		waiting, func() {
 		second = shell(t, x, "echo 2 > two; while [ ! -e one ]; do sleep 0.01; done")
 	})
 	if first.Undo != "" || !strings.Contains(first.CannotUndo(), "may be among that one's changes") {
@@ -240,7 +247,8 @@ func TestTrackedAllowed(t *testing.T) {
 	}
 	x := newExecutor(t, Config{Allow: []string{allowed}, NoSync: true})
 	e := shell(t, x, "echo 1 > "+allowed+"/f; echo 2 > f")
-	if want := []string{allowed + ": it is a folder of --allow"}; !slices.Equal(e.NotUndoable, want) || e.Undo == "" {
+	if want := []string{allowed + ": it is a folder of --allow"}; !slices.Equal(e.NotUndoable, want) ||
+		e.Undo == "" {
 		t.Errorf("undo %q leaves %q, want %q", e.Undo, e.NotUndoable, want)
 	}
 }

@@ -126,7 +126,8 @@ func TestTrackedOneByOne(t *testing.T) {
 	for name, line := range tests {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			fill(t, dir, map[string]string{"a": "alpha\n", "sub/b": "beta\n", "sub/deep/er/f": "f", "sub/deep/er/g": "g", "empty": "", "hard1": "hard"})
+			fill(t, dir, map[string]string{"a": "alpha\n", "sub/b": "beta\n", "sub/deep/er/f": "f",
+				"sub/deep/er/g": "g", "empty": "", "hard1": "hard"})
 			os.Symlink("a", filepath.Join(dir, "link"))
 			os.Link(filepath.Join(dir, "hard1"), filepath.Join(dir, "hard2"))
 			x := newExecutor(t, Config{Dir: dir, NoSync: true})
@@ -190,8 +191,10 @@ func randomScript(rng *rand.Rand, n int) string {
 	for range n {
 		p, q := name(), name()
 		lines = append(lines, []string{
-			"mkdir -p " + p, "mkdir -p $(dirname " + p + ") && echo " + q + " > " + p, "echo more >> " + p, "rm -rf " + p,
-			"mv " + p + " " + q, "mv -T " + p + " " + q, "cp -r " + p + " " + q, "chmod 7" + fmt.Sprint(rng.IntN(8)) + "0 " + p, "ln -s " + q + " " + p,
+			"mkdir -p " + p, "mkdir -p $(dirname " + p + ") && echo " + q + " > " + p, "echo more >> " + p,
+			"rm -rf " + p,
+			"mv " + p + " " + q, "mv -T " + p + " " + q, "cp -r " + p + " " + q,
+			"chmod 7" + fmt.Sprint(rng.IntN(8)) + "0 " + p, "ln -s " + q + " " + p,
 			"ln -sfn " + q + " " + p, "true > " + p, "rm -f " + p + " && mkdir " + p, "rmdir " + p,
 		}[rng.IntN(13)])
 	}

@@ -19,7 +19,9 @@ type Undo struct {
 	Run   string   // undo the changes of this run of an expert; not together with ID or Since
 	After []string // with Run, only those after this [Executor.Position]
 	Whole bool     // with Run, undo nothing if one of them cannot be undone
-	Force bool     // also undo a change of a file that has changed since, and save the current version; pass over what cannot be undone
+	// also undo a change of a file that has changed since, and save the current version; pass over
+	// what cannot be undone
+	Force bool
 }
 
 func (Undo) op() {}
@@ -90,10 +92,12 @@ func reverted(u workspace.Undone) string {
 	list("replaced a later version, which is saved, of", u.Lost)
 	list("did not remove, because something else is in it:", u.Stays)
 	if u.Left > 0 {
-		text += "; " + words.Count(u.Left, "other file that it changed stays as it is", "other files that it changed stay as they are")
+		text += "; " + words.Count(u.Left, "other file that it changed stays as it is",
+			"other files that it changed stay as they are")
 	}
 	if n := len(u.Skipped); n > 0 {
-		text += fmt.Sprintf("; %s, first %s: %s", words.Count(n, "of these files stays as it is", "of these files stay as they are"), u.Skipped[0].Path, u.Skipped[0].Reason)
+		text += fmt.Sprintf("; %s, first %s: %s", words.Count(n, "of these files stays as it is",
+			"of these files stay as they are"), u.Skipped[0].Path, u.Skipped[0].Reason)
 	}
 	return text
 }
@@ -115,10 +119,12 @@ func (c Changed) CannotUndo() string { return c.NotKept }
 
 func (x *Executor) undo(ctx context.Context, a Undo) (Result, error) {
 	if a.ID != "" && a.Since != "" {
-		return nil, &ArgError{Arg: "since", Reason: "is given together with an id; one of them says what is undone"}
+		return nil, &ArgError{Arg: "since",
+			Reason: "is given together with an id; one of them says what is undone"}
 	}
 	if a.Run != "" && a.ID+a.Since != "" {
-		return nil, &ArgError{Arg: "run", Reason: "is given together with a change; one of them says what is undone"}
+		return nil, &ArgError{Arg: "run",
+			Reason: "is given together with a change; one of them says what is undone"}
 	}
 	if err := x.ws.SeeCalls(ctx, x.process.WalkAll); err != nil {
 		return nil, err

@@ -22,16 +22,24 @@ func TestUndoRun(t *testing.T) {
 		want    string
 		left    string // the files that the error names
 	}{
-		"all": {[]change{{"r", write("a", "1")}, {"r", AppendFile{Path: "a", Content: "2"}}, {"r", write("d/new", "x")}, {"r", MoveFile{Source: "d/new", Dest: "b"}}},
+		"all": {[]change{{"r", write("a", "1")}, {"r", AppendFile{Path: "a", Content: "2"}},
+			{"r", write("d/new", "x")}, {"r", MoveFile{Source: "d/new", Dest: "b"}}},
 			-1, "a=alpha", ""},
-		"to a step": {[]change{{"r", write("a", "1")}, {"r", write("a", "2")}, {"r", write("b", "x")}}, 1, "a=1", ""},
-		"others elsewhere": {[]change{{"r", write("a", "1")}, {"", write("theirs", "T")}, {"other", write("c", "T")}, {"r", write("b", "x")}},
+		"to a step": {[]change{{"r", write("a", "1")}, {"r", write("a", "2")}, {"r", write("b", "x")}},
+			1, "a=1", ""},
+		"others elsewhere": {[]change{{"r", write("a", "1")}, {"", write("theirs", "T")},
+			{"other", write("c", "T")}, {"r", write("b", "x")}},
 			-1, "a=alpha c=T theirs=T", ""},
-		"others in a file":       {[]change{{"r", write("a", "1")}, {"", write("a", "T")}, {"r", write("b", "x")}}, -1, "a=T", "a"},
-		"others in between":      {[]change{{"r", write("a", "1")}, {"", write("a", "T")}, {"r", write("a", "2")}}, -1, "a=T", "a"},
-		"undone before":          {[]change{{"r", write("a", "1")}, {"", Undo{}}, {"r", write("b", "x")}}, -1, "a=alpha", ""},
-		"an undo of its own":     {[]change{{"r", write("a", "1")}, {"r", write("b", "x")}, {"r", Undo{ID: "1"}}}, 2, "a=1 b=x", ""},
-		"an undo that is undone": {[]change{{"r", write("a", "1")}, {"r", write("b", "x")}, {"r", Undo{ID: "1"}}, {"", Undo{ID: "3"}}}, 2, "a=1 b=x", ""},
+		"others in a file": {[]change{{"r", write("a", "1")}, {"", write("a", "T")},
+			{"r", write("b", "x")}}, -1, "a=T", "a"},
+		"others in between": {[]change{{"r", write("a", "1")}, {"", write("a", "T")},
+			{"r", write("a", "2")}}, -1, "a=T", "a"},
+		"undone before": {[]change{{"r", write("a", "1")}, {"", Undo{}}, {"r", write("b", "x")}},
+			-1, "a=alpha", ""},
+		"an undo of its own": {[]change{{"r", write("a", "1")}, {"r", write("b", "x")},
+			{"r", Undo{ID: "1"}}}, 2, "a=1 b=x", ""},
+		"an undo that is undone": {[]change{{"r", write("a", "1")}, {"r", write("b", "x")},
+			{"r", Undo{ID: "1"}}, {"", Undo{ID: "3"}}}, 2, "a=1 b=x", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +50,8 @@ func TestUndoRun(t *testing.T) {
 			for i, c := range tt.changes {
 				ctx := t.Context()
 				if c.run != "" {
-					ctx = WithRun(ctx, RunStep{Run: c.run, Step: i + 1, Made: func(id string) { made = append(made, id) }})
+					ctx = WithRun(ctx, RunStep{Run: c.run, Step: i + 1,
+						Made: func(id string) { made = append(made, id) }})
 				}
 				if _, err := x.Execute(ctx, &Session{}, c.args); err != nil {
 					t.Fatal(err)
@@ -56,12 +65,14 @@ func TestUndoRun(t *testing.T) {
 			before := listed(t, dir)
 			whole := undo
 			whole.Whole = true
-			if _, err := x.Execute(t.Context(), &Session{}, whole); tt.left != "" && (err == nil || listed(t, dir) != before) {
+			if _, err := x.Execute(t.Context(), &Session{}, whole); tt.left != "" &&
+				(err == nil || listed(t, dir) != before) {
 				t.Errorf("undone whole: %v, %s", err, listed(t, dir))
 			}
 			_, err := x.Execute(t.Context(), &Session{}, undo)
 			partly, _ := errors.AsType[*PartlyUndoneError](err)
-			if (err != nil) != (tt.left != "") || err != nil && (partly == nil || !strings.Contains(err.Error(), tt.left)) {
+			if (err != nil) != (tt.left != "") || err != nil &&
+				(partly == nil || !strings.Contains(err.Error(), tt.left)) {
 				t.Error(err)
 			}
 			if got := listed(t, dir); got != tt.want {
@@ -75,7 +86,8 @@ func TestUndoRun(t *testing.T) {
 func TestRedoRun(t *testing.T) {
 	x := newExecutor(t, Config{Dir: t.TempDir(), NoSync: true})
 	ctx := WithRun(context.Background(), RunStep{Run: "r", Step: 1})
-	for _, a := range []Args{WriteFile{Path: "d/a", Content: "1", Parents: true}, WriteFile{Path: "d/a", Content: "2"}, WriteFile{Path: "b", Content: "3"}} {
+	for _, a := range []Args{WriteFile{Path: "d/a", Content: "1", Parents: true},
+		WriteFile{Path: "d/a", Content: "2"}, WriteFile{Path: "b", Content: "3"}} {
 		if _, err := x.Execute(ctx, &Session{}, a); err != nil {
 			t.Fatal(err)
 		}

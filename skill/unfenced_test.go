@@ -15,9 +15,11 @@ func TestUnfenced(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer x.Close()
-		for _, op := range []Args{Exec{Command: "go", Args: []string{"version"}}, StartServer{Command: "go version", Port: 1}} {
+		for _, op := range []Args{Exec{Command: "go", Args: []string{"version"}},
+			StartServer{Command: "go version", Port: 1}} {
 			r, err := x.Execute(t.Context(), &Session{}, op)
-			refused := errors.Is(err, fs.ErrPermission) && strings.Contains(err.Error(), "Helper") && strings.Contains(err.Error(), "Unfenced")
+			refused := errors.Is(err, fs.ErrPermission) && strings.Contains(err.Error(), "Helper") &&
+				strings.Contains(err.Error(), "Unfenced")
 			if refused == unfenced {
 				t.Errorf("Unfenced %v: %T answers %v, %v", unfenced, op, r, err)
 			}

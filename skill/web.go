@@ -182,14 +182,17 @@ func (x *Executor) screenshot(ctx context.Context, s *Session, a Screenshot) (Re
 		return nil, err
 	}
 	var shot Shot
-	shot.Change, err = x.ws.Receive(ctx, abs, workspace.WriteOptions{Parents: true}, func(dst io.Writer) error {
-		pic, err := x.web.Screenshot(ctx, web.Page{URL: a.URL, Width: a.Width, Height: a.Height, Full: a.Full, Timeout: a.Timeout})
-		if err != nil {
+	shot.Change, err = x.ws.Receive(ctx, abs, workspace.WriteOptions{Parents: true},
+		func(dst io.Writer) error {
+			pic, err := x.web.Screenshot(ctx,
+				web.Page{URL: a.URL, Width: a.Width, Height: a.Height, Full: a.Full, Timeout: a.Timeout})
+			if err != nil {
+				return err
+			}
+			shot.URL, shot.Status, shot.Title, shot.Bytes = pic.URL, pic.Status, pic.Title,
+				int64(len(pic.PNG))
+			_, err = dst.Write(pic.PNG)
 			return err
-		}
-		shot.URL, shot.Status, shot.Title, shot.Bytes = pic.URL, pic.Status, pic.Title, int64(len(pic.PNG))
-		_, err = dst.Write(pic.PNG)
-		return err
-	})
+		})
 	return result(shot, err)
 }

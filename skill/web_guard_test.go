@@ -23,10 +23,13 @@ func hello(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("hello")) }
 
 // spellings are ways to write this machine's address, or that of a cloud's metadata.
 func spellings(port string) []string {
-	hosts := []string{"127.0.0.1", "127.0.0.2", "127.1", "0.0.0.0", "0", "2130706433", "0x7f000001", "0x7f.0.0.1", "017700000001", "0177.0.0.1",
-		"localhost", "LOCALHOST", "127.0.0.1.", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[fe80::1%25lo]",
+	hosts := []string{"127.0.0.1", "127.0.0.2", "127.1", "0.0.0.0", "0", "2130706433", "0x7f000001",
+		"0x7f.0.0.1", "017700000001", "0177.0.0.1",
+		"localhost", "LOCALHOST", "127.0.0.1.", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]",
+		"[::127.0.0.1]", "[64:ff9b::7f00:1]", "[fe80::1%25lo]",
 		"169.254.169.254", "[fd00:ec2::254]", "①②⑦.⓪.⓪.①", "127。0。0。1"}
-	list := []string{"file:///etc/passwd", "gopher://127.0.0.1:" + port + "/", "http://u:p@127.0.0.1:" + port + "/"}
+	list := []string{"file:///etc/passwd", "gopher://127.0.0.1:" + port + "/",
+		"http://u:p@127.0.0.1:" + port + "/"}
 	for _, h := range hosts {
 		list = append(list, "http://"+h+":"+port+"/secret")
 	}
@@ -63,7 +66,8 @@ func TestNoSpellingLeadsInside(t *testing.T) {
 	inside, requests := counted(t, hello)
 	x := newExecutor(t, Config{Network: true})
 	for _, to := range spellings(strings.TrimPrefix(inside.URL, "http://127.0.0.1:")) {
-		for _, args := range []Args{Fetch{URL: to, Max: 100}, Download{URL: to, Dest: "f"}, CheckURL{URL: to}} {
+		for _, args := range []Args{Fetch{URL: to, Max: 100}, Download{URL: to, Dest: "f"},
+			CheckURL{URL: to}} {
 			r, err := x.Execute(t.Context(), &Session{}, args)
 			if c, ok := r.(Checked); err == nil && !(ok && c.Status == 0) {
 				t.Errorf("%s was reached: %v", to, r)

@@ -23,9 +23,11 @@ func webExecutor(t *testing.T) *Executor { return newExecutor(t, Config{Network:
 // TestTheWebIsOffUnlessAllowed runs each web operation without the network.
 func TestTheWebIsOffUnlessAllowed(t *testing.T) {
 	server, requests := counted(t, hello)
-	for _, cfg := range []Config{{}, {Private: true}, {Network: true, Private: true, ReadOnly: true}, {Network: true, Private: true, DryRun: true}} {
+	for _, cfg := range []Config{{}, {Private: true}, {Network: true, Private: true, ReadOnly: true},
+		{Network: true, Private: true, DryRun: true}} {
 		x := newExecutor(t, cfg)
-		for _, args := range []Args{Fetch{URL: server.URL, Max: 1}, Download{URL: server.URL, Dest: "f"}, CheckURL{URL: server.URL},
+		for _, args := range []Args{Fetch{URL: server.URL, Max: 1}, Download{URL: server.URL, Dest: "f"},
+			CheckURL{URL: server.URL},
 			WebSearch{Query: "q", Count: 1}, Screenshot{URL: server.URL, Dest: "s.png"}} {
 			_, err := x.Execute(t.Context(), &Session{}, args)
 			var refused *RefusedError
@@ -71,7 +73,8 @@ func TestFetch(t *testing.T) {
 		raw  bool
 		want string // of the content, or of the error
 	}{
-		{"/page", false, "# Heading\n\nSee [the **next** page](" + server.URL + "/docs/next).\n\n| k | v |\n|---|---|\n| a | 1 |\n\n```go\nx := 1\n```"},
+		{"/page", false, "# Heading\n\nSee [the **next** page](" + server.URL +
+			"/docs/next).\n\n| k | v |\n|---|---|\n| a | 1 |\n\n```go\nx := 1\n```"},
 		{"/latin", false, "café"},
 		{"/meta", false, "при"},
 		{"/json", false, "{\n  \"b\": 1,\n  \"a\": [\n    2\n  ]\n}"},
@@ -99,7 +102,8 @@ func TestFetch(t *testing.T) {
 	if err != nil || r.(Fetched).Title != "A & B" {
 		t.Errorf("title: %+v, %v", r, err)
 	}
-	if r, err = x.Execute(t.Context(), &Session{}, Fetch{URL: server.URL + "/app", Max: 10}); err != nil || r.(Fetched).Note == "" {
+	if r, err = x.Execute(t.Context(), &Session{}, Fetch{URL: server.URL + "/app", Max: 10}); err != nil ||
+		r.(Fetched).Note == "" {
 		t.Errorf("no Note for a page that needs scripts: %+v, %v", r, err)
 	}
 }
@@ -204,7 +208,8 @@ func TestDownload(t *testing.T) {
 	defer server.Close()
 	x := webExecutor(t)
 	for _, most := range []int64{0, 5, math.MaxInt64} {
-		r, err := x.Execute(t.Context(), &Session{}, Download{URL: server.URL + "/x", Dest: "a/b/f", Max: most})
+		r, err := x.Execute(t.Context(), &Session{},
+			Download{URL: server.URL + "/x", Dest: "a/b/f", Max: most})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,7 +225,8 @@ func TestDownload(t *testing.T) {
 	if err != nil || string(data) != "hello" {
 		t.Errorf("%q, %v", data, err)
 	}
-	for dest, want := range map[string]error{"../f": fs.ErrPermission, ".git/config": fs.ErrPermission, "a": nil} {
+	for dest, want := range map[string]error{"../f": fs.ErrPermission, ".git/config": fs.ErrPermission,
+		"a": nil} {
 		_, err := x.Execute(t.Context(), &Session{}, Download{URL: server.URL, Dest: dest})
 		if err == nil || want != nil && !errors.Is(err, want) {
 			t.Errorf("%s: %v", dest, err)
@@ -244,13 +250,15 @@ func TestCheckURL(t *testing.T) {
 		w.WriteHeader(code)
 	}))
 	x := webExecutor(t)
-	for path, want := range map[string]int{"/200": 200, "/204": 204, "/301": 301, "/308": 308, "/404": 404, "/503": 503, "/nohead": 206} {
+	for path, want := range map[string]int{"/200": 200, "/204": 204, "/301": 301, "/308": 308, "/404": 404,
+		"/503": 503, "/nohead": 206} {
 		r, err := x.Execute(t.Context(), &Session{}, CheckURL{URL: server.URL + path})
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := r.(Checked)
-		if c.Status != want || c.OK() != (want < 400) || (c.Location == server.URL+"/there") != (want >= 300 && want < 400) {
+		if c.Status != want || c.OK() != (want < 400) ||
+			(c.Location == server.URL+"/there") != (want >= 300 && want < 400) {
 			t.Errorf("%s: %+v", path, c)
 		}
 	}
@@ -284,12 +292,15 @@ func TestWebSearch(t *testing.T) {
 		{SearchEngine{Kind: "duckduckgo", URL: server.URL, Key: ""}, "w", "df"},
 	} {
 		x := newExecutor(t, Config{Network: true, Search: []SearchEngine{{Kind: "brave"}, c.engine}})
-		r, err := x.Execute(t.Context(), &Session{}, WebSearch{Query: "a/b?&é", Count: 3, Freshness: "week", Language: "fr"})
+		r, err := x.Execute(t.Context(), &Session{},
+			WebSearch{Query: "a/b?&é", Count: 3, Freshness: "week", Language: "fr"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s := r.(Searched)
-		if s.Engine != c.engine.Kind || len(s.Failed) != 1 || len(s.Hits) != 1 || s.Hits[0].Title != "T" || s.Hits[0].URL != "https://a.example/" || s.Hits[0].Snippet != "D" {
+		if s.Engine != c.engine.Kind || len(s.Failed) != 1 ||
+			len(s.Hits) != 1 || s.Hits[0].Title != "T" ||
+			s.Hits[0].URL != "https://a.example/" || s.Hits[0].Snippet != "D" {
 			t.Errorf("%s: %+v", c.engine.Kind, s)
 		}
 		if got.Form.Get("q") != "a/b?&é" || got.Form.Get(c.key) != c.freshness {

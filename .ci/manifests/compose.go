@@ -56,7 +56,8 @@ func compose(ctx context.Context, data []byte, p program) (problems []error) {
 			bad("%s: it does not read its configuration", name)
 			continue
 		}
-		problems = append(problems, nats(project.Configs[s.Configs[0].Source].Content, environment(s, name), nodes, mounted)...)
+		problems = append(problems, nats(project.Configs[s.Configs[0].Source].Content, environment(s, name),
+			nodes, mounted)...)
 	}
 	worker, ok := project.Services["worker"]
 	if !ok {

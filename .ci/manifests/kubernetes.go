@@ -167,8 +167,11 @@ func (c *cluster) pod(name string, s core.PodSpec) {
 	}
 	for _, ct := range s.Containers {
 		sc := ct.SecurityContext
-		if sc == nil || sc.Privileged != nil && *sc.Privileged || sc.AllowPrivilegeEscalation == nil || *sc.AllowPrivilegeEscalation ||
-			sc.Capabilities == nil || len(sc.Capabilities.Drop) != 1 || sc.Capabilities.Drop[0] != "ALL" || len(sc.Capabilities.Add) > 0 {
+		if sc == nil || sc.Privileged != nil &&
+			*sc.Privileged || sc.AllowPrivilegeEscalation == nil ||
+			*sc.AllowPrivilegeEscalation ||
+			sc.Capabilities == nil || len(sc.Capabilities.Drop) != 1 || sc.Capabilities.Drop[0] != "ALL" ||
+			len(sc.Capabilities.Add) > 0 {
 			c.bad("%s: the container %s has rights over the machine", name, ct.Name)
 		}
 		if ct.Resources.Limits.Memory().IsZero() || ct.Resources.Requests.Cpu().IsZero() {
@@ -206,10 +209,12 @@ func (c *cluster) hosts() (hosts []string) {
 func (c *cluster) nodes() {
 	found := false
 	for _, s := range c.services {
-		found = found || s.Name == c.nats.Spec.ServiceName && s.Spec.ClusterIP == "None" && s.Spec.PublishNotReadyAddresses
+		found = found || s.Name == c.nats.Spec.ServiceName && s.Spec.ClusterIP == "None" &&
+			s.Spec.PublishNotReadyAddresses
 	}
 	if !found {
-		c.bad("nats: there is no headless Service %q that shows nodes which are not ready", c.nats.Spec.ServiceName)
+		c.bad("nats: there is no headless Service %q that shows nodes which are not ready",
+			c.nats.Spec.ServiceName)
 	}
 	ct := c.nats.Spec.Template.Spec.Containers[0]
 	env := map[string]string{"HOSTNAME": "nats-0"}

@@ -32,7 +32,8 @@ func nats(config string, env map[string]string, peers, mounted []string) (proble
 	must(o.Username != "" && o.Password != "", "who connects needs no password")
 	must(o.ServerName != "", "a node has no server_name")
 	must(o.HTTPPort == 8222, "http, which probes ask, is not 8222")
-	must(slices.ContainsFunc(mounted, func(dir string) bool { return dir == path.Clean(o.StoreDir) }), "store_dir "+o.StoreDir+" is no volume")
+	must(slices.ContainsFunc(mounted, func(dir string) bool { return dir == path.Clean(o.StoreDir) }),
+		"store_dir "+o.StoreDir+" is no volume")
 	var routes []string
 	for _, u := range o.Routes {
 		routes = append(routes, u.Host)

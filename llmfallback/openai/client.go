@@ -36,7 +36,8 @@ type Config struct {
 }
 
 // names are the same as in OpenAI's own client.
-var names = remote.Names{BaseURL: "OPENAI_BASE_URL", Key: "OPENAI_API_KEY", Example: "http://localhost:11434/v1"}
+var names = remote.Names{BaseURL: "OPENAI_BASE_URL", Key: "OPENAI_API_KEY",
+	Example: "http://localhost:11434/v1"}
 
 // A Client asks one endpoint. It is safe for concurrent use.
 type Client struct {
@@ -55,7 +56,8 @@ func New(c Config) (*Client, error) {
 // [New].
 func Remote(c Config) (*remote.Client, error) {
 	config := remote.Config{
-		BaseURL: cmp.Or(c.BaseURL, "https://api.openai.com/v1"), Path: completed, Keyed: c.Key != "", Names: names,
+		BaseURL: cmp.Or(c.BaseURL, "https://api.openai.com/v1"), Path: completed, Keyed: c.Key != "",
+		Names:     names,
 		Transport: c.Transport, ConnectTimeout: c.ConnectTimeout, Now: c.Now,
 	}
 	if c.Key != "" {
@@ -85,7 +87,8 @@ func (c *Client) Complete(ctx context.Context, r Request) (Completion, error) {
 	config := openai.DefaultConfig(c.key)
 	config.BaseURL, config.HTTPClient = c.BaseURL(), x
 	config.EmptyMessagesLimit = remote.MaxAnswer // lines that keep a connection alive are no reason to stop
-	stream, err := openai.NewClientWithConfig(config).CreateChatCompletionStream(ctx, openai.ChatCompletionRequest{Model: r.Model})
+	stream, err := openai.NewClientWithConfig(config).CreateChatCompletionStream(ctx,
+		openai.ChatCompletionRequest{Model: r.Model})
 	if err == nil {
 		if err = x.read(ctx, stream); err == nil && x.pieces != nil {
 			remote.Drain(x.pieces)
@@ -97,7 +100,8 @@ func (c *Client) Complete(ctx context.Context, r Request) (Completion, error) {
 		if !ok {
 			fault = &remote.Error{Reason: err.Error(), Err: err}
 		}
-		if said := []byte(fault.Said); x.got.Status == http.StatusOK && fault.Class == "" && fault.Parameter == "" && doubts().Match(said) {
+		if said := []byte(fault.Said); x.got.Status == http.StatusOK && fault.Class == "" &&
+			fault.Parameter == "" && doubts().Match(said) {
 			fault.Parameter = refused(said, body)
 			fault.Retry = fault.Retry && fault.Parameter == ""
 		}
@@ -135,7 +139,8 @@ func (d *doneReader) Read(p []byte) (int, error) {
 
 // Do is what go-openai calls.
 func (x *exchange) Do(r *http.Request) (*http.Response, error) {
-	request := remote.Request{Body: x.body, Stream: x.stream, Refused: func(complaint []byte) string { return refused(complaint, x.body) }}
+	request := remote.Request{Body: x.body, Stream: x.stream,
+		Refused: func(complaint []byte) string { return refused(complaint, x.body) }}
 	if x.heard != nil {
 		request.Heard = func() { x.heard("") }
 	}
@@ -170,7 +175,8 @@ func (x *exchange) read(ctx context.Context, stream *openai.ChatCompletionStream
 		}
 		switch {
 		case err == nil:
-		case err == io.EOF && (x.whole || x.got.Finish != "" || x.pieces.done && x.holds()):
+		case err == io.EOF && (x.whole ||
+			x.got.Finish != "" || x.pieces.done && x.holds()):
 			return nil
 		default:
 			return remote.Broken(ctx, err)

@@ -59,7 +59,8 @@ func TestBaseURL(t *testing.T) {
 		{"https://host/api/v3/chat/completions/", "k", "https://host/api/v3"},
 		{"http://box.lan", "", "http://box.lan/v1"},
 		{"http://box.lan", "k", "a key is not sent over plain http to box.lan; use https, or give no key"},
-		{"http://evil.localhost", "k", "a key is not sent over plain http to evil.localhost; use https, or give no key"},
+		{"http://evil.localhost", "k",
+			"a key is not sent over plain http to evil.localhost; use https, or give no key"},
 		{"https://u:pass@host/v1", "", query},
 		{"https://host/v1?key=x", "", query},
 		{"host:80", "", "the base URL (OPENAI_BASE_URL) is not an address; it looks like http://localhost:11434/v1"},
@@ -79,16 +80,19 @@ func TestRequest(t *testing.T) {
 	var got string
 	c := asking(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		got = r.URL.Path + " " + r.Header.Get("Authorization") + " " + r.Header.Get("Accept") + " " + string(body)
+		got = r.URL.Path + " " + r.Header.Get("Authorization") + " " + r.Header.Get("Accept") + " " +
+			string(body)
 	})
 	schema := json.RawMessage(`{"type":"object"}`)
 	for _, tt := range []struct {
 		r    Request
 		want string
 	}{
-		{Request{Model: "m", Messages: []Message{{Role: "system", Content: ""}, {Role: "user", Content: "<"}}, Temperature: new(float64), MaxTokens: 7},
+		{Request{Model: "m", Messages: []Message{{Role: "system", Content: ""}, {Role: "user", Content: "<"}},
+			Temperature: new(float64), MaxTokens: 7},
 			`application/json {"max_tokens":7,"messages":[{"content":"","role":"system"},{"content":"\u003c","role":"user"}],"model":"m","stream":false,"temperature":0}`},
-		{Request{Model: "gpt-6-sol", Tools: []Tool{{"f", "", true, schema}}, ToolChoice: Tool{Name: "f"}, MaxCompletionTokens: 7, Stream: true, StreamOptions: &StreamOptions{true},
+		{Request{Model: "gpt-6-sol", Tools: []Tool{{"f", "", true, schema}}, ToolChoice: Tool{Name: "f"},
+			MaxCompletionTokens: 7, Stream: true, StreamOptions: &StreamOptions{true},
 			Messages: []Message{{Role: "assistant"}}},
 			`text/event-stream {"max_completion_tokens":7,"messages":[{"role":"assistant"}],` +
 				`"model":"gpt-6-sol","stream":true,"stream_options":{"include_usage":true},"tool_choice":{"function":{"name":"f"},"type":"function"},` +
@@ -117,7 +121,8 @@ func TestSpellings(t *testing.T) {
 	} {
 		const rest = `,"finish_reason":"stop"}],"model":"m","usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}`
 		whole := with(200, "application/json", "{\n"+`"choices":[{"message":`+message+rest)
-		stream := with(200, "text/event-stream", `data: {"choices":[{"delta":`+message+rest+"\n\ndata: [DONE]\n\n")
+		stream := with(200, "text/event-stream", `data: {"choices":[{"delta":`+message+rest+
+			"\n\ndata: [DONE]\n\n")
 		for _, answer := range []http.HandlerFunc{whole, stream} {
 			if got := outcome(asking(t, answer).Complete(t.Context(), Request{Stream: true})); !strings.HasPrefix(got, want) {
 				t.Errorf("%s\n got %s\nwant %s", message, got, want)
@@ -134,28 +139,57 @@ func TestPieces(t *testing.T) {
 		return stream + `data: {"choices":[{"finish_reason":"tool_calls"}]}` + "\n\n"
 	}
 	for _, tt := range []struct{ stream, want string }{
-		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x"}}]}`, `{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"\":1}"}}]}`), `[{a f {"x":1}}]`},
-		{pieces(`{"tool_calls":[{"id":"a","function":{"name":"f"}}]}`, `{"tool_calls":[{"function":{"arguments":"{}"}},{"id":"b","function":{"name":"g"}}]}`), `[{a f {}} {b g }]`},
+		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x"}}]}`,
+			`{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"\":1}"}}]}`), `[{a f {"x":1}}]`},
+		{pieces(`{"tool_calls":[{"id":"a","function":{"name":"f"}}]}`,
+			`{"tool_calls":[{"function":{"arguments":"{}"}},{"id":"b","function":{"name":"g"}}]}`),
+			`[{a f {}} {b g }]`},
 		{pieces(`{"tool_calls":[{"index":7,"id":"a"},{"index":-1,"id":"b"}]}`), `[{a  } {b  }]`},
-		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}]}`, `{"tool_calls":[{"index":0,"id":"b","function":{"name":"f","arguments":"{\"x\":2}"}}]}`), `[{a f {"x":1}} {b f {"x":2}}]`},
-		{pieces(`{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\"x\":1}"}}]}`, `{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\"x\":2}"}}]}`), `[{ f {"x":1}} { f {"x":2}}]`},
-		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`, `{"tool_calls":[{"index":0,"id":"a","function":{"name":"g","arguments":"{\"x\":2}"}}]}`), `[{a f {}} {a g {"x":2}}]`},
-		{pieces(`{"content":"Now."}`, `{"tool_calls":[{"index":1,"id":"a","function":{"name":"purge","arguments":""}}]}`, `{"tool_calls":[{"index":1,"function":{"arguments":"{\"label\""}}]}`, `{"tool_calls":[{"index":1,"function":{"arguments":":\"spam\"}"}}]}`), `[{a purge {"label":"spam"}}]`},
+		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}]}`,
+			`{"tool_calls":[{"index":0,"id":"b","function":{"name":"f","arguments":"{\"x\":2}"}}]}`),
+			`[{a f {"x":1}} {b f {"x":2}}]`},
+		{pieces(`{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\"x\":1}"}}]}`,
+			`{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\"x\":2}"}}]}`),
+			`[{ f {"x":1}} { f {"x":2}}]`},
+		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`,
+			`{"tool_calls":[{"index":0,"id":"a","function":{"name":"g","arguments":"{\"x\":2}"}}]}`),
+			`[{a f {}} {a g {"x":2}}]`},
+		{pieces(`{"content":"Now."}`,
+			`{"tool_calls":[{"index":1,"id":"a","function":{"name":"purge","arguments":""}}]}`,
+			`{"tool_calls":[{"index":1,"function":{"arguments":"{\"label\""}}]}`,
+			`{"tool_calls":[{"index":1,"function":{"arguments":":\"spam\"}"}}]}`),
+			`[{a purge {"label":"spam"}}]`},
 		{pieces(`{"tool_calls":[{"index":1,"id":"a","function":{"name":"f","arguments":"{"}},{"index":2,"id":"b","function":{"name":"g","arguments":"{"}}]}`, `{"tool_calls":[{"index":2,"function":{"arguments":"}"}},{"index":1,"function":{"arguments":"\"x\":1}"}}]}`), `[{a f {"x":1}} {b g {}}]`},
-		{pieces(`{"tool_calls":[{"index":"0","id":"a","function":{"name":"f","arguments":"{\"x"}}]}`, `{"tool_calls":[{"index":"0","function":{"arguments":"\":1}"}}]}`), `[{a f {"x":1}}]`},
-		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x"}}]}`, `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"\":1}"}}]}`), `[{a f {"x":1}}]`},
-		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x"}}]}`, `{"tool_calls":[{"index":0,"id":"b","function":{"arguments":"\":1}"}}]}`), `[{a f {"x":1}}]`},
-		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"write"}}]}`, `{"tool_calls":[{"index":0,"function":{"name":"writeTextFile","arguments":"{}"}}]}`), `[{a writeTextFile {}}]`},
-		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x"}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":"\":1}"}}]}`, `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}]}`), `[{a f {"x":1}}]`},
-		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x"}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":"}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":1}"}}]}`), `[{a f {"x":1}}]`},
-		{pieces(`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{\"x\":"}}]}`, `{"tool_calls":[{"id":"a","function":{"arguments":"1}"}}]}`), `[{a f {"x":1}}]`},
-		{pieces(`{"tool_calls":[{"id":7,"index":0,"function":{"name":"f","arguments":"{\"x\":\"\\ud83d"}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":"\\ude00\"}"}}]}`), `[{ f {"x":"\ud83d\ude00"}}]`},
-		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":\"\ud83d"}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":"\ude00\"}"}}]}`), `[{a f {"x":"😀"}}]`},
+		{pieces(`{"tool_calls":[{"index":"0","id":"a","function":{"name":"f","arguments":"{\"x"}}]}`,
+			`{"tool_calls":[{"index":"0","function":{"arguments":"\":1}"}}]}`), `[{a f {"x":1}}]`},
+		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x"}}]}`,
+			`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"\":1}"}}]}`),
+			`[{a f {"x":1}}]`},
+		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x"}}]}`,
+			`{"tool_calls":[{"index":0,"id":"b","function":{"arguments":"\":1}"}}]}`), `[{a f {"x":1}}]`},
+		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"write"}}]}`,
+			`{"tool_calls":[{"index":0,"function":{"name":"writeTextFile","arguments":"{}"}}]}`),
+			`[{a writeTextFile {}}]`},
+		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x"}}]}`,
+			`{"tool_calls":[{"index":0,"function":{"arguments":"\":1}"}}]}`,
+			`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}]}`),
+			`[{a f {"x":1}}]`},
+		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x"}}]}`,
+			`{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":"}}]}`,
+			`{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":1}"}}]}`), `[{a f {"x":1}}]`},
+		{pieces(`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{\"x\":"}}]}`,
+			`{"tool_calls":[{"id":"a","function":{"arguments":"1}"}}]}`), `[{a f {"x":1}}]`},
+		{pieces(`{"tool_calls":[{"id":7,"index":0,"function":{"name":"f","arguments":"{\"x\":\"\\ud83d"}}]}`,
+			`{"tool_calls":[{"index":0,"function":{"arguments":"\\ude00\"}"}}]}`),
+			`[{ f {"x":"\ud83d\ude00"}}]`},
+		{pieces(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":\"\ud83d"}}]}`,
+			`{"tool_calls":[{"index":0,"function":{"arguments":"\ude00\"}"}}]}`), `[{a f {"x":"😀"}}]`},
 		{"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}}]}\n\ndata: [DONE]\n\n", `[{a f {}}]`},
 		{"\ufeffdata: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"I look.\"},\"finish_reason\":\"stop\"}]}\n\ndata: {\"choices\":[{\"index\":1,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]},\n" +
 			"data: \"finish_reason\":\"tool_calls\"}]}\r\n\r\ndata: [DONE]\n\n", `[{a f {}}]`},
 	} {
-		c, err := asking(t, with(200, "text/event-stream", tt.stream)).Complete(t.Context(), Request{Stream: true})
+		c, err := asking(t, with(200, "text/event-stream", tt.stream)).Complete(t.Context(),
+			Request{Stream: true})
 		if got := fmt.Sprint(c.Calls); got != tt.want || err != nil {
 			t.Errorf("%s\n got %s, %v\nwant %s", tt.stream, got, err, tt.want)
 		}
@@ -165,8 +199,10 @@ func TestPieces(t *testing.T) {
 // TestTypes reads an answer as what it begins as, whatever type it has.
 func TestTypes(t *testing.T) {
 	const choice = `{"choices":[{"delta":{"content":"a"},"message":{"content":"a"},"finish_reason":"stop"}]}`
-	for _, kind := range []string{"text/event-stream", "text/plain; charset=utf-8", "application/octet-stream", "", "application/json", "application/x-ndjson"} {
-		for _, body := range []string{"data: " + choice + "\n\ndata: [DONE]\n\n", ": hello\n\ndata:" + choice + "\n\n", "event: x\ndata: " + choice, " \n" + choice} {
+	for _, kind := range []string{"text/event-stream", "text/plain; charset=utf-8",
+		"application/octet-stream", "", "application/json", "application/x-ndjson"} {
+		for _, body := range []string{"data: " + choice + "\n\ndata: [DONE]\n\n",
+			": hello\n\ndata:" + choice + "\n\n", "event: x\ndata: " + choice, " \n" + choice} {
 			c, err := asking(t, with(200, kind, body)).Complete(t.Context(), Request{Stream: true})
 			if err != nil || c.Text != "a" {
 				t.Errorf("%s %q: %q, %v", kind, body, c.Text, err)
@@ -195,9 +231,12 @@ func TestCuts(t *testing.T) {
 				if n == 0 {
 					id = `"id":"a",`
 				}
-				stream += `data: {"choices":[{"index":0,"delta":{"content":` + quote(part) + `,"tool_calls":[{"index":0,` + id + `"function":{"name":"f","arguments":` + quote(part) + "}}]}}]}\n\n"
+				stream += `data: {"choices":[{"index":0,"delta":{"content":` + quote(part) +
+					`,"tool_calls":[{"index":0,` + id + `"function":{"name":"f","arguments":` + quote(part) +
+					"}}]}}]}\n\n"
 			}
-			c, err := asking(t, with(200, "text/event-stream", stream+"data: [DONE]\n\n")).Complete(t.Context(), Request{Stream: true})
+			c, err := asking(t, with(200, "text/event-stream",
+				stream+"data: [DONE]\n\n")).Complete(t.Context(), Request{Stream: true})
 			if err != nil || c.Text != arguments || len(c.Calls) != 1 || c.Calls[0].Arguments != arguments {
 				t.Fatalf("cut at %d and %d: %+v, %v", i, j, c, err)
 			}
@@ -207,30 +246,44 @@ func TestCuts(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	const jsonType = "application/json"
-	sent := Request{Stream: true, Temperature: new(float64), MaxTokens: 7, Messages: []Message{{Role: "user", Content: []any{map[string]string{"type": "image_url"}}}}}
+	sent := Request{Stream: true, Temperature: new(float64), MaxTokens: 7,
+		Messages: []Message{{Role: "user", Content: []any{map[string]string{"type": "image_url"}}}}}
 	for _, tt := range []struct {
 		status     int
 		kind, body string
 		want       string
 		parameter  string
 	}{
-		{401, jsonType, `{"error":{"message":"bad\nkey"}}`, "the key was refused: bad key (status 401); check OPENAI_API_KEY; retry false", ""},
+		{401, jsonType, `{"error":{"message":"bad\nkey"}}`,
+			"the key was refused: bad key (status 401); check OPENAI_API_KEY; retry false", ""},
 		{403, "text/html", `<p>`, "the key was refused (status 403); check OPENAI_API_KEY; retry false", ""},
-		{402, jsonType, `{"message":"Insufficient Balance"}`, "the quota is spent: Insufficient Balance (status 402); retry false", ""},
-		{404, "text/plain", `404 page`, "not found: 404 page (status 404); check the base URL (OPENAI_BASE_URL) and the name of the model; retry false", ""},
-		{404, jsonType, `{"error":"no image input"}`, "the request was refused: no image input (status 404); retry false", "image"},
-		{400, jsonType, `{"error":{"message":"bad value","param":"temperature"}}`, "the request was refused: bad value (temperature) (status 400); retry false", "temperature"},
-		{400, jsonType, `{"error":"use max_completion_tokens instead of max_tokens"}`, "the request was refused: use max_completion_tokens instead of max_tokens (status 400); retry false", "max_tokens"},
-		{400, jsonType, `{"error":"unknown max_completion_tokens"}`, "the request was refused: unknown max_completion_tokens (status 400); retry false", "max_completion_tokens"},
-		{422, jsonType, `{"detail":[{"loc":["tools"]}]}`, `the request was refused: [{"loc":["tools"]}] (status 422); retry false`, "tools"},
+		{402, jsonType, `{"message":"Insufficient Balance"}`,
+			"the quota is spent: Insufficient Balance (status 402); retry false", ""},
+		{404, "text/plain", `404 page`,
+			"not found: 404 page (status 404); check the base URL (OPENAI_BASE_URL) and the name of the model; retry false", ""},
+		{404, jsonType, `{"error":"no image input"}`,
+			"the request was refused: no image input (status 404); retry false", "image"},
+		{400, jsonType, `{"error":{"message":"bad value","param":"temperature"}}`,
+			"the request was refused: bad value (temperature) (status 400); retry false", "temperature"},
+		{400, jsonType, `{"error":"use max_completion_tokens instead of max_tokens"}`,
+			"the request was refused: use max_completion_tokens instead of max_tokens (status 400); retry false", "max_tokens"},
+		{400, jsonType, `{"error":"unknown max_completion_tokens"}`,
+			"the request was refused: unknown max_completion_tokens (status 400); retry false",
+			"max_completion_tokens"},
+		{422, jsonType, `{"detail":[{"loc":["tools"]}]}`,
+			`the request was refused: [{"loc":["tools"]}] (status 422); retry false`, "tools"},
 		{400, "text/html", `<p>temperature</p>`, "the request was refused (status 400); retry false", ""},
-		{400, jsonType, `{"error":"bad file"}`, "the request was refused: bad file (status 400); retry false", ""},
-		{429, jsonType, `{"error":{"message":"x","type":"insufficient_quota"}}`, "the quota is spent: x (status 429); retry false", ""},
+		{400, jsonType, `{"error":"bad file"}`,
+			"the request was refused: bad file (status 400); retry false", ""},
+		{429, jsonType, `{"error":{"message":"x","type":"insufficient_quota"}}`,
+			"the quota is spent: x (status 429); retry false", ""},
 		{429, "", ``, "too many requests (status 429); retry true", ""},
-		{429, jsonType, `{"error":{"message":"Too many tokens, please wait before trying again."}}`, "too many requests: Too many tokens, please wait before trying again. (status 429); retry true", ""},
+		{429, jsonType, `{"error":{"message":"Too many tokens, please wait before trying again."}}`,
+			"too many requests: Too many tokens, please wait before trying again. (status 429); retry true", ""},
 		{429, jsonType, `{"error":{"message":"Request too large for m on tokens per min (TPM): Limit 30000, Requested 40000."}}`, "the request does not fit the model's context window: Request too large for m on tokens per min (TPM): Limit 30000, Requested 40000. (status 429); retry false", ""},
 		{500, jsonType, `{"error":{"code":500,"message":"the request exceeds the available context size","n_ctx":8192}}`, "the request does not fit the model's context window: the request exceeds the available context size (n_ctx 8192) (status 500); retry false", ""},
-		{400, jsonType, `{"error":{"message":"maximum context length is 8192 tokens"}}`, "the request does not fit the model's context window: maximum context length is 8192 tokens (status 400); retry false", ""},
+		{400, jsonType, `{"error":{"message":"maximum context length is 8192 tokens"}}`,
+			"the request does not fit the model's context window: maximum context length is 8192 tokens (status 400); retry false", ""},
 		{425, "", ``, "server error (status 425); retry true", ""},
 		{502, "text/html", `<p>Bad Gateway`, "server error (status 502); retry true", ""},
 		{307, "", ``, "a redirect, which is not followed (status 307); give the address it leads to as the base URL (OPENAI_BASE_URL); retry false", ""},
@@ -242,8 +295,10 @@ func TestRefusals(t *testing.T) {
 			with(tt.status, tt.kind, tt.body)(w, r)
 		})
 		got, err := c.Complete(t.Context(), sent)
-		if outcome(got, err) != tt.want || err.(*remote.Error).Parameter != tt.parameter || requests != 1 || got.Status != tt.status {
-			t.Errorf("%d %s\n got %s, parameter %s, %d requests, %+v\nwant %s, %s", tt.status, tt.body, outcome(got, err), err.(*remote.Error).Parameter, requests, got, tt.want, tt.parameter)
+		if outcome(got, err) != tt.want || err.(*remote.Error).Parameter != tt.parameter || requests != 1 ||
+			got.Status != tt.status {
+			t.Errorf("%d %s\n got %s, parameter %s, %d requests, %+v\nwant %s, %s", tt.status, tt.body,
+				outcome(got, err), err.(*remote.Error).Parameter, requests, got, tt.want, tt.parameter)
 		}
 	}
 }
@@ -254,20 +309,30 @@ func TestBadAnswers(t *testing.T) {
 		{"application/json", " \n", "the answer is empty; retry true"},
 		{"application/json", "{", "the answer is not valid JSON; retry true"},
 		{"application/json", "[]", "the answer is not a chat completion; retry false"},
-		{"application/json", `{"choices":[{"text":"x"}]}`, "the answer is not a chat completion; retry false"},
+		{"application/json", `{"choices":[{"text":"x"}]}`,
+			"the answer is not a chat completion; retry false"},
 		{"application/json", `{"choices":[]}`, "the answer has no choices; retry true"},
-		{"application/json", `{"choices":[{"message":{}}]} {}`, "the answer goes on after its end; retry false"},
-		{"application/json", `{"error":{"message":"x"}}`, "the endpoint answered with an error: x; retry true"},
-		{"application/json", `{"choices":[{"message":{},"error":{"message":"x"}}]}`, "the endpoint answered with an error: x; retry true"},
-		{"application/json", `{"choices":[{"message":{},"finish_reason":"error"}]}`, "the endpoint answered with an error; retry true"},
-		{"application/json", strings.Repeat(" ", remote.MaxAnswer+1), "the answer is larger than 16 MiB; retry false"},
-		{"text/event-stream", strings.Repeat(":\n", remote.MaxAnswer/2+1), "the answer is larger than 16 MiB; retry false"},
-		{"text/event-stream", "data: {\"id\":1,\"error\":\"x\"}\n\n", "the endpoint answered with an error: x; retry true"},
-		{"text/event-stream", "data: {\"error\":{\"message\":\"x\"}}\n\n", "the endpoint answered with an error: x; retry true"},
+		{"application/json", `{"choices":[{"message":{}}]} {}`,
+			"the answer goes on after its end; retry false"},
+		{"application/json", `{"error":{"message":"x"}}`,
+			"the endpoint answered with an error: x; retry true"},
+		{"application/json", `{"choices":[{"message":{},"error":{"message":"x"}}]}`,
+			"the endpoint answered with an error: x; retry true"},
+		{"application/json", `{"choices":[{"message":{},"finish_reason":"error"}]}`,
+			"the endpoint answered with an error; retry true"},
+		{"application/json", strings.Repeat(" ", remote.MaxAnswer+1),
+			"the answer is larger than 16 MiB; retry false"},
+		{"text/event-stream", strings.Repeat(":\n", remote.MaxAnswer/2+1),
+			"the answer is larger than 16 MiB; retry false"},
+		{"text/event-stream", "data: {\"id\":1,\"error\":\"x\"}\n\n",
+			"the endpoint answered with an error: x; retry true"},
+		{"text/event-stream", "data: {\"error\":{\"message\":\"x\"}}\n\n",
+			"the endpoint answered with an error: x; retry true"},
 		{"text/event-stream", "data: {\n\n", "the answer is not valid JSON; retry true"},
 		{"text/event-stream", "data: [DONE]\n\n", "the answer broke off in the middle; retry true"},
 	} {
-		if got := outcome(asking(t, with(200, tt.kind, tt.body)).Complete(t.Context(), Request{Stream: true})); got != tt.want {
+		if got := outcome(asking(t, with(200, tt.kind, tt.body)).Complete(t.Context(),
+			Request{Stream: true})); got != tt.want {
 			t.Errorf("%.60q\n got %s\nwant %s", tt.body, got, tt.want)
 		}
 	}
@@ -278,7 +343,8 @@ func TestUnreachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := outcome(c.Complete(t.Context(), Request{})), "there is no connection to 127.0.0.1:1; is the server running?; retry true"; got != want {
+	if got, want := outcome(c.Complete(t.Context(), Request{})),
+		"there is no connection to 127.0.0.1:1; is the server running?; retry true"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	c = asking(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -287,15 +353,18 @@ func TestUnreachable(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := c.Complete(ctx, Request{}); !errors.Is(err, context.DeadlineExceeded) || err.Error() != "no answer in time" {
+	if _, err := c.Complete(ctx, Request{}); !errors.Is(err, context.DeadlineExceeded) ||
+		err.Error() != "no answer in time" {
 		t.Error(err)
 	}
 }
 
 // Whatever an endpoint sends, there is one completion or an Error with a reason.
 func FuzzComplete(f *testing.F) {
-	f.Add(200, "application/json", `{"choices":[{"message":{"content":[{"text":"a"}],"tool_calls":[{"function":{"arguments":{}}}]}}]}`)
-	f.Add(200, "text/event-stream", "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":3}]}}]}\n\ndata: [DONE]\n\n")
+	f.Add(200, "application/json",
+		`{"choices":[{"message":{"content":[{"text":"a"}],"tool_calls":[{"function":{"arguments":{}}}]}}]}`)
+	f.Add(200, "text/event-stream",
+		"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":3}]}}]}\n\ndata: [DONE]\n\n")
 	f.Add(400, "application/json", `{"error":{"message":"temperature"}}`)
 	f.Fuzz(func(t *testing.T, status int, kind, body string) {
 		if status < 200 || status > 599 {
@@ -310,7 +379,9 @@ func FuzzComplete(f *testing.F) {
 			t.Fatal(err)
 		}
 		_, err = c.Complete(t.Context(), Request{Stream: true})
-		if fault, ok := err.(*remote.Error); err != nil && (!ok || fault.Reason == "") || err == nil && status > 299 {
+		if fault, ok := err.(*remote.Error); err != nil &&
+			(!ok || fault.Reason == "") || err == nil &&
+			status > 299 {
 			t.Fatalf("%d %q: %T %v", status, body, err, err)
 		}
 	})

@@ -28,10 +28,12 @@ type Completion struct {
 	Status int // of HTTP; 0 where no answer came
 	Bytes  int // of an answer that came whole
 
-	Under string                  // the field that the reasoning came in: "reasoning_content" or "reasoning"
-	Extra map[int]json.RawMessage // extra_content of calls by their index, such as signatures; for sending back
+	Under string // the field that the reasoning came in: "reasoning_content" or "reasoning"
+	// extra_content of calls by their index, such as signatures; for sending back
+	Extra map[int]json.RawMessage
 
-	Details []map[string]json.RawMessage // reasoning_details of OpenRouter: texts, summaries, signatures; for sending back
+	// reasoning_details of OpenRouter: texts, summaries, signatures; for sending back
+	Details []map[string]json.RawMessage
 }
 
 // Usage counts tokens. A number that the endpoint leaves out is 0.
@@ -59,7 +61,8 @@ func (u *Usage) UnmarshalJSON(data []byte) error {
 	json.Unmarshal(data, &raw)
 	*u = Usage{
 		int(raw.Prompt), int(raw.Completion), int(max(raw.Total, raw.Prompt+raw.Completion)),
-		int(max(raw.PromptDetails.Cached, raw.Hit, raw.Cached)), int(raw.PromptDetails.Written), int(raw.CompletionDetails.Reasoning),
+		int(max(raw.PromptDetails.Cached, raw.Hit, raw.Cached)), int(raw.PromptDetails.Written),
+		int(raw.CompletionDetails.Reasoning),
 	}
 	return nil
 }
@@ -82,7 +85,8 @@ type callPieces struct {
 
 func (a *answer) completion() Completion {
 	c := a.got
-	c.Text, c.Refusal, c.Reasoning = rawjson.JoinHalves(a.text.String()), a.refusal.String(), rawjson.JoinHalves(a.reasoning.String())
+	c.Text, c.Refusal, c.Reasoning = rawjson.JoinHalves(a.text.String()), a.refusal.String(),
+		rawjson.JoinHalves(a.reasoning.String())
 	for i, call := range a.calls {
 		c.Calls = append(c.Calls, Call{call.id, call.name, rawjson.JoinHalves(call.joined())})
 		if call.extra != nil {
@@ -124,7 +128,8 @@ type message struct {
 	ReasoningContent json.RawMessage `json:"reasoning_content"`
 	Details          json.RawMessage `json:"reasoning_details"`
 	ToolCalls        toolCalls       `json:"tool_calls"`
-	FunctionCall     *function       `json:"function_call"` // of endpoints from before there were several calls
+	// of endpoints from before there were several calls
+	FunctionCall *function `json:"function_call"`
 }
 
 // toolCalls is a list, or its one element.
@@ -155,7 +160,8 @@ type function struct {
 // stops for an error is not whole.
 var finishes = map[string]string{
 	"max_tokens": "length", "MAX_TOKENS": "length", "max_output_tokens": "length", "model_length": "length",
-	"safety": "content_filter", "SAFETY": "content_filter", "sensitive": "content_filter", "refusal": "content_filter",
+	"safety": "content_filter", "SAFETY": "content_filter", "sensitive": "content_filter",
+	"refusal":                      "content_filter",
 	"insufficient_system_resource": "error", "network_error": "error", "abort": "error",
 }
 
@@ -283,7 +289,8 @@ func (a *answer) details(raw json.RawMessage) {
 			var before, more string
 			last := a.got.Details[n-1]
 			switch {
-			case (name == "text" || name == "summary") && json.Unmarshal(last[name], &before) == nil && json.Unmarshal(value, &more) == nil:
+			case (name == "text" || name == "summary") && json.Unmarshal(last[name], &before) == nil &&
+				json.Unmarshal(value, &more) == nil:
 				last[name], _ = json.Marshal(before + more)
 			case string(value) != "null":
 				last[name] = value
@@ -369,7 +376,8 @@ func (p *callPieces) continues(id, name, arguments string) bool {
 		return false
 	case !known && p.name != "" && len(p.arguments) > 0 && !strings.HasPrefix(name, p.name):
 		return false
-	case whole && name != "" && id == "" && strings.HasPrefix(arguments, "{") && arguments != p.joined():
+	case whole && name != "" && id == "" &&
+		strings.HasPrefix(arguments, "{") && arguments != p.joined():
 		return false
 	}
 	return true
@@ -409,7 +417,8 @@ func (p *callPieces) joined() string {
 	}
 	last := p.arguments[n-1]
 	before := strings.Join(p.arguments[:n-1], "")
-	if json.Valid([]byte(last)) && (last == before || strings.HasPrefix(last, p.arguments[0]) && strings.HasPrefix(last, "{")) {
+	if json.Valid([]byte(last)) && (last == before || strings.HasPrefix(last, p.arguments[0]) &&
+		strings.HasPrefix(last, "{")) {
 		return last
 	}
 	return joined

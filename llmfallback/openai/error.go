@@ -16,7 +16,8 @@ var ErrNoChoices = errors.New("the answer has no choices")
 // parameters are those that some endpoints do not accept. A name that contains
 // another stands before it; words that also mean something else stand last.
 var parameters = [...]string{
-	"max_completion_tokens", "max_tokens", "temperature", "reasoning_effort", "stream_options", "parallel_tool_calls", "tool_choice",
+	"max_completion_tokens", "max_tokens", "temperature", "reasoning_effort", "stream_options",
+	"parallel_tool_calls", "tool_choice",
 	"reasoning_content", "reasoning_details", "extra_content",
 	"response_format", "json_schema", "grammar", "strict", "image", "file", "tools",
 }

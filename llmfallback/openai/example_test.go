@@ -20,7 +20,8 @@ func ExampleClient_Complete() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	a, err := c.Complete(context.Background(), openai.Request{Model: "m", Messages: []openai.Message{{Role: "user", Content: "Say hello."}}})
+	a, err := c.Complete(context.Background(),
+		openai.Request{Model: "m", Messages: []openai.Message{{Role: "user", Content: "Say hello."}}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,17 +10,21 @@ import (
 // field is left out. go-openai's own type cannot be used: it leaves out a
 // temperature of 0 and an empty content as well, and it has no files.
 type Request struct {
-	MaxCompletionTokens int             `json:"max_completion_tokens,omitempty"` // what newer endpoints call MaxTokens
-	MaxTokens           int             `json:"max_tokens,omitempty"`            // of the answer
-	Messages            []Message       `json:"messages"`
-	Model               string          `json:"model"`
-	ReasoningEffort     string          `json:"reasoning_effort,omitempty"` // "none", "minimal", "low", "medium" or "high"
-	ResponseFormat      json.RawMessage `json:"response_format,omitempty"`
-	Stream              bool            `json:"stream"` // the answer may come in pieces; a whole one is accepted all the same
-	StreamOptions       *StreamOptions  `json:"stream_options,omitempty"`
-	Temperature         *float64        `json:"temperature,omitempty"`
-	ToolChoice          any             `json:"tool_choice,omitempty"` // "required" for any of Tools, or a Tool that has but a name
-	Tools               []Tool          `json:"tools,omitempty"`
+	// what newer endpoints call MaxTokens
+	MaxCompletionTokens int       `json:"max_completion_tokens,omitempty"`
+	MaxTokens           int       `json:"max_tokens,omitempty"` // of the answer
+	Messages            []Message `json:"messages"`
+	Model               string    `json:"model"`
+	// "none", "minimal", "low", "medium" or "high"
+	ReasoningEffort string          `json:"reasoning_effort,omitempty"`
+	ResponseFormat  json.RawMessage `json:"response_format,omitempty"`
+	// the answer may come in pieces; a whole one is accepted all the same
+	Stream        bool           `json:"stream"`
+	StreamOptions *StreamOptions `json:"stream_options,omitempty"`
+	Temperature   *float64       `json:"temperature,omitempty"`
+	// "required" for any of Tools, or a Tool that has but a name
+	ToolChoice any    `json:"tool_choice,omitempty"`
+	Tools      []Tool `json:"tools,omitempty"`
 
 	Conversation remote.List `json:"-"` // if not empty, sent instead of Messages
 
@@ -34,7 +38,8 @@ func (r Request) body() (remote.Body, error) {
 	if messages.Empty() {
 		for _, m := range r.Messages {
 			if err := messages.Append(m); err != nil {
-				return remote.Body{}, &remote.Error{Reason: "the request cannot be written as JSON: " + err.Error(), Err: err}
+				return remote.Body{}, &remote.Error{Reason: "the request cannot be written as JSON: " +
+					err.Error(), Err: err}
 			}
 		}
 	}

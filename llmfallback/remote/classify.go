@@ -19,10 +19,11 @@ const (
 	Overflow  Class = "overflow"   // a shorter conversation
 	RateLimit Class = "rate limit" // a wait
 	Quota     Class = "quota"      // nothing here: money, or another plan
-	Malformed Class = "malformed"  // another answer of the model, which wrote a call that its endpoint could not read
-	Refused   Class = "refused"    // another request: see Parameter of [Error]
-	Login     Class = "login"      // another key
-	Server    Class = "server"     // a wait, perhaps
+	// another answer of the model, which wrote a call that its endpoint could not read
+	Malformed Class = "malformed"
+	Refused   Class = "refused" // another request: see Parameter of [Error]
+	Login     Class = "login"   // another key
+	Server    Class = "server"  // a wait, perhaps
 )
 
 // throttled are the words of a [RateLimit] that are believed beside any status.
@@ -72,8 +73,10 @@ var signs = []sign{
 	{Malformed, "", `(error|failed) (parsing|to parse) (the )?(tool|function)[ _]call|failed to parse (input|model output) at pos|output_parse_failed|could not parse (the )?tool call`, "Ollama, llama.cpp, Groq"},
 
 	{Overflow, "", `context_length_exceeded|string_above_max_length|model_max_prompt_tokens_exceeded|exceed_context_size|context_window_exceeded|ContextWindowExceeded`, "codes of OpenAI, Copilot, llama.cpp, LiteLLM"},
-	{Overflow, "", `request too large for .*(limit:? ?\d+, requested|tokens per min)`, "OpenAI, Groq: more than a minute allows at all"},
-	{throttled, "", `throttl(ing|ed)|too many tokens, please wait|rate exceeded`, "Bedrock, whatever the status"},
+	{Overflow, "", `request too large for .*(limit:? ?\d+, requested|tokens per min)`,
+		"OpenAI, Groq: more than a minute allows at all"},
+	{throttled, "", `throttl(ing|ed)|too many tokens, please wait|rate exceeded`,
+		"Bedrock, whatever the status"},
 	{RateLimit, "", `rate.?limit|tokens? per (min|hour|day)|requests? per (min|hour|day|sec)|\b[TR]PM\b|too many requests|too many tokens, please wait|resource_exhausted|throttl|quota exceeded|exceeded your current quota|concurren(cy|t)`, "all"},
 	{Overflow, "", `maximum context length|max(imum)? context (length|size|window)|context.?(length|window|size|limit) (of|is|only|exceeded|overflow)|exceeds? (the |this |your |its )?(model'?s? |available |max(imum)? |configured )*(context|input|prompt|token)`, "OpenAI, vLLM, SGLang, OpenRouter, llama.cpp"},
 	{Overflow, "", `(prompt|input|request|conversation|messages?)( \(.{0,40}\))? (is|are) (too (long|large)|longer than)|prompt too long|too (long|large) for (requested )?model`, "Anthropic, Bedrock, Fireworks, Ollama, Mistral"},
@@ -191,7 +194,8 @@ const maxWords = 16 << 10 // bytes of a complaint that are looked at
 // read reads a complaint: JSON, an event of a stream, or a text that is not HTML.
 func read(body []byte) (c complaint) {
 	body = bytes.TrimPrefix(bytes.TrimSpace(body), []byte("\ufeff"))
-	if at := bytes.Index(body, []byte("data:")); at >= 0 && !json.Valid(body) && (at == 0 || bytes.HasPrefix(body, []byte("event:"))) {
+	if at := bytes.Index(body, []byte("data:")); at >= 0 && !json.Valid(body) &&
+		(at == 0 || bytes.HasPrefix(body, []byte("event:"))) {
 		line, _, _ := bytes.Cut(body[at+len("data:"):], []byte("\n"))
 		body = bytes.TrimSpace(line)
 	}
@@ -212,9 +216,12 @@ func read(body []byte) (c complaint) {
 
 // wordKeys are the members that the words of endpoints stand in. The words of namedKeys begin with the key.
 var (
-	wordKeys = []string{"message", "code", "type", "status", "error", "detail", "details", "metadata", "raw", "msg", "loc", "param", "errors", "reason", "violations", "quotaId",
-		"title", "body", "fault", "faultstring", "error_msg", "Message", "Code", "__type", "failed_generation", "n_ctx", "retryDelay", "retry_after", "headers", "X-RateLimit-Reset"}
-	namedKeys = []string{"quotaId", "failed_generation", "n_ctx", "retryDelay", "retry_after", "X-RateLimit-Reset"}
+	wordKeys = []string{"message", "code", "type", "status", "error", "detail", "details", "metadata",
+		"raw", "msg", "loc", "param", "errors", "reason", "violations", "quotaId",
+		"title", "body", "fault", "faultstring", "error_msg", "Message", "Code", "__type",
+		"failed_generation", "n_ctx", "retryDelay", "retry_after", "headers", "X-RateLimit-Reset"}
+	namedKeys = []string{"quotaId", "failed_generation", "n_ctx", "retryDelay", "retry_after",
+		"X-RateLimit-Reset"}
 )
 
 // gather collects the texts in a value, and those in JSON that a text holds.
@@ -239,7 +246,8 @@ func gather(v any, all *strings.Builder, depth int) {
 	case string:
 		all.WriteString(v[:min(len(v), maxWords)] + "\n")
 		var inner any
-		if at := strings.IndexByte(v, '{'); at >= 0 && json.NewDecoder(strings.NewReader(v[at:])).Decode(&inner) == nil {
+		if at := strings.IndexByte(v, '{'); at >= 0 &&
+			json.NewDecoder(strings.NewReader(v[at:])).Decode(&inner) == nil {
 			gather(inner, all, depth+1)
 		}
 	case float64:
@@ -254,7 +262,8 @@ func (c *complaint) find(doc any) {
 	}
 	top, _ := doc.(map[string]any)
 	value := top["error"]
-	for _, key := range [...]string{"errors", "message", "Message", "detail", "msg", "error_message", "error_msg", "fault"} {
+	for _, key := range [...]string{"errors", "message", "Message", "detail", "msg", "error_message",
+		"error_msg", "fault"} {
 		if value == nil {
 			value = top[key]
 		}

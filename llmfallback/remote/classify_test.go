@@ -55,7 +55,8 @@ func TestOverflow(t *testing.T) {
 		"litellm.ContextWindowExceededError: AnthropicException":                                                                       0,
 	} {
 		data, _ := json.Marshal(said)
-		for _, body := range []string{`{"error":{"message":` + string(data) + `,"code":400}}`, `{"detail":` + string(data) + `}`, `[{"error":{"message":` + string(data) + `}}]`, said} {
+		for _, body := range []string{`{"error":{"message":` + string(data) + `,"code":400}}`,
+			`{"detail":` + string(data) + `}`, `[{"error":{"message":` + string(data) + `}}]`, said} {
 			if class, _, window := read([]byte(body)).class(400); class != Overflow || window != want {
 				t.Errorf("%s: %s, %d, want %d", body, class, window, want)
 			}
@@ -91,17 +92,25 @@ func TestClasses(t *testing.T) {
 		{500, `{"error":{"message":"error parsing tool call: raw='{\"a\":', err=unexpected end of JSON input"}}`, Malformed, ""},
 		{500, `{"error":{"code":500,"message":"Failed to parse input at pos 10: <tool_call>","type":"server_error"}}`, Malformed, ""},
 		{400, `{"message":"The toolConfig field must be defined when using toolUse and toolResult content blocks."}`, Refused, ToolsStay},
-		{400, `{"error":{"message":"litellm.UnsupportedParamsError: Anthropic expects the ` + "`tools=`" + ` param to be passed in. Bedrock doesn't support tool calling without ` + "`tools=`" + ` param specified for the first call."}}`, Refused, ToolsStay},
+		{400, `{"error":{"message":"litellm.UnsupportedParamsError: Anthropic expects the ` + "`tools=`" +
+			` param to be passed in. Bedrock doesn't support tool calling without ` + "`tools=`" +
+			` param specified for the first call."}}`, Refused, ToolsStay},
 		{400, `{"object":"error","message":"Unexpected role 'user' after role 'tool'","type":"invalid_request_message_order","code":"3230"}`, Refused, RolesTurn},
-		{500, `{"error":"Conversation roles must alternate user/assistant/user/assistant/..."}`, Refused, RolesTurn},
-		{400, `{"error":{"message":"Only user, assistant and tool roles are supported, got system."}}`, Refused, NoSystem},
+		{500, `{"error":"Conversation roles must alternate user/assistant/user/assistant/..."}`, Refused,
+			RolesTurn},
+		{400, `{"error":{"message":"Only user, assistant and tool roles are supported, got system."}}`,
+			Refused, NoSystem},
 		{400, `{"error":{"message":"System role not supported"}}`, Refused, NoSystem},
 		{400, `{"error":{"code":400,"message":"Developer instruction is not enabled for models/gemma-3-27b-it","status":"INVALID_ARGUMENT"}}`, Refused, NoSystem},
-		{400, `{"message":"Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9."}`, Refused, ShortIDs},
-		{400, `{"error":{"message":"messages.1.content.0: Invalid ` + "`signature` in `thinking`" + ` block"}}`, Refused, NoThoughts},
+		{400, `{"message":"Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9."}`,
+			Refused, ShortIDs},
+		{400, `{"error":{"message":"messages.1.content.0: Invalid ` + "`signature` in `thinking`" +
+			` block"}}`, Refused, NoThoughts},
 		{400, `{"error":{"message":"The encrypted content gAAA could not be verified.","code":"invalid_encrypted_content"}}`, Refused, NoThoughts},
-		{400, `{"error":"registry.ollama.ai/library/gemma3:latest does not support tools"}`, Refused, NoTools},
-		{404, `{"error":{"message":"No endpoints found that support tool use.","code":404}}`, Refused, NoTools},
+		{400, `{"error":"registry.ollama.ai/library/gemma3:latest does not support tools"}`,
+			Refused, NoTools},
+		{404, `{"error":{"message":"No endpoints found that support tool use.","code":404}}`,
+			Refused, NoTools},
 		{400, `{"message":"\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set"}`, Refused, NoTools},
 		{500, `{"error":{"message":"tools param requires --jinja flag"}}`, Refused, NoTools},
 		{400, `{"message":"This model doesn't support the toolConfig.toolChoice.any field. Remove toolConfig.toolChoice.any and try again."}`, Refused, NoChoice},
@@ -113,7 +122,8 @@ func TestClasses(t *testing.T) {
 		{400, `{"error":{"message":"* GenerateContentRequest.tools[0].function_declarations[3].parameters.properties[a].items: missing field."}}`, Refused, RefusedTool + " #3"},
 		{401, `{"error":{"message":"bad key"}}`, Login, ""},
 		{529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, Server, ""},
-		{200, "event: error\ndata: {\"error\":{\"message\":\"context length of only 4096\"}}\n\n", Overflow, ""},
+		{200, "event: error\ndata: {\"error\":{\"message\":\"context length of only 4096\"}}\n\n",
+			Overflow, ""},
 	} {
 		class, rule, _ := read([]byte(tt.body)).class(tt.status)
 		if class != tt.class || rule != tt.rule {
@@ -147,9 +157,12 @@ func TestWaits(t *testing.T) {
 	}{
 		{http.Header{"Retry-After": {"3"}}, 3 * time.Second},
 		{http.Header{"Retry-After-Ms": {"1500"}}, 1500 * time.Millisecond},
-		{http.Header{"X-Ratelimit-Reset-Tokens": {"6m0s"}, "X-Ratelimit-Remaining-Tokens": {"0"}, "X-Ratelimit-Reset-Requests": {"1s"}}, 6 * time.Minute},
-		{http.Header{"X-Ratelimit-Reset-Tokens": {"6m0s"}, "X-Ratelimit-Remaining-Tokens": {"9"}, "X-Ratelimit-Reset-Requests": {"1s"}}, time.Second},
-		{http.Header{"Anthropic-Ratelimit-Tokens-Reset": {"2026-03-01T12:00:30Z"}, "Anthropic-Ratelimit-Tokens-Remaining": {"0"}}, 30 * time.Second},
+		{http.Header{"X-Ratelimit-Reset-Tokens": {"6m0s"}, "X-Ratelimit-Remaining-Tokens": {"0"},
+			"X-Ratelimit-Reset-Requests": {"1s"}}, 6 * time.Minute},
+		{http.Header{"X-Ratelimit-Reset-Tokens": {"6m0s"}, "X-Ratelimit-Remaining-Tokens": {"9"},
+			"X-Ratelimit-Reset-Requests": {"1s"}}, time.Second},
+		{http.Header{"Anthropic-Ratelimit-Tokens-Reset": {"2026-03-01T12:00:30Z"},
+			"Anthropic-Ratelimit-Tokens-Remaining": {"0"}}, 30 * time.Second},
 		{http.Header{"X-Ratelimit-Reset": {"1772366410000"}}, 10 * time.Second},
 		{http.Header{"X-Ratelimit-Reset": {"soon"}}, 0},
 	} {

@@ -34,8 +34,9 @@ type Config struct {
 	BaseURL string                   // of the API
 	Path    func(path string) string // completes the path of the base URL; nil leaves it as it is
 	Header  http.Header              // of all requests
-	Keyed   bool                     // the header holds a key, which is sent over https or to this machine only
-	Names   Names
+	// the header holds a key, which is sent over https or to this machine only
+	Keyed bool
+	Names Names
 
 	Transport      http.RoundTripper // nil means one of its own
 	ConnectTimeout time.Duration     // for a connection of its own transport; 0 means 10 s
@@ -88,7 +89,8 @@ func (c Config) baseURL() (string, error) {
 	u, err := url.Parse(c.BaseURL)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return "", fmt.Errorf("the base URL (%s) is not an address; it looks like %s", c.Names.BaseURL, c.Names.Example)
+		return "", fmt.Errorf("the base URL (%s) is not an address; it looks like %s", c.Names.BaseURL,
+			c.Names.Example)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return "", fmt.Errorf("the base URL (%s) has a user, a query or a fragment; leave them out and give a key as %s", c.Names.BaseURL, c.Names.Key)
 	case u.Scheme == "http" && c.Keyed && !loopback(u.Hostname()):
@@ -134,7 +136,8 @@ type Reply struct {
 // came whole. A stream that ends before each says that the answer is complete is an error.
 // It is read to its end all the same, so that its connection serves the next request.
 // Errors of each are returned as they are.
-func (c *Client) Ask(ctx context.Context, r Request, each func(data []byte, whole bool) (complete bool, err error)) (Reply, error) {
+func (c *Client) Ask(ctx context.Context, r Request,
+	each func(data []byte, whole bool) (complete bool, err error)) (Reply, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+r.Path, nil)
 	if err != nil {
 		return Reply{}, &Error{Reason: "the address of the request cannot be used", Err: err}
@@ -184,7 +187,8 @@ func (c *Client) Do(request *http.Request, r Request) (Reply, error) {
 	}
 	defer resp.Body.Close()
 	if success && !isJSON {
-		return reply, &Error{Reason: "the answer is not JSON", Advice: "check that the base URL (" + c.names.BaseURL + ") is the address of the API"}
+		return reply, &Error{Reason: "the answer is not JSON", Advice: "check that the base URL (" +
+			c.names.BaseURL + ") is the address of the API"}
 	}
 	reply.Whole, err = io.ReadAll(resp.Body)
 	reply.Bytes = len(reply.Whole)
@@ -213,7 +217,8 @@ func form(resp *http.Response, success, streams bool) (isStream, isJSON bool) {
 }
 
 // jsonLines are the types of a stream whose events are lines of JSON.
-var jsonLines = []string{"application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines"}
+var jsonLines = []string{"application/x-ndjson", "application/ndjson", "application/jsonl",
+	"application/x-jsonlines"}
 
 // A bufferedBody is a body whose beginning was read.
 type bufferedBody struct {

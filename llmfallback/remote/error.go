@@ -14,18 +14,20 @@ import (
 
 // An Error is why a request has no usable answer.
 type Error struct {
-	Status    int           // of HTTP, where the endpoint refused the request; else 0
-	Reason    string        // what went wrong, in words of this package
-	Said      string        // the endpoint's own words, in one line; they may repeat the request or the key
-	Advice    string        // what to do next; may be ""
-	Retry     bool          // the same request may succeed later
-	After     time.Duration // how long the endpoint asks to wait before that; 0 where it does not say
-	TooLong   bool          // the request does not fit the context window of the model
-	Window    int           // that window in tokens; 0 where the endpoint does not say
-	Parameter string        // the parameter of the request that the endpoint does not accept, or a rule that it has: see [Refused]; "" for none
-	Class     Class         // what helps against it; "" if that is not known
-	Code      string        // the endpoint's own code, such as "context_length_exceeded"; may be ""
-	Err       error         // the cause; may be nil
+	Status  int           // of HTTP, where the endpoint refused the request; else 0
+	Reason  string        // what went wrong, in words of this package
+	Said    string        // the endpoint's own words, in one line; they may repeat the request or the key
+	Advice  string        // what to do next; may be ""
+	Retry   bool          // the same request may succeed later
+	After   time.Duration // how long the endpoint asks to wait before that; 0 where it does not say
+	TooLong bool          // the request does not fit the context window of the model
+	Window  int           // that window in tokens; 0 where the endpoint does not say
+	// the parameter of the request that the endpoint does not accept, or a rule that it has: see
+	// [Refused]; "" for none
+	Parameter string
+	Class     Class  // what helps against it; "" if that is not known
+	Code      string // the endpoint's own code, such as "context_length_exceeded"; may be ""
+	Err       error  // the cause; may be nil
 }
 
 // Failure returns the error of an answer that says, with a success as its status, that
@@ -89,7 +91,8 @@ func (c *Client) broken(ctx context.Context, reason string, err error) *Error {
 		e.Reason, e.Advice = "there is no connection to "+op.Addr.String(), "is the server running?"
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		e.Reason, e.Advice, e.Retry = "the host "+dns.Name+" is not known", "check the base URL ("+c.names.BaseURL+")", !dns.IsNotFound
+		e.Reason, e.Advice, e.Retry = "the host "+dns.Name+" is not known",
+			"check the base URL ("+c.names.BaseURL+")", !dns.IsNotFound
 	}
 	return e
 }
@@ -104,7 +107,8 @@ func (c *Client) refusal(resp *http.Response, body []byte, refused func([]byte) 
 	e.TooLong = e.Class == Overflow
 	switch {
 	case code >= 300 && code < 400:
-		e.Reason, e.Advice = "a redirect, which is not followed", "give the address it leads to as the base URL ("+c.names.BaseURL+")"
+		e.Reason, e.Advice = "a redirect, which is not followed",
+			"give the address it leads to as the base URL ("+c.names.BaseURL+")"
 	case e.Class == Quota:
 		e.Reason = "the quota is spent"
 	case e.Class == Login:
@@ -119,11 +123,13 @@ func (c *Client) refusal(resp *http.Response, body []byte, refused func([]byte) 
 		e.Reason, e.Retry, e.After = "server error", true, max(c.after(resp.Header), said.wait(c.now()))
 	default:
 		e.Reason = "the request was refused"
-		if refused != nil && e.Parameter == "" && json.Valid(body) && (code == 400 || code == 404 || code == 422) {
+		if refused != nil && e.Parameter == "" && json.Valid(body) &&
+			(code == 400 || code == 404 || code == 422) {
 			e.Parameter = refused(body)
 		}
 		if code == 404 && e.Parameter == "" {
-			e.Reason, e.Advice = "not found", "check the base URL ("+c.names.BaseURL+") and the name of the model"
+			e.Reason, e.Advice = "not found", "check the base URL ("+c.names.BaseURL+
+				") and the name of the model"
 		}
 	}
 	return e

@@ -48,7 +48,8 @@ func Broken(ctx context.Context, err error) *Error { return (&Client{}).broken(c
 
 // events calls each with the data of every event of a stream. Once each says that the
 // answer is complete, the stream may end, and is not waited for longer than drainTime.
-func events(ctx context.Context, stream io.ReadCloser, each func(data []byte) (complete bool, err error)) error {
+func events(ctx context.Context, stream io.ReadCloser,
+	each func(data []byte) (complete bool, err error)) error {
 	r := NewEvents(stream)
 	done := false
 	for {

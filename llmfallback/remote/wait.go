@@ -19,7 +19,8 @@ func (c *Client) after(h http.Header) time.Duration {
 	}
 	var longest time.Duration
 	for name, values := range h {
-		if strings.Contains(strings.ToLower(name), "ratelimit-reset") || strings.HasPrefix(name, "Anthropic-Ratelimit-") && strings.HasSuffix(name, "-Reset") {
+		if strings.Contains(strings.ToLower(name), "ratelimit-reset") ||
+			strings.HasPrefix(name, "Anthropic-Ratelimit-") && strings.HasSuffix(name, "-Reset") {
 			if spent(h, name) {
 				longest = max(longest, resetIn(values[0], c.now()))
 			}

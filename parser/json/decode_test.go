@@ -20,7 +20,8 @@ func TestDecode(t *testing.T) {
 	}{
 		// strict JSON is not touched
 		{`{"a":1}`, `{"a":1}`, nil},
-		{" \r\n\t{ \"a\" : [ 1 , -0.5e+3, \"\\u00e9\\n\" ] }\n", `{ "a" : [ 1 , -0.5e+3, "\u00e9\n" ] }`, nil},
+		{" \r\n\t{ \"a\" : [ 1 , -0.5e+3, \"\\u00e9\\n\" ] }\n",
+			`{ "a" : [ 1 , -0.5e+3, "\u00e9\n" ] }`, nil},
 		{`"text"`, `"text"`, nil},
 		{`null`, `null`, nil},
 		{`[]`, `[]`, nil},
@@ -47,9 +48,12 @@ func TestDecode(t *testing.T) {
 		{"[1 , \n]", "[1  \n]", []string{"trailing comma removed"}},
 		{`{operation: "x", path: null}`, `{"operation": "x", "path": null}`, []string{"bare key quoted"}},
 		{`[None, True, False]`, `[null, true, false]`, []string{"Python literal replaced"}},
-		{`{'a': 'say "hi"', "b": 'it\'s'}`, `{"a": "say \"hi\"", "b": "it's"}`, []string{"single quotes replaced"}},
-		{`{“a”: “it's”, ‘b’: ‘"’}`, `{"a": "it's", "b": "\""}`, []string{"smart quotes replaced", "single quotes replaced"}},
-		{"{\"a\":\"x\r\n\ty\x00\x1b\"}", `{"a":"x\r\n\ty\u0000\u001b"}`, []string{"control character escaped"}},
+		{`{'a': 'say "hi"', "b": 'it\'s'}`, `{"a": "say \"hi\"", "b": "it's"}`,
+			[]string{"single quotes replaced"}},
+		{`{“a”: “it's”, ‘b’: ‘"’}`, `{"a": "it's", "b": "\""}`,
+			[]string{"smart quotes replaced", "single quotes replaced"}},
+		{"{\"a\":\"x\r\n\ty\x00\x1b\"}", `{"a":"x\r\n\ty\u0000\u001b"}`,
+			[]string{"control character escaped"}},
 		{"\"{\n}\"", `"{\n}"`, []string{"control character escaped"}},
 	}
 	for _, tt := range tests {
@@ -207,7 +211,8 @@ func TestMembers(t *testing.T) {
 	for _, tt := range tests {
 		members, twice, ok := rawjson.Members(json.RawMessage(tt.object))
 		if got := fmt.Sprintf("%s", members); got != tt.want || twice != tt.twice || ok != tt.ok {
-			t.Errorf("Members(%s)\n got %s %q %t\nwant %s %q %t", tt.object, got, twice, ok, tt.want, tt.twice, tt.ok)
+			t.Errorf("Members(%s)\n got %s %q %t\nwant %s %q %t", tt.object, got, twice, ok, tt.want,
+				tt.twice, tt.ok)
 		}
 	}
 }

@@ -145,7 +145,8 @@ func escapesOf(more string) (t escapeTable) {
 // appendEscaped appends s to b. A byte of ASCII is escaped as the table says; of
 // other characters wide returns the size of the first in s, and its escape, "" if
 // the character stands for itself.
-func appendEscaped(b []byte, s string, table *escapeTable, wide func(s string) (size int, escape string)) []byte {
+func appendEscaped(b []byte, s string, table *escapeTable,
+	wide func(s string) (size int, escape string)) []byte {
 	from := 0
 	for i := 0; i < len(s); {
 		c := s[i]

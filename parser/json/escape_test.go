@@ -85,7 +85,8 @@ func TestEncodeValues(t *testing.T) {
 // TestStringOfBytes prints what is no UTF-8 and came from no JSON.
 func TestStringOfBytes(t *testing.T) {
 	for in, want := range map[string]string{
-		"a\xffb": "\"a\ufffdb\"", "\xe2\x82": "\"\ufffd\"", "\xf0\x9f\x98\n": "\"\ufffd\\n\"", "\xc3\xa9\xc3": "\"é\ufffd\"", "\xed\x9f\xbf": "\"\ud7ff\"",
+		"a\xffb": "\"a\ufffdb\"", "\xe2\x82": "\"\ufffd\"", "\xf0\x9f\x98\n": "\"\ufffd\\n\"",
+		"\xc3\xa9\xc3": "\"é\ufffd\"", "\xed\x9f\xbf": "\"\ud7ff\"",
 	} {
 		if got := string(AppendString(nil, in)); got != want {
 			t.Errorf("%q is printed %s, want %s", in, got, want)
@@ -97,7 +98,8 @@ func TestNumber(t *testing.T) {
 	for _, tt := range []struct {
 		in   float64
 		want string
-	}{{0, "0"}, {5, "5"}, {-2, "-2"}, {0.5, "0.5"}, {1e20, "100000000000000000000"}, {1e21, "1e+21"}, {1e-6, "0.000001"}, {1e-7, "1e-7"}, {1e308, "1e+308"}} {
+	}{{0, "0"}, {5, "5"}, {-2, "-2"}, {0.5, "0.5"}, {1e20, "100000000000000000000"}, {1e21, "1e+21"},
+		{1e-6, "0.000001"}, {1e-7, "1e-7"}, {1e308, "1e+308"}} {
 		if got := Number(tt.in); got != tt.want {
 			t.Errorf("Number(%g) is %s, want %s", tt.in, got, tt.want)
 		}
@@ -131,7 +133,8 @@ func TestWriteText(t *testing.T) {
 			var b strings.Builder
 			WriteText(&b, s)
 			if want := string(AppendText(nil, s)); b.String() != want || TextSize(s) < len(want) {
-				t.Errorf("%d and %q: %.100q of at most %d bytes, want %.100q", n, part, b.String(), TextSize(s), want)
+				t.Errorf("%d and %q: %.100q of at most %d bytes, want %.100q", n, part, b.String(),
+					TextSize(s), want)
 			}
 		}
 	}

@@ -12,9 +12,12 @@ import (
 
 // units are the pieces of hostile texts.
 var units = []string{
-	"[", "{", "]", "[]", "{}", "[{", `{"a":`, `{"a":[`, `["`, `{"`, `"`, `'`, "“", "‘", `\`, `"\`, `\"`, `['\`,
-	"[x", "[x]", "{x}", "[1", "[1]", "[1,", "[1 ", "[,", "{,", ",", ":", "[None", "[tru", "-", "[-", "1", "1e", "é", "\xff", "[\"\xff",
-	"<", "<think>", "</think>", "<think></think>", "[</think>", "```", "```\n", "```\n{", " ", "\n", "\u00a0", "\x00", "\t\"\n",
+	"[", "{", "]", "[]", "{}", "[{", `{"a":`, `{"a":[`, `["`, `{"`, `"`, `'`, "“", "‘", `\`, `"\`,
+	`\"`, `['\`,
+	"[x", "[x]", "{x}", "[1", "[1]", "[1,", "[1 ", "[,", "{,", ",", ":", "[None", "[tru", "-", "[-",
+	"1", "1e", "é", "\xff", "[\"\xff",
+	"<", "<think>", "</think>", "<think></think>", "[</think>", "```", "```\n", "```\n{", " ", "\n",
+	"\u00a0", "\x00", "\t\"\n",
 }
 
 // oneWayIn is every string that a decoder may produce from text: text itself with
@@ -60,13 +63,16 @@ func checkLossFree(t *testing.T, text string, value json.RawMessage) {
 
 // strict reports text that is JSON as it stands, and not too deep in any case.
 func strict(text string) bool {
-	return json.Valid([]byte(text)) && utf8.ValidString(text) && strings.Count(text, "[")+strings.Count(text, "{") <= 512
+	return json.Valid([]byte(text)) && utf8.ValidString(text) &&
+		strings.Count(text, "[")+strings.Count(text, "{") <= 512
 }
 
 func FuzzDecode(f *testing.F) {
 	for _, text := range append(units,
-		`{"a":[1,-2.5e+3,"\u00e9\ud83d\ude00\ud800",null,true]}`, `{'a': 'it\'s "x"', operation: None,}`, "{“a”: ‘b’}",
-		"Sure:\n```json\n{\"a\":\"x\ny\"}\n```\nBye [1 2].", "<think>{</think>{\"a\":\"</think>\"}", `"{\"a\":1}"`, "\ufeff[True]", "{\"a\":1}{\"a\":1}",
+		`{"a":[1,-2.5e+3,"\u00e9\ud83d\ude00\ud800",null,true]}`, `{'a': 'it\'s "x"', operation: None,}`,
+		"{“a”: ‘b’}",
+		"Sure:\n```json\n{\"a\":\"x\ny\"}\n```\nBye [1 2].", "<think>{</think>{\"a\":\"</think>\"}",
+		`"{\"a\":1}"`, "\ufeff[True]", "{\"a\":1}{\"a\":1}",
 	) {
 		f.Add(text, len(text)/2)
 	}

@@ -10,7 +10,8 @@ import (
 
 func FuzzEachMember(f *testing.F) {
 	for _, s := range []string{
-		`{"a":1,"b":[{"c":"]}"},2],"d":"\"\\","e":{},"f":-1.5e+3,"g":null}`, `{}`, `{ "a" : [ ] , "b" : { } }`,
+		`{"a":1,"b":[{"c":"]}"},2],"d":"\"\\","e":{},"f":-1.5e+3,"g":null}`, `{}`,
+		`{ "a" : [ ] , "b" : { } }`,
 		`[1,"2",[3],{"4":5}]`, `[]`, `[ ]`, `{"\"":"\\\""}`, "{\"a\":\t1\r\n}",
 	} {
 		f.Add([]byte(s))
@@ -26,7 +27,8 @@ func FuzzEachMember(f *testing.F) {
 				t.Fatal(err)
 			}
 			got := slices.Collect(EachElement(data))
-			if !slices.EqualFunc(got, want, func(g []byte, w json.RawMessage) bool { return bytes.Equal(g, w) }) {
+			if !slices.EqualFunc(got, want,
+				func(g []byte, w json.RawMessage) bool { return bytes.Equal(g, w) }) {
 				t.Errorf("elements(%s)\n got %s\nwant %s", data, got, want)
 			}
 			return

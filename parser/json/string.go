@@ -48,7 +48,8 @@ func (d *decoder) string() error {
 	}
 	for d.pos < d.end {
 		c := d.text[d.pos]
-		if c >= 0x20 && c < utf8.RuneSelf && c != '"' && c != '\'' && c != '\\' {
+		if c >= 0x20 && c < utf8.RuneSelf &&
+			c != '"' && c != '\'' && c != '\\' {
 			d.pos++
 			continue
 		}
@@ -99,7 +100,8 @@ func (d *decoder) special(kind rune) (closed bool, err error) {
 	default:
 		r, size := utf8.DecodeRuneInString(d.rest())
 		if r == utf8.RuneError && size == 1 {
-			return false, &Error{Offset: d.pos, Reason: fmt.Sprintf("byte %#x in a string is not UTF-8", c), Err: ErrSyntax}
+			return false, &Error{Offset: d.pos, Reason: fmt.Sprintf("byte %#x in a string is not UTF-8", c),
+				Err: ErrSyntax}
 		}
 		d.pos += size
 	}

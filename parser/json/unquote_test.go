@@ -43,7 +43,8 @@ func TestHalves(t *testing.T) {
 // FuzzUnquote holds strings to encoding/json, and to going through JavaScript
 // unchanged.
 func FuzzUnquote(f *testing.F) {
-	for _, s := range []string{`""`, `"a\u00e9\n\/"`, `"\ud83d\ude00\ud83d"`, `"\ud800\u0041é"`, `"\\\"\b"`, "\"\xff\xed\xa0\x80\"", `5`, `null`} {
+	for _, s := range []string{`""`, `"a\u00e9\n\/"`, `"\ud83d\ude00\ud83d"`, `"\ud800\u0041é"`, `"\\\"\b"`,
+		"\"\xff\xed\xa0\x80\"", `5`, `null`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {
@@ -54,7 +55,8 @@ func FuzzUnquote(f *testing.F) {
 		var want string
 		wrong := json.Unmarshal(value, &want)
 		got, ok := String(value)
-		if ok != (wrong == nil && value[0] == '"') || ok && utf8.Valid(value) && got != want {
+		if ok != (wrong == nil && value[0] == '"') ||
+			ok && utf8.Valid(value) && got != want {
 			t.Errorf("String(%s)\n got %q %t\nwant %q", value, got, ok, want)
 		}
 		if !ok {

@@ -202,7 +202,8 @@ func (d *decoder) word() string {
 	start := d.pos
 	for d.pos < d.end {
 		c := d.text[d.pos]
-		if !('a' <= c|0x20 && c|0x20 <= 'z' || c == '_' || c == '-' || '0' <= c && c <= '9') {
+		if !('a' <= c|0x20 && c|0x20 <= 'z' ||
+			c == '_' || c == '-' || '0' <= c && c <= '9') {
 			break
 		}
 		d.pos++

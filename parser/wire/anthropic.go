@@ -12,7 +12,8 @@ var Anthropic = &Wire{
 	Name: "anthropic",
 	Doc:  `{"content":[{"type":"tool_use","id":"1","name":"f","input":{}}]}`,
 	shape: func(v value) bool {
-		return v.str("type") == "message" && v.str("role") == "assistant" && v.get("content").elements != nil ||
+		return v.str("type") == "message" && v.str("role") == "assistant" &&
+			v.get("content").elements != nil ||
 			isToolUse(v) || v.any(isToolUse) || v.get("content").any(isToolUse) ||
 			isText(v) || v.str("role") == "assistant" && isText(v.get("content"))
 	},
@@ -81,7 +82,8 @@ func answerAnthropic(answers []Answer) []any {
 				if m.isImage() {
 					kind = "image"
 				}
-				parts = append(parts, object{"type": kind, "source": object{"type": "base64", "media_type": m.Type, "data": m.base64()}})
+				parts = append(parts, object{"type": kind,
+					"source": object{"type": "base64", "media_type": m.Type, "data": m.base64()}})
 			}
 			block["content"] = parts
 		}

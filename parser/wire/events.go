@@ -65,7 +65,8 @@ func readEvents(text string, _ Schemas) (parser.Envelope, error) {
 	case v.str("type") != "":
 		v = v.alone()
 	case v.elements == nil:
-		return parser.Envelope{}, parser.NoCalls(`the events are missing; want {"type":"agent.tool_use",…}`, nil)
+		return parser.Envelope{},
+			parser.NoCalls(`the events are missing; want {"type":"agent.tool_use",…}`, nil)
 	}
 	if err := givenTwice(v); err != nil {
 		return parser.Envelope{}, err
@@ -121,11 +122,15 @@ func answerEvents(answers []Answer) []any {
 			if m.isImage() {
 				kind = "image"
 			}
-			content = append(content, object{"type": kind, "source": object{"type": "base64", "media_type": m.Type, "data": m.base64()}})
+			content = append(content,
+				object{"type": kind, "source": object{"type": "base64", "media_type": m.Type,
+					"data": m.base64()}})
 		}
-		e := object{"type": "user.tool_result", "tool_use_id": a.Call.ID, "is_error": a.Failed, "content": content}
+		e := object{"type": "user.tool_result", "tool_use_id": a.Call.ID, "is_error": a.Failed,
+			"content": content}
 		if a.Call.Kind == customUse {
-			e = object{"type": "user.custom_tool_result", "custom_tool_use_id": a.Call.ID, "is_error": a.Failed, "content": content}
+			e = object{"type": "user.custom_tool_result", "custom_tool_use_id": a.Call.ID,
+				"is_error": a.Failed, "content": content}
 		}
 		events[i] = e
 	}

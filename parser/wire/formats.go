@@ -29,8 +29,9 @@ type format struct {
 	quote  string   // around a text, with values of inBraces
 	last   string   // stands after the arguments
 
-	name   string                   // of the call, where open holds it
-	rename func(c *parser.ToolCall) // finds the name and the ID in what stands before the arguments; may be nil
+	name string // of the call, where open holds it
+	// finds the name and the ID in what stands before the arguments; may be nil
+	rename func(c *parser.ToolCall)
 }
 
 // values is how a format writes the arguments of a call.
@@ -55,31 +56,48 @@ var (
 
 // The formats. A row that several models share has the name of the first.
 var (
-	hermesCalls    = format{open: "<tool_call>", end: "</tool_call>", ends: chatML}
-	qwenCalls      = format{open: "<tool_call>", end: "</tool_call>", ends: chatML, before: "<function=", after: ">", values: inTags, tag: parameterTag, last: "</function>"}
-	qwenBare       = format{open: "<function=", end: "</function>", closed: true, ends: append(chatML, "</tool_call>"), after: ">", values: inTags, tag: parameterTag}
-	glmCalls       = format{open: "<tool_call>", end: "</tool_call>", closed: true, ends: []string{"<|observation|>", "<|user|>", "<|endoftext|>"}, after: "<", keep: true, values: inTags, tag: tag{open: "<arg_key>", sep: "</arg_key>", end: "<arg_value>", close: "</arg_value>"}}
+	hermesCalls = format{open: "<tool_call>", end: "</tool_call>", ends: chatML}
+	qwenCalls   = format{open: "<tool_call>", end: "</tool_call>", ends: chatML, before: "<function=",
+		after: ">", values: inTags, tag: parameterTag, last: "</function>"}
+	qwenBare = format{open: "<function=", end: "</function>", closed: true,
+		ends: append(chatML, "</tool_call>"), after: ">", values: inTags, tag: parameterTag}
+	glmCalls = format{open: "<tool_call>", end: "</tool_call>", closed: true,
+		ends: []string{"<|observation|>", "<|user|>", "<|endoftext|>"}, after: "<", keep: true,
+		values: inTags, tag: tag{open: "<arg_key>", sep: "</arg_key>", end: "<arg_value>",
+			close: "</arg_value>"}}
 	mistralCalls   = format{open: "[TOOL_CALLS]", ends: []string{"</s>"}}
-	mistral11Calls = format{open: "[TOOL_CALLS]", ends: []string{"</s>"}, after: "{", keep: true, values: inObject, rename: mistralName}
-	deepSeekCalls  = format{open: "<｜tool▁call▁begin｜>", end: "<｜tool▁call▁end｜>", ends: deepSeekEnds, before: "function<｜tool▁sep｜>", after: "\n", values: inObject}
-	deepSeek31     = format{open: "<｜tool▁call▁begin｜>", end: "<｜tool▁call▁end｜>", ends: deepSeekEnds, after: "<｜tool▁sep｜>", values: inObject}
-	kimiCalls      = format{open: "<|tool_call_begin|>", end: "<|tool_call_end|>", ends: []string{"<|tool_calls_section_end|>", "<|im_end|>"}, after: "<|tool_call_argument_begin|>", values: inObject, rename: kimiName}
-	graniteCalls   = format{open: "<|tool_call|>", ends: []string{"<|end_of_text|>", "<|/tool_call|>", "<|end|>"}, maybe: []string{"<tool_call>"}}
-	llamaObjects   = format{open: "<|python_tag|>", ends: llamaEnds}
-	llamaTagged    = format{open: "<function=", end: "</function>", ends: llamaEnds, after: ">", values: inObject}
-	nemotronCalls  = format{open: "<TOOLCALL>", end: "</TOOLCALL>"}
-	jambaCalls     = format{open: "<tool_calls>", end: "</tool_calls>"}
-	internCalls    = format{open: "<|action_start|>", end: "<|action_end|>", ends: chatML, maybe: []string{"<|plugin|>"}}
-	commandCalls   = format{open: "<|START_ACTION|>", end: "<|END_ACTION|>", ends: []string{"<|END_OF_TURN_TOKEN|>"}}
+	mistral11Calls = format{open: "[TOOL_CALLS]", ends: []string{"</s>"}, after: "{", keep: true,
+		values: inObject, rename: mistralName}
+	deepSeekCalls = format{open: "<｜tool▁call▁begin｜>", end: "<｜tool▁call▁end｜>", ends: deepSeekEnds,
+		before: "function<｜tool▁sep｜>", after: "\n", values: inObject}
+	deepSeek31 = format{open: "<｜tool▁call▁begin｜>", end: "<｜tool▁call▁end｜>", ends: deepSeekEnds,
+		after: "<｜tool▁sep｜>", values: inObject}
+	kimiCalls = format{open: "<|tool_call_begin|>", end: "<|tool_call_end|>",
+		ends: []string{"<|tool_calls_section_end|>", "<|im_end|>"}, after: "<|tool_call_argument_begin|>",
+		values: inObject, rename: kimiName}
+	graniteCalls = format{open: "<|tool_call|>",
+		ends: []string{"<|end_of_text|>", "<|/tool_call|>", "<|end|>"}, maybe: []string{"<tool_call>"}}
+	llamaObjects = format{open: "<|python_tag|>", ends: llamaEnds}
+	llamaTagged  = format{open: "<function=", end: "</function>", ends: llamaEnds, after: ">",
+		values: inObject}
+	nemotronCalls = format{open: "<TOOLCALL>", end: "</TOOLCALL>"}
+	jambaCalls    = format{open: "<tool_calls>", end: "</tool_calls>"}
+	internCalls   = format{open: "<|action_start|>", end: "<|action_end|>", ends: chatML,
+		maybe: []string{"<|plugin|>"}}
+	commandCalls = format{open: "<|START_ACTION|>", end: "<|END_ACTION|>",
+		ends: []string{"<|END_OF_TURN_TOKEN|>"}}
 	functoolsCalls = format{open: "functools", ends: []string{"<|end|>", "<|im_end|>"}}
 	functionary    = format{open: ">>>", ends: []string{"<|eot_id|>"}, after: "\n", values: inObject}
-	lfmCalls       = format{open: "<|tool_call_start|>", end: "<|tool_call_end|>", ends: chatML, values: inBrackets}
-	gemmaCalls     = format{open: "<|tool_call>call:", end: "<tool_call|>", after: "{", keep: true, values: inBraces, quote: `<|"|>`}
-	functionGemma  = format{open: "<start_function_call>call:", end: "<end_function_call>", after: "{", keep: true, values: inBraces, quote: "<escape>"}
-	pythonStart    = format{open: "<|python_start|>", end: "<|python_end|>", ends: llamaEnds, values: inBrackets}
-	olmoCalls      = format{open: "<function_calls>", end: "</function_calls>", ends: chatML, values: inBrackets}
-	gigaChat       = format{open: "function call<|role_sep|>", ends: []string{"<|message_sep|>", "</s>"}}
-	toolCode       = format{open: "```tool_code", end: "```", maybe: []string{"print("}, values: inBrackets}
+	lfmCalls       = format{open: "<|tool_call_start|>", end: "<|tool_call_end|>", ends: chatML,
+		values: inBrackets}
+	gemmaCalls = format{open: "<|tool_call>call:", end: "<tool_call|>", after: "{", keep: true,
+		values: inBraces, quote: `<|"|>`}
+	functionGemma = format{open: "<start_function_call>call:", end: "<end_function_call>", after: "{",
+		keep: true, values: inBraces, quote: "<escape>"}
+	pythonStart = format{open: "<|python_start|>", end: "<|python_end|>", ends: llamaEnds, values: inBrackets}
+	olmoCalls   = format{open: "<function_calls>", end: "</function_calls>", ends: chatML, values: inBrackets}
+	gigaChat    = format{open: "function call<|role_sep|>", ends: []string{"<|message_sep|>", "</s>"}}
+	toolCode    = format{open: "```tool_code", end: "```", maybe: []string{"print("}, values: inBrackets}
 
 	deepSeekEnds = []string{"<｜tool▁calls▁end｜>", "<｜end▁of▁sentence｜>"}
 	llamaEnds    = []string{"<|eom_id|>", "<|eot_id|>"}
@@ -93,8 +111,10 @@ func invoked(prefix string) format {
 		ends = append(ends, "<"+prefix+w+">", "</"+prefix+w+">")
 	}
 	return format{
-		open: "<" + prefix + "invoke ", end: "</" + prefix + "invoke>", closed: true, ends: ends, before: `name="`, after: `">`, values: inTags,
-		tag: tag{open: "<" + prefix + `parameter name="`, sep: `"`, end: ">", close: "</" + prefix + "parameter>"},
+		open: "<" + prefix + "invoke ", end: "</" + prefix + "invoke>", closed: true, ends: ends,
+		before: `name="`, after: `">`, values: inTags,
+		tag: tag{open: "<" + prefix + `parameter name="`, sep: `"`, end: ">",
+			close: "</" + prefix + "parameter>"},
 	}
 }
 
@@ -195,7 +215,8 @@ func (s *scanner) argument(name string, before []written) (w written, err error)
 		return w, fmt.Errorf("want %s after %s", s.tag.end, w.key)
 	}
 	s.pos += len(attributes) + len(s.tag.end)
-	w.isText, w.isJSON = strings.Contains(attributes, `string="true"`), strings.Contains(attributes, `string="false"`)
+	w.isText, w.isJSON = strings.Contains(attributes, `string="true"`),
+		strings.Contains(attributes, `string="false"`)
 	w.text, err = s.value(name, append(before, w))
 	if s.tag.sep == ">" { // a line break after and before the tag is not part of the value
 		w.text = strings.TrimSuffix(strings.TrimPrefix(w.text, "\n"), "\n")

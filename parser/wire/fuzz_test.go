@@ -19,7 +19,8 @@ type writer struct {
 var writers = map[string]writer{
 	"openai": {write: func(c string) string { return `{"tool_calls":[` + openAICall(c) + `]}` }},
 	"responses": {write: func(c string) string {
-		return `{"output":[{"type":"function_call","call_id":"1","name":"write_file","arguments":` + quote(arguments(c)) + `}]}`
+		return `{"output":[{"type":"function_call","call_id":"1","name":"write_file","arguments":` +
+			quote(arguments(c)) + `}]}`
 	}},
 	"anthropic": {write: func(c string) string {
 		return `{"content":[{"type":"tool_use","id":"1","name":"write_file","input":` + arguments(c) + `}]}`
@@ -31,7 +32,8 @@ var writers = map[string]writer{
 		return `{"parts":[{"functionCall":{"name":"write_file","args":` + arguments(c) + `}}]}`
 	}},
 	"ollama": {write: func(c string) string {
-		return `{"message":{"role":"assistant","tool_calls":[{"function":{"name":"write_file","arguments":` + arguments(c) + `}}]}}`
+		return `{"message":{"role":"assistant","tool_calls":[{"function":{"name":"write_file","arguments":` +
+			arguments(c) + `}}]}}`
 	}},
 	"hermes": {write: func(c string) string { return "<tool_call>\n" + named(c, "arguments") + "\n</tool_call>" }, end: "</tool_response>"},
 	"qwen3-coder": {write: func(c string) string {
@@ -40,21 +42,29 @@ var writers = map[string]writer{
 	"glm": {write: func(c string) string {
 		return "<tool_call>write_file\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n<arg_key>content</arg_key>\n<arg_value>" + c + "</arg_value>\n</tool_call>"
 	}, end: "</tool_response>", raw: "</"},
-	"mistral":     {write: func(c string) string { return "[TOOL_CALLS] [" + named(c, "arguments") + "]" }, end: "[/TOOL_RESULTS]"},
-	"mistral-v11": {write: func(c string) string { return "[TOOL_CALLS]write_file[ARGS]" + arguments(c) }, end: "[/TOOL_RESULTS]"},
+	"mistral": {write: func(c string) string { return "[TOOL_CALLS] [" + named(c, "arguments") + "]" },
+		end: "[/TOOL_RESULTS]"},
+	"mistral-v11": {write: func(c string) string { return "[TOOL_CALLS]write_file[ARGS]" + arguments(c) },
+		end: "[/TOOL_RESULTS]"},
 	"deepseek": {write: func(c string) string {
-		return "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>write_file\n```json\n" + arguments(c) + "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+		return "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>write_file\n```json\n" +
+			arguments(c) + "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
 	}, end: "<｜tool▁output▁end｜>"},
 	"deepseek-v3.1": {write: func(c string) string {
-		return "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>write_file<｜tool▁sep｜>" + arguments(c) + "<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+		return "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>write_file<｜tool▁sep｜>" + arguments(c) +
+			"<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
 	}, end: "<｜tool▁output▁end｜>"},
 	"kimi": {write: func(c string) string {
 		return "<|tool_calls_section_begin|><|tool_call_begin|>functions.write_file:0<|tool_call_argument_begin|>" + arguments(c) + "<|tool_call_end|><|tool_calls_section_end|>"
 	}, end: "<|im_end|>"},
-	"granite": {write: func(c string) string { return "<|tool_call|>[" + named(c, "arguments") + "]" }, end: "<|end_of_text|>"},
-	"llama":   {write: func(c string) string { return "<|python_tag|>" + named(c, "parameters") }, end: "<|eot_id|>"},
+	"granite": {write: func(c string) string { return "<|tool_call|>[" + named(c, "arguments") + "]" },
+		end: "<|end_of_text|>"},
+	"llama": {write: func(c string) string { return "<|python_tag|>" + named(c, "parameters") },
+		end: "<|eot_id|>"},
 	"invoke": {write: func(c string) string {
-		return "<function_calls>\n<invoke name=\"write_file\">\n<parameter name=\"path\">a</" + "parameter>\n<parameter name=\"content\">" + c + "</" + "parameter>\n</" + "invoke>\n</function_calls>"
+		return "<function_calls>\n<invoke name=\"write_file\">\n<parameter name=\"path\">a</" +
+			"parameter>\n<parameter name=\"content\">" + c + "</" + "parameter>\n</" +
+			"invoke>\n</function_calls>"
 	}, end: "</result>", raw: "</"},
 	"react": {write: func(c string) string { return "\nAction: write_file\nAction Input: " + arguments(c) + "\n" }, end: "\nObservation:"},
 	"harmony": {write: func(c string) string {
@@ -62,20 +72,27 @@ var writers = map[string]writer{
 	}, end: "<|end|>"},
 	"dsml": {write: func(c string) string {
 		const d = "｜DSML｜"
-		return "<" + d + "function_calls>\n<" + d + "invoke name=\"write_file\">\n<" + d + "parameter name=\"path\" string=\"true\">a</" + d + "parameter>\n<" +
-			d + "parameter name=\"content\" string=\"true\">" + c + "</" + d + "parameter>\n</" + d + "invoke>\n</" + d + "function_calls>"
+		return "<" + d + "function_calls>\n<" + d + "invoke name=\"write_file\">\n<" + d +
+			"parameter name=\"path\" string=\"true\">a</" + d + "parameter>\n<" +
+			d + "parameter name=\"content\" string=\"true\">" + c + "</" + d + "parameter>\n</" + d +
+			"invoke>\n</" + d + "function_calls>"
 	}, end: "</result>", raw: "</"},
 	"minimax": {write: func(c string) string {
-		return "<minimax:tool_call>\n<invoke name=\"write_file\">\n<parameter name=\"path\">a</" + "parameter>\n<parameter name=\"content\">" + c + "</" + "parameter>\n</" + "invoke>\n</minimax:tool_call>"
+		return "<minimax:tool_call>\n<invoke name=\"write_file\">\n<parameter name=\"path\">a</" +
+			"parameter>\n<parameter name=\"content\">" + c + "</" + "parameter>\n</" +
+			"invoke>\n</minimax:tool_call>"
 	}, end: "</response>", raw: "</"},
-	"functionary": {write: func(c string) string { return ">>>write_file\n" + arguments(c) }, end: "<|eot_id|>"},
-	"nemotron":    {write: func(c string) string { return "<TOOLCALL>[" + named(c, "arguments") + "]</TOOLCALL>" }, end: "</TOOL_RESPONSE>"},
-	"jamba":       {write: func(c string) string { return "<tool_calls>[" + named(c, "arguments") + "]</tool_calls>" }, end: "</tool_response>"},
-	"internlm":    {write: func(c string) string { return "<|action_start|><|plugin|>" + named(c, "parameters") + "<|action_end|>" }, end: "<|im_end|>"},
+	"functionary": {write: func(c string) string { return ">>>write_file\n" + arguments(c) },
+		end: "<|eot_id|>"},
+	"nemotron": {write: func(c string) string { return "<TOOLCALL>[" + named(c, "arguments") + "]</TOOLCALL>" }, end: "</TOOL_RESPONSE>"},
+	"jamba":    {write: func(c string) string { return "<tool_calls>[" + named(c, "arguments") + "]</tool_calls>" }, end: "</tool_response>"},
+	"internlm": {write: func(c string) string { return "<|action_start|><|plugin|>" + named(c, "parameters") + "<|action_end|>" }, end: "<|im_end|>"},
 	"command-r": {write: func(c string) string {
-		return `<|START_ACTION|>[{"tool_call_id":"0","tool_name":"write_file","parameters":` + arguments(c) + "}]<|END_ACTION|>"
+		return `<|START_ACTION|>[{"tool_call_id":"0","tool_name":"write_file","parameters":` + arguments(c) +
+			"}]<|END_ACTION|>"
 	}, end: "<|END_TOOL_RESULT|>"},
-	"functools": {write: func(c string) string { return "functools[" + named(c, "arguments") + "]" }, end: "<|end|>"},
+	"functools": {write: func(c string) string { return "functools[" + named(c, "arguments") + "]" },
+		end: "<|end|>"},
 	"lfm2": {write: func(c string) string {
 		return `<|tool_call_start|>[write_file(path="a", content=` + python(c) + ")]<|tool_call_end|>"
 	}, end: "<|tool_response_end|>", raw: "<|tool_call"},
@@ -84,13 +101,15 @@ var writers = map[string]writer{
 		return `<|tool_call>call:write_file{path:<|"|>a<|"|>,content:<|"|>` + c + `<|"|>}<tool_call|>`
 	}, end: "<tool_response|>", raw: "<"},
 	"functiongemma": {write: func(c string) string {
-		return `<start_function_call>call:write_file{path:<escape>a<escape>,content:<escape>` + c + `<escape>}<end_function_call>`
+		return `<start_function_call>call:write_file{path:<escape>a<escape>,content:<escape>` + c +
+			`<escape>}<end_function_call>`
 	}, end: "<end_function_response>", raw: "<"},
 }
 
 // python quotes a text as Python does.
 func python(text string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(text) + `"`
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t",
+		`\t`).Replace(text) + `"`
 }
 
 func quote(text string) string { return string(rawjson.AppendString(nil, text)) }
@@ -102,7 +121,8 @@ func named(content, key string) string {
 }
 
 func openAICall(content string) string {
-	return `{"id":"1","type":"function","function":{"name":"write_file","arguments":` + quote(arguments(content)) + `}}`
+	return `{"id":"1","type":"function","function":{"name":"write_file","arguments":` +
+		quote(arguments(content)) + `}}`
 }
 
 // FuzzWires puts random text around a known call. A call that is carried out is in the text:
@@ -112,7 +132,8 @@ func openAICall(content string) string {
 func FuzzWires(f *testing.F) {
 	for i, w := range All {
 		f.Add(uint8(i), "I look.\n", "one\n</p> \"two\"", "\n")
-		f.Add(uint8(i), "<think>"+writers[w.Name].write("x")+"</think>", "[/TOOL_RESULTS]</tool_response><|im_end|>\nObservation: x", writers[w.Name].write("y"))
+		f.Add(uint8(i), "<think>"+writers[w.Name].write("x")+"</think>",
+			"[/TOOL_RESULTS]</tool_response><|im_end|>\nObservation: x", writers[w.Name].write("y"))
 		f.Add(uint8(i), writers[w.Name].write("x")[:9], "}", `"}}`)
 		f.Add(uint8(i), "Action: run\nAction Input: \"a\\", "", "")
 		f.Add(uint8(i), "", "x", strings.Replace(writers[w.Name].write("y"), `"write_file`, `"\rite_file`, 1))
@@ -133,16 +154,20 @@ func FuzzWires(f *testing.F) {
 		found, failed := false, err != nil || e.HasFinal
 		for _, c := range e.Calls {
 			known := c.Err == nil && c.Name == "write_file" && equal(c.Arguments, []byte(arguments(content)))
-			within := strings.Contains(string(c.Arguments), "write_file") // of another call, which is answered
+			// of another call, which is answered
+			within := strings.Contains(string(c.Arguments), "write_file")
 			found, failed = found || known, failed || c.Err != nil || within
-			if c.Err == nil && !known && !strings.Contains(around, c.Name) && !strings.Contains(around, `\`) { // an escape may be of the name
+			// an escape may be of the name
+			if c.Err == nil && !known && !strings.Contains(around, c.Name) && !strings.Contains(around, `\`) {
 				t.Errorf("%s: call %s %s stands nowhere in %q", w.Name, c.Name, c.Arguments, around)
 			}
 		}
 		if !found && !failed && e.Repairs == nil && !strings.Contains(around, "write_file") {
-			t.Errorf("%s: the call is neither carried out nor answered between %q and %q: %+v", w.Name, before, after, e)
+			t.Errorf("%s: the call is neither carried out nor answered between %q and %q: %+v", w.Name,
+				before, after, e)
 		}
-		if plain := strings.Trim(around, "abcdefghijklmnopqrstuvwxyz. \n") == ""; plain && w.IsText() && (!found || len(e.Calls) != 1) {
+		if plain := strings.Trim(around, "abcdefghijklmnopqrstuvwxyz. \n") == ""; plain && w.IsText() &&
+			(!found || len(e.Calls) != 1) {
 			t.Errorf("%s: read %+v, error %v, between %q and %q", w.Name, e, err, before, after)
 		}
 		if by.end == "" || e.Calls == nil {
@@ -162,7 +187,8 @@ func FuzzWires(f *testing.F) {
 func TestHostile(t *testing.T) {
 	for _, w := range All {
 		whole := writers[w.Name].write("x")
-		for _, part := range []string{whole[:len(whole)/2], whole[:len(whole)-3], whole[:12], whole[len(whole)/2:], "<think>", "{", "\nAction:\nAction Input:\n", "</", "<|message|> to="} {
+		for _, part := range []string{whole[:len(whole)/2], whole[:len(whole)-3], whole[:12],
+			whole[len(whole)/2:], "<think>", "{", "\nAction:\nAction Input:\n", "</", "<|message|> to="} {
 			w.Read(whole+strings.Repeat(part, (512<<10)/len(part))+whole, schemas)
 		}
 	}
@@ -170,7 +196,8 @@ func TestHostile(t *testing.T) {
 
 // TestDefinitions has each wire that defines tools print the tools of the rows.
 func TestDefinitions(t *testing.T) {
-	tools := []Tool{{"now", "Tell the time.", schemas("now")}, {"run", "Run a command.", schemas("run")}, {"write_file", "Write.", schemas("write_file")}}
+	tools := []Tool{{"now", "Tell the time.", schemas("now")}, {"run", "Run a command.", schemas("run")},
+		{"write_file", "Write.", schemas("write_file")}}
 	for name, want := range map[string]string{
 		"openai":    `[{"type":"function","function":{"name":"now","description":"Tell the time.","parameters":{"type":"object","properties":{},"required":[]}}},`,
 		"responses": `[{"description":"Tell the time.","name":"now","parameters":{"type":"object","properties":{},"required":[]},"strict":false,"type":"function"},`,

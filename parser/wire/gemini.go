@@ -24,10 +24,11 @@ var Gemini = &Wire{
 			call := functionCall(part)
 			switch thought := string(part.members["thought"]) == "true"; {
 			case call.members != nil:
-				m.call(call, call.str("id"), call.str("name"), call.members["args"], func(raw json.RawMessage) (json.RawMessage, []string, error) {
-					args, repairs, err := objectArguments(raw)
-					return joinPairs(args, tools(call.str("name"))), repairs, err
-				})
+				m.call(call, call.str("id"), call.str("name"), call.members["args"],
+					func(raw json.RawMessage) (json.RawMessage, []string, error) {
+						args, repairs, err := objectArguments(raw)
+						return joinPairs(args, tools(call.str("name"))), repairs, err
+					})
 			case !thought:
 				m.said = append(m.said, part.str("text"))
 			}
@@ -56,7 +57,8 @@ func geminiParts(v value) (value, error) {
 		}
 		v = candidate.get("content")
 		if v.get("parts").elements == nil {
-			return value{}, parser.NoCalls("the candidate holds neither a call nor a text (finishReason "+candidate.str("finishReason")+")", nil)
+			return value{}, parser.NoCalls("the candidate holds neither a call nor a text (finishReason "+
+				candidate.str("finishReason")+")", nil)
 		}
 	}
 	switch {
@@ -123,7 +125,8 @@ func geminiSchema(raw json.RawMessage) object {
 	case isOpen(v):
 		of := cmp.Or(v.get("additionalProperties").str("type"), "string")
 		pair := object{"name": object{"type": "STRING"}, "value": object{"type": strings.ToUpper(of)}}
-		s["type"], s["items"] = "ARRAY", object{"type": "OBJECT", "properties": pair, "required": []string{"name", "value"}}
+		s["type"], s["items"] = "ARRAY",
+			object{"type": "OBJECT", "properties": pair, "required": []string{"name", "value"}}
 	case v.str("type") == "object":
 		inner, order := object{}, []string{}
 		for key, property := range rawjson.EachMember(properties.raw) {
@@ -160,7 +163,8 @@ func joinPairs(args, schema json.RawMessage) json.RawMessage {
 		joined := object{}
 		for _, e := range pairs.elements {
 			pair := split(e)
-			if _, twice := joined[pair.str("name")]; twice || !pair.has("name") || pair.members["value"] == nil {
+			if _, twice := joined[pair.str("name")]; twice || !pair.has("name") ||
+				pair.members["value"] == nil {
 				return args
 			}
 			joined[pair.str("name")] = pair.members["value"]

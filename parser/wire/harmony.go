@@ -30,7 +30,8 @@ var harmonyEnds = []string{"<|call|>", "<|end|>", "<|return|>"}
 // readHarmony reads the messages of a text. Those to nobody are analysis, or the final
 // text.
 func readHarmony(text string, tools Schemas) (parser.Envelope, error) {
-	s := &scanner{format: format{open: harmonyMessage, end: harmonyEnds[0]}, text: text, tools: tools, found: map[string]int{}}
+	s := &scanner{format: format{open: harmonyMessage, end: harmonyEnds[0]}, text: text, tools: tools,
+		found: map[string]int{}}
 	var m message
 	for from := 0; s.find(harmonyMessage) < len(text); from = s.pos {
 		at := s.find(harmonyMessage)
@@ -60,7 +61,8 @@ func readHarmony(text string, tools Schemas) (parser.Envelope, error) {
 			}
 		}
 		if m.Calls = append(m.Calls, c); len(m.Calls) > maxCalls {
-			return parser.Envelope{}, parser.NoCalls(fmt.Sprintf("the text has more than %d calls", maxCalls), nil)
+			return parser.Envelope{},
+				parser.NoCalls(fmt.Sprintf("the text has more than %d calls", maxCalls), nil)
 		}
 	}
 	if len(m.Calls) == 0 && m.said == nil {

@@ -19,7 +19,8 @@ type value struct {
 	raw      json.RawMessage
 	members  map[string]json.RawMessage // of an object
 	elements []json.RawMessage          // of an array
-	twice    string                     // a key that this object, or one that get came through, has twice; "" for none
+	// a key that this object, or one that get came through, has twice; "" for none
+	twice string
 }
 
 // split takes a valid JSON value apart. Missing values have no parts, and of a key that is
@@ -114,7 +115,8 @@ type message struct {
 func givenTwice(objects ...value) error {
 	for _, v := range objects {
 		if v.twice != "" {
-			return parser.NoCalls(fmt.Sprintf("key `%s` is given twice, so nothing of it was run", v.twice), nil)
+			return parser.NoCalls(fmt.Sprintf("key `%s` is given twice, so nothing of it was run",
+				v.twice), nil)
 		}
 	}
 	return nil
@@ -122,7 +124,8 @@ func givenTwice(objects ...value) error {
 
 // readParts reads a text that holds one JSON value with a list of parts. parts finds the
 // list, and each reads one of them.
-func readParts(text string, parts func(v value) (list value, err error), each func(m *message, part value)) (parser.Envelope, error) {
+func readParts(text string, parts func(v value) (list value, err error),
+	each func(m *message, part value)) (parser.Envelope, error) {
 	raw, repairs, err := rawjson.Decode(text)
 	if err != nil {
 		return parser.Envelope{}, parser.NoCalls(err.Error(), err)
@@ -146,7 +149,8 @@ func readParts(text string, parts func(v value) (list value, err error), each fu
 func (m *message) finish() (parser.Envelope, error) {
 	switch {
 	case m.refused != "":
-		return parser.Envelope{}, parser.NoCalls(m.refused+" cannot be answered here, so nothing of the message was run", nil)
+		return parser.Envelope{},
+			parser.NoCalls(m.refused+" cannot be answered here, so nothing of the message was run", nil)
 	case len(m.Calls) > 0:
 		return m.Envelope, nil
 	}
@@ -158,7 +162,8 @@ func (m *message) finish() (parser.Envelope, error) {
 }
 
 // call adds a call whose arguments are read by a function.
-func (m *message) call(v value, id, name string, arguments json.RawMessage, read func(json.RawMessage) (json.RawMessage, []string, error)) {
+func (m *message) call(v value, id, name string, arguments json.RawMessage,
+	read func(json.RawMessage) (json.RawMessage, []string, error)) {
 	c := parser.ToolCall{ID: id, Name: name}
 	switch {
 	case v.twice != "":
@@ -194,7 +199,8 @@ func (v value) otherArguments() string {
 func cutLast(calls []parser.ToolCall, reason string) {
 	if n := len(calls); n > 0 {
 		c := &calls[n-1]
-		*c = parser.ToolCall{ID: c.ID, Name: c.Name, Err: fmt.Errorf("the message was cut off (%s), so this call was not run", reason)}
+		*c = parser.ToolCall{ID: c.ID, Name: c.Name,
+			Err: fmt.Errorf("the message was cut off (%s), so this call was not run", reason)}
 	}
 }
 
@@ -217,7 +223,8 @@ func stringArguments(raw json.RawMessage) (json.RawMessage, []string, error) {
 	}
 	text, ok := rawjson.String(raw)
 	if !ok {
-		return nil, nil, fmt.Errorf("the arguments must be a JSON string that holds an object, got %s", rawjson.Kind(raw))
+		return nil, nil, fmt.Errorf("the arguments must be a JSON string that holds an object, got %s",
+			rawjson.Kind(raw))
 	}
 	return textArguments(text)
 }

@@ -13,7 +13,8 @@ var Ollama = &Wire{
 	Doc:  `{"message":{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{}}}]},"done":true}`,
 	shape: func(v value) bool {
 		untyped := func(c value) bool { return c.get("function", "arguments").members != nil && !c.has("type") }
-		return v.get("message").str("role") == "assistant" && (v.has("done") || v.get("message", "tool_calls").elements != nil) ||
+		return v.get("message").str("role") == "assistant" &&
+			(v.has("done") || v.get("message", "tool_calls").elements != nil) ||
 			v.str("role") == "assistant" && v.get("tool_calls").any(untyped)
 	},
 	read: func(text string, _ Schemas) (parser.Envelope, error) {
@@ -83,7 +84,8 @@ func defineOllama(tools []Tool) any {
 		for name, raw := range schema.get("properties").members {
 			properties[name] = split(raw).part("type", "description", "enum", "items")
 		}
-		parameters := object{"type": "object", "properties": properties, "required": schema.members["required"]}
+		parameters := object{"type": "object", "properties": properties,
+			"required": schema.members["required"]}
 		list[i] = definition{"function", function{t.Name, t.Doc, rawjson.Encode(parameters)}}
 	}
 	return list

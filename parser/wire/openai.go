@@ -18,15 +18,19 @@ var OpenAI = &Wire{
 		function := func(c value) bool {
 			return c.get("function").members != nil && c.str("type") == "function" || isCustom(c)
 		}
-		return v.get("choices").any(func(c value) bool { return c.get("message").members != nil }) || calls.any(function) ||
-			isAnswer(v) && (v.str("content") != "" || v.has("refusal") || v.has("function_call")) && v.surplus(messageKeys...) == ""
+		return v.get("choices").any(func(c value) bool { return c.get("message").members != nil }) ||
+			calls.any(function) ||
+			isAnswer(v) && (v.str("content") != "" ||
+				v.has("refusal") || v.has("function_call")) &&
+				v.surplus(messageKeys...) == ""
 	},
 	read: readOpenAI, key: "messages", list: answerOpenAI, define: defineOpenAI,
 }
 
 // messageKeys are the keys of a message of the model, by OpenAI and the servers that speak its
 // protocol. Calls may be under others.
-var messageKeys = []string{"role", "content", "refusal", "annotations", "audio", "function_call", "tool_calls", "name", "id",
+var messageKeys = []string{"role", "content", "refusal", "annotations", "audio", "function_call",
+	"tool_calls", "name", "id",
 	"reasoning", "reasoning_content", "reasoning_details", "thinking", "images"}
 
 // isAnswer reports whether a value is a message of the model without calls.
@@ -156,13 +160,16 @@ type ToolMessage struct {
 func answerOpenAI(answers []Answer) (messages []any) {
 	var shown []any
 	for _, a := range answers {
-		messages = append(messages, ToolMessage{Role: "tool", ToolCallID: a.Call.ID, Content: a.Text, Undo: a.Undo, NotKept: a.NotKept})
+		messages = append(messages, ToolMessage{Role: "tool", ToolCallID: a.Call.ID, Content: a.Text,
+			Undo: a.Undo, NotKept: a.NotKept})
 		for _, m := range a.Media {
-			shown = append(shown, object{"type": "text", "text": a.Call.Name + " " + a.Call.ID + ": " + m.Name})
+			shown = append(shown, object{"type": "text", "text": a.Call.Name + " " + a.Call.ID +
+				": " + m.Name})
 			if m.isImage() {
 				shown = append(shown, object{"type": "image_url", "image_url": object{"url": m.dataURL()}})
 			} else {
-				shown = append(shown, object{"type": "file", "file": object{"filename": m.Name, "file_data": m.dataURL()}})
+				shown = append(shown, object{"type": "file",
+					"file": object{"filename": m.Name, "file_data": m.dataURL()}})
 			}
 		}
 	}

@@ -46,11 +46,13 @@ func readReAct(text string, tools Schemas) (parser.Envelope, error) {
 			rest = after
 		}
 		if len(m.Calls) > maxCalls {
-			return parser.Envelope{}, &rawjson.Error{Reason: "more than 10000 calls", Err: rawjson.ErrTooLarge}
+			return parser.Envelope{},
+				&rawjson.Error{Reason: "more than 10000 calls", Err: rawjson.ErrTooLarge}
 		}
 	}
 	if len(m.Calls) == 0 && m.said == nil {
-		return parser.Envelope{}, parser.NoCalls("a call is the lines Action: NAME and Action Input: {…}", nil)
+		return parser.Envelope{},
+			parser.NoCalls("a call is the lines Action: NAME and Action Input: {…}", nil)
 	}
 	return m.finish()
 }
@@ -95,7 +97,8 @@ func actionInput(text string, c parser.ToolCall, tools Schemas) (string, parser.
 	lone := strings.TrimRight(input[:end], rawjson.Space)
 	if from, to, fenced := rawjson.Fenced(lone); fenced {
 		lone = strings.TrimRight(lone[from:to], rawjson.Space)
-	} else if inside, quoted := strings.CutPrefix(lone, "`"); quoted && strings.IndexByte(inside, '`') == len(inside)-1 {
+	} else if inside, quoted := strings.CutPrefix(lone, "`"); quoted &&
+		strings.IndexByte(inside, '`') == len(inside)-1 {
 		lone = strings.TrimSuffix(inside, "`")
 	}
 	c.Arguments, c.Err = loneArgument(tools(c.Name), lone)
@@ -120,7 +123,8 @@ func actionEnd(text string) int {
 // isStep reports whether a text begins with the word of a step.
 func isStep(text string) bool {
 	begin := strings.TrimLeft(text[:min(len(text), 64)], " \t")
-	return slices.ContainsFunc([]string{"Observation:", "Thought:", "Action:", "Action Input:", "Final Answer:"}, func(word string) bool {
+	return slices.ContainsFunc([]string{"Observation:", "Thought:", "Action:", "Action Input:",
+		"Final Answer:"}, func(word string) bool {
 		return strings.HasPrefix(begin, word)
 	})
 }

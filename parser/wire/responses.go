@@ -15,7 +15,9 @@ var Responses = &Wire{
 	Name: "responses",
 	Doc:  `{"output":[{"type":"function_call","call_id":"1","name":"f","arguments":"{}"}]}`,
 	shape: func(v value) bool {
-		return v.str("object") == "response" && v.has("output") || isOutput(v) || v.any(isOutput) || v.get("output").any(isOutput)
+		return v.str("object") == "response" &&
+			v.has("output") || isOutput(v) || v.any(isOutput) ||
+			v.get("output").any(isOutput)
 	},
 	read: func(text string, tools Schemas) (parser.Envelope, error) {
 		return readParts(text, outputItems, func(m *message, item value) { readItem(m, item, tools) })
@@ -39,7 +41,8 @@ var ownItems = map[string]ownItem{
 	}},
 	"shell_call": {"action", func(a Answer) object {
 		if a.Object == nil {
-			failed := object{"stdout": "", "stderr": a.Text, "outcome": object{"type": "exit", "exit_code": 1}}
+			failed := object{"stdout": "", "stderr": a.Text,
+				"outcome": object{"type": "exit", "exit_code": 1}}
 			return object{"output": []object{failed}}
 		}
 		o := split(a.Object).part("output")
@@ -88,7 +91,8 @@ func readItem(m *message, item value, tools Schemas) {
 		m.served = true
 		return
 	case known && item.str("status") == "in_progress":
-		m.Calls = append(m.Calls, parser.ToolCall{ID: item.str("call_id"), Name: kind, Err: pendingError{}, Kind: kind, Item: item.raw})
+		m.Calls = append(m.Calls, parser.ToolCall{ID: item.str("call_id"), Name: kind, Err: pendingError{},
+			Kind: kind, Item: item.raw})
 		return
 	case known:
 		m.call(item, item.str("call_id"), kind, item.members[own.arguments], objectArguments)
@@ -103,7 +107,8 @@ func readItem(m *message, item value, tools Schemas) {
 			cutLast(m.Calls, status)
 		}
 	case customCall:
-		c := parser.ToolCall{ID: item.str("call_id"), Name: item.str("name"), Err: errCustom, Kind: kind, Item: item.raw}
+		c := parser.ToolCall{ID: item.str("call_id"), Name: item.str("name"), Err: errCustom, Kind: kind,
+			Item: item.raw}
 		switch {
 		case item.str("status") == "in_progress":
 			c.Err = pendingError{}
@@ -166,7 +171,8 @@ func answerResponses(answers []Answer) []any {
 func defineResponses(tools []Tool) any {
 	list := make([]object, len(tools))
 	for i, t := range tools {
-		list[i] = object{"type": "function", "name": t.Name, "description": t.Doc, "parameters": t.Schema, "strict": false}
+		list[i] = object{"type": "function", "name": t.Name, "description": t.Doc, "parameters": t.Schema,
+			"strict": false}
 	}
 	return list
 }

@@ -27,7 +27,8 @@ func escaped(text string, tokens []string) string {
 }
 
 // each joins the answers as a function writes them.
-func each(separator string, write func(a Answer, text string) string, tokens ...string) func([]Answer) string {
+func each(separator string, write func(a Answer, text string) string,
+	tokens ...string) func([]Answer) string {
 	return func(answers []Answer) string {
 		list := make([]string, len(answers))
 		for i, a := range answers {

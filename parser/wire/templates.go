@@ -19,7 +19,8 @@ var Hermes = &Wire{
 	marker: matcher(`<tool_call>\s*\{`),
 	read:   hermesCalls.read,
 	text: each("\n", func(a Answer, text string) string {
-		return fmt.Sprintf("<tool_response>\n{\"name\": %s, \"content\": %s}\n</tool_response>", escaped(a.Call.Name, qwenTokens), escaped(text, qwenTokens))
+		return fmt.Sprintf("<tool_response>\n{\"name\": %s, \"content\": %s}\n</tool_response>",
+			escaped(a.Call.Name, qwenTokens), escaped(text, qwenTokens))
 	}),
 }
 
@@ -48,7 +49,8 @@ var GLM = &Wire{
 	marker: matcher(`<tool_call>\s*[\w.-]+\s*(?:<arg_key>|</tool_call>)`),
 	read:   glmCalls.read,
 	text: func(answers []Answer) string {
-		return "<|observation|>\n" + each("\n", response, "<tool_response>", "</tool_response>", "<|observation|>", "<|user|>", "<|assistant|>", "<|system|>")(answers)
+		return "<|observation|>\n" + each("\n", response, "<tool_response>", "</tool_response>",
+			"<|observation|>", "<|user|>", "<|assistant|>", "<|system|>")(answers)
 	},
 }
 
@@ -62,13 +64,16 @@ var Mistral = &Wire{
 	text: each("", func(a Answer, text string) string {
 		content := escaped(text, mistralTokens)
 		if a.Call.ID == "" { // as version 2 has it
-			return fmt.Sprintf(`[TOOL_RESULTS] [{"name": %s, "content": %s}][/TOOL_RESULTS]`, escaped(a.Call.Name, mistralTokens), content)
+			return fmt.Sprintf(`[TOOL_RESULTS] [{"name": %s, "content": %s}][/TOOL_RESULTS]`,
+				escaped(a.Call.Name, mistralTokens), content)
 		}
-		return fmt.Sprintf(`[TOOL_RESULTS] {"content": %s, "call_id": %s}[/TOOL_RESULTS]`, content, escaped(a.Call.ID, mistralTokens))
+		return fmt.Sprintf(`[TOOL_RESULTS] {"content": %s, "call_id": %s}[/TOOL_RESULTS]`, content,
+			escaped(a.Call.ID, mistralTokens))
 	}),
 }
 
-var mistralTokens = []string{"[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CONTENT]", "[TOOL_CALLS]", "[INST]", "</s>"}
+var mistralTokens = []string{"[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CONTENT]", "[TOOL_CALLS]",
+	"[INST]", "</s>"}
 
 // Mistral11 is the format of Mistral's models from version 11 of their tokenizer on: a
 // name, an id in some, and arguments.
@@ -119,7 +124,9 @@ var DSML = &Wire{
 	marker: matcher("(?:<｜DSML｜(?:function|tool)_calls>\\s*)?<｜DSML｜invoke "),
 	read:   invoked("｜DSML｜").read,
 	text: func(answers []Answer) string {
-		return "<function_results>\n" + each("\n", func(_ Answer, text string) string { return "<result>" + text + "</result>" }, "</result>", "</function_results>", "<｜")(answers) + "\n</function_results>"
+		return "<function_results>\n" +
+			each("\n", func(_ Answer, text string) string { return "<result>" + text + "</result>" },
+				"</result>", "</function_results>", "<｜")(answers) + "\n</function_results>"
 	},
 }
 
@@ -156,12 +163,14 @@ var Llama = &Wire{
 	}, llamaTokens...),
 }
 
-var llamaTokens = []string{"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|eom_id|>", "<|python_tag|>"}
+var llamaTokens = []string{"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|eom_id|>",
+	"<|python_tag|>"}
 
 // readLlama reads the calls of the form that comes first; one of the other form after
 // them is an error. Some models leave out the token before an object.
 func readLlama(text string, tools Schemas) (parser.Envelope, error) {
-	if bare := strings.TrimLeft(text, rawjson.Space); strings.HasPrefix(bare, "{") || strings.HasPrefix(bare, "[") {
+	if bare := strings.TrimLeft(text, rawjson.Space); strings.HasPrefix(bare, "{") ||
+		strings.HasPrefix(bare, "[") {
 		text = llamaObjects.open + text
 	}
 	first, other := llamaObjects, llamaTagged
@@ -173,7 +182,8 @@ func readLlama(text string, tools Schemas) (parser.Envelope, error) {
 		return parser.Envelope{}, err
 	}
 	if strings.Contains(s.text[min(s.pos, len(s.text)):], other.open) {
-		s.Calls = append(s.Calls, parser.ToolCall{Err: fmt.Errorf("%s stands after %s, where calls of one form are wanted, so it was not run", other.open, first.open)})
+		s.Calls = append(s.Calls,
+			parser.ToolCall{Err: fmt.Errorf("%s stands after %s, where calls of one form are wanted, so it was not run", other.open, first.open)})
 	}
 	return s.Envelope, nil
 }
@@ -211,7 +221,8 @@ var Invoke = &Wire{
 			if a.Failed {
 				tag = "error"
 			}
-			return fmt.Sprintf("<result>\n<tool_name>%s</tool_name>\n<%s>\n%s\n</%s>\n</result>", a.Call.Name, tag, text, tag)
+			return fmt.Sprintf("<result>\n<tool_name>%s</tool_name>\n<%s>\n%s\n</%s>\n</result>", a.Call.Name,
+				tag, text, tag)
 		}, "</stdout>", "</error>", "</result>", "</function_results>")(answers) + "\n</function_results>"
 	},
 }
@@ -233,7 +244,8 @@ func findInvoke(text string) (at int, prefix string) {
 func readInvoke(text string, tools Schemas) (parser.Envelope, error) {
 	_, prefix := findInvoke(text)
 	f := invoked(prefix)
-	for _, w := range []string{"minimax:tool_call", "function_calls", "tool_calls"} { // around tags without a namespace
+	// around tags without a namespace
+	for _, w := range []string{"minimax:tool_call", "function_calls", "tool_calls"} {
 		f.ends = append(f.ends, "<"+w+">", "</"+w+">")
 	}
 	return f.read(text, tools)
@@ -246,7 +258,8 @@ var MiniMax = &Wire{
 	Doc:    `<minimax:tool_call><invoke name="f"><parameter name="k">v</parameter></invoke></minimax:tool_call>`,
 	marker: matcher(`<minimax:tool_call>\s*<invoke `),
 	read:   readInvoke,
-	text:   each("\n", func(_ Answer, text string) string { return "<response>" + text + "</response>" }, "</response>", "[e~[", "]~b]"),
+	text: each("\n", func(_ Answer, text string) string { return "<response>" + text + "</response>" },
+		"</response>", "[e~[", "]~b]"),
 }
 
 // simple returns a wire whose results stand between two tokens, one after the other.
@@ -265,15 +278,25 @@ func simple(name, doc, marker string, calls format, before, after string) *Wire 
 
 // Further wires of text, by the models that use them first.
 var (
-	Nemotron = simple("nemotron", `<TOOLCALL>[{"name":"f","arguments":{}}]</TOOLCALL>`, `<TOOLCALL>\s*[\[{]`, nemotronCalls, "<TOOL_RESPONSE>", "</TOOL_RESPONSE>")
-	Jamba    = simple("jamba", `<tool_calls>[{"name":"f","arguments":{}}]</tool_calls>`, `<tool_calls>\s*[\[{]`, jambaCalls, "<tool_response>", "</tool_response>")
-	InternLM = simple("internlm", `<|action_start|><|plugin|>{"name":"f","parameters":{}}<|action_end|>`, `<\|action_start\|>`, internCalls, "<|im_start|>environment name=<|plugin|>\n", "<|im_end|>")
-	CommandR = simple("command-r", `<|START_ACTION|>[{"tool_call_id":"0","tool_name":"f","parameters":{}}]<|END_ACTION|>`, `<\|START_ACTION\|>`, commandCalls, "<|START_TOOL_RESULT|>", "<|END_TOOL_RESULT|>")
-	Phi      = simple("functools", `functools[{"name":"f","arguments":{}}]`, `(?m)^\s*functools\s*\[\s*\{`, functoolsCalls, "<|tool_response|>", "<|end|>")
-	LFM2     = simple("lfm2", `<|tool_call_start|>[f(k="v")]<|tool_call_end|>`, `<\|tool_call_start\|>`, lfmCalls, "<|tool_response_start|>", "<|tool_response_end|>")
-	Gemma    = simple("gemma", `<|tool_call>call:f{k:<|"|>v<|"|>}<tool_call|>`, `<\|tool_call>call:`, gemmaCalls, "<|tool_response>", "<tool_response|>")
-	FuncGem  = simple("functiongemma", `<start_function_call>call:f{k:<escape>v<escape>}<end_function_call>`, `<start_function_call>call:`, functionGemma, "<start_function_response>", "<end_function_response>")
-	ToolCode = simple("tool-code", "```tool_code\nf(k=\"v\")\n```", "```tool_code\\s", toolCode, "```tool_output\n", "\n```")
+	Nemotron = simple("nemotron", `<TOOLCALL>[{"name":"f","arguments":{}}]</TOOLCALL>`, `<TOOLCALL>\s*[\[{]`,
+		nemotronCalls, "<TOOL_RESPONSE>", "</TOOL_RESPONSE>")
+	Jamba = simple("jamba", `<tool_calls>[{"name":"f","arguments":{}}]</tool_calls>`,
+		`<tool_calls>\s*[\[{]`, jambaCalls, "<tool_response>", "</tool_response>")
+	InternLM = simple("internlm", `<|action_start|><|plugin|>{"name":"f","parameters":{}}<|action_end|>`,
+		`<\|action_start\|>`, internCalls, "<|im_start|>environment name=<|plugin|>\n", "<|im_end|>")
+	CommandR = simple("command-r",
+		`<|START_ACTION|>[{"tool_call_id":"0","tool_name":"f","parameters":{}}]<|END_ACTION|>`,
+		`<\|START_ACTION\|>`, commandCalls, "<|START_TOOL_RESULT|>", "<|END_TOOL_RESULT|>")
+	Phi = simple("functools", `functools[{"name":"f","arguments":{}}]`, `(?m)^\s*functools\s*\[\s*\{`,
+		functoolsCalls, "<|tool_response|>", "<|end|>")
+	LFM2 = simple("lfm2", `<|tool_call_start|>[f(k="v")]<|tool_call_end|>`, `<\|tool_call_start\|>`,
+		lfmCalls, "<|tool_response_start|>", "<|tool_response_end|>")
+	Gemma = simple("gemma", `<|tool_call>call:f{k:<|"|>v<|"|>}<tool_call|>`, `<\|tool_call>call:`,
+		gemmaCalls, "<|tool_response>", "<tool_response|>")
+	FuncGem = simple("functiongemma", `<start_function_call>call:f{k:<escape>v<escape>}<end_function_call>`,
+		`<start_function_call>call:`, functionGemma, "<start_function_response>", "<end_function_response>")
+	ToolCode = simple("tool-code", "```tool_code\nf(k=\"v\")\n```", "```tool_code\\s", toolCode,
+		"```tool_output\n", "\n```")
 )
 
 // kin are further spellings, which are read but have no name of their own: the results are
@@ -296,39 +319,42 @@ var kin = []*Wire{
 
 // inTokens returns the spelling of objects with a name and arguments between two tokens.
 func inTokens(open, end string) *Wire {
-	return &Wire{family: Hermes, marker: matcher(regexp.QuoteMeta(open) + `\s*[\[{]`), read: format{open: open, end: end, ends: chatML}.read}
+	return &Wire{family: Hermes, marker: matcher(regexp.QuoteMeta(open) + `\s*[\[{]`),
+		read: format{open: open, end: end, ends: chatML}.read}
 }
 
 // InTags returns the spelling of calls of one tool as a tag of its name, with a tag for each
 // argument.
 func InTags(tool string) *Wire {
-	f := format{open: "<" + tool + ">", end: "</" + tool + ">", closed: true, name: tool, values: inTags, tag: tag{open: "<", sep: ">"}}
+	f := format{open: "<" + tool + ">", end: "</" + tool + ">", closed: true, name: tool, values: inTags,
+		tag: tag{open: "<", sep: ">"}}
 	return &Wire{family: Invoke, marker: matcher(regexp.QuoteMeta(f.open) + `\s*<\w`), read: f.read}
 }
 
 // inFront returns the spelling of objects of arguments that stand behind a pattern with the name.
 func inFront(family *Wire, pattern string) *Wire {
 	compiled := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
-	return &Wire{family: family, marker: matcher(pattern + `\s*\{`), read: func(text string, _ Schemas) (parser.Envelope, error) {
-		var e parser.Envelope
-		for pos := 0; len(e.Calls) < maxCalls; {
-			m := compiled().FindStringSubmatchIndex(text[pos:])
-			if m == nil {
-				break
+	return &Wire{family: family, marker: matcher(pattern + `\s*\{`),
+		read: func(text string, _ Schemas) (parser.Envelope, error) {
+			var e parser.Envelope
+			for pos := 0; len(e.Calls) < maxCalls; {
+				m := compiled().FindStringSubmatchIndex(text[pos:])
+				if m == nil {
+					break
+				}
+				c := parser.ToolCall{Name: text[pos+m[2] : pos+m[3]]}
+				at := len(text) - len(strings.TrimLeft(text[pos+m[1]:], rawjson.Space))
+				v, end, err := rawjson.DecodeAt(text, at)
+				if err == nil {
+					c.Arguments, _, err = objectArguments(v)
+				}
+				c.Err, pos = err, end
+				if e.Calls = append(e.Calls, c); err != nil {
+					break
+				}
 			}
-			c := parser.ToolCall{Name: text[pos+m[2] : pos+m[3]]}
-			at := len(text) - len(strings.TrimLeft(text[pos+m[1]:], rawjson.Space))
-			v, end, err := rawjson.DecodeAt(text, at)
-			if err == nil {
-				c.Arguments, _, err = objectArguments(v)
-			}
-			c.Err, pos = err, end
-			if e.Calls = append(e.Calls, c); err != nil {
-				break
-			}
-		}
-		return e, nil
-	}}
+			return e, nil
+		}}
 }
 
 // readPlainBars reads DeepSeek's tokens with bars of ASCII.

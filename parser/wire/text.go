@@ -50,7 +50,8 @@ func (f format) scan(text string, tools Schemas) (*scanner, error) {
 	s := &scanner{format: f, text: f.trim(text), tools: tools, found: map[string]int{}}
 	for s.next() {
 		if len(s.Calls) > maxCalls {
-			return nil, &rawjson.Error{Offset: s.pos, Reason: fmt.Sprintf("more than %d calls", maxCalls), Err: rawjson.ErrTooLarge}
+			return nil, &rawjson.Error{Offset: s.pos, Reason: fmt.Sprintf("more than %d calls", maxCalls),
+				Err: rawjson.ErrTooLarge}
 		}
 	}
 	if len(s.Calls) == 0 {
@@ -125,7 +126,8 @@ func (s *scanner) recover(open int, began bool) bool {
 			s.pos = end + len(s.end)
 			return true
 		}
-	} else if rest := (&scanner{format: s.format, text: s.text, pos: after, tools: s.tools, found: map[string]int{}}); rest.only() {
+	} else if rest := (&scanner{format: s.format, text: s.text, pos: after, tools: s.tools,
+		found: map[string]int{}}); rest.only() {
 		s.Calls = append(s.Calls, rest.Calls...)
 		return false
 	}
@@ -188,12 +190,14 @@ func (s *scanner) reasoning(at int) bool {
 	s.pos = at + max(size, 1)
 	if err != nil {
 		if s.find(s.open) < len(s.text) {
-			s.Calls = append(s.Calls, parser.ToolCall{Err: errors.New("the reasoning block that begins before the call has no end, so it was not run")})
+			s.Calls = append(s.Calls,
+				parser.ToolCall{Err: errors.New("the reasoning block that begins before the call has no end, so it was not run")})
 		}
 		return false
 	}
 	const removed = "reasoning block removed"
-	if skipped := alone && len(s.Calls) > 0 || strings.Contains(s.text[at:s.pos], s.open); skipped && !slices.Contains(s.Repairs, removed) {
+	if skipped := alone && len(s.Calls) > 0 || strings.Contains(s.text[at:s.pos], s.open); skipped &&
+		!slices.Contains(s.Repairs, removed) {
 		s.Repairs = append(s.Repairs, removed)
 	}
 	if alone { // all before it was the block
@@ -332,7 +336,8 @@ func (s *scanner) objects() ([]parser.ToolCall, error) {
 	var m message
 	for _, e := range v.elements {
 		c, arguments := calledIn(e)
-		id, name := cmp.Or(c.str("id"), c.str("tool_call_id")), cmp.Or(c.str("name"), c.str("tool_name"), c.str("function"), c.str("tool"))
+		id, name := cmp.Or(c.str("id"), c.str("tool_call_id")),
+			cmp.Or(c.str("name"), c.str("tool_name"), c.str("function"), c.str("tool"))
 		var wrong error
 		switch key := c.surplus("name", "type", "tool_name", "tool_call_id", "function", "tool"); {
 		case c.members == nil:

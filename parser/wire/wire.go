@@ -24,19 +24,23 @@ type Wire struct {
 
 	family *Wire // the first of the wires that a name stands for; nil if this is it
 
-	shape  func(v value) bool         // recognizes a JSON value; nil if its shape is not certain, and for wires of text
-	marker func(text string) (at int) // where calls begin in a text, -1 if they do not; nil for wires of JSON, and where no marker is certain
+	// recognizes a JSON value; nil if its shape is not certain, and for wires of text
+	shape func(v value) bool
+	// where calls begin in a text, -1 if they do not; nil for wires of JSON, and where no marker is certain
+	marker func(text string) (at int)
 
-	read   func(text string, tools Schemas) (parser.Envelope, error)
-	key    string                        // under which a request has what list returns; "" for wires of text
-	list   func(answers []Answer) []any  // the answers, for a JSON document
-	text   func(answers []Answer) string // the answers, of a wire of text
-	define func(tools []Tool) any        // the definitions for a request; nil if the wire has no form of its own
+	read func(text string, tools Schemas) (parser.Envelope, error)
+	key  string                        // under which a request has what list returns; "" for wires of text
+	list func(answers []Answer) []any  // the answers, for a JSON document
+	text func(answers []Answer) string // the answers, of a wire of text
+	// the definitions for a request; nil if the wire has no form of its own
+	define func(tools []Tool) any
 }
 
 // All lists the wires, in the order in which they may claim a text.
 var All = []*Wire{OpenAI, Responses, Anthropic, AgentEvents, Gemini, Ollama,
-	Hermes, Qwen, GLM, Mistral, Mistral11, DeepSeek, DeepSeek31, DSML, Kimi, Granite, Llama, Functionary, MiniMax, Invoke, ReAct, Harmony,
+	Hermes, Qwen, GLM, Mistral, Mistral11, DeepSeek, DeepSeek31, DSML, Kimi, Granite, Llama, Functionary,
+	MiniMax, Invoke, ReAct, Harmony,
 	Nemotron, Jamba, InternLM, CommandR, Phi, LFM2, Gemma, FuncGem, ToolCode}
 
 // Named returns the wire of a name, nil for none.
@@ -184,8 +188,9 @@ type Answer struct {
 	Call   parser.ToolCall
 	Text   string // UTF-8
 	Failed bool
-	Object json.RawMessage // members of the answer to a call of a [parser.ToolCall].Kind, instead of Text; nil if Text is all
-	Media  []Media         // what the model is shown besides
+	// members of the answer to a call of a [parser.ToolCall].Kind, instead of Text; nil if Text is all
+	Object json.RawMessage
+	Media  []Media // what the model is shown besides
 
 	Undo, NotKept string // for who sent the calls, where the wire has room for it; "" is nothing
 }

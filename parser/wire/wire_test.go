@@ -174,7 +174,8 @@ func TestLongAnswers(t *testing.T) {
 		encoded := func(text string) string { b := rawjson.Encode(text); return string(b[1 : len(b)-1]) }
 		var short, full []Answer
 		for _, n := range []int{1, long, 2, 2 * long} {
-			a := Answer{Call: parser.ToolCall{ID: "1", Name: "read"}, Text: fmt.Sprintf("@%d@", n), Media: []Media{{Type: "image/png", Name: "a.png", Data: []byte("x")}}}
+			a := Answer{Call: parser.ToolCall{ID: "1", Name: "read"}, Text: fmt.Sprintf("@%d@", n),
+				Media: []Media{{Type: "image/png", Name: "a.png", Data: []byte("x")}}}
 			short = append(short, a)
 			a.Text = strings.Repeat(text, n/len(text)+1)
 			full = append(full, a)

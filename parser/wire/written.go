@@ -33,7 +33,8 @@ func (s *scanner) object(name string, list []written) (json.RawMessage, error) {
 		}
 		seen[w.key] = true
 		value := rawjson.AppendString(nil, w.text)
-		if kind := cmp.Or(properties.get(w.key).str("type"), "string"); !w.isText && (w.isJSON || kind != "string") {
+		if kind := cmp.Or(properties.get(w.key).str("type"), "string"); !w.isText &&
+			(w.isJSON || kind != "string") {
 			if v, _, err := rawjson.DecodeOne(strings.Trim(w.text, rawjson.Space)); err == nil {
 				value = v
 			}
@@ -70,7 +71,8 @@ func (s *scanner) value(name string, list []written) (string, error) {
 		if next != "" && !strings.HasPrefix(next, s.tag.open) && !strings.HasPrefix(next, after) {
 			continue
 		}
-		if strings.Contains(s.text[start:at], s.end) { // or an end tag is missing, and it is the end of the call
+		// or an end tag is missing, and it is the end of the call
+		if strings.Contains(s.text[start:at], s.end) {
 			return "", fmt.Errorf("a value holds %s, which cannot be told from the end of the call; write it with another tool, or in parts", s.end)
 		}
 		return s.text[start:at], nil
@@ -99,7 +101,8 @@ func (s *scanner) lostEnd(name string, list []written, after string) int {
 			}
 		}
 	}
-	if end := s.find(after); closed == len(s.text) && end < closed && !strings.Contains(s.text[end+len(after):], after) {
+	if end := s.find(after); closed == len(s.text) && end < closed &&
+		!strings.Contains(s.text[end+len(after):], after) {
 		return end
 	}
 	return -1

@@ -168,7 +168,8 @@ func (t *task) act(ctx context.Context, a Answer) (done bool, err error) {
 	if len(completions) > 0 && completions[len(completions)-1].outcome.done {
 		return t.complete(ctx)
 	}
-	return false, t.emit(ctx, Event{Type: FinishToolCall, NewMessages: t.step.NewMessages[len(t.step.NewMessages)-1:]})
+	return false, t.emit(ctx,
+		Event{Type: FinishToolCall, NewMessages: t.step.NewMessages[len(t.step.NewMessages)-1:]})
 }
 
 // callEvents makes the events of an answer's calls. The event of the first call also
@@ -330,7 +331,8 @@ func (t *task) runConcurrently(ctx context.Context, calls []*call) {
 				c.outcome.contents[i].Text = limitText(t.clean.Text(p.Text), maxResult)
 			}
 			if t.window > 0 {
-				c.outcome.contents = limitParts(c.outcome.contents, min(maxResult, t.share(recent)*bytesPerToken))
+				c.outcome.contents = limitParts(c.outcome.contents,
+					min(maxResult, t.share(recent)*bytesPerToken))
 			}
 		})
 	}

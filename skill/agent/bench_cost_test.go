@@ -32,7 +32,8 @@ func (e *instant) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Body.Close()
 	answer := fmt.Sprintf(`{"choices":[{"finish_reason":"tool_calls","message":{"tool_calls":[{"id":"t%d","type":"function","function":{"name":"writeTextFile","arguments":"{\"path\":\"f\",\"text\":\"%s\"}"}}]}}]}`, e.asked, e.body)
 	return &http.Response{
-		StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(answer)), Request: r,
+		StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(answer)), Request: r,
 	}, nil
 }
 
@@ -47,7 +48,8 @@ func BenchmarkCost(b *testing.B) {
 	for _, size := range []int{0, 100} {
 		b.Run(fmt.Sprintf("text=%d", size), func(b *testing.B) {
 			endpoint := &instant{body: strings.Repeat("x", size)}
-			model, err := provider.New(provider.Endpoint{BaseURL: "http://localhost", Model: "m", Transport: endpoint})
+			model, err := provider.New(provider.Endpoint{BaseURL: "http://localhost", Model: "m",
+				Transport: endpoint})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -75,13 +77,15 @@ func BenchmarkCost(b *testing.B) {
 						if _, err := model.Next(b.Context(), agent.Request{}); err != nil {
 							b.Fatal(err)
 						}
-						if _, err := x.Execute(b.Context(), &skill.Session{}, skill.WriteFile{Path: "f", Content: endpoint.body}); err != nil {
+						if _, err := x.Execute(b.Context(), &skill.Session{},
+							skill.WriteFile{Path: "f", Content: endpoint.body}); err != nil {
 							b.Fatal(err)
 						}
 					}
 				})
 				step100, step2000 := measure(func(x *skill.Executor, at func(int)) {
-					cfg := agent.Config{Executor: x, Model: model, Expert: "e", Experts: map[string]agent.Expert{"e": {Instruction: "Do it."}}, MaxSteps: steps}
+					cfg := agent.Config{Executor: x, Model: model, Expert: "e",
+						Experts: map[string]agent.Expert{"e": {Instruction: "Do it."}}, MaxSteps: steps}
 					for e, err := range agent.Run(b.Context(), cfg, "go") {
 						if err != nil {
 							b.Fatal(err)
@@ -93,8 +97,9 @@ func BenchmarkCost(b *testing.B) {
 				})
 				kilobytes = float64(endpoint.sent) / 1000
 				for name, value := range map[string]float64{
-					"ms/floor100": floor100, "ms/floor2000": floor2000, "ms/step100": step100, "ms/step2000": step2000,
-					"growth": step2000 / floor2000 / (step100 / floor100),
+					"ms/floor100": floor100, "ms/floor2000": floor2000, "ms/step100": step100,
+					"ms/step2000": step2000,
+					"growth":      step2000 / floor2000 / (step100 / floor100),
 				} {
 					figures[name] = append(figures[name], value)
 				}

@@ -25,7 +25,8 @@ func BenchmarkStep(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				cfg := Config{Executor: x, Model: stepper{}, Expert: "e", Experts: map[string]Expert{"e": {Instruction: "Do it."}}, MaxSteps: 100}
+				cfg := Config{Executor: x, Model: stepper{}, Expert: "e",
+					Experts: map[string]Expert{"e": {Instruction: "Do it."}}, MaxSteps: 100}
 				start := time.Now()
 				var at90 time.Time
 				for e, err := range Run(b.Context(), cfg, "go") {

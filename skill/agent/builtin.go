@@ -13,7 +13,8 @@ import (
 )
 
 // wires are those by which the models of providers are called. All others speak OpenAI's.
-var wires = map[string]*wire.Wire{"": wire.OpenAI, "openai": wire.OpenAI, "anthropic": wire.Anthropic, "google": wire.Gemini}
+var wires = map[string]*wire.Wire{"": wire.OpenAI, "openai": wire.OpenAI, "anthropic": wire.Anthropic,
+	"google": wire.Gemini}
 
 // builtin returns a skill that has the tools of a dialect.
 func (t *task) builtin(name string, c SkillConfig) openedSkill {
@@ -30,7 +31,9 @@ func (c SkillConfig) checkBuiltin(name string) error {
 	if name == baseSkill {
 		return fmt.Errorf("%s has tools of its own; give the skill another name", baseSkill)
 	}
-	if c.Command != "" || c.PackageName != "" || c.Endpoint != "" || c.Args != nil || c.RequiredEnv != nil || c.LazyInit {
+	if c.Command != "" || c.PackageName != "" ||
+		c.Endpoint != "" || c.Args != nil || c.RequiredEnv != nil ||
+		c.LazyInit {
 		return errors.New("command, packageName, args, requiredEnv, lazyInit and endpoint mean nothing where the type is " + builtinSkill + "; leave them out")
 	}
 	for _, d := range c.AllowedDomains {

@@ -25,13 +25,15 @@ tools = "undo"
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLab(t, calls(`writeTextFile {"path":"a.txt","text":"one\ntwo\n"}`), calls(`grep {"path":".","pattern":"tw."}`), calls("undo {}"), calls("attemptCompletion"), "done")
+	l := newLab(t, calls(`writeTextFile {"path":"a.txt","text":"one\ntwo\n"}`),
+		calls(`grep {"path":".","pattern":"tw."}`), calls("undo {}"), calls("attemptCompletion"), "done")
 	l.cfg.Experts = p.Experts
 	l.ran("go")
 	result := func(i int) string {
 		return l.asked[i].Messages[len(l.asked[i].Messages)-1].Contents[0].Contents[0].Text
 	}
-	if !strings.Contains(result(2), `"two"`) || !strings.Contains(result(2), `"success": true`) && !strings.Contains(result(2), `"success":true`) {
+	if !strings.Contains(result(2), `"two"`) || !strings.Contains(result(2), `"success": true`) &&
+		!strings.Contains(result(2), `"success":true`) {
 		t.Errorf("grep answers %s", result(2))
 	}
 	if l.file("a.txt") == "one\ntwo\n" {
@@ -47,10 +49,14 @@ tools = "undo"
 // TestBuiltinNative offers a model the tools of its vendor, and of others only what pick names.
 func TestBuiltinNative(t *testing.T) {
 	for _, tt := range []struct{ provider, pick, has, hasnt, call string }{
-		{"anthropic", "", "str_replace_based_edit_tool bash memory", "apply_patch write_file", `str_replace_based_edit_tool {"command":"create","path":"a.txt","file_text":"hi"}`},
-		{"google", "", "write_file replace run_shell_command", "memory apply_patch", `write_file {"file_path":"a.txt","content":"hi"}`},
-		{"openai", "", "apply_patch exec_command write_stdin", "memory write_file", `apply_patch {"input":"*** Begin Patch\n*** Add File: a.txt\n+hi\n*** End Patch"}`},
-		{"ollama", "pick = [\"Write\", \"glob\"]", "Write glob", "apply_patch bash", `Write {"file_path":"ROOT/a.txt","content":"hi"}`},
+		{"anthropic", "", "str_replace_based_edit_tool bash memory", "apply_patch write_file",
+			`str_replace_based_edit_tool {"command":"create","path":"a.txt","file_text":"hi"}`},
+		{"google", "", "write_file replace run_shell_command", "memory apply_patch",
+			`write_file {"file_path":"a.txt","content":"hi"}`},
+		{"openai", "", "apply_patch exec_command write_stdin", "memory write_file",
+			`apply_patch {"input":"*** Begin Patch\n*** Add File: a.txt\n+hi\n*** End Patch"}`},
+		{"ollama", "pick = [\"Write\", \"glob\"]", "Write glob", "apply_patch bash",
+			`Write {"file_path":"ROOT/a.txt","content":"hi"}`},
 	} {
 		p, err := ReadProject([]byte("[experts.e]\ninstruction = \"Do it.\"\n[experts.e.skills.own]\ntype = \"builtin\"\ntools = \"native\"\n" + tt.pick))
 		if err != nil {
@@ -93,7 +99,9 @@ allowedDomains = ["example.org"]
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLab(t, calls(`fetch {"url":"http://127.0.0.1:1/"}`, `fetch {"url":"https://example.org.evil.test/"}`, `run {"command":"cat /proc/net/route"}`), calls("attemptCompletion"), "done")
+	l := newLab(t, calls(`fetch {"url":"http://127.0.0.1:1/"}`,
+		`fetch {"url":"https://example.org.evil.test/"}`, `run {"command":"cat /proc/net/route"}`),
+		calls("attemptCompletion"), "done")
 	l.cfg.Experts = p.Experts
 	program, err := os.Executable()
 	if err != nil {
@@ -109,7 +117,8 @@ allowedDomains = ["example.org"]
 	for _, r := range l.asked[1].Messages[3].Contents {
 		text := r.Contents[0].Text
 		if strings.Contains(text, `"returncode":`) {
-			if strings.Contains(text, "files, network") != strings.Contains(text, `"stdout":"Iface`) || strings.Count(text, `\n`) > 2 {
+			if strings.Contains(text, "files, network") != strings.Contains(text, `"stdout":"Iface`) ||
+				strings.Count(text, `\n`) > 2 {
 				t.Errorf("a command reaches more than localhost: %s", text)
 			}
 			continue

@@ -15,8 +15,10 @@ import (
 // TestCalled reports every call of a run: one that is refused, one of a tool that there is
 // not, and those that servers answer, too.
 func TestCalled(t *testing.T) {
-	l := newLab(t, calls(`listDirectory {"path":"."}`, `deleteFile {"path":"a"}`, `writeTextFile {"path":"b","text":"secret words"}`, `nope {"a":1}`,
-		`echo_text {"text":"hello"}`, `fails {}`, `huge {"n":2}`, `deleteFile [1]`), calls("attemptCompletion"), "done")
+	l := newLab(t, calls(`listDirectory {"path":"."}`, `deleteFile {"path":"a"}`,
+		`writeTextFile {"path":"b","text":"secret words"}`, `nope {"a":1}`,
+		`echo_text {"text":"hello"}`, `fails {}`, `huge {"n":2}`, `deleteFile [1]`),
+		calls("attemptCompletion"), "done")
 	l.withSkill("fine", nil)
 	var mu sync.Mutex
 	var got []string
@@ -40,8 +42,11 @@ func TestCalled(t *testing.T) {
 	}
 	l.ran("go")
 	want := []string{
-		"perstack attemptCompletion map[] ", "perstack deleteFile map[path:a] no", "perstack deleteFile map[] " + unreadable + "they are [1]",
-		"perstack listDirectory map[path:.] ", "perstack nope map[a:1] Tool nope not found", "perstack writeTextFile map[path:b text:[12 bytes]] ", // nobody is asked before a new file
+		"perstack attemptCompletion map[] ", "perstack deleteFile map[path:a] no",
+		"perstack deleteFile map[] " + unreadable + "they are [1]",
+		// nobody is asked before a new file
+		"perstack listDirectory map[path:.] ", "perstack nope map[a:1] Tool nope not found",
+		"perstack writeTextFile map[path:b text:[12 bytes]] ",
 		"s echo_text map[text:hello] ", "s fails map[] no", "s huge map[n:2] no",
 	}
 	if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(want))) {

@@ -59,13 +59,15 @@ func (r Records) Check(ctx context.Context, runID string) (n int, wrong []string
 func (r Records) checkFile(ctx context.Context, runID string, n RecordName, all []RecordName) error {
 	if n.Kind == "event" {
 		e, err := r.Event(ctx, runID, n)
-		if err == nil && (RecordName{"event", e.Timestamp, e.StepNumber, string(e.Type)} != n || e.RunID != runID) {
+		if err == nil && (RecordName{"event", e.Timestamp, e.StepNumber, string(e.Type)} != n ||
+			e.RunID != runID) {
 			err = fmt.Errorf("holds the event %s of step %d of the run %q", e.Type, e.StepNumber, e.RunID)
 		}
 		return err
 	}
 	c, err := r.checkpoint(ctx, runID, n)
-	if err == nil && c.ParentID != "" && !slices.ContainsFunc(all, func(n RecordName) bool { return n.Of == c.ParentID }) {
+	if err == nil && c.ParentID != "" &&
+		!slices.ContainsFunc(all, func(n RecordName) bool { return n.Of == c.ParentID }) {
 		err = fmt.Errorf("the checkpoint %s before it is not there", c.ParentID)
 	}
 	return err

@@ -11,30 +11,36 @@ import (
 // returns it with all messages, which is all that is needed to continue the run. In an
 // event it has no messages; the event's Step has them.
 type Checkpoint struct {
-	ID                 string       `json:"id"`
-	RunID              string       `json:"runId"`
-	Expert             ExpertRef    `json:"expert"`
-	StepNumber         int          `json:"stepNumber"`
-	Status             Status       `json:"status"`
-	Messages           []Message    `json:"messages"`
-	Usage              Usage        `json:"usage"` // of the run so far
-	ContextWindow      int          `json:"contextWindow,omitempty"`
-	ContextWindowUsage *float64     `json:"contextWindowUsage,omitempty"` // fraction of the window used by the last request and answer
+	ID            string    `json:"id"`
+	RunID         string    `json:"runId"`
+	Expert        ExpertRef `json:"expert"`
+	StepNumber    int       `json:"stepNumber"`
+	Status        Status    `json:"status"`
+	Messages      []Message `json:"messages"`
+	Usage         Usage     `json:"usage"` // of the run so far
+	ContextWindow int       `json:"contextWindow,omitempty"`
+	// fraction of the window used by the last request and answer
+	ContextWindowUsage *float64     `json:"contextWindowUsage,omitempty"`
 	DelegateTo         *DelegateTo  `json:"delegateTo,omitempty"`
 	DelegatedBy        *DelegatedBy `json:"delegatedBy,omitempty"`
 
-	ParentID           string        `json:"parentId,omitempty"`           // checkpoint before it; "" for the first one of an expert
-	Compacted          bool          `json:"compacted,omitempty"`          // its messages take the place of all before
-	Session            *SessionState `json:"session,omitempty"`            // nil in the events that end a step
-	PendingToolCalls   []ToolCall    `json:"pendingToolCalls,omitempty"`   // without a result; the run waits for that of the first
-	PartialToolResults []ToolResult  `json:"partialToolResults,omitempty"` // of the other calls of the answer
+	// checkpoint before it; "" for the first one of an expert
+	ParentID string `json:"parentId,omitempty"`
+	// its messages take the place of all before
+	Compacted bool `json:"compacted,omitempty"`
+	// nil in the events that end a step
+	Session *SessionState `json:"session,omitempty"`
+	// without a result; the run waits for that of the first
+	PendingToolCalls   []ToolCall   `json:"pendingToolCalls,omitempty"`
+	PartialToolResults []ToolResult `json:"partialToolResults,omitempty"` // of the other calls of the answer
 }
 
 // A SessionState is what is kept of a task besides its conversation.
 type SessionState struct {
-	skill.Snapshot          // the todos
-	History        []string `json:"history,omitempty"` // of a checkpoint: see [skill.Executor.Position]; nil if it is not known
-	Changes        []string `json:"changes,omitempty"` // of a call: the IDs of the changes that it made
+	skill.Snapshot // the todos
+	// of a checkpoint: see [skill.Executor.Position]; nil if it is not known
+	History []string `json:"history,omitempty"`
+	Changes []string `json:"changes,omitempty"` // of a call: the IDs of the changes that it made
 }
 
 // withoutFiles returns the state for another checkpoint.
@@ -118,6 +124,7 @@ func (c *Checkpoint) answer(text string) ([]ToolResult, []ToolCall, error) {
 	}
 	call := c.PendingToolCalls[0]
 	results := append(c.PartialToolResults[:len(c.PartialToolResults):len(c.PartialToolResults)],
-		ToolResult{ID: call.ID, SkillName: call.SkillName, ToolName: call.ToolName, Result: []Part{textPart(text)}})
+		ToolResult{ID: call.ID, SkillName: call.SkillName, ToolName: call.ToolName,
+			Result: []Part{textPart(text)}})
 	return results, c.PendingToolCalls[1:], nil
 }

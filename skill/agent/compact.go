@@ -97,7 +97,8 @@ func (t *task) compact(ctx context.Context) error {
 			t.step.Usage = before.Add(t.step.Usage)
 			return err
 		}
-		history = slices.Concat(history[:1], []Message{newMessage(UserMessage, textPart(t.clean.Text(summary)))}, history[from:])
+		history = slices.Concat(history[:1],
+			[]Message{newMessage(UserMessage, textPart(t.clean.Text(summary)))}, history[from:])
 	}
 	if tokens(history...) > t.share(fullness) {
 		history = t.withoutResults(history, len(history))
@@ -118,7 +119,8 @@ func (t *task) compact(ctx context.Context) error {
 	used := t.step.Usage
 	t.step.Usage = before
 	step := Step{StepNumber: c.StepNumber, NewMessages: thin(history), Usage: used}
-	return t.emit(ctx, Event{Type: CompactConversation, StepNumber: c.StepNumber, Checkpoint: &shown, Step: &step, Usage: &used})
+	return t.emit(ctx, Event{Type: CompactConversation, StepNumber: c.StepNumber, Checkpoint: &shown,
+		Step: &step, Usage: &used})
 }
 
 // recentFrom returns the index of the first message that stays as it is. A call and its
@@ -165,8 +167,11 @@ func (t *task) withoutResults(messages []Message, before int) []Message {
 func (t *task) summary(ctx context.Context, history []Message) (string, error) {
 	text := ""
 	if tokens(history...) < t.share(0.9) {
-		answer, err := t.generate(ctx, Request{Messages: slices.Concat(history, []Message{newMessage(UserMessage, textPart(summaryRequest))}), Withheld: t.tools()}, nil)
-		if fault, ok := errors.AsType[*remote.Error](err); err != nil && (!ok || !fault.TooLong && fault.Status != 400) {
+		answer, err := t.generate(ctx,
+			Request{Messages: slices.Concat(history,
+				[]Message{newMessage(UserMessage, textPart(summaryRequest))}), Withheld: t.tools()}, nil)
+		if fault, ok := errors.AsType[*remote.Error](err); err != nil &&
+			(!ok || !fault.TooLong && fault.Status != 400) {
 			return "", err
 		}
 		text = strings.TrimSpace(answer.Text)
@@ -192,7 +197,8 @@ func (t *task) summary(ctx context.Context, history []Message) (string, error) {
 func (t *task) queries(history []Message) string {
 	var list []string
 	for _, m := range history {
-		if m.Type != UserMessage || len(m.Contents) == 0 || strings.HasPrefix(m.Contents[0].Text, `{"error":`) {
+		if m.Type != UserMessage || len(m.Contents) == 0 ||
+			strings.HasPrefix(m.Contents[0].Text, `{"error":`) {
 			continue
 		}
 		text, _, _ := strings.Cut(m.Contents[0].Text, whatWasDone)

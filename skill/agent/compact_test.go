@@ -62,7 +62,8 @@ func newReader(t *testing.T, window int) (*lab, *reader) {
 	m := &reader{T: t, window: window}
 	l.cfg.Model = m
 	l.cfg.About.ContextWindow = window
-	if err := os.WriteFile(filepath.Join(l.dir, "f"), []byte(strings.Repeat("some words of text\n", 60)), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(l.dir, "f"), []byte(strings.Repeat("some words of text\n", 60)),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	return l, m
@@ -95,11 +96,13 @@ func TestCompaction(t *testing.T) {
 					last = e
 				}
 			}
-			if compactions < tt.compact || m.refused > tt.refused || events[len(events)-1].Type != CompleteRun {
+			if compactions < tt.compact || m.refused > tt.refused ||
+				events[len(events)-1].Type != CompleteRun {
 				t.Errorf("%d compactions, %d requests refused: %s", compactions, m.refused, types(events))
 			}
 			final := m.asked[len(m.asked)-1].Messages
-			if text := fmt.Sprint(final); !strings.Contains(text, "Read the file thirty times.") || strings.Count(text, shortened) != 1 {
+			if text := fmt.Sprint(final); !strings.Contains(text, "Read the file thirty times.") ||
+				strings.Count(text, shortened) != 1 {
 				t.Errorf("the last request is %s", text)
 			}
 			c, err := Records{Executor: l.cfg.Executor}.Latest(t.Context(), "run")
@@ -124,7 +127,8 @@ func TestCompactionKilled(t *testing.T) {
 		if ended = l.killAt(first); !ended && !l.killAt(0) {
 			t.Fatal("the run does not end")
 		}
-		if c, err := (Records{Executor: l.cfg.Executor}).Latest(t.Context(), "run"); err != nil || c.Status != Completed {
+		if c, err := (Records{Executor: l.cfg.Executor}).Latest(t.Context(), "run"); err != nil ||
+			c.Status != Completed {
 			t.Fatalf("killed at %d: %v, %s", first, err, c.Status)
 		}
 		if m.refused > 0 {
@@ -137,12 +141,14 @@ func TestCompactionKilled(t *testing.T) {
 func TestResultFitsTheWindow(t *testing.T) {
 	l := newLab(t, calls(`readTextFile {"path":"f"}`), calls("attemptCompletion"), "done")
 	l.cfg.About.ContextWindow = 8192
-	if err := os.WriteFile(filepath.Join(l.dir, "f"), []byte(strings.Repeat("some words of text\n", 1<<18)), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(l.dir, "f"), []byte(strings.Repeat("some words of text\n", 1<<18)),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	l.ran("go")
 	got := l.results(1)[0]
-	if len(got) > 8192*bytesPerToken/5+200 || !strings.Contains(got, "are not shown; ask for a part at once") {
+	if len(got) > 8192*bytesPerToken/5+200 ||
+		!strings.Contains(got, "are not shown; ask for a part at once") {
 		t.Errorf("the result has %d bytes and ends with %s", len(got), got[max(0, len(got)-200):])
 	}
 }
@@ -154,9 +160,11 @@ func TestSummaryRefused(t *testing.T) {
 		err    error
 		text   string // of the conversation after that
 	}{
-		"at first":      {Answer{Text: "what was done"}, &remote.Error{Status: 503, Reason: "busy", Retry: true}, "what was done"},
-		"as wrong":      {Answer{}, &remote.Error{Status: 400, Reason: "no"}, "Calls, the latest last"},
-		"as too long":   {Answer{}, &remote.Error{Status: 400, Reason: "no", TooLong: true}, "Calls, the latest last"},
+		"at first": {Answer{Text: "what was done"},
+			&remote.Error{Status: 503, Reason: "busy", Retry: true}, "what was done"},
+		"as wrong": {Answer{}, &remote.Error{Status: 400, Reason: "no"}, "Calls, the latest last"},
+		"as too long": {Answer{}, &remote.Error{Status: 400, Reason: "no", TooLong: true},
+			"Calls, the latest last"},
 		"empty":         {Answer{}, nil, "Calls, the latest last"},
 		"with a call":   {calls("todo"), nil, "Calls, the latest last"},
 		"much too long": {Answer{Text: strings.Repeat("much ", 1<<20)}, nil, "bytes of"},
@@ -170,7 +178,8 @@ func TestSummaryRefused(t *testing.T) {
 			}
 			for i := range 12 {
 				read := calls(fmt.Sprintf(`readTextFile {"path":"f","from":%d}`, i))
-				read.Text, read.Usage = strings.Repeat("I think ", 150), Usage{OutputTokens: 10, TotalTokens: 10}
+				read.Text, read.Usage = strings.Repeat("I think ", 150),
+					Usage{OutputTokens: 10, TotalTokens: 10}
 				l.answers = append(l.answers, read)
 			}
 			end := calls("attemptCompletion")
@@ -180,8 +189,10 @@ func TestSummaryRefused(t *testing.T) {
 			l.cfg.Model = m
 			events := l.ran("go")
 			last := m.asked[len(m.asked)-1].Messages
-			if text := fmt.Sprint(last); m.summaries == 0 || !strings.Contains(text, tt.text) || tokens(last...) > 4000 {
-				t.Errorf("%d summaries; %d tokens: %s", m.summaries, tokens(last...), text[max(0, len(text)-600):])
+			if text := fmt.Sprint(last); m.summaries == 0 || !strings.Contains(text, tt.text) ||
+				tokens(last...) > 4000 {
+				t.Errorf("%d summaries; %d tokens: %s", m.summaries, tokens(last...),
+					text[max(0, len(text)-600):])
 			}
 			// Each answer is counted in one step.
 			steps, answers := 0, 0
@@ -193,7 +204,8 @@ func TestSummaryRefused(t *testing.T) {
 					answers += e.Usage.TotalTokens
 				}
 			}
-			if total := events[len(events)-1].Checkpoint.Usage.TotalTokens; steps != total || answers != total || total < 12*10 {
+			if total := events[len(events)-1].Checkpoint.Usage.TotalTokens; steps != total ||
+				answers != total || total < 12*10 {
 				t.Errorf("the steps have %d tokens, the answers %d, the run %d", steps, answers, total)
 			}
 		})
@@ -225,18 +237,22 @@ func (m *summarizer) Next(ctx context.Context, r Request) (Answer, error) {
 func TestReportTooLong(t *testing.T) {
 	for steps := range 2 {
 		l := newLab(t)
-		if err := os.WriteFile(filepath.Join(l.dir, "f"), []byte(strings.Repeat("a few words\n", 800)), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(l.dir, "f"), []byte(strings.Repeat("a few words\n", 800)),
+			0o666); err != nil {
 			t.Fatal(err)
 		}
 		for range steps {
 			l.answers = append(l.answers, calls(`writeTextFile {"path":"g","text":"g"}`))
 		}
-		many := calls(`readTextFile {"path":"f"}`, `readTextFile {"path":"f","from":1}`, `readTextFile {"path":"f","from":2}`, `writeTextFile {"path":"h","text":"h"}`, "attemptCompletion")
+		many := calls(`readTextFile {"path":"f"}`, `readTextFile {"path":"f","from":1}`,
+			`readTextFile {"path":"f","from":2}`, `writeTextFile {"path":"h","text":"h"}`,
+			"attemptCompletion")
 		tooLong := &remote.Error{Status: 400, Reason: "too long", TooLong: true, Window: 8000}
 		l.answers = append(l.answers, many, tooLong, "done")
 		events := l.ran("go")
 		end := events[len(events)-1]
-		if end.Type != CompleteRun || *end.Text != "done" || !strings.Contains(types(events), string(CompactConversation)) {
+		if end.Type != CompleteRun || *end.Text != "done" ||
+			!strings.Contains(types(events), string(CompactConversation)) {
 			t.Errorf("after %d steps: %s", steps, types(events))
 		}
 		r := Records{Executor: l.cfg.Executor}
@@ -245,7 +261,8 @@ func TestReportTooLong(t *testing.T) {
 				t.Errorf("the checkpoint of step %d is %+v, %v", step, c, err)
 			}
 		}
-		if c, err := r.Latest(t.Context(), "run"); err != nil || c.Status != Completed || tokens(c.Messages...) > 8000 {
+		if c, err := r.Latest(t.Context(), "run"); err != nil || c.Status != Completed ||
+			tokens(c.Messages...) > 8000 {
 			t.Errorf("the end is %+v, %v", c, err)
 		}
 	}
@@ -258,14 +275,18 @@ func TestUsageWithoutSummary(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(l.dir, "f"), []byte(strings.Repeat("a few words\n", 800)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	many := calls(`readTextFile {"path":"f"}`, `readTextFile {"path":"f","from":1}`, `readTextFile {"path":"f","from":2}`, "attemptCompletion")
+	many := calls(`readTextFile {"path":"f"}`, `readTextFile {"path":"f","from":1}`,
+		`readTextFile {"path":"f","from":2}`, "attemptCompletion")
 	many.Text, many.Usage = strings.Repeat("I think ", 2000), Usage{OutputTokens: 10, TotalTokens: 10}
-	l.answers = append(l.answers, many, &remote.Error{Status: 400, Reason: "too long", TooLong: true, Window: 8000})
+	l.answers = append(l.answers, many, &remote.Error{Status: 400, Reason: "too long", TooLong: true,
+		Window: 8000})
 	m := &summarizer{script: l.script, err: &remote.Error{Status: 401, Reason: "no key"}}
 	l.cfg.Model = m
 	events, err := l.run("go")
 	end := events[len(events)-1]
-	if err == nil || m.summaries != 1 || end.Type != StopRunByError || end.Step == nil || end.Step.Usage.TotalTokens != 10 {
+	if err == nil || m.summaries != 1 ||
+		end.Type != StopRunByError || end.Step == nil ||
+		end.Step.Usage.TotalTokens != 10 {
 		t.Errorf("%v after %d summaries; the run ends with %s, %+v", err, m.summaries, end.Type, end.Step)
 	}
 }

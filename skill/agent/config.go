@@ -23,22 +23,26 @@ type Config struct {
 	Expert   string            // the key of the one that is given the query
 	Guide    string            // instructions of the workspace for all experts: its AGENTS.md; may be ""
 	Base     *dialect.Dialect  // the Base Skill's tools; nil means [dialect.Perstack]
-	Tools    *dialect.Dialect  // further tools that every expert has, such as from [dialect.New]; nil means none
+	// further tools that every expert has, such as from [dialect.New]; nil means none
+	Tools *dialect.Dialect
 
 	MaxSteps   int           // how many steps this Run may take, with its delegates; 0 is no limit
 	Budget     Budget        // the zero Budget is no limit
 	MaxRetries int           // how often one question to the model is repeated; 0 means 5, below 0 never
 	Timeout    time.Duration // for which the model may be silent; 0 means 5 minutes
-	MaxWait    time.Duration // that an endpoint may ask for before a retry, else the run ends; 0 means 5 minutes
+	// that an endpoint may ask for before a retry, else the run ends; 0 means 5 minutes
+	MaxWait time.Duration
 
-	RunID    string      // of a new run; "" means one that no other has
-	Continue string      // the id of a run to continue from its last record; "" begins a run, unless From is set
+	RunID string // of a new run; "" means one that no other has
+	// the id of a run to continue from its last record; "" begins a run, unless From is set
+	Continue string
 	From     *Checkpoint // continues from there; from [Records], so with the messages of all steps
 	Files    bool        // with From, first undo what the run changed in the workspace since
 	Answer   bool        // the query is the result of the call that the continued run waits for
 	Note     string      // to the expert, before it begins or goes on; "" for none
 	Talk     bool        // a text without calls is the report if no todos are open, also the first such text
-	TakeOver bool        // where the system has no file locks, continue a run whose owner did not give it back
+	// where the system has no file locks, continue a run whose owner did not give it back
+	TakeOver bool
 
 	// Getenv returns the variables that skills require, "" for one that is not set;
 	// nil means [os.Getenv]. Their values count as secrets, but for short words.
@@ -70,10 +74,12 @@ type Config struct {
 	// Schema is a JSON Schema that the final report of the expert must fit; nil for none.
 	Schema json.RawMessage
 
-	Recorded func(path string) // is called with the path of each record in the workspace that was written; may be nil
+	// is called with the path of each record in the workspace that was written; may be nil
+	Recorded func(path string)
 
 	Heard func(string) // is called with the model's words as they come, without secrets; may be nil
-	Warn  func(string) // is called with a sentence for each setting without effect and each damaged record; may be nil
+	// is called with a sentence for each setting without effect and each damaged record; may be nil
+	Warn func(string)
 
 	// Again returns what to type for a command about the same workspace; nil has the words
 	// alone, after the program's name.
@@ -81,7 +87,8 @@ type Config struct {
 
 	ready time.Duration                              // for a skill's server; 0 means connectTimeout
 	wait  func(context.Context, time.Duration) error // between retries; nil sleeps
-	point func(moment)                               // is called between any two changes of files and records, for tests; may be nil
+	// is called between any two changes of files and records, for tests; may be nil
+	point func(moment)
 }
 
 // A moment is one between two changes of files and records.

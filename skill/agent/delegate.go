@@ -81,8 +81,10 @@ func (r *run) next(t *task) (*task, error) {
 		}
 		child := r.start(e, to.Query, step)
 		child.parent = t
-		child.cp.Usage, child.cp.ContextWindowUsage, child.cp.DelegateTo = t.last.Usage, t.last.ContextWindowUsage, to
-		child.cp.DelegatedBy = &DelegatedBy{Expert: t.last.Expert, ToolCallID: to.ToolCallID, ToolName: to.ToolName, CheckpointID: t.last.ID}
+		child.cp.Usage, child.cp.ContextWindowUsage, child.cp.DelegateTo = t.last.Usage,
+			t.last.ContextWindowUsage, to
+		child.cp.DelegatedBy = &DelegatedBy{Expert: t.last.Expert, ToolCallID: to.ToolCallID,
+			ToolName: to.ToolName, CheckpointID: t.last.ID}
 		return child, nil
 	case t.last.Status == Completed && t.parent != nil:
 		t.close()
@@ -125,7 +127,8 @@ func (r *run) waitingParent(ctx context.Context, from Checkpoint) (*task, error)
 	root := from
 	for root.DelegatedBy != nil {
 		if len(chain) >= MaxDepth {
-			return nil, fmt.Errorf("checkpoint %s: more than %d experts wait for each other", from.ID, MaxDepth)
+			return nil, fmt.Errorf("checkpoint %s: more than %d experts wait for each other",
+				from.ID, MaxDepth)
 		}
 		var err error
 		if root, err = r.records.Checkpoint(ctx, r.id, root.DelegatedBy.CheckpointID); err != nil {

@@ -9,8 +9,9 @@ import (
 func newTeam(t *testing.T, answers ...any) *lab {
 	l := newLab(t, answers...)
 	l.cfg.Experts = map[string]Expert{
-		"coord":      {Version: "1.0.0", Instruction: "Coordinate.", Delegates: []string{"@me/worker"}},
-		"@me/worker": {Version: "1.0.0", Description: "Does the work", Instruction: "Work.", Delegates: []string{"coord"}},
+		"coord": {Version: "1.0.0", Instruction: "Coordinate.", Delegates: []string{"@me/worker"}},
+		"@me/worker": {Version: "1.0.0", Description: "Does the work", Instruction: "Work.",
+			Delegates: []string{"coord"}},
 	}
 	l.cfg.Expert = "coord"
 	return l
@@ -40,17 +41,26 @@ func TestDelegation(t *testing.T) {
 		max     int
 		want    string
 	}{
-		{"one", []any{calls(`worker {"query":"do X"}`), calls("attemptCompletion"), "X is done", calls("attemptCompletion"), "all done"}, 0,
-			begin + " callDelegate/1 stopRunByDelegate/1" + worker + " [coord] startRun/3 startGeneration/3 callTool/3 attemptCompletion/3 completeRun/3"},
-		{"beside a tool and a completion", []any{calls(`worker {"query":"do X"}`, `writeTextFile {"path":"a","text":"1"}`, "attemptCompletion"), calls("attemptCompletion"), "X is done", calls("attemptCompletion"), "all done"}, 0,
+		{"one", []any{calls(`worker {"query":"do X"}`), calls("attemptCompletion"), "X is done",
+			calls("attemptCompletion"), "all done"}, 0,
+			begin + " callDelegate/1 stopRunByDelegate/1" + worker +
+				" [coord] startRun/3 startGeneration/3 callTool/3 attemptCompletion/3 completeRun/3"},
+		{"beside a tool and a completion",
+			[]any{calls(`worker {"query":"do X"}`, `writeTextFile {"path":"a","text":"1"}`,
+				"attemptCompletion"), calls("attemptCompletion"), "X is done", calls("attemptCompletion"),
+				"all done"}, 0,
 			begin + " callTool/1 resolveToolResult/1 callTool/1 resolveToolResult/1 callDelegate/1 stopRunByDelegate/1" + worker + " [coord] startRun/3 startGeneration/3 callTool/3 attemptCompletion/3 completeRun/3"},
-		{"two", []any{calls(`worker {"query":"do X"}`, `worker {"query":"do Y"}`), calls("attemptCompletion"), "X is done", calls("attemptCompletion"), "Y is done", calls("attemptCompletion"), "all done"}, 0,
-			begin + " callDelegate/1 stopRunByDelegate/1" + worker + " [coord] startRun/3 callDelegate/3 stopRunByDelegate/3" +
+		{"two", []any{calls(`worker {"query":"do X"}`, `worker {"query":"do Y"}`), calls("attemptCompletion"),
+			"X is done", calls("attemptCompletion"), "Y is done", calls("attemptCompletion"), "all done"}, 0,
+			begin + " callDelegate/1 stopRunByDelegate/1" + worker +
+				" [coord] startRun/3 callDelegate/3 stopRunByDelegate/3" +
 				" [@me/worker] startRun/4 startGeneration/4 callTool/4 attemptCompletion/4 completeRun/4 [coord] startRun/5 startGeneration/5 callTool/5 attemptCompletion/5 completeRun/5"},
 		{"without a query", []any{calls("worker {}"), calls("attemptCompletion"), "all done"}, 0,
 			begin + " callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1" + ending},
-		{"no step left", []any{calls(`worker {"query":"do X"}`)}, 1, begin + " callDelegate/1 stopRunByDelegate/1"},
-		{"no step left for the report", []any{calls(`worker {"query":"do X"}`), calls("attemptCompletion"), "X is done"}, 2,
+		{"no step left", []any{calls(`worker {"query":"do X"}`)}, 1,
+			begin + " callDelegate/1 stopRunByDelegate/1"},
+		{"no step left for the report", []any{calls(`worker {"query":"do X"}`), calls("attemptCompletion"),
+			"X is done"}, 2,
 			begin + " callDelegate/1 stopRunByDelegate/1" + worker},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -73,10 +83,12 @@ func TestDelegation(t *testing.T) {
 func TestDelegatesAreApart(t *testing.T) {
 	l := newTeam(t,
 		calls(`todo {"newTodos":["mine"]}`, `worker {"query":"do X"}`),
-		calls(`todo {"newTodos":["its own"]}`), calls(`todo {"completedTodos":[0]}`, "attemptCompletion"), "X is done",
+		calls(`todo {"newTodos":["its own"]}`), calls(`todo {"completedTodos":[0]}`, "attemptCompletion"),
+		"X is done",
 		calls(`todo {"completedTodos":[0]}`, "attemptCompletion"), "all done")
 	l.ran("go")
-	if m := l.asked[1].Messages; len(m) != 2 || m[1].Contents[0].Text != "do X" || !strings.Contains(m[0].Contents[0].Text, "Work.") {
+	if m := l.asked[1].Messages; len(m) != 2 || m[1].Contents[0].Text != "do X" ||
+		!strings.Contains(m[0].Contents[0].Text, "Work.") {
 		t.Errorf("the worker is sent %+v", m)
 	}
 	m := l.asked[4].Messages
@@ -115,7 +127,8 @@ func TestDelegationResumed(t *testing.T) {
 	for range 20 {
 		for _, e := range l.ran(query) {
 			if e.Checkpoint != nil {
-				got = append(got, strings.ReplaceAll(experts([]Event{e}), string(StopRunByExceededMaxSteps), string(ContinueToNextStep)))
+				got = append(got, strings.ReplaceAll(experts([]Event{e}), string(StopRunByExceededMaxSteps),
+					string(ContinueToNextStep)))
 			}
 		}
 		if c := l.from(); c.Status == Completed && c.DelegatedBy == nil {
@@ -133,7 +146,8 @@ func TestDelegationResumed(t *testing.T) {
 		}
 	}
 	l.cfg.Expert = "@me/worker"
-	if _, err := l.run("more"); err == nil || !strings.Contains(err.Error(), "expert key coord does not match input expert key @me/worker") {
+	if _, err := l.run("more"); err == nil ||
+		!strings.Contains(err.Error(), "expert key coord does not match input expert key @me/worker") {
 		t.Errorf("going on as another: %v", err)
 	}
 }
@@ -155,9 +169,12 @@ func TestDelegationWithoutEnd(t *testing.T) {
 
 // TestInteractive has two calls that others answer, beside one that a tool does.
 func TestInteractive(t *testing.T) {
-	l := newLab(t, calls(`ask_them {"q":"colour?"}`, "todo", `ask_them {"q":"size?"}`), calls("attemptCompletion"), "done")
+	l := newLab(t, calls(`ask_them {"q":"colour?"}`, "todo", `ask_them {"q":"size?"}`),
+		calls("attemptCompletion"), "done")
 	l.cfg.Experts["e"] = Expert{Instruction: "Ask.", Skills: map[string]SkillConfig{
-		"human": {Type: interactiveSkill, Tools: map[string]InteractiveTool{"ask them": {Description: "Ask", InputJSONSchema: `{"type":"object"}`}}},
+		"human": {Type: interactiveSkill,
+			Tools: map[string]InteractiveTool{"ask them": {Description: "Ask",
+				InputJSONSchema: `{"type":"object"}`}}},
 	}}
 	for _, step := range []struct{ query, want string }{
 		{"go", "startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 callInteractiveTool/1 stopRunByInteractiveTool/1"},
@@ -169,7 +186,8 @@ func TestInteractive(t *testing.T) {
 		}
 		if l.from().Status == StoppedByInteractiveTool {
 			l.cfg.Answer = false
-			if _, err := l.run("without -i"); err == nil || !strings.Contains(err.Error(), "waits for the result of ask_them") {
+			if _, err := l.run("without -i"); err == nil ||
+				!strings.Contains(err.Error(), "waits for the result of ask_them") {
 				t.Errorf("going on without an answer: %v", err)
 			}
 			l.cfg.Answer = true
@@ -191,7 +209,9 @@ func TestInteractive(t *testing.T) {
 // TestDelegatesOfOneName has delegates that share the last part of their keys, and one
 // that is called like a tool.
 func TestDelegatesOfOneName(t *testing.T) {
-	l := newLab(t, calls(`w {"query":"1"}`, `y_w {"query":"2"}`, `exec_2 {"query":"3"}`), calls("attemptCompletion"), "one", calls("attemptCompletion"), "two", calls("attemptCompletion"), "three", calls("attemptCompletion"), "done")
+	l := newLab(t, calls(`w {"query":"1"}`, `y_w {"query":"2"}`, `exec_2 {"query":"3"}`),
+		calls("attemptCompletion"), "one", calls("attemptCompletion"), "two", calls("attemptCompletion"),
+		"three", calls("attemptCompletion"), "done")
 	for _, key := range []string{"@x/w", "@y/w@1.0.0", "exec"} {
 		l.cfg.Experts[key] = Expert{Instruction: "I am " + key + "."}
 	}
@@ -209,7 +229,8 @@ func TestDelegateThatCannotWork(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, calls(`worker {"query":"do X"}`), calls("attemptCompletion"), "all done")
 	e := l.cfg.Experts["@me/worker"]
-	e.Skills = map[string]SkillConfig{"s": {Type: stdioSkill, Command: "true", RequiredEnv: []string{"TEST_NOT_SET"}}}
+	e.Skills = map[string]SkillConfig{"s": {Type: stdioSkill, Command: "true",
+		RequiredEnv: []string{"TEST_NOT_SET"}}}
 	l.cfg.Experts["@me/worker"] = e
 	const want = "[coord] startRun/1 startGeneration/1 callDelegate/1 stopRunByDelegate/1 startRun/2 startGeneration/2 callTool/2 attemptCompletion/2 completeRun/2"
 	if got := experts(l.ran("go")); got != want {

@@ -18,7 +18,8 @@ import (
 func TestDescriptors(t *testing.T) {
 	var list []string
 	for i := range 64 {
-		list = append(list, fmt.Sprintf(`writeTextFile {"path":"%d/%sf","text":"x"}`, i, strings.Repeat("d/", 11)))
+		list = append(list, fmt.Sprintf(`writeTextFile {"path":"%d/%sf","text":"x"}`, i,
+			strings.Repeat("d/", 11)))
 	}
 	l := newLab(t, calls(list...), calls("attemptCompletion {}"), "done")
 	x, err := skill.New(skill.Config{Dir: l.dir})

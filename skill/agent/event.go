@@ -43,19 +43,20 @@ type EventType string
 
 // The types of events.
 const (
-	StartRun                  EventType = "startRun"
-	StartGeneration           EventType = "startGeneration"
-	Retry                     EventType = "retry" // the model must answer again
-	CallTool                  EventType = "callTool"
-	CallInteractiveTool       EventType = "callInteractiveTool"
-	CallDelegate              EventType = "callDelegate"
-	ResolveToolResult         EventType = "resolveToolResult"
-	ResolveImageFile          EventType = "resolveImageFile"
-	ResolvePdfFile            EventType = "resolvePdfFile"
-	AttemptCompletion         EventType = "attemptCompletion" // nothing remains to be done
-	FinishToolCall            EventType = "finishToolCall"
-	ContinueToNextStep        EventType = "continueToNextStep"
-	CompactConversation       EventType = "compactConversation" // the messages of its step take the place of all before
+	StartRun            EventType = "startRun"
+	StartGeneration     EventType = "startGeneration"
+	Retry               EventType = "retry" // the model must answer again
+	CallTool            EventType = "callTool"
+	CallInteractiveTool EventType = "callInteractiveTool"
+	CallDelegate        EventType = "callDelegate"
+	ResolveToolResult   EventType = "resolveToolResult"
+	ResolveImageFile    EventType = "resolveImageFile"
+	ResolvePdfFile      EventType = "resolvePdfFile"
+	AttemptCompletion   EventType = "attemptCompletion" // nothing remains to be done
+	FinishToolCall      EventType = "finishToolCall"
+	ContinueToNextStep  EventType = "continueToNextStep"
+	// the messages of its step take the place of all before
+	CompactConversation       EventType = "compactConversation"
 	StopRunByInteractiveTool  EventType = "stopRunByInteractiveTool"
 	StopRunByDelegate         EventType = "stopRunByDelegate"
 	StopRunByExceededMaxSteps EventType = "stopRunByExceededMaxSteps"
@@ -65,8 +66,10 @@ const (
 
 // EventTypes lists the types of events.
 var EventTypes = []EventType{
-	StartRun, StartGeneration, Retry, CallTool, CallInteractiveTool, CallDelegate, ResolveToolResult, ResolveImageFile, ResolvePdfFile,
-	AttemptCompletion, FinishToolCall, ContinueToNextStep, CompactConversation, StopRunByInteractiveTool, StopRunByDelegate,
+	StartRun, StartGeneration, Retry, CallTool, CallInteractiveTool, CallDelegate, ResolveToolResult,
+	ResolveImageFile, ResolvePdfFile,
+	AttemptCompletion, FinishToolCall, ContinueToNextStep, CompactConversation, StopRunByInteractiveTool,
+	StopRunByDelegate,
 	StopRunByExceededMaxSteps, StopRunByError, CompleteRun,
 }
 
@@ -77,7 +80,8 @@ type Usage struct {
 	ReasoningTokens   int `json:"reasoningTokens"` // included in OutputTokens
 	TotalTokens       int `json:"totalTokens"`
 	CachedInputTokens int `json:"cachedInputTokens"`
-	CacheWriteTokens  int `json:"cacheWriteTokens,omitempty"` // included in InputTokens; of providers that charge more for them
+	// included in InputTokens; of providers that charge more for them
+	CacheWriteTokens int `json:"cacheWriteTokens,omitempty"`
 }
 
 // Add returns the sum.

@@ -17,7 +17,8 @@ func (greeter) Next(_ context.Context, r agent.Request) (agent.Answer, error) {
 	case r.Tools == nil:
 		return agent.Answer{Text: "hello.txt is written."}, nil
 	case len(r.Messages) == 2: // the instruction and the query
-		return agent.Answer{Calls: []agent.Call{{ID: "1", Name: "writeTextFile", Arguments: `{"path":"hello.txt","text":"hello"}`}}}, nil
+		return agent.Answer{Calls: []agent.Call{{ID: "1", Name: "writeTextFile",
+			Arguments: `{"path":"hello.txt","text":"hello"}`}}}, nil
 	}
 	return agent.Answer{Calls: []agent.Call{{ID: "2", Name: "attemptCompletion", Arguments: "{}"}}}, nil
 }
@@ -35,9 +36,10 @@ func ExampleRun() {
 	defer x.Close()
 	cfg := agent.Config{
 		Executor: x,
-		Model:    greeter{}, // or provider.New(provider.Endpoint{Model: "gpt-4o", Key: os.Getenv("OPENAI_API_KEY")})
-		Experts:  map[string]agent.Expert{"greeter": {Instruction: "You write greetings."}},
-		Expert:   "greeter",
+		// or provider.New(provider.Endpoint{Model: "gpt-4o", Key: os.Getenv("OPENAI_API_KEY")})
+		Model:   greeter{},
+		Experts: map[string]agent.Expert{"greeter": {Instruction: "You write greetings."}},
+		Expert:  "greeter",
 	}
 	for e, err := range agent.Run(context.Background(), cfg, "Say hello") {
 		switch {

@@ -56,7 +56,8 @@ func (r *run) openFiles(ctx context.Context) error {
 		u.Whole = true
 		done, err := x.Execute(ctx, &skill.Session{}, u)
 		if partly, ok := errors.AsType[*skill.PartlyUndoneError](err); ok {
-			return fmt.Errorf("the files cannot be taken back to checkpoint %s, and are as they were: %w", r.cfg.From.ID, errors.Join(partly.Left...))
+			return fmt.Errorf("the files cannot be taken back to checkpoint %s, and are as they were: %w",
+				r.cfg.From.ID, errors.Join(partly.Left...))
 		}
 		if err != nil {
 			return fmt.Errorf("the files cannot be taken back to checkpoint %s: %w", r.cfg.From.ID, err)
@@ -151,7 +152,8 @@ func (r *run) undoneSince(ctx context.Context, c Checkpoint) (string, error) {
 			continue
 		}
 		takesBack[e.ID] = !did // an undo, or the undo of one
-		if name, err := filepath.Rel(r.cfg.Executor.Dir(), e.Path); err == nil && !e.Undone && takesBack[e.ID] && !slices.Contains(names, name) {
+		if name, err := filepath.Rel(r.cfg.Executor.Dir(), e.Path); err == nil && !e.Undone &&
+			takesBack[e.ID] && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -173,11 +175,13 @@ func (r Records) AtStep(ctx context.Context, runID string, step int) (c Checkpoi
 		if n.Kind != "checkpoint" || n.StepNumber != step {
 			continue
 		}
-		if c, err = r.checkpoint(ctx, runID, n); err != nil || !c.Compacted { // that may be in the middle of the next step
+		// that may be in the middle of the next step
+		if c, err = r.checkpoint(ctx, runID, n); err != nil || !c.Compacted {
 			return c, err
 		}
 	}
-	if e, err := r.Event(ctx, runID, files[0]); step == 0 && err == nil && e.Type == StartRun && e.InitialCheckpoint != nil {
+	if e, err := r.Event(ctx, runID, files[0]); step == 0 && err == nil && e.Type == StartRun &&
+		e.InitialCheckpoint != nil {
 		return *e.InitialCheckpoint, nil
 	}
 	last := files[len(files)-1].StepNumber

@@ -108,7 +108,8 @@ func checkChanges(t *testing.T, events []Event) {
 
 // TestFilesConflict does not continue a run whose files somebody else has changed.
 func TestFilesConflict(t *testing.T) {
-	l := newLab(t, calls(`writeTextFile {"path":"a","text":"1"}`), calls(`writeTextFile {"path":"a","text":"2"}`), calls(`writeTextFile {"path":"b","text":"2"}`))
+	l := newLab(t, calls(`writeTextFile {"path":"a","text":"1"}`),
+		calls(`writeTextFile {"path":"a","text":"2"}`), calls(`writeTextFile {"path":"b","text":"2"}`))
 	l.cfg.MaxSteps = 3
 	l.ran("go")
 	os.WriteFile(filepath.Join(l.dir, "a"), []byte("theirs"), 0o666)
@@ -118,7 +119,8 @@ func TestFilesConflict(t *testing.T) {
 	}
 	l.cfg.From, l.cfg.Files = &c, true
 	events, err := l.run("")
-	if err == nil || !strings.Contains(err.Error(), "was changed since") || len(events) > 0 || len(l.asked) != 3 {
+	if err == nil || !strings.Contains(err.Error(), "was changed since") || len(events) > 0 ||
+		len(l.asked) != 3 {
 		t.Errorf("%v, %s", err, types(events))
 	}
 	if got := l.files(); got != "a=theirs b=2" {
@@ -131,7 +133,8 @@ func TestFilesConflict(t *testing.T) {
 func TestFilesLeft(t *testing.T) {
 	needs.Program(t, "cp")
 	for _, more := range []string{`readTextFile {"path":"a"}`, `writeTextFile {"path":"a","text":"2"}`} {
-		l := newLab(t, calls(`writeTextFile {"path":"a","text":"1"}`), calls(`exec {"command":"cp","args":["a","x.log"],"env":{},"cwd":".","stdout":true,"stderr":true}`), calls(more))
+		l := newLab(t, calls(`writeTextFile {"path":"a","text":"1"}`),
+			calls(`exec {"command":"cp","args":["a","x.log"],"env":{},"cwd":".","stdout":true,"stderr":true}`), calls(more))
 		os.WriteFile(filepath.Join(l.dir, ".gitignore"), []byte("*.log"), 0o666)
 		os.WriteFile(filepath.Join(l.dir, "x.log"), make([]byte, 2<<20), 0o666)
 		var warned []string
@@ -143,7 +146,8 @@ func TestFilesLeft(t *testing.T) {
 		}
 		l.cfg.From, l.cfg.Files = &c, true
 		l.run("")
-		want := "not all files are as at checkpoint " + c.ID + ": changes of which nothing was kept: 1, the last one change 2: " +
+		want := "not all files are as at checkpoint " + c.ID +
+			": changes of which nothing was kept: 1, the last one change 2: " +
 			"git ignores it and it held 2097152 bytes: ignored files of more than 1048576 are not kept"
 		if got := l.files(); got != ".gitignore=*.log a=1 x.log=1" || !slices.Contains(warned, want) {
 			t.Errorf("after %s: %s, %q", more, got, warned)
@@ -160,7 +164,8 @@ func TestDelegateChanges(t *testing.T) {
 	if l.file("f") != "x" {
 		t.Fatalf("the file holds %q", l.file("f"))
 	}
-	if _, err := l.cfg.Executor.Execute(t.Context(), &skill.Session{}, skill.Undo{Run: "run"}); err != nil || l.file("f") != "" {
+	if _, err := l.cfg.Executor.Execute(t.Context(), &skill.Session{}, skill.Undo{Run: "run"}); err != nil ||
+		l.file("f") != "" {
 		t.Errorf("undone: %q, %v", l.file("f"), err)
 	}
 }
@@ -173,8 +178,10 @@ func TestUndoneMeanwhile(t *testing.T) {
 		told  bool
 	}{"undone": {1, true}, "made again": {2, false}, "undone again": {3, true}} {
 		t.Run(name, func(t *testing.T) {
-			l := newLab(t, calls(`writeTextFile {"path":"a","text":"1"}`), calls(`writeTextFile {"path":"b","text":"2"}`),
-				calls(`writeTextFile {"path":"c","text":"3"}`), calls(`writeTextFile {"path":"d","text":"4"}`), calls("attemptCompletion"), "done")
+			l := newLab(t, calls(`writeTextFile {"path":"a","text":"1"}`),
+				calls(`writeTextFile {"path":"b","text":"2"}`),
+				calls(`writeTextFile {"path":"c","text":"3"}`),
+				calls(`writeTextFile {"path":"d","text":"4"}`), calls("attemptCompletion"), "done")
 			l.cfg.MaxSteps = 3
 			l.ran("go")
 			first, err := Records{Executor: l.cfg.Executor}.AtStep(t.Context(), "run", 1)
@@ -192,10 +199,12 @@ func TestUndoneMeanwhile(t *testing.T) {
 				}
 			}
 			var warned []string
-			l.cfg.Continue, l.cfg.MaxSteps, l.cfg.Warn = "run", 1, func(what string) { warned = append(warned, what) }
+			l.cfg.Continue, l.cfg.MaxSteps, l.cfg.Warn = "run", 1,
+				func(what string) { warned = append(warned, what) }
 			l.ran("")
 			text := l.asked[3].Messages[len(l.asked[3].Messages)-1].Text()
-			if told := strings.Contains(text, "changes of it were undone, of b, c."); told != tt.told || len(warned) > 0 != tt.told || !told && strings.Contains(text, "undone") {
+			if told := strings.Contains(text, "changes of it were undone, of b, c."); told != tt.told ||
+				len(warned) > 0 != tt.told || !told && strings.Contains(text, "undone") {
 				t.Errorf("the model is told %s, the user %q", text, warned)
 			}
 			l.cfg.MaxSteps = 0
@@ -212,7 +221,8 @@ func TestUndoneMeanwhile(t *testing.T) {
 func TestUndoOfTheRun(t *testing.T) {
 	made := 0 // by how many of those that were killed
 	for point, ended := 1, false; !ended; point++ {
-		l := newLab(t, calls(`writeTextFile {"path":"a","text":"1"}`), calls(`undo {}`), calls("attemptCompletion"), "done")
+		l := newLab(t, calls(`writeTextFile {"path":"a","text":"1"}`), calls(`undo {}`),
+			calls("attemptCompletion"), "done")
 		e := l.cfg.Experts["e"]
 		e.Skills = map[string]SkillConfig{"u": {Type: builtinSkill, Dialect: "undo"}}
 		l.cfg.Experts["e"] = e
@@ -220,7 +230,8 @@ func TestUndoOfTheRun(t *testing.T) {
 		if len(l.asked) > 1 && l.files() == "" {
 			made++
 		}
-		l.asked, l.answers = nil, []any{calls("attemptCompletion"), "done", calls("attemptCompletion"), "done"}
+		l.asked, l.answers = nil,
+			[]any{calls("attemptCompletion"), "done", calls("attemptCompletion"), "done"}
 		if !ended && !l.killAt(0) {
 			t.Fatal("the run does not end")
 		}
@@ -235,7 +246,8 @@ func TestUndoOfTheRun(t *testing.T) {
 
 // TestUndoneByUser continues a run whose last change its user took back with a bare undo.
 func TestUndoneByUser(t *testing.T) {
-	l := newLab(t, calls(`writeTextFile {"path":"a","text":"1"}`), calls(`writeTextFile {"path":"b","text":"2"}`), calls("attemptCompletion"), "done")
+	l := newLab(t, calls(`writeTextFile {"path":"a","text":"1"}`),
+		calls(`writeTextFile {"path":"b","text":"2"}`), calls("attemptCompletion"), "done")
 	l.cfg.MaxSteps = 2
 	l.ran("go")
 	if _, err := l.cfg.Executor.Execute(t.Context(), &skill.Session{}, skill.Undo{}); err != nil {

@@ -29,7 +29,8 @@ func TestFlushesOfAStep(t *testing.T) {
 		{[]string{`readTextFile {"path":"g"}`, `listDirectory {"path":"."}`}, 1},
 		{[]string{`todo {"newTodos":["x"],"completedTodos":[0]}`}, 1},
 		{[]string{`deleteFile {"path":"missing"}`}, 1},
-		{[]string{write, more, more, `readTextFile {"path":"g"}`, `moveFile {"source":"g","destination":"h"}`, `deleteFile {"path":"f"}`}, 2},
+		{[]string{write, more, more, `readTextFile {"path":"g"}`, `moveFile {"source":"g","destination":"h"}`,
+			`deleteFile {"path":"f"}`}, 2},
 		{[]string{write, more, `exec {"command":"x","args":[],"env":{},"cwd":".","stdout":true,"stderr":true}`, write, more}, 3},
 	} {
 		l := newLab(t, calls(tt.calls...), calls("attemptCompletion {}"), "done")
@@ -74,10 +75,12 @@ func TestFlushesOfAStep(t *testing.T) {
 func TestSettle(t *testing.T) {
 	for name, tt := range map[string]struct {
 		recorded func(l *lab, path string, cancel func()) // after each record
-		stop     bool                                     // the caller stops listening once the context is done
-		want     string                                   // the last error
+		// the caller stops listening once the context is done
+		stop bool
+		want string // the last error
 	}{
-		"canceled":                {func(l *lab, path string, cancel func()) { cancel() }, false, "context canceled"},
+		"canceled": {func(l *lab, path string, cancel func()) { cancel() }, false,
+			"context canceled"},
 		"canceled, and not heard": {func(l *lab, path string, cancel func()) { cancel() }, true, ""},
 		"no folder for records": {func(l *lab, path string, cancel func()) {
 			if strings.Contains(path, string(ResolveToolResult)) {
@@ -88,7 +91,8 @@ func TestSettle(t *testing.T) {
 		}, false, "the run cannot be recorded"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLab(t, calls(`writeTextFile {"path":"a","text":"x"}`, `writeTextFile {"path":"b","text":"x"}`, `writeTextFile {"path":"c","text":"x"}`))
+			l := newLab(t, calls(`writeTextFile {"path":"a","text":"x"}`,
+				`writeTextFile {"path":"b","text":"x"}`, `writeTextFile {"path":"c","text":"x"}`))
 			x, err := skill.New(skill.Config{Dir: l.dir})
 			if err != nil {
 				t.Fatal(err)

@@ -62,13 +62,15 @@ func (t *task) generate(ctx context.Context, request Request, heard func(text st
 		}
 		fault, ok := errors.AsType[*remote.Error](err)
 		if ok && fault.Retry && fault.After > t.cfg.MaxWait {
-			return Answer{}, fmt.Errorf("%w; the endpoint asks to wait %s, and at most %s are waited", err, fault.After, t.cfg.MaxWait)
+			return Answer{}, fmt.Errorf("%w; the endpoint asks to wait %s, and at most %s are waited",
+				err, fault.After, t.cfg.MaxWait)
 		}
 		if ctx.Err() != nil || !ok || !fault.Retry || tries >= t.cfg.MaxRetries {
 			return Answer{}, err
 		}
 		reason := string(rawjson.Encode(reason{"ProviderError", t.clean.Text(err.Error())}))
-		if err := t.emit(ctx, Event{Type: Retry, Reason: reason, NewMessages: []Message{}, Usage: &answer.Usage}); err != nil {
+		if err := t.emit(ctx, Event{Type: Retry, Reason: reason, NewMessages: []Message{},
+			Usage: &answer.Usage}); err != nil {
 			return Answer{}, err
 		}
 		inTime, release := t.spent.within(ctx)
@@ -89,7 +91,9 @@ func (t *task) noticeCut(counted, estimated int) {
 	before, grown := t.counted, estimated-t.estimated
 	t.counted, t.estimated = counted, estimated
 	same := counted-before < 16 && before-counted < 16
-	if counted < minCut || !same || grown < 1000 || estimated < counted*5/4 || t.window > 0 && t.window <= counted {
+	if counted < minCut || !same || grown < 1000 ||
+		estimated < counted*5/4 || t.window > 0 &&
+		t.window <= counted {
 		return
 	}
 	t.window = counted
@@ -123,7 +127,8 @@ func (a *asker) once(ctx context.Context, request Request, heard func(text strin
 	case inTime.Err() != nil:
 		return answer, errTime
 	case context.Cause(inner) == errSilence:
-		err = &remote.Error{Reason: fmt.Sprintf("nothing came from the model for %s", a.timeout), Retry: true, Err: err}
+		err = &remote.Error{Reason: fmt.Sprintf("nothing came from the model for %s", a.timeout),
+			Retry: true, Err: err}
 	}
 	return answer, modelError(err)
 }

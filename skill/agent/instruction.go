@@ -44,7 +44,8 @@ func (t *task) instruction() string {
 		}
 	}
 	if t.cfg.Schema != nil && t.parent == nil {
-		sections = append(sections, "The final report is JSON, and nothing else, that fits this JSON Schema:\n"+string(t.cfg.Schema))
+		sections = append(sections,
+			"The final report is JSON, and nothing else, that fits this JSON Schema:\n"+string(t.cfg.Schema))
 	}
 	sections = slices.DeleteFunc(sections, func(s string) bool { return s == "" })
 	return strings.Join(sections, "\n\n---\n\n")

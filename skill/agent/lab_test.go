@@ -69,8 +69,9 @@ func newLab(t *testing.T, answers ...any) *lab {
 	t.Cleanup(func() { x.Close() })
 	s := &script{answers: answers}
 	return &lab{t, x.Dir(), Config{
-		Executor: x, Model: s, Expert: "e", Experts: map[string]Expert{"e": {Version: "1.0.0", Instruction: "Do it."}},
-		RunID: "run", wait: func(context.Context, time.Duration) error { return nil },
+		Executor: x, Model: s, Expert: "e",
+		Experts: map[string]Expert{"e": {Version: "1.0.0", Instruction: "Do it."}},
+		RunID:   "run", wait: func(context.Context, time.Duration) error { return nil },
 	}, s}
 }
 

@@ -163,5 +163,6 @@ func (o owner) String() string {
 	if o.PID == 0 {
 		return "another process"
 	}
-	return fmt.Sprintf("process %d on %s since %s", o.PID, o.Host, time.UnixMilli(o.Since).Format(time.DateTime))
+	return fmt.Sprintf("process %d on %s since %s", o.PID, o.Host,
+		time.UnixMilli(o.Since).Format(time.DateTime))
 }

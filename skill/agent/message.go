@@ -14,7 +14,8 @@ type Message struct {
 	Type     MessageType `json:"type"`
 	Contents []Part      `json:"contents"`
 	ID       string      `json:"id"`
-	Cache    bool        `json:"cache,omitempty"` // it starts every request of the task, so a provider may cache it
+	// it starts every request of the task, so a provider may cache it
+	Cache bool `json:"cache,omitempty"`
 }
 
 // Text returns the texts of a message without its other parts, "" for nil.
@@ -35,7 +36,8 @@ type MessageType string
 
 // The types of messages.
 const (
-	InstructionMessage MessageType = "instructionMessage" // rules of the loop and the instruction of the expert
+	// rules of the loop and the instruction of the expert
+	InstructionMessage MessageType = "instructionMessage"
 	UserMessage        MessageType = "userMessage"
 	ExpertMessage      MessageType = "expertMessage" // the model: tool calls, then text
 	ToolMessage        MessageType = "toolMessage"   // results, one for each call of the previous message
@@ -51,9 +53,10 @@ type Part struct {
 	Contents    []Part          `json:"contents,omitzero"`     // of a result
 	EncodedData string          `json:"encodedData,omitempty"` // base64
 	MimeType    string          `json:"mimeType,omitempty"`
-	Model       string          `json:"model,omitempty"`  // that thought, as PROVIDER/NAME
-	Replay      json.RawMessage `json:"replay,omitempty"` // of thinking: what its model is given back, such as signatures
-	ID          string          `json:"id"`
+	Model       string          `json:"model,omitempty"` // that thought, as PROVIDER/NAME
+	// of thinking: what its model is given back, such as signatures
+	Replay json.RawMessage `json:"replay,omitempty"`
+	ID     string          `json:"id"`
 }
 
 // PartType says what a Part holds.
@@ -84,8 +87,9 @@ type ToolResult struct {
 	ToolName  string `json:"toolName"`
 	Result    []Part `json:"result"`
 
-	IsError bool          `json:"isError,omitempty"` // in an event: the call failed
-	Session *SessionState `json:"session,omitempty"` // in an event: the todos and what the call changed; nil if it changed nothing
+	IsError bool `json:"isError,omitempty"` // in an event: the call failed
+	// in an event: the todos and what the call changed; nil if it changed nothing
+	Session *SessionState `json:"session,omitempty"`
 }
 
 // newID returns a random identifier of lower-case letters and digits, of 115 bits.
@@ -111,7 +115,8 @@ func resultMessage(order []string, results []ToolResult) Message {
 			continue
 		}
 		r := results[i]
-		m.Contents = append(m.Contents, Part{Type: ToolResultPart, ToolCallID: r.ID, ToolName: r.ToolName, Contents: r.Result, ID: newID()})
+		m.Contents = append(m.Contents, Part{Type: ToolResultPart, ToolCallID: r.ID, ToolName: r.ToolName,
+			Contents: r.Result, ID: newID()})
 	}
 	return m
 }
@@ -166,7 +171,8 @@ func limitParts(parts []Part, most int) []Part {
 			kept = append(kept, textPart(limitText(p.Text, max(most-used, 0))))
 		}
 		if len(rest) > 0 {
-			kept = append(kept, textPart(fmt.Sprintf("… %d further parts of this result are not shown", len(rest))))
+			kept = append(kept, textPart(fmt.Sprintf("… %d further parts of this result are not shown",
+				len(rest))))
 		}
 		return kept
 	}

@@ -52,9 +52,10 @@ type Answer struct {
 
 // Thinking is what a model thought before it answered.
 type Thinking struct {
-	Text   string          // may be empty or a summary
-	Model  string          // as PROVIDER/NAME
-	Replay json.RawMessage // what that model is given back with the answer, such as signatures; nil for nothing
+	Text  string // may be empty or a summary
+	Model string // as PROVIDER/NAME
+	// what that model is given back with the answer, such as signatures; nil for nothing
+	Replay json.RawMessage
 }
 
 // A Call is a tool call as the model wrote it. Any of it may be wrong.

@@ -30,7 +30,8 @@ func TestProjectOfAnotherUser(t *testing.T) {
 	}
 	refused := func(what string) {
 		t.Helper()
-		if got, err := FindProject(dir); err == nil || !strings.Contains(err.Error(), above+" belongs to another user") {
+		if got, err := FindProject(dir); err == nil ||
+			!strings.Contains(err.Error(), above+" belongs to another user") {
 			t.Errorf("%s: %q, %v", what, got, err)
 		}
 	}

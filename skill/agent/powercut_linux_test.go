@@ -98,7 +98,8 @@ func (c *cutLab) runUntil(point int) {
 	data, _ := os.ReadFile(filepath.Join(c.dir, "f"))
 	got := strings.ReplaceAll(string(data), "\x00", "") // zeros are what was being appended
 	switch {
-	case err != nil && got == "" && strings.Contains(err.Error(), runsDir): // nothing was done, and the record is named
+	case err != nil && got == "" && strings.Contains(err.Error(), runsDir):
+		// nothing was done, and the record is named
 	case err != nil && !strings.Contains(err.Error(), "the run is completed"):
 		c.Error(err)
 	case got != "1\n2\n3\n4\n":
@@ -115,7 +116,8 @@ func (c *cutLab) run(point func(moment)) (events []Event, err error) {
 	defer x.Close()
 	cfg, query := Config{
 		Executor: x, Model: &ledger{T: c.T, file: filepath.Join(c.dir, "f")}, Expert: "e",
-		Experts: map[string]Expert{"e": {Version: "1.0.0", Instruction: "Do it."}}, RunID: "run", point: point, Warn: func(what string) { c.warned = append(c.warned, what) },
+		Experts: map[string]Expert{"e": {Version: "1.0.0", Instruction: "Do it."}}, RunID: "run",
+		point: point, Warn: func(what string) { c.warned = append(c.warned, what) },
 	}, "go"
 	if _, err := os.Stat(filepath.Join(c.dir, runsDir, "run", settingFile)); err == nil {
 		cfg.Continue, query = "run", ""

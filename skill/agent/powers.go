@@ -52,7 +52,8 @@ func (e Expert) powers() []Power {
 			list = append(list, Power{setting + ".endpoint", string(rawjson.Encode(c.Endpoint))})
 			for _, variable := range c.credentials() {
 				u, _ := url.Parse(c.Endpoint)
-				list = append(list, Power{setting + ".sends", string(rawjson.Encode(variable + " to " + u.Scheme + "://" + u.Host))})
+				list = append(list, Power{setting + ".sends",
+					string(rawjson.Encode(variable + " to " + u.Scheme + "://" + u.Host))})
 			}
 			continue
 		}
@@ -80,7 +81,8 @@ func tomlKey(key string) string {
 // servers returns the names of the skills that are servers, sorted.
 func (e Expert) servers() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(e.Skills)), func(name string) bool {
-		return name == baseSkill || e.Skills[name].Type == interactiveSkill || e.Skills[name].Type == builtinSkill
+		return name == baseSkill || e.Skills[name].Type == interactiveSkill ||
+			e.Skills[name].Type == builtinSkill
 	})
 }
 

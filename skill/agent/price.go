@@ -13,8 +13,9 @@ import (
 type Price struct {
 	Input       float64  `json:"input"`
 	CachedInput *float64 `json:"cachedInput"` // nil means as much as Input
-	CacheWrite  *float64 `json:"cacheWrite"`  // of tokens that the provider puts into its cache; nil means as much as Input
-	Output      float64  `json:"output"`
+	// of tokens that the provider puts into its cache; nil means as much as Input
+	CacheWrite *float64 `json:"cacheWrite"`
+	Output     float64  `json:"output"`
 }
 
 // Prices are prices by the beginnings of models' names, without a provider ("openai/").
@@ -45,7 +46,8 @@ func ReadPrices(file []byte) (Prices, error) {
 		}
 		for model, price := range some {
 			if price != nil && price.lowest() < 0 {
-				return nil, fmt.Errorf("the price of %s holds %g; it must be at least 0", model, price.lowest())
+				return nil, fmt.Errorf("the price of %s holds %g; it must be at least 0", model,
+					price.lowest())
 			}
 		}
 		maps.Copy(all, some)
@@ -93,5 +95,6 @@ func (p Price) Cost(u Usage) float64 {
 		written = *p.CacheWrite
 	}
 	plain := u.InputTokens - u.CachedInputTokens - u.CacheWriteTokens
-	return (float64(plain)*p.Input + float64(u.CachedInputTokens)*cached + float64(u.CacheWriteTokens)*written + float64(u.OutputTokens)*p.Output) / 1e6
+	return (float64(plain)*p.Input + float64(u.CachedInputTokens)*cached +
+		float64(u.CacheWriteTokens)*written + float64(u.OutputTokens)*p.Output) / 1e6
 }

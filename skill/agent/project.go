@@ -37,8 +37,9 @@ type Project struct {
 	ReasoningBudget string `toml:"-"`       // how much the model thinks: one of ReasoningBudgets, or ""
 	Runtime         string `toml:"runtime"` // one of runtimes, or "" for perstack
 
-	TemperatureTOML any `toml:"temperature"`     // Temperature as the file has it: a number or "default"
-	ReasoningTOML   any `toml:"reasoningBudget"` // ReasoningBudget as the file has it: a word, or a number of tokens
+	TemperatureTOML any `toml:"temperature"` // Temperature as the file has it: a number or "default"
+	// ReasoningBudget as the file has it: a word, or a number of tokens
+	ReasoningTOML any `toml:"reasoningBudget"`
 
 	// Accepted, and without effect: see Ignored.
 	PerstackAPIBaseURL       string   `toml:"perstackApiBaseUrl"`
@@ -54,7 +55,8 @@ func (p Project) Expert(key string) (Expert, error) {
 	case !ok && p.Near(key) != "":
 		return e, fmt.Errorf("expert %q is not defined; did you mean %s?", key, p.Near(key))
 	case !ok:
-		return e, fmt.Errorf("expert %q is not defined; there are %s", key, strings.Join(slices.Sorted(maps.Keys(p.Experts)), ", "))
+		return e, fmt.Errorf("expert %q is not defined; there are %s", key,
+			strings.Join(slices.Sorted(maps.Keys(p.Experts)), ", "))
 	}
 	e.Key = key
 	return e, nil
@@ -87,7 +89,8 @@ func (p Project) Ignored() (list []string) {
 		}
 	}
 	if p.PerstackBaseSkillCommand != nil {
-		list = append(list, ProjectFile+": perstackBaseSkillCommand has no effect; the Base Skill is built in")
+		list = append(list, ProjectFile+
+			": perstackBaseSkillCommand has no effect; the Base Skill is built in")
 	}
 	return list
 }
@@ -125,7 +128,8 @@ func (p *Project) readProvider() error {
 	}
 	switch v := p.Provider; {
 	case v.ContextWindow < 0 || v.ContextWindow > 0 && v.ContextWindow < MinWindow:
-		return fmt.Errorf("%s: provider.contextWindow %d: it is a number of tokens, at least %d", ProjectFile, v.ContextWindow, MinWindow)
+		return fmt.Errorf("%s: provider.contextWindow %d: it is a number of tokens, at least %d", ProjectFile,
+			v.ContextWindow, MinWindow)
 	case v.Tools != "" && v.Tools != TextTools:
 		return fmt.Errorf("%s: provider.tools %q: it is %q, or left out", ProjectFile, v.Tools, TextTools)
 	}
@@ -174,7 +178,8 @@ func ReadProject(data []byte) (Project, error) {
 		return p, wrongTOML(err)
 	}
 	if p.Runtime != "" && !slices.Contains(runtimes, p.Runtime) {
-		return p, fmt.Errorf("%s: runtime %q is another program; leave it out: experts run in this one", ProjectFile, p.Runtime)
+		return p, fmt.Errorf("%s: runtime %q is another program; leave it out: experts run in this one",
+			ProjectFile, p.Runtime)
 	}
 	if p.ReasoningTOML != nil {
 		var ok bool
@@ -212,7 +217,8 @@ func wrongTOML(err error) error {
 		var unknown []string
 		for _, e := range missing.Errors {
 			line, _ := e.Position()
-			unknown = append(unknown, fmt.Sprintf("line %d: unknown key %s", line, strings.Join(e.Key(), ".")))
+			unknown = append(unknown,
+				fmt.Sprintf("line %d: unknown key %s", line, strings.Join(e.Key(), ".")))
 		}
 		return fmt.Errorf("%s: %s", ProjectFile, strings.Join(unknown, "; "))
 	}
@@ -337,7 +343,8 @@ func (c SkillConfig) check(name string) error {
 	case builtinSkill:
 		return c.checkBuiltin(name)
 	default:
-		return fmt.Errorf("unknown type %q; choose %s, %s, %s or %s", c.Type, stdioSkill, sseSkill, interactiveSkill, builtinSkill)
+		return fmt.Errorf("unknown type %q; choose %s, %s, %s or %s", c.Type, stdioSkill, sseSkill,
+			interactiveSkill, builtinSkill)
 	}
 	return nil
 }

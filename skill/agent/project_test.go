@@ -52,11 +52,13 @@ instruction = "Work."
 		t.Fatal(err)
 	}
 	e := p.Experts["file-organizer"]
-	if e.Version != "1.0.0" || e.Key != "file-organizer" || !strings.HasPrefix(e.Instruction, "You organize") || len(e.Skills) != 3 ||
+	if e.Version != "1.0.0" || e.Key != "file-organizer" ||
+		!strings.HasPrefix(e.Instruction, "You organize") || len(e.Skills) != 3 ||
 		e.Skills["gh"].RequiredEnv[0] != "GH_TOKEN" || e.Skills["human"].Tools["ask"].Description != "Ask" {
 		t.Errorf("the expert is %+v", e)
 	}
-	if p.Experts["@me/worker"].Version != "2.1.0" || *p.MaxSteps != 7 || *p.Temperature != 0.5 || p.Provider.Setting.BaseURL != "http://localhost:1" {
+	if p.Experts["@me/worker"].Version != "2.1.0" || *p.MaxSteps != 7 || *p.Temperature != 0.5 ||
+		p.Provider.Setting.BaseURL != "http://localhost:1" {
 		t.Errorf("the project is %+v", p)
 	}
 }
@@ -72,27 +74,39 @@ func TestReadProjectRefuses(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{"[experts.", "perstack.toml: line 1, column "},
 		{"[experts.x]\ndescription = \"d\"\n", "perstack.toml: experts.x: instruction is required"},
-		{"modle = 1\n[experts.x]\ninstruction = \"i\"\ncolour = 1\n", "perstack.toml: line 1: unknown key modle; line 4: unknown key experts.x.colour"},
-		{"[experts.x]\ninstruction = 1\n", "perstack.toml: line 2, column 15: a value of type integer does not fit here"},
+		{"modle = 1\n[experts.x]\ninstruction = \"i\"\ncolour = 1\n",
+			"perstack.toml: line 1: unknown key modle; line 4: unknown key experts.x.colour"},
+		{"[experts.x]\ninstruction = 1\n",
+			"perstack.toml: line 2, column 15: a value of type integer does not fit here"},
 		{"[experts]\nx = [1]\n", "perstack.toml: line 2, column 5: a value of type array does not fit here"},
 		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"mcpSseSkill\"\nendpoint = \"example.org\"\n", "perstack.toml: experts.x: skills.s: endpoint is not a URL like https://example.org/mcp"},
-		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"builtin\"\ntools = \"nope\"\n", "perstack.toml: experts.x: skills.s: tools = \"nope\" is not a dialect; choose one of " + others},
-		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"builtin\"\n", "perstack.toml: experts.x: skills.s: tools = \"\" is not a dialect; choose one of " + others},
+		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"builtin\"\ntools = \"nope\"\n",
+			"perstack.toml: experts.x: skills.s: tools = \"nope\" is not a dialect; choose one of " + others},
+		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"builtin\"\n",
+			"perstack.toml: experts.x: skills.s: tools = \"\" is not a dialect; choose one of " + others},
 		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"builtin\"\ntools = \"stack\"\ncommand = \"c\"\n", "perstack.toml: experts.x: skills.s: command, packageName, args, requiredEnv, lazyInit and endpoint mean nothing where the type is builtin; leave them out"},
 		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"interactiveSkill\"\ntools = \"stack\"\n", "perstack.toml: experts.x: skills.s: tools is the name of a dialect where the type is builtin, and a table of tools where it is interactiveSkill"},
 		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"builtin\"\n[experts.x.skills.s.tools.t]\n", "perstack.toml: experts.x: skills.s: tools is the name of a dialect where the type is builtin, and a table of tools where it is interactiveSkill"},
 		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"interactiveSkill\"\n[experts.x.skills.s.tools.t]\nschema = \"{}\"\n", "perstack.toml: experts.x: skills.s: unknown key tools.t.schema"},
 		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"interactiveSkill\"\n[experts.x.skills.s.tools.t]\ninputJsonSchema = 1\n", "perstack.toml: experts.x: skills.s: tools: each has a description and an inputJsonSchema, which are texts"},
 		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"interactiveSkill\"\n[experts.x.skills.s.tools.t]\ninputJsonSchema = \"null\"\n", "perstack.toml: experts.x: skills.s: tools.t: inputJsonSchema is not a JSON object"},
-		{"[experts.x]\ninstruction = \"i\"\ndelegates = [\"ghost\"]\n", `perstack.toml: experts.x: delegates: expert "ghost" is not defined`},
-		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"t\"\n", `perstack.toml: experts.x: skills.s: unknown type "t"; choose mcpStdioSkill, mcpSseSkill, interactiveSkill or builtin`},
-		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"mcpStdioSkill\"\n", "perstack.toml: experts.x: skills.s: command is required"},
+		{"[experts.x]\ninstruction = \"i\"\ndelegates = [\"ghost\"]\n",
+			`perstack.toml: experts.x: delegates: expert "ghost" is not defined`},
+		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"t\"\n",
+			`perstack.toml: experts.x: skills.s: unknown type "t"; choose mcpStdioSkill, mcpSseSkill, interactiveSkill or builtin`},
+		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"mcpStdioSkill\"\n",
+			"perstack.toml: experts.x: skills.s: command is required"},
 		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"mcpStdioSkill\"\ncommand = \"npx\"\npackageName = \"p\"\nargs = [\"a\"]\n", "perstack.toml: experts.x: skills.s: packageName and args are both given; there must be exactly one of them"},
-		{"[experts.x]\ninstruction = \"" + strings.Repeat("x", 20481) + "\"\n", "perstack.toml: experts.x: instruction is too long: 20481 characters; at most 20480"},
-		{"runtime = \"cursor\"\n", `perstack.toml: runtime "cursor" is another program; leave it out: experts run in this one`},
-		{"reasoningBudget = \"huge\"\n", `perstack.toml: reasoningBudget "huge" is not supported; choose none, minimal, low, medium, high, or a number of tokens`},
-		{"[experts.x]\ninstruction = \"i\"\nminRuntimeVersion = \"99.0.0\"\n", "perstack.toml: experts.x: minRuntimeVersion 99.0.0 is later than that of this program, 1.0.0"},
-		{"[experts.x]\ninstruction = \"i\"\nminRuntimeVersion = \"latest\"\n", "perstack.toml: experts.x: minRuntimeVersion latest is later than that of this program, 1.0.0"},
+		{"[experts.x]\ninstruction = \"" + strings.Repeat("x", 20481) + "\"\n",
+			"perstack.toml: experts.x: instruction is too long: 20481 characters; at most 20480"},
+		{"runtime = \"cursor\"\n",
+			`perstack.toml: runtime "cursor" is another program; leave it out: experts run in this one`},
+		{"reasoningBudget = \"huge\"\n",
+			`perstack.toml: reasoningBudget "huge" is not supported; choose none, minimal, low, medium, high, or a number of tokens`},
+		{"[experts.x]\ninstruction = \"i\"\nminRuntimeVersion = \"99.0.0\"\n",
+			"perstack.toml: experts.x: minRuntimeVersion 99.0.0 is later than that of this program, 1.0.0"},
+		{"[experts.x]\ninstruction = \"i\"\nminRuntimeVersion = \"latest\"\n",
+			"perstack.toml: experts.x: minRuntimeVersion latest is later than that of this program, 1.0.0"},
 		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"builtin\"\ntools = \"stack\"\nallowedDomains = [\"a.b\", \"*.a.b\", \"https://a.b/\"]\n", `perstack.toml: experts.x: skills.s: allowedDomains: "https://a.b/" is not the name of a host; write it like example.org or *.example.org`},
 		{"[experts.x]\ninstruction = \"i\"\n[experts.x.skills.s]\ntype = \"mcpStdioSkill\"\ncommand = \"c\"\nallowedDomains = [\"example.org\"]\n", "perstack.toml: experts.x: skills.s: allowedDomains is not supported: what a skill connects to cannot be restricted to names; leave it out"},
 	} {
@@ -121,7 +135,8 @@ func TestFindProject(t *testing.T) {
 
 // TestReasoning takes words and numbers of tokens for how much a model thinks.
 func TestReasoning(t *testing.T) {
-	for text, want := range map[string]string{"none": "none", "high": "high", "0": "none", "1": "minimal", "1024": "minimal", "1025": "low", "8192": "medium", "9000": "high", "-1": "", "much": "", "": ""} {
+	for text, want := range map[string]string{"none": "none", "high": "high", "0": "none", "1": "minimal",
+		"1024": "minimal", "1025": "low", "8192": "medium", "9000": "high", "-1": "", "much": "", "": ""} {
 		if got, ok := Reasoning(text); ok != (want != "") || ok && got != want {
 			t.Errorf("%q means %q, %v, want %q", text, got, ok, want)
 		}

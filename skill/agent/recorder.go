@@ -47,7 +47,8 @@ func (r *recorder) before(ctx context.Context, n next) error {
 
 // emit completes an event of the task and records it.
 func (t *task) emit(ctx context.Context, e Event) error {
-	e.ID, e.ExpertKey, e.RunID, e.StepNumber = newID(), t.expert.Key, t.id, cmp.Or(e.StepNumber, t.cp.StepNumber)
+	e.ID, e.ExpertKey, e.RunID, e.StepNumber = newID(), t.expert.Key, t.id,
+		cmp.Or(e.StepNumber, t.cp.StepNumber)
 	return t.recorder.event(ctx, e)
 }
 

@@ -44,7 +44,8 @@ type RecordName struct {
 
 // String returns the name of the file.
 func (n RecordName) String() string {
-	return n.Kind + "-" + strconv.FormatInt(n.Timestamp, 10) + "-" + strconv.Itoa(n.StepNumber) + "-" + n.Of + ".json"
+	return n.Kind + "-" + strconv.FormatInt(n.Timestamp, 10) + "-" + strconv.Itoa(n.StepNumber) + "-" +
+		n.Of + ".json"
 }
 
 var recordName = words.Pattern(`^(checkpoint|event)-(\d{1,18})-(\d{1,9})-([A-Za-z0-9]+)\.json$`)
@@ -150,7 +151,8 @@ func (r Records) Latest(ctx context.Context, runID string) (Checkpoint, error) {
 
 // lastCheckpoint is Latest. It also returns the index of the checkpoint among the files,
 // and what is damaged.
-func (r Records) lastCheckpoint(ctx context.Context, runID string, files []RecordName) (c Checkpoint, at int, damage []string, err error) {
+func (r Records) lastCheckpoint(ctx context.Context, runID string, files []RecordName) (c Checkpoint,
+	at int, damage []string, err error) {
 	err = ErrNoCheckpoint
 	tried := map[string]bool{}
 	for i, n := range slices.Backward(files) {
@@ -188,7 +190,9 @@ func (r Records) ending(ctx context.Context, runID string, n RecordName) (Event,
 		return Event{}, errNoEnding
 	}
 	e, err := r.Event(ctx, runID, n)
-	if err == nil && (e.Checkpoint == nil || e.Step == nil || e.Checkpoint.ID == "" || e.Checkpoint.RunID != runID) {
+	if err == nil && (e.Checkpoint == nil ||
+		e.Step == nil || e.Checkpoint.ID == "" ||
+		e.Checkpoint.RunID != runID) {
 		err = errNoEnding
 	}
 	return e, err
@@ -237,7 +241,8 @@ func (r Records) find(ctx context.Context, runID, name string) (RecordName, erro
 
 // complete reads a checkpoint and adds the messages of those before it. It also returns
 // which of them are damaged.
-func (r Records) complete(ctx context.Context, runID string, files []RecordName, id string) (last Checkpoint, damage []string, err error) {
+func (r Records) complete(ctx context.Context, runID string, files []RecordName, id string) (last Checkpoint,
+	damage []string, err error) {
 	var chain [][]Message
 	after, seen := "the run "+runID, map[string]bool{} // a loop of parents ends at seen
 	for next := id; next != ""; {
@@ -273,7 +278,8 @@ func (r Records) complete(ctx context.Context, runID string, files []RecordName,
 // stored returns a checkpoint by its id, with the messages of its step, and the name of
 // its file. If the file is damaged or missing, the event that ended the step takes its
 // place, and repaired says so.
-func (r Records) stored(ctx context.Context, runID string, files []RecordName, id string) (c Checkpoint, name, repaired string, err error) {
+func (r Records) stored(ctx context.Context, runID string, files []RecordName, id string) (c Checkpoint,
+	name, repaired string, err error) {
 	name, err = "the checkpoint "+id, fs.ErrNotExist
 	if i := slices.IndexFunc(files, func(n RecordName) bool { return n.Kind == "checkpoint" && n.Of == id }); i >= 0 {
 		name = files[i].String()
@@ -313,7 +319,8 @@ func (r Records) checkpoint(ctx context.Context, runID string, n RecordName) (c 
 		return c, err
 	}
 	if c.ID != n.Of || c.StepNumber != n.StepNumber || c.RunID != runID {
-		return c, fmt.Errorf("%s holds the checkpoint %q of step %d of the run %q", n, c.ID, c.StepNumber, c.RunID)
+		return c, fmt.Errorf("%s holds the checkpoint %q of step %d of the run %q", n, c.ID,
+			c.StepNumber, c.RunID)
 	}
 	return c, nil
 }
@@ -364,7 +371,8 @@ func (r Records) bytes(ctx context.Context, file string) ([]byte, error) {
 
 // checkRunID returns an error if id cannot be the name of a run's directory.
 func checkRunID(id string) error {
-	if id == "" || len(id) > 128 || strings.HasPrefix(id, ".") || strings.HasSuffix(id, ".") ||
+	if id == "" || len(id) > 128 ||
+		strings.HasPrefix(id, ".") || strings.HasSuffix(id, ".") ||
 		strings.ContainsFunc(id, func(c rune) bool { return !strings.ContainsRune(runIDChars, c) }) {
 		return fmt.Errorf("run id %q is none: it is letters, digits and - _ . inside, at most 128", id)
 	}

@@ -14,9 +14,11 @@ import (
 func TestSecretsStayOut(t *testing.T) {
 	const secret, quoted = "s3cr3t-value", `say "hi" <&>`
 	l := newLab(t,
-		calls(`readTextFile {"path":".env"}`, `writeTextFile {"path":"out","text":"KEY=`+secret+`"}`, `fly-`+secret+` {"x":"say \"hi\" \u003c&>"}`),
+		calls(`readTextFile {"path":".env"}`, `writeTextFile {"path":"out","text":"KEY=`+secret+`"}`,
+			`fly-`+secret+` {"x":"say \"hi\" \u003c&>"}`),
 		"no call but "+secret,
-		Answer{Cut: true, Text: secret, Calls: []Call{{ID: secret, Name: "todo", Arguments: `{"newTodos":["` + secret + `"]}`}}},
+		Answer{Cut: true, Text: secret,
+			Calls: []Call{{ID: secret, Name: "todo", Arguments: `{"newTodos":["` + secret + `"]}`}}},
 		&remote.Error{Reason: "bad key " + secret, Retry: true},
 		calls("attemptCompletion"), "the key is "+secret)
 	l.cfg.Secrets = []string{secret, quoted}
@@ -24,7 +26,8 @@ func TestSecretsStayOut(t *testing.T) {
 	os.WriteFile(filepath.Join(l.dir, ".env"), []byte("KEY="+secret+"\nWORDS="+quoted+"\n"), 0o600)
 	for _, e := range l.ran("use " + secret) {
 		data, _ := json.Marshal(e)
-		if strings.Contains(string(data), secret) || strings.Contains(strings.ReplaceAll(string(data), `\`, ""), `say "hi`) {
+		if strings.Contains(string(data), secret) ||
+			strings.Contains(strings.ReplaceAll(string(data), `\`, ""), `say "hi`) {
 			t.Errorf("an event holds a secret: %s", data)
 		}
 	}
@@ -47,7 +50,8 @@ func TestSecretsStayOut(t *testing.T) {
 func TestStorageIsLinear(t *testing.T) {
 	var answers []any
 	for i := range 100 {
-		answers = append(answers, calls(fmt.Sprintf(`writeTextFile {"path":"f%d","text":"content of file %d"}`, i, i)))
+		answers = append(answers,
+			calls(fmt.Sprintf(`writeTextFile {"path":"f%d","text":"content of file %d"}`, i, i)))
 	}
 	l := newLab(t, append(answers, calls("attemptCompletion"), "done")...)
 	events := l.ran("go")
@@ -109,7 +113,8 @@ func TestLatestIsWhole(t *testing.T) {
 		}
 		c, err := Records{Executor: l.cfg.Executor}.Latest(t.Context(), "run")
 		if c.StepNumber != tt.want || (err == nil) != (tt.want > 0) {
-			t.Errorf("with step %d damaged it is step %d, %v; want %d", tt.damaged, c.StepNumber, err, tt.want)
+			t.Errorf("with step %d damaged it is step %d, %v; want %d", tt.damaged, c.StepNumber,
+				err, tt.want)
 		}
 		if n := 2 + 2*tt.want + tt.want/4; tt.want > 0 && len(c.Messages) != n {
 			t.Errorf("it has %d messages at step %d, want %d", len(c.Messages), tt.want, n)

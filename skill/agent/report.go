@@ -84,7 +84,8 @@ func (t *task) settleFor(ctx context.Context, best Answer, what, why string) err
 // isReportRetry reports whether a retry asked for the final report again.
 func isReportRetry(e Event) bool {
 	var r reason
-	return json.Unmarshal([]byte(e.Reason), &r) == nil && (r.Message == reportAdvice || strings.HasPrefix(r.Message, reportAdvice+" "))
+	return json.Unmarshal([]byte(e.Reason), &r) == nil &&
+		(r.Message == reportAdvice || strings.HasPrefix(r.Message, reportAdvice+" "))
 }
 
 // report ends the run with a text.

@@ -54,7 +54,8 @@ func (r *run) takeUpRecords(ctx context.Context) error {
 	case err != nil:
 		return err
 	case len(from.interrupted) > 0:
-		r.warn(fmt.Sprintf("the run was interrupted during %s, which may have happened; the model is told", strings.Join(from.interrupted, ", ")))
+		r.warn(fmt.Sprintf("the run was interrupted during %s, which may have happened; the model is told",
+			strings.Join(from.interrupted, ", ")))
 	case len(damage) > 0 && from.step > 0:
 		r.warn(fmt.Sprintf("the run continues in step %d", from.step))
 	case len(damage) > 0:
@@ -183,8 +184,10 @@ func (r Records) Step(ctx context.Context, runID string) (int, error) {
 
 // started returns the position at the beginning of a task or of its continuation. Its
 // step is 0 if nothing came of that: calls still wait for the result that it brought.
-func (r Records) started(ctx context.Context, runID string, files []RecordName, e Event) (p position, damage []string, err error) {
-	p = position{Checkpoint: *e.InitialCheckpoint, usage: e.InitialCheckpoint.Usage, step: e.StepNumber, input: slices.Clone(e.InputMessages)}
+func (r Records) started(ctx context.Context, runID string, files []RecordName, e Event) (p position,
+	damage []string, err error) {
+	p = position{Checkpoint: *e.InitialCheckpoint, usage: e.InitialCheckpoint.Usage, step: e.StepNumber,
+		input: slices.Clone(e.InputMessages)}
 	p.ID = p.ParentID
 	if p.ID == "" {
 		return p, nil, nil
@@ -193,7 +196,8 @@ func (r Records) started(ctx context.Context, runID string, files []RecordName, 
 	if err != nil {
 		return p, damage, err
 	}
-	if len(before.PendingToolCalls) > 0 && !slices.ContainsFunc(e.InputMessages, func(m Message) bool { return m.Type == ToolMessage }) {
+	if len(before.PendingToolCalls) > 0 &&
+		!slices.ContainsFunc(e.InputMessages, func(m Message) bool { return m.Type == ToolMessage }) {
 		return position{Checkpoint: before}, damage, nil
 	}
 	p.Messages = before.Messages
@@ -325,7 +329,8 @@ func (p *position) interrupt() {
 // endsStep reports whether events of a type end a step, and so hold its checkpoint.
 func endsStep(event string) bool {
 	switch EventType(event) {
-	case ContinueToNextStep, CompactConversation, StopRunByInteractiveTool, StopRunByDelegate, StopRunByExceededMaxSteps, StopRunByError, CompleteRun:
+	case ContinueToNextStep, CompactConversation, StopRunByInteractiveTool, StopRunByDelegate,
+		StopRunByExceededMaxSteps, StopRunByError, CompleteRun:
 		return true
 	}
 	return false

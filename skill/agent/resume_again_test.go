@@ -46,7 +46,8 @@ func TestAnsweredTwice(t *testing.T) {
 // start, where no history says anything of the session.
 func TestClearedTodos(t *testing.T) {
 	for again := range 3 {
-		l := newLab(t, calls(`todo {"newTodos":["x"]}`), calls("clearTodo"), calls("attemptCompletion"), "done", calls("attemptCompletion"), "done")
+		l := newLab(t, calls(`todo {"newTodos":["x"]}`), calls("clearTodo"), calls("attemptCompletion"),
+			"done", calls("attemptCompletion"), "done")
 		c := skill.Config{Dir: l.dir, NoSync: true, Unfenced: true}
 		c.Journal.Off = true
 		x, err := skill.New(c)
@@ -80,7 +81,8 @@ func (l *lab) cut(pattern string) {
 // TestDamagedStart damages the event with which a delegate or the answer of the user began: the
 // call keeps waiting, and who goes on is told.
 func TestDamagedStart(t *testing.T) {
-	l := newTeam(t, calls(`worker {"query":"do X"}`), calls("attemptCompletion"), "X is done", calls("attemptCompletion"), "all", calls("attemptCompletion"), "all")
+	l := newTeam(t, calls(`worker {"query":"do X"}`), calls("attemptCompletion"), "X is done",
+		calls("attemptCompletion"), "all", calls("attemptCompletion"), "all")
 	l.stopAfter(2, StartRun, "go")
 	l.cut("event-*-2-startRun.json")
 	l.cfg.Continue = "run"
@@ -88,18 +90,22 @@ func TestDamagedStart(t *testing.T) {
 	for i, r := range l.asked {
 		checkConversation(t, i, r.Messages)
 	}
-	if text := fmt.Sprint(l.asked[1].Messages); !strings.Contains(text, "Records of this run are damaged") || !strings.Contains(text, "do X") {
+	if text := fmt.Sprint(l.asked[1].Messages); !strings.Contains(text, "Records of this run are damaged") ||
+		!strings.Contains(text, "do X") {
 		t.Errorf("the delegate is sent %s", text)
 	}
 
 	l = newLab(t, calls(`askUser {"question":"?"}`), calls("attemptCompletion"), "all")
-	l.cfg.Experts["e"] = Expert{Version: "1.0.0", Instruction: "Do it.", Skills: map[string]SkillConfig{"h": {Type: interactiveSkill, Tools: map[string]InteractiveTool{"askUser": {InputJSONSchema: `{"type":"object"}`}}}}}
+	l.cfg.Experts["e"] = Expert{Version: "1.0.0", Instruction: "Do it.",
+		Skills: map[string]SkillConfig{"h": {Type: interactiveSkill,
+			Tools: map[string]InteractiveTool{"askUser": {InputJSONSchema: `{"type":"object"}`}}}}}
 	l.ran("go")
 	l.cfg.Continue, l.cfg.Answer = "run", true
 	l.stopAfter(1, StartRun, "Blue")
 	l.cut("event-*-2-startRun.json")
 	l.ran("Blue")
-	if text := fmt.Sprint(l.asked[1].Messages); !strings.Contains(text, "Blue") || !strings.Contains(text, "Records of this run are damaged") {
+	if text := fmt.Sprint(l.asked[1].Messages); !strings.Contains(text, "Blue") ||
+		!strings.Contains(text, "Records of this run are damaged") {
 		t.Errorf("the model is sent %s", text)
 	}
 	for i, r := range l.asked {

@@ -62,12 +62,14 @@ func (l *ledger) Next(_ context.Context, r Request) (Answer, error) {
 	for _, step := range [][]string{
 		{`todo {"newTodos":["x","y"]}`},
 		{`appendTextFile {"path":"f","text":"1\n"}`},
-		{`appendTextFile {"path":"f","text":"2\n"}`, `readTextFile {"path":"f"}`, `appendTextFile {"path":"f","text":"3\n"}`},
+		{`appendTextFile {"path":"f","text":"2\n"}`, `readTextFile {"path":"f"}`,
+			`appendTextFile {"path":"f","text":"3\n"}`},
 		{`appendTextFile {"path":"f","text":"4\n"}`, `todo {"completedTodos":[0,1]}`},
 		{"attemptCompletion {}"},
 	} {
 		for _, c := range step {
-			if name, arguments, _ := strings.Cut(c, " "); !done[c] && !(damaged && name == "appendTextFile" && looked(arguments)) {
+			if name, arguments, _ := strings.Cut(c, " "); !done[c] &&
+				!(damaged && name == "appendTextFile" && looked(arguments)) {
 				a.Calls = append(a.Calls, Call{Name: name, Arguments: arguments})
 			}
 		}
@@ -128,7 +130,8 @@ func TestKilledAnywhere(t *testing.T) {
 				t.Fatalf("killed at %d: the file holds %q", first, got)
 			}
 			c, err := Records{Executor: l.cfg.Executor}.Latest(t.Context(), "run")
-			if err != nil || c.Status != Completed || len(c.Session.Todos) != 2 || !c.Session.Todos[1].Completed {
+			if err != nil || c.Status != Completed || len(c.Session.Todos) != 2 ||
+				!c.Session.Todos[1].Completed {
 				t.Fatalf("killed at %d: the run ends with %v, %s, %+v", first, err, c.Status, c.Session)
 			}
 			checkConversation(t, first, c.Messages)
@@ -158,7 +161,8 @@ func TestInterruptedDelegation(t *testing.T) {
 			}
 			text := fmt.Sprint(c.Messages)
 			if got := l.file("f"); got != "x" || !strings.Contains(text, "X is done") {
-				t.Fatalf("killed at %d and %d: the file holds %q, the conversation is %s", first, second, got, text)
+				t.Fatalf("killed at %d and %d: the file holds %q, the conversation is %s", first,
+					second, got, text)
 			}
 		}
 	}
@@ -178,7 +182,8 @@ func (d delegator) Next(_ context.Context, r Request) (Answer, error) {
 		return Answer{Text: "X is done"}, nil
 	case r.Tools == nil:
 		return Answer{Text: "all done"}, nil
-	case worker && !strings.Contains(text, "appendTextFile"), worker && strings.Contains(text, "Interrupted") && len(written) == 0:
+	case worker && !strings.Contains(text, "appendTextFile"), worker &&
+		strings.Contains(text, "Interrupted") && len(written) == 0:
 		return calls(`appendTextFile {"path":"f","text":"x"}`), nil
 	case worker || strings.Contains(text, "X is done"):
 		for _, p := range r.Messages[len(r.Messages)-1].Contents {
@@ -194,7 +199,8 @@ func (d delegator) Next(_ context.Context, r Request) (Answer, error) {
 // TestDamagedRecords damages records of a run that was stopped, and continues it.
 func TestDamagedRecords(t *testing.T) {
 	all := []string{
-		`writeTextFile {"path":"f1","text":"1"}`, `writeTextFile {"path":"f2","text":"2"}`, `writeTextFile {"path":"f3","text":"3"}`,
+		`writeTextFile {"path":"f1","text":"1"}`, `writeTextFile {"path":"f2","text":"2"}`,
+		`writeTextFile {"path":"f3","text":"3"}`,
 	}
 	for _, tt := range []struct {
 		name   string
@@ -203,11 +209,14 @@ func TestDamagedRecords(t *testing.T) {
 		warns  []string
 		told   bool // the model, that calls may be missing
 	}{
-		{"the first checkpoint", []string{"checkpoint-*-1-*"}, 3, []string{"checkpoint-*-1-* is damaged or missing; what event-*-1-continueToNextStep.json holds of it is used", "continues from step 3"}, false},
+		{"the first checkpoint", []string{"checkpoint-*-1-*"}, 3,
+			[]string{"checkpoint-*-1-* is damaged or missing; what event-*-1-continueToNextStep.json holds of it is used", "continues from step 3"}, false},
 		{"the last checkpoint", []string{"checkpoint-*-3-*"}, 3, []string{"checkpoint-*-3-*"}, false},
-		{"a checkpoint and its event", []string{"checkpoint-*-2-*", "*-2-continue*"}, 3, []string{"checkpoint-*-2-*"}, false},
+		{"a checkpoint and its event", []string{"checkpoint-*-2-*", "*-2-continue*"}, 3,
+			[]string{"checkpoint-*-2-*"}, false},
 		{"all checkpoints", []string{"checkpoint-*"}, 3, []string{"checkpoint-*"}, false},
-		{"all checkpoints and their events", []string{"checkpoint-*", "*Step*"}, 3, []string{"checkpoint-*"}, false},
+		{"all checkpoints and their events", []string{"checkpoint-*", "*Step*"},
+			3, []string{"checkpoint-*"}, false},
 		{"a step", []string{"*-2-*"}, 2, []string{"checkpoint-*-2-*", "event-*-2-callTool.json"}, true},
 		{"the setting", []string{settingFile}, 3, nil, false},
 	} {
@@ -227,10 +236,12 @@ func TestDamagedRecords(t *testing.T) {
 				}
 			}
 			var warned []string
-			l.cfg.MaxSteps, l.cfg.Continue, l.cfg.Warn = 0, "run", func(what string) { warned = append(warned, what) }
+			l.cfg.MaxSteps, l.cfg.Continue, l.cfg.Warn = 0, "run",
+				func(what string) { warned = append(warned, what) }
 			l.ran("")
 			text := fmt.Sprint(l.asked[3].Messages)
-			if n := strings.Count(text, "toolResultPart"); n != tt.kept || strings.Contains(text, "Records of this run are damaged") != tt.told {
+			if n := strings.Count(text, "toolResultPart"); n != tt.kept ||
+				strings.Contains(text, "Records of this run are damaged") != tt.told {
 				t.Errorf("the model is sent %s", text)
 			}
 			checkConversation(t, 3, l.asked[3].Messages)
@@ -247,7 +258,8 @@ func TestDamagedRecords(t *testing.T) {
 // TestForkKilled kills a run that is continued from an earlier checkpoint, before it has
 // one of its own.
 func TestForkKilled(t *testing.T) {
-	l := newLab(t, calls(`writeTextFile {"path":"f1","text":"1"}`), calls(`writeTextFile {"path":"f2","text":"2"}`), calls(`writeTextFile {"path":"f3","text":"3"}`),
+	l := newLab(t, calls(`writeTextFile {"path":"f1","text":"1"}`),
+		calls(`writeTextFile {"path":"f2","text":"2"}`), calls(`writeTextFile {"path":"f3","text":"3"}`),
 		calls(`writeTextFile {"path":"fork","text":"3"}`), calls("attemptCompletion"), "done")
 	l.cfg.MaxSteps = 1
 	l.ran("go")
@@ -264,7 +276,8 @@ func TestForkKilled(t *testing.T) {
 	l.cfg.From, l.cfg.Continue, l.cfg.MaxSteps = nil, "run", 0
 	l.ran("")
 	text := fmt.Sprint(l.asked[4].Messages)
-	if !strings.Contains(text, "another way") || !strings.Contains(text, `"path":"fork"`) && !strings.Contains(text, "toolResultPart") || len(l.asked[4].Messages) != 7 {
+	if !strings.Contains(text, "another way") || !strings.Contains(text, `"path":"fork"`) &&
+		!strings.Contains(text, "toolResultPart") || len(l.asked[4].Messages) != 7 {
 		t.Errorf("the model is sent %s", text)
 	}
 }
@@ -287,7 +300,8 @@ func TestCheck(t *testing.T) {
 		t.Errorf("%d records, %q, %v", n, wrong, err)
 	}
 	runs, err := r.Runs(t.Context())
-	if err != nil || len(runs) != 1 || runs[0].ExpertKey != "e" || !strings.Contains(runs[0].Damage, settingFile) {
+	if err != nil || len(runs) != 1 || runs[0].ExpertKey != "e" ||
+		!strings.Contains(runs[0].Damage, settingFile) {
 		t.Errorf("runs %+v, %v", runs, err)
 	}
 }
@@ -295,13 +309,15 @@ func TestCheck(t *testing.T) {
 // TestNote goes on from a checkpoint with a note, begins a run with one, and is asked for
 // each call that may act outside of the workspace.
 func TestNote(t *testing.T) {
-	l := newLab(t, calls(`writeTextFile {"path":"a","text":"x"}`), calls(`exec {"command":"true","args":[],"env":{},"cwd":".","stdout":true,"stderr":true}`))
+	l := newLab(t, calls(`writeTextFile {"path":"a","text":"x"}`),
+		calls(`exec {"command":"true","args":[],"env":{},"cwd":".","stdout":true,"stderr":true}`))
 	var begun []string
 	l.cfg.Begin = func(_ context.Context, c ToolCall) error {
 		begun = append(begun, c.ToolName)
 		return errors.New("nobody knows of it")
 	}
-	if _, err := l.run("go"); err == nil || err.Error() != "nobody knows of it" || !slices.Equal(begun, []string{"exec"}) {
+	if _, err := l.run("go"); err == nil || err.Error() != "nobody knows of it" ||
+		!slices.Equal(begun, []string{"exec"}) {
 		t.Fatalf("begun are %q, and the error is %v", begun, err)
 	}
 	l.from()

@@ -112,8 +112,10 @@ func newRun(ctx context.Context, cfg Config) (*run, error) {
 		return nil, err
 	}
 	continued := cfg.continued()
-	r := &run{cfg: cfg, id: cmp.Or(continued, cfg.RunID, newID()), clean: cfg.Redactor(), spent: spending{Budget: cfg.Budget, start: time.Now()}}
-	r.asker = asker{model: cfg.Model, timeout: cfg.Timeout, clean: r.clean, spent: &r.spent, window: cfg.About.ContextWindow}
+	r := &run{cfg: cfg, id: cmp.Or(continued, cfg.RunID, newID()), clean: cfg.Redactor(),
+		spent: spending{Budget: cfg.Budget, start: time.Now()}}
+	r.asker = asker{model: cfg.Model, timeout: cfg.Timeout, clean: r.clean, spent: &r.spent,
+		window: cfg.About.ContextWindow}
 	if err := checkRunID(r.id); err != nil {
 		return nil, err
 	}
@@ -350,7 +352,8 @@ func (r *run) checkQuery(from position, query string, reports bool) error {
 	case from.step > 0:
 		return nil
 	case waits && !answered:
-		return fmt.Errorf("the run waits for the result of %s; give it as the query with -i", from.pendingToolName())
+		return fmt.Errorf("the run waits for the result of %s; give it as the query with -i",
+			from.pendingToolName())
 	case waits && query == "":
 		return errNoQuery
 	case !waits && reports && query != "":
@@ -375,9 +378,12 @@ func (r *run) newTask(e Expert) *task {
 func (r *run) setting(query string) RunSetting {
 	c, now := r.cfg, time.Now().UnixMilli()
 	s := RunSetting{
-		Model: c.About.Model, ProviderConfig: ProviderConfig{c.About.Provider, plainURL(c.About.BaseURL)}, RunID: r.id,
-		ExpertKey: c.Expert, Input: Input{query}, Experts: c.Experts, Temperature: max(c.About.Temperature, 0),
-		MaxSteps: c.MaxSteps, MaxRetries: max(c.MaxRetries, 0), Timeout: c.Timeout.Milliseconds(), StartedAt: now, UpdatedAt: now,
+		Model: c.About.Model, ProviderConfig: ProviderConfig{c.About.Provider, plainURL(c.About.BaseURL)},
+		RunID:     r.id,
+		ExpertKey: c.Expert, Input: Input{query}, Experts: c.Experts,
+		Temperature: max(c.About.Temperature, 0),
+		MaxSteps:    c.MaxSteps, MaxRetries: max(c.MaxRetries, 0), Timeout: c.Timeout.Milliseconds(),
+		StartedAt: now, UpdatedAt: now,
 	}
 	if m, ok := c.Model.(Learner); ok {
 		s.Rules = m.Rules()

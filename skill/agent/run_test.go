@@ -25,32 +25,44 @@ func TestRun(t *testing.T) {
 		want    string
 		err     string
 	}{
-		{"one step", []any{calls("attemptCompletion"), "done"}, 0, "startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 completeRun/1", ""},
-		{"a tool", []any{calls(`writeTextFile {"path":"a","text":"x"}`), calls("attemptCompletion {}"), "done"}, 0,
+		{"one step", []any{calls("attemptCompletion"), "done"}, 0,
+			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 completeRun/1", ""},
+		{"a tool", []any{calls(`writeTextFile {"path":"a","text":"x"}`), calls("attemptCompletion {}"),
+			"done"}, 0,
 			"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1" + ending, ""},
-		{"two tools", []any{calls(`writeTextFile {"path":"a","text":"x"}`, `readTextFile {"path":"a"}`), calls("attemptCompletion"), "done"}, 0,
+		{"two tools", []any{calls(`writeTextFile {"path":"a","text":"x"}`, `readTextFile {"path":"a"}`),
+			calls("attemptCompletion"), "done"}, 0,
 			"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1" + ending, ""},
-		{"reads together", []any{calls(`readTextFile {"path":"a"}`, `listDirectory {"path":"."}`), calls("attemptCompletion"), "done"}, 0,
+		{"reads together", []any{calls(`readTextFile {"path":"a"}`, `listDirectory {"path":"."}`),
+			calls("attemptCompletion"), "done"}, 0,
 			"startRun/1 startGeneration/1 callTool/1 callTool/1 resolveToolResult/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1" + ending, ""},
-		{"completion beside a change", []any{calls("attemptCompletion", `writeTextFile {"path":"a","text":"x"}`), "done"}, 0,
+		{"completion beside a change",
+			[]any{calls("attemptCompletion", `writeTextFile {"path":"a","text":"x"}`), "done"}, 0,
 			"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 callTool/1 attemptCompletion/1 completeRun/1", ""},
-		{"completion beside a failure", []any{calls("attemptCompletion", `readTextFile {"path":"a"}`), calls("attemptCompletion"), "done"}, 0,
+		{"completion beside a failure", []any{calls("attemptCompletion", `readTextFile {"path":"a"}`),
+			calls("attemptCompletion"), "done"}, 0,
 			"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1" + ending, ""},
-		{"todos remain", []any{calls(`todo {"newTodos":["x"]}`, "attemptCompletion"), calls(`todo {"completedTodos":[0]}`, "attemptCompletion"), "done"}, 0,
+		{"todos remain", []any{calls(`todo {"newTodos":["x"]}`, "attemptCompletion"),
+			calls(`todo {"completedTodos":[0]}`, "attemptCompletion"), "done"}, 0,
 			"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1 " +
 				"startGeneration/2 callTool/2 resolveToolResult/2 callTool/2 attemptCompletion/2 completeRun/2", ""},
-		{"unknown tool, wrong arguments", []any{calls("fly {}", "todo [1]", `readTextFile {"path"`), calls("attemptCompletion"), "done"}, 0,
+		{"unknown tool, wrong arguments", []any{calls("fly {}", "todo [1]", `readTextFile {"path"`),
+			calls("attemptCompletion"), "done"}, 0,
 			"startRun/1 startGeneration/1 callTool/1 callTool/1 callTool/1 resolveToolResult/1 resolveToolResult/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1" + ending, ""},
-		{"no call", []any{"well", calls("attemptCompletion"), "done"}, 0, "startRun/1 startGeneration/1 retry/1 continueToNextStep/1" + ending, ""},
-		{"a text twice", []any{"well", "it is done"}, 0, "startRun/1 startGeneration/1 retry/1 continueToNextStep/1 startGeneration/2 completeRun/2", ""},
+		{"no call", []any{"well", calls("attemptCompletion"), "done"}, 0,
+			"startRun/1 startGeneration/1 retry/1 continueToNextStep/1" + ending, ""},
+		{"a text twice", []any{"well", "it is done"}, 0,
+			"startRun/1 startGeneration/1 retry/1 continueToNextStep/1 startGeneration/2 completeRun/2", ""},
 		{"a text twice, but not in a row", []any{"well", "", "well", calls("attemptCompletion"), "done"}, 0,
 			"startRun/1 startGeneration/1 retry/1 continueToNextStep/1 startGeneration/2 retry/2 continueToNextStep/2 startGeneration/3 retry/3 continueToNextStep/3 startGeneration/4 callTool/4 attemptCompletion/4 completeRun/4", ""},
-		{"a text twice with todos", []any{calls(`todo {"newTodos":["x"]}`), "well", "well", calls("clearTodo", "attemptCompletion"), "done"}, 0,
+		{"a text twice with todos", []any{calls(`todo {"newTodos":["x"]}`), "well", "well",
+			calls("clearTodo", "attemptCompletion"), "done"}, 0,
 			"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1 startGeneration/2 retry/2 continueToNextStep/2 startGeneration/3 retry/3 continueToNextStep/3 " +
 				"startGeneration/4 callTool/4 resolveToolResult/4 callTool/4 attemptCompletion/4 completeRun/4", ""},
 		{"a call as text", []any{"I look.\n<tool_call>\n{\"name\":\"listDirectory\",\"arguments\":{\"path\":\".\"}}\n</tool_call>", "```json\n{\"name\":\"attemptCompletion\",\"arguments\":{}}\n```", "done"}, 0,
 			"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1" + ending, ""},
-		{"an unknown call as text", []any{"<tool_call>{\"name\":\"fly\",\"arguments\":{}}</tool_call>", calls("attemptCompletion"), "done"}, 0,
+		{"an unknown call as text", []any{"<tool_call>{\"name\":\"fly\",\"arguments\":{}}</tool_call>",
+			calls("attemptCompletion"), "done"}, 0,
 			"startRun/1 startGeneration/1 retry/1 continueToNextStep/1" + ending, ""},
 		{"an empty report", []any{calls("attemptCompletion"), " ", "done"}, 0,
 			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 completeRun/1", ""},
@@ -58,21 +70,27 @@ func TestRun(t *testing.T) {
 			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 completeRun/1", ""},
 		{"a report that calls", []any{calls("attemptCompletion"), calls("todo"), "done"}, 0,
 			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 completeRun/1", ""},
-		{"a report that calls in its text", []any{calls("attemptCompletion"), "Yes.\n<tool_call>{\"name\":\"todo\",\"arguments\":{}}</tool_call>", "done"}, 0,
+		{"a report that calls in its text",
+			[]any{calls("attemptCompletion"),
+				"Yes.\n<tool_call>{\"name\":\"todo\",\"arguments\":{}}</tool_call>", "done"}, 0,
 			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 completeRun/1", ""},
 		{"no report, asked three times", []any{calls("attemptCompletion"), "", "", ""}, 0,
 			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 retry/1 completeRun/1", ""},
-		{"calls and cut texts in place of a report", []any{calls("attemptCompletion"), calls("todo"), Answer{Text: "all is", Cut: true}, " "}, 0,
+		{"calls and cut texts in place of a report",
+			[]any{calls("attemptCompletion"), calls("todo"), Answer{Text: "all is", Cut: true}, " "}, 0,
 			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 retry/1 completeRun/1", ""},
-		{"cut", []any{Answer{Cut: true, Calls: calls("todo {}").Calls}, calls("attemptCompletion"), "done"}, 0,
+		{"cut", []any{Answer{Cut: true, Calls: calls("todo {}").Calls}, calls("attemptCompletion"),
+			"done"}, 0,
 			"startRun/1 startGeneration/1 retry/1 continueToNextStep/1" + ending, ""},
 		{"max steps", []any{calls("todo"), calls("todo"), calls("todo")}, 2,
 			"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1 " +
 				"startGeneration/2 callTool/2 resolveToolResult/2 finishToolCall/2 stopRunByExceededMaxSteps/2", ""},
-		{"it may pass", []any{&remote.Error{Status: 503, Reason: "busy", Retry: true}, calls("attemptCompletion"), &remote.Error{Reason: "cut", Retry: true}, "done"}, 0,
+		{"it may pass", []any{&remote.Error{Status: 503, Reason: "busy", Retry: true},
+			calls("attemptCompletion"), &remote.Error{Reason: "cut", Retry: true}, "done"}, 0,
 			"startRun/1 startGeneration/1 retry/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 completeRun/1", ""},
 		{"it does not pass", []any{&remote.Error{Status: 401, Reason: "key refused"}}, 0,
-			"startRun/1 startGeneration/1 stopRunByError/1", "the model could not be asked: key refused (status 401)"},
+			"startRun/1 startGeneration/1 stopRunByError/1",
+			"the model could not be asked: key refused (status 401)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,10 +112,12 @@ func TestRun(t *testing.T) {
 }
 
 func TestToolFailuresReachTheModel(t *testing.T) {
-	l := newLab(t, calls("fly {}", "todo [1]", `readTextFile {"path":"no"}`, "readImageFile {}"), calls("attemptCompletion"), "done")
+	l := newLab(t, calls("fly {}", "todo [1]", `readTextFile {"path":"no"}`, "readImageFile {}"),
+		calls("attemptCompletion"), "done")
 	l.ran("go")
 	results := l.asked[1].Messages[3].Contents
-	for i, want := range []string{"Tool fly not found", "no JSON object: they are [1]", "File no does not exist.", "expected string, received undefined"} {
+	for i, want := range []string{"Tool fly not found", "no JSON object: they are [1]",
+		"File no does not exist.", "expected string, received undefined"} {
 		if got := results[i].Contents[0].Text; !strings.Contains(got, want) {
 			t.Errorf("result %d is %s, want %q in it", i, got, want)
 		}
@@ -112,7 +132,8 @@ func TestResume(t *testing.T) {
 	if c.Status != StoppedByExceededMaxSteps || len(c.Messages) != 4 || len(c.Session.Todos) != 1 {
 		t.Fatalf("the checkpoint is %+v", c)
 	}
-	if got, want := types(l.ran("")), "startRun/2 startGeneration/2 callTool/2 resolveToolResult/2 finishToolCall/2 stopRunByExceededMaxSteps/2"; got != want {
+	if got, want := types(l.ran("")),
+		"startRun/2 startGeneration/2 callTool/2 resolveToolResult/2 finishToolCall/2 stopRunByExceededMaxSteps/2"; got != want {
 		t.Errorf("events\n got %s\nwant %s", got, want)
 	}
 	c = l.from()
@@ -123,7 +144,8 @@ func TestResume(t *testing.T) {
 	l.cfg.MaxSteps = 0
 	l.ran("and now?")
 	c = l.from()
-	if text := c.Messages[6].Contents[0].Text; text != "and now?" || c.Status != Completed || c.Messages[9].Contents[0].Text != "both done" {
+	if text := c.Messages[6].Contents[0].Text; text != "and now?" || c.Status != Completed ||
+		c.Messages[9].Contents[0].Text != "both done" {
 		t.Errorf("the checkpoint is %+v", c)
 	}
 	if _, err := l.run(""); err == nil || !strings.Contains(err.Error(), "takes a query") {
@@ -149,7 +171,8 @@ func TestStop(t *testing.T) {
 	if last != stopped {
 		t.Errorf("the error is %v, want that of the context", last)
 	}
-	if got, want := types(events), "startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1 startGeneration/2"; got != want {
+	if got, want := types(events),
+		"startRun/1 startGeneration/1 callTool/1 resolveToolResult/1 finishToolCall/1 continueToNextStep/1 startGeneration/2"; got != want {
 		t.Errorf("events\n got %s\nwant %s", got, want)
 	}
 	if c := l.from(); c.StepNumber != 1 || c.Status != Proceeding {
@@ -171,11 +194,13 @@ func TestStopListening(t *testing.T) {
 }
 
 func TestImages(t *testing.T) {
-	l := newLab(t, calls(`readImageFile {"path":"i.png"}`, `readPdfFile {"path":"d.pdf"}`), calls("attemptCompletion"), "done")
+	l := newLab(t, calls(`readImageFile {"path":"i.png"}`, `readPdfFile {"path":"d.pdf"}`),
+		calls("attemptCompletion"), "done")
 	os.WriteFile(filepath.Join(l.dir, "i.png"), []byte("\x89PNG\r\n\x1a\n rest"), 0o666)
 	os.WriteFile(filepath.Join(l.dir, "d.pdf"), []byte("%PDF-1.7\n"), 0o666)
 	events := l.ran("go")
-	if got, want := types(events[2:7]), "callTool/1 callTool/1 resolveImageFile/1 resolvePdfFile/1 finishToolCall/1"; got != want {
+	if got, want := types(events[2:7]),
+		"callTool/1 callTool/1 resolveImageFile/1 resolvePdfFile/1 finishToolCall/1"; got != want {
 		t.Errorf("events\n got %s\nwant %s", got, want)
 	}
 	results := l.asked[1].Messages[3].Contents
@@ -235,7 +260,8 @@ func TestTooManyFruitlessAnswers(t *testing.T) {
 func TestUnreadableArguments(t *testing.T) {
 	l := newLab(t, calls(`todo {"newTodos":`), calls("attemptCompletion"), "done")
 	events := l.ran("go")
-	for _, got := range []string{string(events[2].ToolCall.Args), string(l.asked[1].Messages[2].Contents[0].Args)} {
+	for _, got := range []string{string(events[2].ToolCall.Args),
+		string(l.asked[1].Messages[2].Contents[0].Args)} {
 		if want := `{"unreadable":"{\"newTodos\":"}`; got != want {
 			t.Errorf("the arguments are %s, want %s", got, want)
 		}
@@ -305,7 +331,9 @@ func TestRetryAfter(t *testing.T) {
 	var waited []time.Duration
 	l := newLab(t, busy(61*time.Second), calls("todo"), busy(6*time.Minute))
 	l.cfg.wait = func(_ context.Context, d time.Duration) error { waited = append(waited, d); return nil }
-	if _, err := l.run("go"); err == nil || !strings.HasSuffix(err.Error(), "asks to wait 6m0s, and at most 5m0s are waited") || len(waited) != 1 || waited[0] != 61*time.Second {
+	if _, err := l.run("go"); err == nil ||
+		!strings.HasSuffix(err.Error(), "asks to wait 6m0s, and at most 5m0s are waited") ||
+		len(waited) != 1 || waited[0] != 61*time.Second {
 		t.Errorf("waited %v, %v", waited, err)
 	}
 }
@@ -319,12 +347,17 @@ func TestReport(t *testing.T) {
 		answers []any
 		want    string
 	}{
-		{"the longest text", []any{calls("attemptCompletion"), Answer{Text: "all is well, and", Cut: true}, Answer{Text: "all", Cut: true}, " "}, "all is well, and"},
-		{"the text beside a call", []any{calls("attemptCompletion"), "Made it.\n<tool_call>{\"name\":\"todo\",\"arguments\":{}}</tool_call>", "", ""}, "Made it."},
+		{"the longest text", []any{calls("attemptCompletion"), Answer{Text: "all is well, and", Cut: true},
+			Answer{Text: "all", Cut: true}, " "}, "all is well, and"},
+		{"the text beside a call",
+			[]any{calls("attemptCompletion"),
+				"Made it.\n<tool_call>{\"name\":\"todo\",\"arguments\":{}}</tool_call>", "", ""}, "Made it."},
 		{"the last text", []any{ending, "", calls("todo"), ""}, "I am done."},
 		{"nothing", []any{calls("attemptCompletion"), "", "", ""}, ""},
-		{"without thoughts", []any{calls("attemptCompletion"), "hm\n</think>\n\nThe answer is 4."}, "The answer is 4."},
-		{"a tag that is quoted", []any{calls("attemptCompletion"), "The tag `</think>` ends it."}, "The tag `</think>` ends it."},
+		{"without thoughts", []any{calls("attemptCompletion"), "hm\n</think>\n\nThe answer is 4."},
+			"The answer is 4."},
+		{"a tag that is quoted", []any{calls("attemptCompletion"), "The tag `</think>` ends it."},
+			"The tag `</think>` ends it."},
 	} {
 		l := newLab(t, tt.answers...)
 		var warned []string
@@ -349,8 +382,12 @@ func TestWrittenCalls(t *testing.T) {
 	const d = "｜DSML｜"
 	for _, text := range []string{
 		"<function=writeTextFile>\n<parameter=path>\na.txt\n</parameter>\n<parameter=text>\nhi\n</parameter>\n</function>\n</tool_call>",
-		"<" + d + "function_calls>\n<" + d + "invoke name=\"writeTextFile\">\n<" + d + "parameter name=\"path\" string=\"true\">a.txt</" + d + "parameter>\n<" + d + "parameter name=\"text\" string=\"true\">hi</" + d + "parameter>\n</" + d + "invoke>\n</" + d + "function_calls>",
-		"<invoke name=\"writeTextFile\">\n<parameter name=\"path\">a.txt</" + "parameter>\n<parameter name=\"text\">hi</" + "parameter>\n</" + "invoke>",
+		"<" + d + "function_calls>\n<" + d + "invoke name=\"writeTextFile\">\n<" + d +
+			"parameter name=\"path\" string=\"true\">a.txt</" + d + "parameter>\n<" + d +
+			"parameter name=\"text\" string=\"true\">hi</" + d + "parameter>\n</" + d + "invoke>\n</" +
+			d + "function_calls>",
+		"<invoke name=\"writeTextFile\">\n<parameter name=\"path\">a.txt</" +
+			"parameter>\n<parameter name=\"text\">hi</" + "parameter>\n</" + "invoke>",
 		"<tool_call>\n<name>writeTextFile</name><args>{\"path\":\"a.txt\",\"text\":\"hi\"}</args></tool_call>",
 		"{\"name\":\"writeTextFile\",\"arguments\":{\"path\":\"a.txt\",\"text\":\"hi\"}}",
 		"<think>I should.</think>\n{\"name\":\"writeTextFile\",\"arguments\":{\"path\":\"a.txt\",\"text\":\"hi\"}}",
@@ -376,9 +413,11 @@ func TestWrittenCalls(t *testing.T) {
 // TestNamesOfTools has names with what models write around them.
 func TestNamesOfTools(t *testing.T) {
 	for _, name := range []string{
-		"writeTextFile<|channel|>commentary", "functions.writeTextFile", "default_api.writeTextFile", "default_api:writeTextFile", " writeTextFile", "WriteTextFile",
+		"writeTextFile<|channel|>commentary", "functions.writeTextFile", "default_api.writeTextFile",
+		"default_api:writeTextFile", " writeTextFile", "WriteTextFile",
 	} {
-		l := newLab(t, Answer{Calls: []Call{{ID: "1", Name: name, Arguments: `"{\"path\":\"a\",\"text\":\"hi\"}"`}}}, calls("attemptCompletion"), "done")
+		l := newLab(t, Answer{Calls: []Call{{ID: "1", Name: name,
+			Arguments: `"{\"path\":\"a\",\"text\":\"hi\"}"`}}}, calls("attemptCompletion"), "done")
 		events := l.ran("go")
 		if got := l.file("a"); got != "hi" || events[2].ToolCall.ToolName != "writeTextFile" {
 			t.Errorf("%q wrote %q, called %q", name, got, events[2].ToolCall.ToolName)
@@ -393,9 +432,13 @@ func TestSchema(t *testing.T) {
 		want    string
 		err     string
 	}{
-		{[]any{calls("attemptCompletion"), "[]", `{"n":"two"}`, `{"n":2}`}, "startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 retry/1 completeRun/1", ""},
-		{[]any{"well", `{"n":"two"}`, `{"n":2}`}, "startRun/1 startGeneration/1 retry/1 continueToNextStep/1 startGeneration/2 retry/2 continueToNextStep/2 startGeneration/3 completeRun/3", ""},
-		{[]any{calls("attemptCompletion"), "[]", `{"n":"two"}`, `{}`}, "startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 retry/1 stopRunByError/1", "the final report does not fit the schema: "},
+		{[]any{calls("attemptCompletion"), "[]", `{"n":"two"}`, `{"n":2}`},
+			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 retry/1 completeRun/1", ""},
+		{[]any{"well", `{"n":"two"}`, `{"n":2}`},
+			"startRun/1 startGeneration/1 retry/1 continueToNextStep/1 startGeneration/2 retry/2 continueToNextStep/2 startGeneration/3 completeRun/3", ""},
+		{[]any{calls("attemptCompletion"), "[]", `{"n":"two"}`, `{}`},
+			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 retry/1 stopRunByError/1",
+			"the final report does not fit the schema: "},
 	} {
 		l := newLab(t, tt.answers...)
 		l.cfg.Schema = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
@@ -403,7 +446,8 @@ func TestSchema(t *testing.T) {
 		if got := types(events); got != tt.want {
 			t.Errorf("events\n got %s\nwant %s", got, tt.want)
 		}
-		if fmt.Sprint(err)[:min(len(fmt.Sprint(err)), len(tt.err))] != tt.err || (err == nil) != (tt.err == "") {
+		if fmt.Sprint(err)[:min(len(fmt.Sprint(err)), len(tt.err))] != tt.err ||
+			(err == nil) != (tt.err == "") {
 			t.Errorf("error %v, want %q", err, tt.err)
 		}
 		if text := events[len(events)-1].Text; err == nil && *text != `{"n":2}` {

@@ -46,7 +46,8 @@ func NewRedactor(values []string) Redactor {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }) // the longest counts
+	// the longest counts
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	var pairs []string
 	for _, v := range slices.Compact(all) {
 		pairs = append(pairs, v, redacted)
@@ -97,7 +98,9 @@ func (r Redactor) snapshot(s skill.Snapshot) skill.Snapshot {
 }
 
 // redactedNote tells a model what redacted is. Without it, models write it into files.
-const redactedNote = "- " + redacted + " stands for a credential that is not shown to you. Files hold the value itself: never write " + redacted + " into one."
+const redactedNote = "- " + redacted +
+	" stands for a credential that is not shown to you. Files hold the value itself: never write " +
+	redacted + " into one."
 
 // Credentials returns what a variable's value has that is a credential: nothing, if neither
 // its name nor its shape says so, or the value is a common word, a number, a path or a host, of
@@ -105,7 +108,8 @@ const redactedNote = "- " + redacted + " stands for a credential that is not sho
 // values of the headers that a variable of OpenTelemetry lists.
 func Credentials(name, value string) []string {
 	value = strings.TrimSpace(value)
-	if !words.CredentialName().MatchString(name) && !words.CredentialValue().MatchString(value) || ordinary(value) {
+	if !words.CredentialName().MatchString(name) && !words.CredentialValue().MatchString(value) ||
+		ordinary(value) {
 		return nil
 	}
 	if u, err := url.Parse(value); err == nil && u.Host != "" {
@@ -127,8 +131,10 @@ func Credentials(name, value string) []string {
 // commonWords are values of eight letters or more that are settings, not credentials.
 // Fewer letters and nothing else are always taken for a word.
 var commonWords = []string{
-	"localhost", "production", "development", "staging", "testing", "disabled", "enabled", "optional", "required", "undefined",
-	"anonymous", "internal", "external", "password", "username", "changeme", "administrator", "postgres", "postgresql", "keychain",
+	"localhost", "production", "development", "staging", "testing", "disabled", "enabled", "optional",
+	"required", "undefined",
+	"anonymous", "internal", "external", "password", "username", "changeme", "administrator", "postgres",
+	"postgresql", "keychain",
 }
 
 // ordinary reports whether a value is a common word, a boolean, a number, a path or a host.
@@ -166,7 +172,8 @@ var hostName = words.Pattern(`^(localhost|([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z
 // a host and no user, query or long segment.
 func isHost(value string) bool {
 	if u, err := url.Parse(value); err == nil && u.Host != "" {
-		long := slices.ContainsFunc(strings.Split(u.Path, "/"), func(segment string) bool { return len(segment) >= 20 })
+		long := slices.ContainsFunc(strings.Split(u.Path, "/"),
+			func(segment string) bool { return len(segment) >= 20 })
 		return u.User == nil && u.RawQuery == "" && u.Fragment == "" && !long
 	}
 	host := value

@@ -13,7 +13,8 @@ import (
 )
 
 func TestRedactor(t *testing.T) {
-	r := NewRedactor([]string{"abc", "token-1", "token-1-long", `q"uo\te`, "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhki\nshort\n"})
+	r := NewRedactor([]string{"abc", "token-1", "token-1-long", `q"uo\te`,
+		"-----BEGIN KEY-----\nMIIEvQIBADANBgkqhki\nshort\n"})
 	for _, tt := range []struct{ in, want string }{
 		{"abc stays", "abc stays"},
 		{"token-1 and token-1-long.", "[redacted] and [redacted]."},
@@ -42,7 +43,8 @@ func FuzzRedactor(f *testing.F) {
 	f.Add(`"x\\"`, `q"uo\te`)
 	f.Add(`{"\\":"\"\\\""}`, "secret\nof two lines, each long enough")
 	f.Fuzz(func(t *testing.T, raw, secret string) {
-		if len(secret) < 4 || !utf8.ValidString(secret) || strings.Contains(redacted, secret) || strings.Contains(secret, redacted) {
+		if len(secret) < 4 || !utf8.ValidString(secret) || strings.Contains(redacted, secret) ||
+			strings.Contains(secret, redacted) {
 			return
 		}
 		r := NewRedactor([]string{secret})
@@ -60,7 +62,8 @@ func FuzzRedactor(f *testing.F) {
 }
 
 func TestRequiredVariablesAreSecrets(t *testing.T) {
-	env := map[string]string{"DEBUG": "true", "API_TOKEN": "t0ken", "DSN": "db://u:p@h", "HOME": "/home/somebody"}
+	env := map[string]string{"DEBUG": "true", "API_TOKEN": "t0ken", "DSN": "db://u:p@h",
+		"HOME": "/home/somebody"}
 	var names []string
 	for name := range env {
 		names = append(names, name)
@@ -69,7 +72,8 @@ func TestRequiredVariablesAreSecrets(t *testing.T) {
 		Experts: map[string]Expert{"e": {Skills: map[string]SkillConfig{"s": {RequiredEnv: names}}}},
 		Getenv:  func(name string) string { return env[name] },
 	}
-	const text, want = `{"completed":true} t0ken db://u:p@h /home/somebody`, `{"completed":true} [redacted] [redacted] /home/somebody`
+	const text, want = `{"completed":true} t0ken db://u:p@h /home/somebody`,
+		`{"completed":true} [redacted] [redacted] /home/somebody`
 	if got := cfg.Redactor().Text(text); got != want {
 		t.Errorf("it is %s, want %s", got, want)
 	}
@@ -85,10 +89,14 @@ func TestCredentials(t *testing.T) {
 		{"GITHUB_PAT", "github_pat_11A", []string{"github_pat_11A"}},
 		{"DB_PASS", "hunter2", []string{"hunter2"}},
 		{"PGPASSWORD", "correcthorse", []string{"correcthorse"}},
-		{"DATABASE_URL", "postgres://u:p4ss@db.example.com/x", []string{"postgres://u:p4ss@db.example.com/x", "p4ss"}},
-		{"SENTRY_DSN", "https://abc123@o1.ingest.example.com/1", []string{"https://abc123@o1.ingest.example.com/1"}},
-		{"HOOK_TOKEN", "https://hooks.example.com/services/T0/B0/abcdefghijklmnopqrstuvwx", []string{"https://hooks.example.com/services/T0/B0/abcdefghijklmnopqrstuvwx"}},
-		{"AWS_SECRET_ACCESS_KEY", "/Jalr/XUtnFEMIK7MDENG+bPxRfiCYEXAMPLE", []string{"/Jalr/XUtnFEMIK7MDENG+bPxRfiCYEXAMPLE"}},
+		{"DATABASE_URL", "postgres://u:p4ss@db.example.com/x",
+			[]string{"postgres://u:p4ss@db.example.com/x", "p4ss"}},
+		{"SENTRY_DSN", "https://abc123@o1.ingest.example.com/1",
+			[]string{"https://abc123@o1.ingest.example.com/1"}},
+		{"HOOK_TOKEN", "https://hooks.example.com/services/T0/B0/abcdefghijklmnopqrstuvwx",
+			[]string{"https://hooks.example.com/services/T0/B0/abcdefghijklmnopqrstuvwx"}},
+		{"AWS_SECRET_ACCESS_KEY", "/Jalr/XUtnFEMIK7MDENG+bPxRfiCYEXAMPLE",
+			[]string{"/Jalr/XUtnFEMIK7MDENG+bPxRfiCYEXAMPLE"}},
 		{"SIGNING_KEY", "0123456789abcdef", []string{"0123456789abcdef"}},
 		{"CARD_KEY", "4111111111111111", []string{"4111111111111111"}},
 
@@ -101,7 +109,8 @@ func TestCredentials(t *testing.T) {
 		{"KEY_HOST", "10.0.0.1", nil},
 		{"KEY_HOST", "[::1]:80", nil},
 		{"TOKEN_URL", "https://login.example.com/oauth/token", nil},
-		{"OTEL_EXPORTER_OTLP_HEADERS", "x-key=s3cr3tvalue1, team=blue", []string{"x-key=s3cr3tvalue1, team=blue", "s3cr3tvalue1"}},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "x-key=s3cr3tvalue1, team=blue",
+			[]string{"x-key=s3cr3tvalue1, team=blue", "s3cr3tvalue1"}},
 		{"DATABASE_URL", "postgres://localhost:5432/app", nil},
 		{"SSH_AUTH_SOCK", dir + "/agent.1", nil},
 		{"KEY_FILE", "./keys/a.pem", nil},
@@ -146,7 +155,8 @@ func TestRedactedIsExplained(t *testing.T) {
 // TestSecretInATodo has the title of a todo hold a secret.
 func TestSecretInATodo(t *testing.T) {
 	const secret = "sesame-5ecret"
-	l := newLab(t, calls(`todo {"newTodos":["use `+secret+`"]}`), calls("clearTodo", "attemptCompletion"), "done")
+	l := newLab(t, calls(`todo {"newTodos":["use `+secret+`"]}`),
+		calls("clearTodo", "attemptCompletion"), "done")
 	l.cfg.Secrets = []string{secret}
 	events := l.ran("go")
 	data, _ := json.Marshal(events)
@@ -157,7 +167,9 @@ func TestSecretInATodo(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || strings.Contains(string(data), secret) || !strings.Contains(string(data), "use [redacted]") {
-		t.Errorf("events and records hold the secret %t times, %v", strings.Contains(string(data), secret), err)
+	if err != nil || strings.Contains(string(data), secret) ||
+		!strings.Contains(string(data), "use [redacted]") {
+		t.Errorf("events and records hold the secret %t times, %v",
+			strings.Contains(string(data), secret), err)
 	}
 }

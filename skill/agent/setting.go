@@ -19,10 +19,12 @@ type RunSetting struct {
 	MaxRetries     int               `json:"maxRetries"`
 	Timeout        int64             `json:"timeout"`   // of one answer of the model, in milliseconds
 	StartedAt      int64             `json:"startedAt"` // milliseconds since 1970
-	UpdatedAt      int64             `json:"updatedAt"` // last start or continuation, in milliseconds since 1970
+	// last start or continuation, in milliseconds since 1970
+	UpdatedAt int64 `json:"updatedAt"`
 
-	Rules  []string `json:"rules,omitempty"`  // of the model's endpoint, see [Learner]
-	Window int      `json:"window,omitempty"` // of the model in tokens, as its endpoint said or shows; 0 if unknown
+	Rules []string `json:"rules,omitempty"` // of the model's endpoint, see [Learner]
+	// of the model in tokens, as its endpoint said or shows; 0 if unknown
+	Window int `json:"window,omitempty"`
 
 	Damage string `json:"-"` // why the file cannot be read; "" if it can
 }

@@ -29,7 +29,8 @@ func TestPowerCutInSetting(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.point = func(moment) {}
-			if err := s.createSetting(t.Context(), RunSetting{RunID: "run", Input: Input{"first"}}, Redactor{}); err != nil {
+			if err := s.createSetting(t.Context(), RunSetting{RunID: "run", Input: Input{"first"}},
+				Redactor{}); err != nil {
 				t.Fatal(err)
 			}
 			folder := filepath.Join(dir, runsDir, "run")

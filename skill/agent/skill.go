@@ -115,7 +115,8 @@ func (c SkillConfig) interactive(name string) openedSkill {
 	s := openedSkill{name: name, rule: c.Rule}
 	for _, tool := range slices.Sorted(maps.Keys(c.Tools)) {
 		t := c.Tools[tool]
-		s.tools = append(s.tools, newTool(name, interactive, ToolName(tool), t.Description, json.RawMessage(t.InputJSONSchema)))
+		s.tools = append(s.tools,
+			newTool(name, interactive, ToolName(tool), t.Description, json.RawMessage(t.InputJSONSchema)))
 	}
 	return s
 }
@@ -165,7 +166,8 @@ func (t *task) open(ctx context.Context) error {
 	t.distinguish()
 	for _, s := range t.skills {
 		if len(s.unknown) > 0 {
-			t.warn(fmt.Sprintf("skill %s: pick and omit name tools that it does not have: %s", s.name, strings.Join(s.unknown, ", ")))
+			t.warn(fmt.Sprintf("skill %s: pick and omit name tools that it does not have: %s", s.name,
+				strings.Join(s.unknown, ", ")))
 		}
 		if s.nameless > 0 {
 			t.warn(fmt.Sprintf("skill %s: %d of its tools have no name and are left out", s.name, s.nameless))

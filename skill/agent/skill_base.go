@@ -71,7 +71,8 @@ func (t *task) callDialect(ctx context.Context, c ToolCall, d *dialect.Dialect, 
 
 // mediaPart is an image or PDF itself.
 func mediaPart(mediaType string, data []byte) Part {
-	p := Part{Type: ImageInlinePart, EncodedData: base64.StdEncoding.EncodeToString(data), MimeType: mediaType, ID: newID()}
+	p := Part{Type: ImageInlinePart, EncodedData: base64.StdEncoding.EncodeToString(data),
+		MimeType: mediaType, ID: newID()}
 	if mediaType == "application/pdf" {
 		p.Type = FileInlinePart
 	}

@@ -24,9 +24,10 @@ import (
 )
 
 const (
-	connectTimeout = 2 * time.Minute // for a server to start, which may include a download, and to list its tools
-	maxTools       = 1000            // of one skill
-	sendFailedCode = -32005          // the SDK's error code for a message that it could not send
+	// for a server to start, which may include a download, and to list its tools
+	connectTimeout = 2 * time.Minute
+	maxTools       = 1000   // of one skill
+	sendFailedCode = -32005 // the SDK's error code for a message that it could not send
 )
 
 // A server is a connected MCP server.
@@ -63,7 +64,8 @@ func (t *task) connect(ctx context.Context, name string, c SkillConfig) (openedS
 		defer cancel()
 		tools, err := v.tools(inner)
 		if err != nil {
-			t.warn(fmt.Sprintf("skill %s: its tools have changed and cannot be listed: %v", name, plainError(err)))
+			t.warn(fmt.Sprintf("skill %s: its tools have changed and cannot be listed: %v", name,
+				plainError(err)))
 			return nil
 		}
 		list, _ := t.offered(c, tools)
@@ -124,7 +126,8 @@ func (v *server) dial(ctx context.Context, t *task, c SkillConfig) (err error) {
 		}, nil)
 		if err != nil && ctx.Err() == nil {
 			var sseErr error
-			if v.session, sseErr = client.Connect(ctx, &mcp.SSEClientTransport{Endpoint: c.Endpoint, HTTPClient: web, MaxEventSize: maxMessage}, nil); sseErr == nil {
+			if v.session, sseErr = client.Connect(ctx, &mcp.SSEClientTransport{Endpoint: c.Endpoint,
+				HTTPClient: web, MaxEventSize: maxMessage}, nil); sseErr == nil {
 				err = nil
 			}
 		}
@@ -285,9 +288,11 @@ func (v *server) call(ctx context.Context, name string, c ToolCall) outcome {
 	r, err := session.CallTool(inner, p)
 	switch {
 	case err != nil && inner.Err() != nil && ctx.Err() == nil:
-		return textOutcome(fmt.Sprintf("Error calling tool %s: no answer within %s", c.ToolName, v.timeout), true)
+		return textOutcome(fmt.Sprintf("Error calling tool %s: no answer within %s", c.ToolName,
+			v.timeout), true)
 	case errors.Is(err, io.EOF), errors.Is(err, mcp.ErrConnectionClosed):
-		return textOutcome(fmt.Sprintf("Error calling tool %s: %v", c.ToolName, v.restart(session, err)), true)
+		return textOutcome(fmt.Sprintf("Error calling tool %s: %v", c.ToolName,
+			v.restart(session, err)), true)
 	case err != nil:
 		return textOutcome(fmt.Sprintf("Error calling tool %s: %v", c.ToolName, plainError(err)), true)
 	}

@@ -62,7 +62,8 @@ func (c SkillConfig) checkCredentials() error {
 	}
 	u, err := url.Parse(c.Endpoint)
 	ip := net.ParseIP(u.Hostname())
-	if loopback := strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback(); err != nil || u.Scheme != "https" && !loopback {
+	if loopback := strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback(); err != nil ||
+		u.Scheme != "https" && !loopback {
 		return errors.New("bearerTokenEnv and envHeaders are sent over https, or to this machine; use an https endpoint")
 	}
 	for name := range c.EnvHeaders {

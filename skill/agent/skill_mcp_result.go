@@ -28,10 +28,13 @@ func serverOutcome(c ToolCall, r *mcp.CallToolResult) outcome {
 		s.text(string(rawjson.Encode(r.StructuredContent)))
 	}
 	if s.texts > maxResult || s.omitted > 0 {
-		s.parts = append(s.parts, textPart(fmt.Sprintf("… %d bytes of text and %d parts are not shown; ask for less at once", max(0, s.texts-maxResult), s.omitted)))
+		s.parts = append(s.parts,
+			textPart(fmt.Sprintf("… %d bytes of text and %d parts are not shown; ask for less at once",
+				max(0, s.texts-maxResult), s.omitted)))
 	}
 	if len(s.parts) == 0 {
-		return textOutcome(fmt.Sprintf("Tool %s returned nothing with arguments: %s", c.ToolName, shorten(string(rawjson.Encode(c.Args)), 1000)), r.IsError)
+		return textOutcome(fmt.Sprintf("Tool %s returned nothing with arguments: %s", c.ToolName,
+			shorten(string(rawjson.Encode(c.Args)), 1000)), r.IsError)
 	}
 	return outcome{contents: s.parts, failed: r.IsError}
 }

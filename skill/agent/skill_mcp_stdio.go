@@ -51,7 +51,8 @@ func isMessage(line []byte) bool {
 		Method  string           `json:"method"`
 		ID      *json.RawMessage `json:"id"` // nil for null, too
 	}
-	return bytes.HasPrefix(line, []byte("{")) && json.Unmarshal(line, &m) == nil && m.Version == "2.0" && (m.Method != "" || m.ID != nil)
+	return bytes.HasPrefix(line, []byte("{")) && json.Unmarshal(line, &m) == nil && m.Version == "2.0" &&
+		(m.Method != "" || m.ID != nil)
 }
 
 // line reads a line of at most maxMessage bytes.

@@ -36,7 +36,8 @@ func TestMain(m *testing.M) {
 func skillServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	add := func(name string, reads bool, do func(args map[string]any) (*mcp.CallToolResult, error)) {
-		s.AddTool(&mcp.Tool{Name: name, Description: name, InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: reads}},
+		s.AddTool(&mcp.Tool{Name: name, Description: name, InputSchema: json.RawMessage(`{"type":"object"}`),
+			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: reads}},
 			func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				var args map[string]any
 				json.Unmarshal(r.Params.Arguments, &args)
@@ -47,9 +48,10 @@ func skillServer() *mcp.Server {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
 	}
 	add("echo.text", true, func(args map[string]any) (*mcp.CallToolResult, error) { return text(fmt.Sprint(args["text"])), nil })
-	s.AddTool(&mcp.Tool{Name: "trace", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return text(fmt.Sprint(r.Params.Meta["traceparent"])), nil
-	})
+	s.AddTool(&mcp.Tool{Name: "trace", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return text(fmt.Sprint(r.Params.Meta["traceparent"])), nil
+		})
 	add("env", true, func(map[string]any) (*mcp.CallToolResult, error) {
 		return text(strings.Join(os.Environ(), "\n") + "\n" + strconv.Itoa(os.Getpid())), nil
 	})
@@ -58,22 +60,27 @@ func skillServer() *mcp.Server {
 		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
 	})
 	add("picture", true, func(map[string]any) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{MIMEType: "image/png", Data: []byte("png")}, &mcp.AudioContent{MIMEType: "audio/wav", Data: []byte("wav")}}}, nil
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{MIMEType: "image/png",
+			Data: []byte("png")}, &mcp.AudioContent{MIMEType: "audio/wav", Data: []byte("wav")}}}, nil
 	})
 	add("structured", true, func(map[string]any) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{StructuredContent: map[string]any{"a": 1}}, nil
 	})
 	add("large", true, func(map[string]any) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{
-			&mcp.TextContent{Text: strings.Repeat("large ", maxResult/8)}, &mcp.TextContent{Text: strings.Repeat("large ", maxResult/8)},
-			&mcp.ImageContent{MIMEType: "image/png", Data: make([]byte, maxInline/2)}, &mcp.ImageContent{MIMEType: "image/png", Data: make([]byte, 2)},
+			&mcp.TextContent{Text: strings.Repeat("large ", maxResult/8)},
+			&mcp.TextContent{Text: strings.Repeat("large ", maxResult/8)},
+			&mcp.ImageContent{MIMEType: "image/png", Data: make([]byte, maxInline/2)},
+			&mcp.ImageContent{MIMEType: "image/png", Data: make([]byte, 2)},
 		}}, nil
 	})
 	add("documents", true, func(map[string]any) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{
-			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///d", MIMEType: "application/pdf", Blob: []byte("%PDF")}},
+			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///d",
+				MIMEType: "application/pdf", Blob: []byte("%PDF")}},
 			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///a", Text: "the text"}},
-			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///z", MIMEType: "application/zip", Blob: []byte("PK")}},
+			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///z",
+				MIMEType: "application/zip", Blob: []byte("PK")}},
 			&mcp.ResourceLink{URI: "file:///b", Name: "b"}, &mcp.TextContent{},
 		}}, nil
 	})
@@ -110,25 +117,30 @@ func serveSkill(mode string) {
 			n = 1200
 		}
 		for i := range n {
-			s.AddTool(&mcp.Tool{Name: fmt.Sprintf("tool%d", i), InputSchema: json.RawMessage(`{"type":"object"}`)},
+			s.AddTool(&mcp.Tool{Name: fmt.Sprintf("tool%d", i),
+				InputSchema: json.RawMessage(`{"type":"object"}`)},
 				func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil })
 		}
 	case "prints":
 		fmt.Print("Welcome!\n{\"no\":\n", strings.Repeat("-", 1<<20), "\n")
 	case "logs":
-		fmt.Print(`{"level":"info","msg":"listening on stdio"}`, "\n", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse"}}`, "\n")
-		s.AddTool(&mcp.Tool{Name: "log", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			fmt.Println(`{"level":"info","msg":"called"}`)
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "logged"}}}, nil
-		})
-	case "changes":
-		s.AddTool(&mcp.Tool{Name: "more", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			s.AddTool(&mcp.Tool{Name: "hidden", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "found"}}}, nil
+		fmt.Print(`{"level":"info","msg":"listening on stdio"}`, "\n",
+			`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse"}}`, "\n")
+		s.AddTool(&mcp.Tool{Name: "log", InputSchema: json.RawMessage(`{"type":"object"}`)},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				fmt.Println(`{"level":"info","msg":"called"}`)
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "logged"}}}, nil
 			})
-			time.Sleep(200 * time.Millisecond) // the SDK tells its client of several changes together
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "added"}}}, nil
-		})
+	case "changes":
+		s.AddTool(&mcp.Tool{Name: "more", InputSchema: json.RawMessage(`{"type":"object"}`)},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				s.AddTool(&mcp.Tool{Name: "hidden", InputSchema: json.RawMessage(`{"type":"object"}`)},
+					func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+						return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "found"}}}, nil
+					})
+				time.Sleep(200 * time.Millisecond) // the SDK tells its client of several changes together
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "added"}}}, nil
+			})
 	case "tells":
 		s.AddTool(&mcp.Tool{Name: os.Getenv("TEST_KEY"), Description: os.Getenv("TEST_KEY"),
 			InputSchema: json.RawMessage(`{"type":"object","title":"` + os.Getenv("TEST_KEY") + `"}`)},
@@ -199,16 +211,19 @@ func TestTraceparent(t *testing.T) {
 func TestSkillOverStdio(t *testing.T) {
 	t.Setenv("GH_TOKEN", "gh-planted-token")
 	t.Setenv("OTHER", "not-to-be-seen")
-	l := newLab(t, calls(`echo_text {"text":"hello"}`, "fails {}", `empty {"a": [1, "<"]}`, "picture {}", "env {}"), calls("attemptCompletion"), "done")
+	l := newLab(t, calls(`echo_text {"text":"hello"}`, "fails {}", `empty {"a": [1, "<"]}`, "picture {}",
+		"env {}"), calls("attemptCompletion"), "done")
 	l.withSkill("fine", func(c *SkillConfig) { c.RequiredEnv, c.Rule = []string{"GH_TOKEN"}, "Be careful." })
 	events := l.ran("go")
 	got := l.results(1)
-	want := []string{"textPart: hello", "textPart: Error calling tool fails: MCP error 0: broken on purpose", "textPart: Tool empty returned nothing with arguments: {\"a\":[1,\"<\"]}",
+	want := []string{"textPart: hello", "textPart: Error calling tool fails: MCP error 0: broken on purpose",
+		"textPart: Tool empty returned nothing with arguments: {\"a\":[1,\"<\"]}",
 		"imageInlinePart: cG5n; textPart: (A sound of type audio/wav and 3 bytes cannot be shown)"}
 	if !slices.Equal(got[:4], want) {
 		t.Errorf("results\n got %q\nwant %q", got[:4], want)
 	}
-	if !strings.Contains(got[4], "GH_TOKEN=[redacted]") || !strings.Contains(got[4], "PATH=") || strings.Contains(got[4], "OTHER") || strings.Contains(got[4], "HOME=") {
+	if !strings.Contains(got[4], "GH_TOKEN=[redacted]") || !strings.Contains(got[4], "PATH=") ||
+		strings.Contains(got[4], "OTHER") || strings.Contains(got[4], "HOME=") {
 		t.Errorf("the environment is %s", got[4])
 	}
 	if text := l.asked[0].Messages[0].Contents[0].Text; !strings.Contains(text, "\"s\" skill rules:\nBe careful.") {
@@ -250,12 +265,15 @@ func TestSkillGoesWrong(t *testing.T) {
 		{"too-many", nil, "skill s: it lists more than 1000 tools", true},
 		{"many", []any{calls(env), calls("attemptCompletion"), "done"}, "PATH=", false},
 		{"prints", []any{calls(env), calls("attemptCompletion"), "done"}, "PATH=", false},
-		{"fine", []any{calls("huge"), calls("attemptCompletion"), "done"}, "the server sent a message of more than 33554432 bytes", false},
+		{"fine", []any{calls("huge"), calls("attemptCompletion"), "done"},
+			"the server sent a message of more than 33554432 bytes", false},
 		{"flood", []any{calls(env), calls("attemptCompletion"), "done"}, "PATH=", false},
 		{"stays", []any{calls(env), calls("attemptCompletion"), "done"}, "PATH=", false},
 		{"family", []any{calls(env), calls("attemptCompletion"), "done"}, "PATH=", false},
-		{"fine", []any{calls("hangs {}"), calls("attemptCompletion"), "done"}, "Error calling tool hangs: no answer within 1s", false},
-		{"fine", []any{calls("crashes {}"), calls("echo_text {}"), calls("attemptCompletion"), "done"}, "exited with 3; it said: I cannot go on", false},
+		{"fine", []any{calls("hangs {}"), calls("attemptCompletion"), "done"},
+			"Error calling tool hangs: no answer within 1s", false},
+		{"fine", []any{calls("crashes {}"), calls("echo_text {}"), calls("attemptCompletion"), "done"},
+			"exited with 3; it said: I cannot go on", false},
 	} {
 		t.Run(tt.mode, func(t *testing.T) {
 			t.Parallel()
@@ -282,7 +300,8 @@ func TestSkillGoesWrong(t *testing.T) {
 				t.Errorf("the result is %s, want %q in it", got, tt.want)
 			} else if lines := strings.Split(got, "\n"); tt.want == "PATH=" {
 				gone(t, lines[len(lines)-1])
-				if i := slices.IndexFunc(lines, func(s string) bool { return strings.HasPrefix(s, "CHILD=") }); i >= 0 {
+				if i := slices.IndexFunc(lines,
+					func(s string) bool { return strings.HasPrefix(s, "CHILD=") }); i >= 0 {
 					gone(t, strings.TrimPrefix(lines[i], "CHILD="))
 				} else if tt.mode == "family" {
 					t.Errorf("there is no child: %s", got)
@@ -328,7 +347,8 @@ func TestSkillsAreNotStartedFromTheWorkspace(t *testing.T) {
 	l.cfg.Getenv = os.Getenv
 	for _, needed := range [][]string{nil, {"PATH"}} {
 		l.withSkill("fine", func(c *SkillConfig) { c.Command, c.RequiredEnv = "planted", needed })
-		if _, err := l.run("go"); err == nil || !strings.Contains(err.Error(), `skill s: cannot run "planted"`) {
+		if _, err := l.run("go"); err == nil ||
+			!strings.Contains(err.Error(), `skill s: cannot run "planted"`) {
 			t.Errorf("needing %q: %v", needed, err)
 		}
 	}
@@ -345,7 +365,8 @@ func TestNpxTakesNothingFromTheWorkspace(t *testing.T) {
 	l := newLab(t, calls("here"), calls("attemptCompletion"), "done")
 	pkg, bin := t.TempDir(), filepath.Join(l.dir, "node_modules", ".bin")
 	write := func(dir, name, text string) {
-		if err := errors.Join(os.MkdirAll(dir, 0o777), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o777)); err != nil {
+		if err := errors.Join(os.MkdirAll(dir, 0o777),
+			os.WriteFile(filepath.Join(dir, name), []byte(text), 0o777)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -369,12 +390,14 @@ require('readline').createInterface({input: process.stdin}).on('line', line => {
 	write(l.dir, ".npmrc", "script-shell="+filepath.Join(bin, "sh.sh")+"\n")
 	cache := t.TempDir()
 	l.cfg.Getenv = func(name string) string {
-		return map[string]string{"PATH": filepath.Dir(npx) + ":/usr/bin:/bin", "npm_config_cache": cache, "npm_config_offline": "true"}[name]
+		return map[string]string{"PATH": filepath.Dir(npx) + ":/usr/bin:/bin", "npm_config_cache": cache,
+			"npm_config_offline": "true"}[name]
 	}
 	l.cfg.ready = time.Minute
 	e := l.cfg.Experts["e"]
 	e.Skills = map[string]SkillConfig{baseSkill: e.Skills[baseSkill], "s": {
-		Type: stdioSkill, Command: "npx", Args: []string{"file:" + pkg, "an argument"}, RequiredEnv: []string{"npm_config_cache", "npm_config_offline"},
+		Type: stdioSkill, Command: "npx", Args: []string{"file:" + pkg, "an argument"},
+		RequiredEnv: []string{"npm_config_cache", "npm_config_offline"},
 	}}
 	l.cfg.Experts["e"] = e
 	l.ran("go")
@@ -389,16 +412,20 @@ require('readline').createInterface({input: process.stdin}).on('line', line => {
 func TestSkillNeeds(t *testing.T) {
 	l := newLab(t)
 	l.withSkill("fine", func(c *SkillConfig) { c.RequiredEnv = []string{"GH_TOKEN_NOPE"} })
-	if _, err := l.run("go"); err == nil || !strings.Contains(err.Error(), "Skill s requires environment variable GH_TOKEN_NOPE") {
+	if _, err := l.run("go"); err == nil ||
+		!strings.Contains(err.Error(), "Skill s requires environment variable GH_TOKEN_NOPE") {
 		t.Errorf("without the variable: %v", err)
 	}
 	l.withSkill("fine", func(c *SkillConfig) { c.Command = "no-such-cmd" })
-	if _, err := l.run("go"); err == nil || !strings.Contains(err.Error(), `skill s: cannot run "no-such-cmd"`) {
+	if _, err := l.run("go"); err == nil ||
+		!strings.Contains(err.Error(), `skill s: cannot run "no-such-cmd"`) {
 		t.Errorf("without the program: %v", err)
 	}
 	l.cfg.Experts["e"] = Expert{Instruction: "Do it.", Skills: map[string]SkillConfig{
-		baseSkill: {Type: stdioSkill, Command: "no-such-cmd", PackageName: baseSkill, RequiredEnv: []string{"GH_TOKEN_NOPE"}}}}
-	if _, err := l.run("go"); err == nil || !strings.Contains(err.Error(), "Skill @perstack/base requires environment variable GH_TOKEN_NOPE") {
+		baseSkill: {Type: stdioSkill, Command: "no-such-cmd", PackageName: baseSkill,
+			RequiredEnv: []string{"GH_TOKEN_NOPE"}}}}
+	if _, err := l.run("go"); err == nil ||
+		!strings.Contains(err.Error(), "Skill @perstack/base requires environment variable GH_TOKEN_NOPE") {
 		t.Errorf("without the variable of the Base Skill: %v", err)
 	}
 }

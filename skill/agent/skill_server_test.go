@@ -36,11 +36,13 @@ func TestServerResults(t *testing.T) {
 		}
 	}
 	large := l.asked[1].Messages[3].Contents[2].Contents
-	if n := len(large[0].Text) + len(large[1].Text); n != maxResult || large[4].Text != "… 524288 bytes of text and 0 parts are not shown; ask for less at once" {
+	if n := len(large[0].Text) + len(large[1].Text); n != maxResult ||
+		large[4].Text != "… 524288 bytes of text and 0 parts are not shown; ask for less at once" {
 		t.Errorf("of a large result %d bytes are left, and %q", n, large[len(large)-1].Text)
 	}
 	for _, e := range events {
-		if e.ToolResult != nil && slices.ContainsFunc(e.ToolResult.Result, func(p Part) bool { return p.EncodedData != "" }) {
+		if e.ToolResult != nil &&
+			slices.ContainsFunc(e.ToolResult.Result, func(p Part) bool { return p.EncodedData != "" }) {
 			t.Errorf("%s holds data", e.Type)
 		}
 	}
@@ -54,7 +56,8 @@ func TestToolsOfServers(t *testing.T) {
 	second := skills["s"]
 	second.Pick = []string{"env", "empty"}
 	skills["t"] = second
-	skills["a"] = SkillConfig{Type: interactiveSkill, Tools: map[string]InteractiveTool{"env": {}, "ask": {InputJSONSchema: "{}"}}}
+	skills["a"] = SkillConfig{Type: interactiveSkill,
+		Tools: map[string]InteractiveTool{"env": {}, "ask": {InputJSONSchema: "{}"}}}
 	l.cfg.ready = time.Minute
 	l.ran("go")
 	var names []string
@@ -119,14 +122,16 @@ func TestServersTellNoSecrets(t *testing.T) {
 	l.cfg.ready = time.Minute
 	l.ran("go")
 	got := l.results(1)
-	if !strings.Contains(got[0], "TEST_KEY=[redacted]\n") || !strings.Contains(got[0], "HOME=/nowhere/at/all\n") {
+	if !strings.Contains(got[0], "TEST_KEY=[redacted]\n") ||
+		!strings.Contains(got[0], "HOME=/nowhere/at/all\n") {
 		t.Errorf("the environment is %s", got[0])
 	}
 	if want := `textPart: Error calling tool _redacted_: MCP error 0: [redacted]`; got[1] != want {
 		t.Errorf("the result is %s, want %s", got[1], want)
 	}
 	i := slices.IndexFunc(l.asked[0].Tools, func(t Tool) bool { return t.Name == "_redacted_" })
-	if i < 0 || l.asked[0].Tools[i].Doc != "[redacted]" || strings.Contains(string(l.asked[0].Tools[i].Schema), secret) {
+	if i < 0 || l.asked[0].Tools[i].Doc != "[redacted]" ||
+		strings.Contains(string(l.asked[0].Tools[i].Schema), secret) {
 		t.Errorf("the tools are %v", l.asked[0].Tools)
 	}
 	files, _ := filepath.Glob(filepath.Join(l.dir, runsDir, "*", "*"))
@@ -143,7 +148,8 @@ func TestServersTellNoSecrets(t *testing.T) {
 // TestNothingIsReachedReadOnly has servers that a workspace's mode rules out.
 func TestNothingIsReachedReadOnly(t *testing.T) {
 	t.Parallel()
-	for _, c := range []SkillConfig{{Type: sseSkill, Endpoint: "http://127.0.0.1:1"}, {Type: stdioSkill, Command: "true"}} {
+	for _, c := range []SkillConfig{{Type: sseSkill, Endpoint: "http://127.0.0.1:1"},
+		{Type: stdioSkill, Command: "true"}} {
 		l := newLab(t)
 		x, err := skill.New(skill.Config{Dir: l.dir, ReadOnly: true})
 		if err != nil {
@@ -151,7 +157,8 @@ func TestNothingIsReachedReadOnly(t *testing.T) {
 		}
 		l.cfg.Executor = x
 		l.cfg.Experts["e"] = Expert{Instruction: "Do it.", Skills: map[string]SkillConfig{"s": c}}
-		if _, err := l.run("go"); err == nil || !strings.HasSuffix(err.Error(), "is refused under --read-only") {
+		if _, err := l.run("go"); err == nil ||
+			!strings.HasSuffix(err.Error(), "is refused under --read-only") {
 			t.Errorf("%s: %v", c.Type, err)
 		}
 		x.Close()
@@ -168,7 +175,8 @@ func TestServerThatDoesNotRead(t *testing.T) {
 	defer r.Close()
 	defer w.Close()
 	time.AfterFunc(100*time.Millisecond, func() { w.SetWriteDeadline(time.Now()) })
-	if _, err := (serverInput{w}).Write(make([]byte, 1<<20)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+	if _, err := (serverInput{w}).Write(make([]byte, 1<<20)); err == nil ||
+		errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -178,7 +186,8 @@ func TestSpelledCredentials(t *testing.T) {
 	t.Parallel()
 	for _, c := range []SkillConfig{
 		{Type: sseSkill, Endpoint: "http://user:planted-1@127.0.0.1:1/mcp?api=planted-2"},
-		{Type: stdioSkill, Command: "false", Args: []string{"--api-key=planted-1", "--token", "planted-2", "--verbose"}},
+		{Type: stdioSkill, Command: "false",
+			Args: []string{"--api-key=planted-1", "--token", "planted-2", "--verbose"}},
 	} {
 		l := newLab(t)
 		l.cfg.Experts["e"] = Expert{Instruction: "Do it.", Skills: map[string]SkillConfig{"s": c}}
@@ -221,15 +230,17 @@ func TestServersFarAway(t *testing.T) {
 		if endpoint == quiet.URL {
 			l.cfg.ready = time.Second
 		}
-		l.cfg.Experts["e"] = Expert{Instruction: "Do it.", Skills: map[string]SkillConfig{"s": {Type: sseSkill, Endpoint: endpoint}}}
+		l.cfg.Experts["e"] = Expert{Instruction: "Do it.",
+			Skills: map[string]SkillConfig{"s": {Type: sseSkill, Endpoint: endpoint}}}
 		if _, err := l.run("go"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: the error is %v, want %s", endpoint, err, want)
 		}
 	}
 	for name, handler := range map[string]http.Handler{
 		"streamable": mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return skillServer() }, nil),
-		"JSON":       mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return skillServer() }, &mcp.StreamableHTTPOptions{JSONResponse: true}),
-		"SSE":        mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return skillServer() }, nil),
+		"JSON": mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return skillServer() },
+			&mcp.StreamableHTTPOptions{JSONResponse: true}),
+		"SSE": mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return skillServer() }, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -247,7 +258,8 @@ func TestServersFarAway(t *testing.T) {
 				return calls(`echo_text {"text":"there"}`), nil
 			}, calls("attemptCompletion"), "done")
 			l.cfg.Timeout = 20 * time.Second
-			l.cfg.Experts["e"] = Expert{Instruction: "Do it.", Skills: map[string]SkillConfig{"s": {Type: sseSkill, Endpoint: web.URL}}}
+			l.cfg.Experts["e"] = Expert{Instruction: "Do it.",
+				Skills: map[string]SkillConfig{"s": {Type: sseSkill, Endpoint: web.URL}}}
 			start := time.Now()
 			l.ran("go")
 			if got := l.results(1)[0]; got != "textPart: here" {
@@ -264,12 +276,15 @@ func TestServersFarAway(t *testing.T) {
 // TestServerRestarts has a server that crashes twice: it is started again once.
 func TestServerRestarts(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, calls("crashes {}"), calls(`echo_text {"text":"back"}`), calls("crashes {}"), calls(`echo_text {"text":"gone"}`), calls("attemptCompletion"), "done")
+	l := newLab(t, calls("crashes {}"), calls(`echo_text {"text":"back"}`), calls("crashes {}"),
+		calls(`echo_text {"text":"gone"}`), calls("attemptCompletion"), "done")
 	l.withSkill("fine", nil)
 	l.cfg.ready = time.Minute
 	l.ran("go")
-	for i, want := range []string{"exited with 3; it said: I cannot go on; it was started again", "back", "exited with 3; it said: I cannot go on", "the server has ended"} {
-		if got := l.results(i + 1)[0]; !strings.Contains(got, want) || i > 1 && strings.Contains(got, "again") {
+	for i, want := range []string{"exited with 3; it said: I cannot go on; it was started again", "back",
+		"exited with 3; it said: I cannot go on", "the server has ended"} {
+		if got := l.results(i + 1)[0]; !strings.Contains(got, want) || i > 1 &&
+			strings.Contains(got, "again") {
 			t.Errorf("result %d is %q, want %q in it", i, got, want)
 		}
 	}
@@ -328,7 +343,8 @@ func TestServerToken(t *testing.T) {
 		}
 	}))
 	defer web.Close()
-	c := SkillConfig{Type: sseSkill, Endpoint: web.URL, BearerTokenEnv: "TEST_TOKEN", EnvHeaders: map[string]string{"X-Team": "TEST_TEAM"}}
+	c := SkillConfig{Type: sseSkill, Endpoint: web.URL, BearerTokenEnv: "TEST_TOKEN",
+		EnvHeaders: map[string]string{"X-Team": "TEST_TEAM"}}
 	for _, redirects = range []bool{false, true} {
 		l := newLab(t, calls(`echo_text {"text":"hi"}`), calls("attemptCompletion"), "done")
 		l.cfg.Getenv = func(name string) string {
@@ -348,7 +364,9 @@ func TestServerToken(t *testing.T) {
 	for _, p := range (Expert{Key: "e", Skills: map[string]SkillConfig{"s": c}}).powers() {
 		powers = append(powers, p.String())
 	}
-	if want := []string{`experts.e.skills.s.endpoint = "` + web.URL + `"`, `experts.e.skills.s.sends = "TEST_TEAM to ` + web.URL + `"`, `experts.e.skills.s.sends = "TEST_TOKEN to ` + web.URL + `"`}; !slices.Equal(powers, want) {
+	if want := []string{`experts.e.skills.s.endpoint = "` + web.URL + `"`,
+		`experts.e.skills.s.sends = "TEST_TEAM to ` + web.URL + `"`,
+		`experts.e.skills.s.sends = "TEST_TOKEN to ` + web.URL + `"`}; !slices.Equal(powers, want) {
 		t.Errorf("the powers are %q, want %q", powers, want)
 	}
 	c.Endpoint = "http://example.org/mcp"

@@ -128,7 +128,8 @@ func (s *store) write(ctx context.Context, n RecordName, value func(at int64) an
 		}
 		err := s.put(ctx, n.String(), rawjson.Encode(data), true)
 		used, ok := errors.AsType[*fs.PathError](err)
-		if !errors.Is(err, fs.ErrExist) || !ok || used.Op != "open" { // mkdir fails so where a file has the name of a folder
+		// mkdir fails so where a file has the name of a folder
+		if !errors.Is(err, fs.ErrExist) || !ok || used.Op != "open" {
 			return err
 		}
 	}

@@ -80,7 +80,8 @@ func openSums(x *skill.Executor, name string) (*os.File, error) {
 	if entries, err := fs.ReadDir(dir.FS(), "."); err == nil {
 		for _, e := range entries {
 			info, err := e.Info()
-			if _, gone := os.Lstat(path.Join(x.Dir(), runsDir, e.Name())); err == nil && errors.Is(gone, fs.ErrNotExist) && time.Since(info.ModTime()) > 24*time.Hour {
+			if _, gone := os.Lstat(path.Join(x.Dir(), runsDir, e.Name())); err == nil &&
+				errors.Is(gone, fs.ErrNotExist) && time.Since(info.ModTime()) > 24*time.Hour {
 				dir.Remove(e.Name())
 			}
 		}

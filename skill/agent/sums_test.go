@@ -67,7 +67,8 @@ func TestForgedRecords(t *testing.T) {
 		}, "checkpoint-", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLab(t, calls(`writeTextFile {"path":"f1","text":"1"}`), calls(`writeTextFile {"path":"f2","text":"2"}`), calls("attemptCompletion"), "done")
+			l := newLab(t, calls(`writeTextFile {"path":"f1","text":"1"}`),
+				calls(`writeTextFile {"path":"f2","text":"2"}`), calls("attemptCompletion"), "done")
 			for e, err := range Run(t.Context(), l.cfg, "go") {
 				if err != nil {
 					t.Fatal(err)
@@ -85,7 +86,8 @@ func TestForgedRecords(t *testing.T) {
 			}
 			l.ran("")
 			text := fmt.Sprint(l.asked[2].Messages)
-			if strings.Contains(text, "forged") || !strings.Contains(text, tt.told) || strings.Contains(text, "Records of this run are damaged") != (tt.told != "") {
+			if strings.Contains(text, "forged") || !strings.Contains(text, tt.told) ||
+				strings.Contains(text, "Records of this run are damaged") != (tt.told != "") {
 				t.Errorf("the model is sent %s", text)
 			}
 			if said := strings.Join(warned, "\n"); !strings.Contains(said, tt.warns) {
@@ -120,7 +122,8 @@ func TestNothingConfirmed(t *testing.T) {
 
 // TestUnknownRecords continues a run that another machine recorded: in vain, then twice.
 func TestUnknownRecords(t *testing.T) {
-	l := newLab(t, calls(`writeTextFile {"path":"f1","text":"1"}`), calls(`writeTextFile {"path":"f2","text":"2"}`), calls("attemptCompletion"), "done")
+	l := newLab(t, calls(`writeTextFile {"path":"f1","text":"1"}`),
+		calls(`writeTextFile {"path":"f2","text":"2"}`), calls("attemptCompletion"), "done")
 	l.cfg.MaxSteps = 1
 	l.ran("go")
 	kept, err := l.cfg.Executor.Runs()
@@ -137,12 +140,14 @@ func TestUnknownRecords(t *testing.T) {
 	}
 	l.cfg.Answer, l.cfg.Warn = false, func(what string) { warned = append(warned, what) }
 	l.ran("")
-	if text := fmt.Sprint(l.asked[1].Messages); len(warned) != 1 || strings.Count(text, "Nothing confirms the records") != 1 {
+	if text := fmt.Sprint(l.asked[1].Messages); len(warned) != 1 ||
+		strings.Count(text, "Nothing confirms the records") != 1 {
 		t.Errorf("the user is told %q, the model %s", warned, text)
 	}
 	l.cfg.MaxSteps = 0
 	l.ran("")
-	if text := fmt.Sprint(l.asked[2].Messages); len(warned) != 1 || strings.Count(text, "Nothing confirms the records") != 1 {
+	if text := fmt.Sprint(l.asked[2].Messages); len(warned) != 1 ||
+		strings.Count(text, "Nothing confirms the records") != 1 {
 		t.Errorf("afterwards the user is told %q, the model %s", warned, text)
 	}
 	for _, step := range []int{2, 1} { // told by its conversation, or by the fork
@@ -178,8 +183,10 @@ func TestUnknownRecordsKilled(t *testing.T) {
 			t.Fatal("the run does not end")
 		}
 		c, err := Records{Executor: l.cfg.Executor}.Latest(t.Context(), "run")
-		if err != nil || c.Status != Completed || !strings.Contains(fmt.Sprint(c.Messages), unconfirmed) || l.file("f") != "1\n2\n3\n4\n" {
-			t.Fatalf("killed at %d: %v, %s, the file holds %q, the conversation is %v", point, err, c.Status, l.file("f"), c.Messages)
+		if err != nil || c.Status != Completed || !strings.Contains(fmt.Sprint(c.Messages), unconfirmed) ||
+			l.file("f") != "1\n2\n3\n4\n" {
+			t.Fatalf("killed at %d: %v, %s, the file holds %q, the conversation is %v", point, err, c.Status,
+				l.file("f"), c.Messages)
 		}
 	}
 }
@@ -190,7 +197,8 @@ func TestRunAgain(t *testing.T) {
 	for range 2 {
 		l.asked = nil
 		l.ran("go")
-		if _, wrong, err := (Records{Executor: l.cfg.Executor}).Check(t.Context(), "run"); err != nil || wrong != nil {
+		if _, wrong, err := (Records{Executor: l.cfg.Executor}).Check(t.Context(), "run"); err != nil ||
+			wrong != nil {
 			t.Errorf("the records are %q, %v", wrong, err)
 		}
 		if err := os.RemoveAll(filepath.Join(l.dir, runsDir, "run")); err != nil {

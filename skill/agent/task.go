@@ -106,7 +106,8 @@ func (t *task) input() {
 // for a call instead.
 func asksForCall(history []Message) bool {
 	n := len(history)
-	return n > 1 && history[n-2].Type == ExpertMessage && history[n-2].calls() == 0 && history[n-1].Text() == unusable(noToolCall, callATool)
+	return n > 1 && history[n-2].Type == ExpertMessage && history[n-2].calls() == 0 &&
+		history[n-1].Text() == unusable(noToolCall, callATool)
 }
 
 // inputs returns the messages that the step began with, never nil.
@@ -122,7 +123,8 @@ func (t *task) resumeAt(step int) {
 	t.history, t.sent = t.last.Messages, len(t.last.Messages)
 	t.cp = Checkpoint{
 		ID: newID(), StepNumber: step, Status: t.last.Status, ParentID: t.last.ID, Usage: t.last.Usage,
-		ContextWindowUsage: t.last.ContextWindowUsage, DelegateTo: t.last.DelegateTo, DelegatedBy: t.last.DelegatedBy,
+		ContextWindowUsage: t.last.ContextWindowUsage, DelegateTo: t.last.DelegateTo,
+		DelegatedBy: t.last.DelegatedBy,
 	}
 }
 
@@ -166,7 +168,9 @@ func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 	report, misfit := t.fitting(answer.Text)
 	switch {
 	case len(answer.Calls) > maxCalls:
-		err = t.again(ctx, answer, "Too many tool calls", fmt.Sprintf("There are %d tool calls; at most %d are carried out at once. Try again.", len(answer.Calls), maxCalls))
+		err = t.again(ctx, answer, "Too many tool calls",
+			fmt.Sprintf("There are %d tool calls; at most %d are carried out at once. Try again.",
+				len(answer.Calls), maxCalls))
 	case answer.Cut:
 		err = t.again(ctx, answer, "Tool call generation failed", "Generation length exceeded. Try again.")
 	case reports && misfit == nil:
@@ -191,7 +195,8 @@ func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 // mayReport reports whether a text without calls is the report: a second one, or the first in a
 // conversation, if no todos are open.
 func (t *task) mayReport() bool {
-	open := slices.ContainsFunc(t.session.Snapshot().Todos, func(todo skill.TodoItem) bool { return !todo.Completed })
+	open := slices.ContainsFunc(t.session.Snapshot().Todos,
+		func(todo skill.TodoItem) bool { return !todo.Completed })
 	return (t.answered || t.cfg.Talk && t.parent == nil) && !open
 }
 
@@ -270,7 +275,8 @@ func (t *task) finishStep(ctx context.Context) (done bool, err error) {
 // stop records the step and reports its end.
 func (t *task) stop(ctx context.Context, e Event, s Status) error {
 	c := t.checkpoint(s)
-	c.Messages = append(t.step.InputMessages[:len(t.step.InputMessages):len(t.step.InputMessages)], t.step.NewMessages...)
+	c.Messages = append(t.step.InputMessages[:len(t.step.InputMessages):len(t.step.InputMessages)],
+		t.step.NewMessages...)
 	t.step.FinishedAt = time.Now().UnixMilli()
 	err := t.store.checkpoint(ctx, c)
 	if err == nil {
@@ -284,7 +290,8 @@ func (t *task) stop(ctx context.Context, e Event, s Status) error {
 	t.last = &last
 	shown, step := *c, t.step
 	shown.Messages, shown.Session = []Message{}, nil
-	step.InputMessages, step.NewMessages = thin(append([]Message{}, step.InputMessages...)), thin(append([]Message{}, step.NewMessages...))
+	step.InputMessages, step.NewMessages = thin(append([]Message{}, step.InputMessages...)),
+		thin(append([]Message{}, step.NewMessages...))
 	e.Checkpoint, e.Step = &shown, &step
 	return t.emit(ctx, e)
 }
@@ -298,7 +305,8 @@ func (t *task) checkpoint(s Status) *Checkpoint {
 	if c.ContextWindow > 0 && c.ContextWindowUsage == nil {
 		c.ContextWindowUsage = new(float64)
 	}
-	c.Session = &SessionState{Snapshot: t.clean.snapshot(t.session.Snapshot()), History: slices.Clone(t.files)}
+	c.Session = &SessionState{Snapshot: t.clean.snapshot(t.session.Snapshot()),
+		History: slices.Clone(t.files)}
 	return &c
 }
 

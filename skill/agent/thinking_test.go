@@ -13,7 +13,8 @@ func TestThinking(t *testing.T) {
 	first := calls(`todo {"newTodos":["x"]}`, `listDirectory {"path":"."}`)
 	first.Text, first.Thinking = "I look", Thinking{"hm", "p/m", json.RawMessage(`[{"signature":"c2ln"}]`)}
 	second := calls("clearTodo")
-	second.Thinking = Thinking{"the key is " + secret, "p/m", json.RawMessage(`[{"thinking":"the key is ` + secret + `"}]`)}
+	second.Thinking = Thinking{"the key is " + secret, "p/m",
+		json.RawMessage(`[{"thinking":"the key is ` + secret + `"}]`)}
 	l := newLab(t, first, second, calls("attemptCompletion"), "done")
 	l.cfg.Secrets = []string{secret}
 	l.cfg.MaxSteps = 1
@@ -41,7 +42,8 @@ func TestThinking(t *testing.T) {
 		t.Errorf("the report is %q", text)
 	}
 	if report := l.asked[3]; report.Tools != nil || len(report.Withheld) == 0 {
-		t.Errorf("the report is asked for with %d tools, and %d withheld", len(report.Tools), len(report.Withheld))
+		t.Errorf("the report is asked for with %d tools, and %d withheld", len(report.Tools),
+			len(report.Withheld))
 	}
 }
 

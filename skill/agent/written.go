@@ -21,7 +21,8 @@ func (t *task) read(a *Answer) {
 	if len(a.Calls) == 0 && !a.Cut {
 		a.Text, a.Calls = t.writtenCalls(a.Text)
 	}
-	if len(a.Calls) == 0 && !a.Cut && strings.TrimSpace(a.Text) == "" { // some models do not come out of their thoughts
+	// some models do not come out of their thoughts
+	if len(a.Calls) == 0 && !a.Cut && strings.TrimSpace(a.Text) == "" {
 		_, a.Calls = t.writtenCalls(a.Thinking.Text)
 	}
 	a.Calls = apart(a.Calls)
@@ -63,8 +64,10 @@ var thoughtTags = []struct {
 	lone        bool // the last may be there alone
 }{
 	{"<think>", "</think>", true}, {"<thinking>", "</thinking>", true}, {"[THINK]", "[/THINK]", true},
-	{"<|START_THINKING|>", "<|END_THINKING|>", true}, {"<seed:think>", "</seed:think>", true}, {"◁think▷", "◁/think▷", true},
-	{"<thought>", "</thought>", false}, {"<reasoning>", "</reasoning>", false}, {"<|channel>thought", "<channel|>", false},
+	{"<|START_THINKING|>", "<|END_THINKING|>", true}, {"<seed:think>", "</seed:think>", true},
+	{"◁think▷", "◁/think▷", true},
+	{"<thought>", "</thought>", false}, {"<reasoning>", "</reasoning>", false},
+	{"<|channel>thought", "<channel|>", false},
 	{"<|channel|>analysis<|message|>", "<|end|>", false},
 }
 
@@ -82,7 +85,8 @@ func cutThought(text string) (thought, rest string) {
 			continue
 		}
 		inside, opened := strings.CutPrefix(strings.TrimSpace(rest[:at]), tag.first)
-		if !opened && (!tag.lone || strings.Contains(inside, tag.first)) { // within the text, not at its beginning
+		// within the text, not at its beginning
+		if !opened && (!tag.lone || strings.Contains(inside, tag.first)) {
 			continue
 		}
 		thought += strings.TrimSpace(inside)

@@ -79,7 +79,8 @@ func (l *Log) Add(c skill.Call) error {
 	failure, _, _ := strings.Cut(c.Failure, "\n")
 	failure = strings.ToValidUTF8(failure[:min(len(failure), maxError)], "")
 	text := rawjson.Encode(line{
-		Time: c.Began.UTC().Format("2006-01-02T15:04:05.000Z"), PID: os.Getpid(), Dialect: c.Dialect, Tool: c.Tool, Arguments: c.Arguments,
+		Time: c.Began.UTC().Format("2006-01-02T15:04:05.000Z"), PID: os.Getpid(), Dialect: c.Dialect,
+		Tool: c.Tool, Arguments: c.Arguments,
 		OK: c.Failure == "", Error: failure, Undo: c.Undo, Ms: float64(c.Took.Microseconds()) / 1000,
 	})
 	if l.Redact != nil {
@@ -107,7 +108,8 @@ func (l *Log) rotate() error {
 	if err != nil || info.Size() < cmp.Or(l.MaxBytes, DefaultMaxBytes) {
 		return nil // what is wrong is said when it is opened
 	}
-	aside := fmt.Sprintf("%s.%s-%d", l.name, time.Now().UTC().Format("20060102T150405.000000000"), os.Getpid())
+	aside := fmt.Sprintf("%s.%s-%d", l.name, time.Now().UTC().Format("20060102T150405.000000000"),
+		os.Getpid())
 	if err := os.Rename(l.name, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

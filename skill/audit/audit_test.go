@@ -21,7 +21,8 @@ func TestMain(m *testing.M) {
 		}
 		l.MaxBytes, l.Keep = 4096, 1000
 		for i := range calls {
-			if err := l.Add(skill.Call{Dialect: "d", Tool: "t", Arguments: map[string]any{"n": i, "text": strings.Repeat("x", i)}, Began: time.Now()}); err != nil {
+			if err := l.Add(skill.Call{Dialect: "d", Tool: "t",
+				Arguments: map[string]any{"n": i, "text": strings.Repeat("x", i)}, Began: time.Now()}); err != nil {
 				panic(err)
 			}
 		}
@@ -46,7 +47,8 @@ func TestProcesses(t *testing.T) {
 	var all []*exec.Cmd
 	for range processes {
 		cmd := exec.Command(program)
-		cmd.Env, cmd.Stderr = append(os.Environ(), "SKILL_TEST_AUDIT="+name, "GORACE=atexit_sleep_ms=0"), os.Stderr
+		cmd.Env, cmd.Stderr = append(os.Environ(), "SKILL_TEST_AUDIT="+name,
+			"GORACE=atexit_sleep_ms=0"), os.Stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +94,8 @@ func TestKeep(t *testing.T) {
 		return json.RawMessage(strings.ReplaceAll(string(raw), "hunter2", "[redacted]"))
 	}
 	for i := range 6 {
-		if err := l.Add(skill.Call{Tool: fmt.Sprint("t", i), Failure: "hunter2 " + strings.Repeat("x", 100) + "\nof a file", Undo: "7"}); err != nil {
+		if err := l.Add(skill.Call{Tool: fmt.Sprint("t", i), Failure: "hunter2 " + strings.Repeat("x", 100) +
+			"\nof a file", Undo: "7"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,7 +105,9 @@ func TestKeep(t *testing.T) {
 	}
 	for i, want := range []string{"t5", "t3", "t4"} {
 		data, err := os.ReadFile(files[i])
-		if err != nil || !strings.Contains(string(data), `"tool":"`+want+`"`) || !strings.Contains(string(data), `"error":"[redacted] x`) || strings.Contains(string(data), "of a file") {
+		if err != nil || !strings.Contains(string(data), `"tool":"`+want+`"`) ||
+			!strings.Contains(string(data), `"error":"[redacted] x`) ||
+			strings.Contains(string(data), "of a file") {
 			t.Errorf("%s holds %q, %v", files[i], data, err)
 		}
 	}

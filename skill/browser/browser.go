@@ -38,7 +38,8 @@ func (running) Wait() {}
 func (running) Attaches() bool { return true }
 
 // Picture opens a page in the browser at the other end of devtools, and takes a picture.
-func (chromium) Picture(ctx context.Context, devtools io.ReadWriteCloser, p skill.Page) (pic skill.Picture, err error) {
+func (chromium) Picture(ctx context.Context, devtools io.ReadWriteCloser, p skill.Page) (pic skill.Picture,
+	err error) {
 	pic.URL = p.URL
 	at, cancel := chromedp.NewAllocatorContext(ctx, running{devtools})
 	defer cancel()

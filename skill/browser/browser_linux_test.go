@@ -31,12 +31,14 @@ func TestBrowserKeepsItsSandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary, err := os.ReadFile(self)
-	if err = errors.Join(err, os.WriteFile(top+"/shoot", binary, 0o755), os.Mkdir(top+"/ws", 0o755), os.Chown(top, 65534, 65534), os.Chown(top+"/ws", 65534, 65534)); err != nil {
+	if err = errors.Join(err, os.WriteFile(top+"/shoot", binary, 0o755), os.Mkdir(top+"/ws", 0o755),
+		os.Chown(top, 65534, 65534), os.Chown(top+"/ws", 65534, 65534)); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(top + "/shoot")
 	cmd.Dir = top + "/ws"
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + top, "TMPDIR=" + top, "XDG_STATE_HOME=" + top, "BROWSER_TEST_URL=" + site.URL}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + top, "TMPDIR=" + top, "XDG_STATE_HOME=" + top,
+		"BROWSER_TEST_URL=" + site.URL}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "seen" {
 		t.Errorf("%v: %s", err, out)

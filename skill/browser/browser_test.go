@@ -67,7 +67,8 @@ func TestScreenshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := skill.New(skill.Config{Dir: t.TempDir(), Network: true, NoSandbox: true, Helper: helper, Browser: browser.New(), Hosts: []string{strings.TrimPrefix(site.URL, "http://")}})
+	x, err := skill.New(skill.Config{Dir: t.TempDir(), Network: true, NoSandbox: true, Helper: helper,
+		Browser: browser.New(), Hosts: []string{strings.TrimPrefix(site.URL, "http://")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,8 @@ func TestScreenshot(t *testing.T) {
 		status int
 		height int
 	}{{"/", false, 200, 300}, {"/", true, 200, 3000}, {"/404", false, 404, 300}} {
-		r, err := x.Execute(t.Context(), &skill.Session{}, skill.Screenshot{URL: site.URL + c.path, Dest: "shots/s.png", Width: 400, Height: 300, Full: c.full})
+		r, err := x.Execute(t.Context(), &skill.Session{}, skill.Screenshot{URL: site.URL + c.path,
+			Dest: "shots/s.png", Width: 400, Height: 300, Full: c.full})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +122,8 @@ func TestScreenshotLongTemp(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", temp)
-	x, err := skill.New(skill.Config{Dir: t.TempDir(), Network: true, Private: true, NoSandbox: true, Unfenced: true, Browser: browser.New()})
+	x, err := skill.New(skill.Config{Dir: t.TempDir(), Network: true, Private: true, NoSandbox: true,
+		Unfenced: true, Browser: browser.New()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +135,8 @@ func TestScreenshotLongTemp(t *testing.T) {
 
 // shoot takes a picture and prints its title.
 func shoot(url string) int {
-	x, err := skill.New(skill.Config{Network: true, Private: true, Helper: "/proc/self/exe", Browser: browser.New()})
+	x, err := skill.New(skill.Config{Network: true, Private: true, Helper: "/proc/self/exe",
+		Browser: browser.New()})
 	if err != nil {
 		fmt.Println(err)
 		return 1

@@ -22,7 +22,8 @@ var Achilles = &Dialect{
 	fail: achillesFail,
 	Prompt: &Prompt{
 		claims: func(d *Dialect, text string) bool { return d.Lookup(parser.Text(text).Operation) != nil },
-		answer: func(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Session, in Input, yield func(Reply) bool) {
+		answer: func(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Session, in Input,
+			yield func(Reply) bool) {
 			yield(d.text(ctx, x, s, in))
 		},
 	},
@@ -46,17 +47,20 @@ var Achilles = &Dialect{
 			Name: "appendFile", Doc: "Append to a file; a missing file is created.",
 			Params: []Param{pathParam, contentParam}, Effect: Adds,
 			operation: func(in *call) (skill.Args, error) {
-				return skill.AppendFile{Path: in.str("path"), Content: in.str("content"), Lines: in.str("lines") != ""}, nil
+				return skill.AppendFile{Path: in.str("path"), Content: in.str("content"),
+					Lines: in.str("lines") != ""}, nil
 			},
 			reply: sentence("Appended content at %s successfully."),
 		},
 		{
-			Name: "deleteFile", Doc: "Delete a file, not a directory.", Params: []Param{pathParam}, Effect: Destroys,
+			Name: "deleteFile", Doc: "Delete a file, not a directory.", Params: []Param{pathParam},
+			Effect:    Destroys,
 			operation: func(in *call) (skill.Args, error) { return skill.DeleteFile{Path: in.str("path")}, nil },
 			reply:     sentence("Deleted file at %s successfully."),
 		},
 		{
-			Name: "createDirectory", Doc: "Create a directory and its missing parents.", Params: []Param{pathParam}, Effect: Adds, Idempotent: true,
+			Name: "createDirectory", Doc: "Create a directory and its missing parents.",
+			Params: []Param{pathParam}, Effect: Adds, Idempotent: true,
 			operation: func(in *call) (skill.Args, error) { return skill.MakeFolder{Path: in.str("path")}, nil },
 			reply:     sentence("Created directory at %s successfully."),
 		},
@@ -64,7 +68,8 @@ var Achilles = &Dialect{
 			Name: "listDirectory", Doc: "List the names in a directory.", Params: []Param{pathParam},
 			operation: func(in *call) (skill.Args, error) { return skill.ListFolder{Path: in.str("path")}, nil },
 			reply: typed(func(_ *call, l skill.Listed) string {
-				return fmt.Sprintf("Listed entries at %s successfully: %s.", l.Path, rawjson.Encode(entryNames(l)))
+				return fmt.Sprintf("Listed entries at %s successfully: %s.", l.Path,
+					rawjson.Encode(entryNames(l)))
 			}),
 		},
 		{
@@ -77,7 +82,8 @@ var Achilles = &Dialect{
 			}),
 		},
 		{
-			Name: "copyFile", Doc: "Copy a file, replacing an existing one.", Params: []Param{pathParam, destinationParam}, Effect: Destroys, Idempotent: true,
+			Name: "copyFile", Doc: "Copy a file, replacing an existing one.",
+			Params: []Param{pathParam, destinationParam}, Effect: Destroys, Idempotent: true,
 			operation: func(in *call) (skill.Args, error) {
 				return skill.CopyFile{Source: in.str("path"), Dest: in.str("destination"), SameOK: true}, nil
 			},
@@ -95,9 +101,12 @@ var Achilles = &Dialect{
 }
 
 var (
-	pathParam        = Param{Name: "path", Type: "string", Path: true, Required: true, Doc: "relative to the workspace, or absolute inside it"}
-	contentParam     = Param{Name: "content", Type: "string", Content: true, Required: true, Empty: true, Doc: "the text"}
-	destinationParam = Param{Name: "destination", Type: "string", Path: true, Required: true, Doc: "the new path"}
+	pathParam = Param{Name: "path", Type: "string", Path: true, Required: true,
+		Doc: "relative to the workspace, or absolute inside it"}
+	contentParam = Param{Name: "content", Type: "string", Content: true, Required: true, Empty: true,
+		Doc: "the text"}
+	destinationParam = Param{Name: "destination", Type: "string", Path: true, Required: true,
+		Doc: "the new path"}
 )
 
 // renameError says of a move of the workspace itself, or onto it, what the system says.
@@ -145,7 +154,8 @@ func Text(ctx context.Context, x *skill.Executor, s *skill.Session, prompt strin
 func (d *Dialect) text(ctx context.Context, x *skill.Executor, s *skill.Session, given Input) (r Reply) {
 	prompt := given.Text
 	if prompt == "" {
-		return failureReply(&Failure{Message: "No input provided for file-system operation", Hint: "type a command: writeFile a.txt content: hi"})
+		return failureReply(&Failure{Message: "No input provided for file-system operation",
+			Hint: "type a command: writeFile a.txt content: hi"})
 	}
 	c := parser.Text(prompt)
 	in := d.call(x, s, c.Operation)
@@ -153,8 +163,10 @@ func (d *Dialect) text(ctx context.Context, x *skill.Executor, s *skill.Session,
 		r = in.understand(ctx, prompt, given.Fallback)
 	} else if err := in.fill(c); err != nil {
 		r = in.fail(err)
-	} else if over := slices.Concat(in.unread(prompt, c.Payload), in.misplaced(c), in.unclosed(prompt, c), in.surplus(c)); given.Strict && len(over) > 0 {
-		r = in.fail(&Failure{Message: strings.Join(over, "; "), Hint: "nothing was done, because the setting strict is on"})
+	} else if over := slices.Concat(in.unread(prompt, c.Payload), in.misplaced(c), in.unclosed(prompt, c),
+		in.surplus(c)); given.Strict && len(over) > 0 {
+		r = in.fail(&Failure{Message: strings.Join(over, "; "),
+			Hint: "nothing was done, because the setting strict is on"})
 	} else {
 		r = in.run(ctx)
 		r.Ignored = over
@@ -217,7 +229,8 @@ func (in *call) unclosed(prompt string, c parser.Command) []string {
 
 // Command carries out an operation with the arguments path, and content or destination. It
 // does not parse them; a missing argument is an error.
-func (d *Dialect) Command(ctx context.Context, x *skill.Executor, s *skill.Session, operation string, args map[string]string) Reply {
+func (d *Dialect) Command(ctx context.Context, x *skill.Executor, s *skill.Session, operation string,
+	args map[string]string) Reply {
 	in := d.call(x, s, operation)
 	switch {
 	case in.tool == nil:
@@ -247,7 +260,8 @@ func (in *call) understand(ctx context.Context, prompt string, ask Fallback) Rep
 	var r Reply
 	switch {
 	case errors.Is(err, ErrSilent) && in.tool == nil:
-		r = failureReply(&Failure{Message: "Unknown operation: " + in.sent, Hint: in.dialect.nearest(in.sent), Cause: err})
+		r = failureReply(&Failure{Message: "Unknown operation: " + in.sent, Hint: in.dialect.nearest(in.sent),
+			Cause: err})
 	case errors.Is(err, ErrSilent), err == nil && (isBlank(e.Operation) || e.Path == ""):
 		r = in.fail(errIncomplete)
 	case err != nil:

@@ -54,8 +54,9 @@ func (in values) int(name string) int {
 // A reading is how a dialect reads the arguments of a call. The zero reading ignores
 // arguments that the row does not name, and changes no value.
 type reading struct {
-	object  bool                      // refuse null, which otherwise means no arguments
-	named   bool                      // refuse an argument that the row does not name, unless the row accepts more
+	object bool // refuse null, which otherwise means no arguments
+	// refuse an argument that the row does not name, unless the row accepts more
+	named   bool
 	once    bool                      // refuse an argument that is given twice with one value, too
 	aliases bool                      // refuse one argument under two of its names with two values
 	value   func(p *Param, v any) any // converts a value where nothing is lost; nil converts none
@@ -144,7 +145,9 @@ func checkAliases(t *Tool, members map[string]json.RawMessage) error {
 // decodeFlat is decodeObject in a third of the time for what most calls have: an object
 // without objects, arrays, \u escapes and names that are given twice.
 func decodeFlat(raw json.RawMessage) (given map[string]any, ok bool) {
-	if len(raw) == 0 || raw[0] != '{' || bytes.Contains(raw, []byte(`\u`)) || !utf8.Valid(raw) || !json.Valid(raw) {
+	if len(raw) == 0 || raw[0] != '{' ||
+		bytes.Contains(raw, []byte(`\u`)) || !utf8.Valid(raw) ||
+		!json.Valid(raw) {
 		return nil, false
 	}
 	given = make(map[string]any)

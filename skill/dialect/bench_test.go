@@ -47,7 +47,8 @@ func BenchmarkDo(b *testing.B) {
 	}{
 		{"refused", parser.ToolCall{Name: "read_file", Arguments: json.RawMessage(`{}`)}},
 		{"read_file", parser.ToolCall{Name: "read_file", Arguments: json.RawMessage(`{"path":"a.txt"}`)}},
-		{"edit_file", parser.ToolCall{Name: "edit_file", Arguments: json.RawMessage(`{"path":"a.txt","old_text":"one","new_text":"one"}`)}},
+		{"edit_file", parser.ToolCall{Name: "edit_file",
+			Arguments: json.RawMessage(`{"path":"a.txt","old_text":"one","new_text":"one"}`)}},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			x, s := executor(b), &skill.Session{}

@@ -88,7 +88,8 @@ func (in *call) localNames() (err error) {
 
 // Report gives [skill.Config].Called a call that the dialect did not carry out: a refused call,
 // or a call that another program has answered since began. err is nil if the call succeeded.
-func (d *Dialect) Report(ctx context.Context, x *skill.Executor, s *skill.Session, sent parser.ToolCall, began time.Time, err error) {
+func (d *Dialect) Report(ctx context.Context, x *skill.Executor, s *skill.Session, sent parser.ToolCall,
+	began time.Time, err error) {
 	in := d.call(x, s, sent.Name)
 	if in.tool != nil {
 		in.values, _ = d.arguments(in.tool, sent.Arguments) // what is wrong with them is not why

@@ -16,11 +16,13 @@ func Data(r skill.Result) any {
 		d := data{"path": r.Path, "size": r.Size}
 		return d.content(r.Content, !r.NotText).add(data{"encoding": r.Encoding, "truncated": r.Partial})
 	case skill.Changed:
-		return data{"path": r.Path, "applied": r.Applied}.add(data{"from": r.From, "bytes": r.Bytes, "diff": r.Diff, "not_kept": r.NotKept})
+		return data{"path": r.Path, "applied": r.Applied}.add(data{"from": r.From, "bytes": r.Bytes,
+			"diff": r.Diff, "not_kept": r.NotKept})
 	case skill.Reverted:
 		return data{"undone": undone(r)}.add(data{"damaged": r.Damaged})
 	case skill.Changes:
-		return data{"changes": recorded(r), "more": r.More}.add(data{"uncounted": r.More == skill.MaxMore, "damaged": r.Damaged})
+		return data{"changes": recorded(r), "more": r.More}.add(data{"uncounted": r.More == skill.MaxMore,
+			"damaged": r.Damaged})
 	case skill.Restored:
 		return data{"path": r.Path}.content(r.Content, utf8.Valid(r.Content))
 	case skill.Compared:
@@ -73,8 +75,10 @@ func undone(r skill.Reverted) []data {
 	list := make([]data, len(r.Changes))
 	for i, u := range r.Changes {
 		list[i] = data{"change": u.Of, "path": u.Path, "applied": u.Applied}
-		list[i].add(data{"undo": u.ID, "more": u.More, "left": u.Left, "what": u.What, "passed": each(u.Passed, error.Error)})
-		list[i].add(data{"merged": u.Merged, "lost": u.Lost, "stays": u.Stays, "skipped": each(u.Skipped, (*skill.UndoError).Error)})
+		list[i].add(data{"undo": u.ID, "more": u.More, "left": u.Left, "what": u.What,
+			"passed": each(u.Passed, error.Error)})
+		list[i].add(data{"merged": u.Merged, "lost": u.Lost, "stays": u.Stays,
+			"skipped": each(u.Skipped, (*skill.UndoError).Error)})
 	}
 	return list
 }
@@ -82,8 +86,12 @@ func undone(r skill.Reverted) []data {
 func recorded(r skill.Changes) []data {
 	list := make([]data, len(r.List))
 	for i, c := range r.List {
-		list[i] = data{"id": c.ID, "time": c.Time.Format(time.RFC3339Nano), "kind": c.Kind, "path": c.Path, "undone": c.Undone}
-		list[i].add(data{"dialect": c.Dialect, "tool": c.Tool, "from": c.From, "undoes": c.Of, "not_kept": c.NotKept, "idle": c.Idle, "command": c.Command, "host": c.Host, "agent": c.Agent, "unsure": c.Unsure, "config": c.Config, "left": each(c.Left, skill.Untracked.String), "left_more": c.More})
+		list[i] = data{"id": c.ID, "time": c.Time.Format(time.RFC3339Nano), "kind": c.Kind, "path": c.Path,
+			"undone": c.Undone}
+		list[i].add(data{"dialect": c.Dialect, "tool": c.Tool, "from": c.From, "undoes": c.Of,
+			"not_kept": c.NotKept, "idle": c.Idle, "command": c.Command, "host": c.Host, "agent": c.Agent,
+			"unsure": c.Unsure, "config": c.Config, "left": each(c.Left, skill.Untracked.String),
+			"left_more": c.More})
 		if c.Host != "" {
 			list[i]["session"] = c.Run
 		}

@@ -44,7 +44,8 @@ func TestDataOfUndo(t *testing.T) {
 
 // TestDataOfHistory says whether there may be more changes than were counted.
 func TestDataOfHistory(t *testing.T) {
-	for more, want := range map[int]string{2: `{"changes":[],"more":2}`, skill.MaxMore: `{"changes":[],"more":1000,"uncounted":true}`} {
+	for more, want := range map[int]string{2: `{"changes":[],"more":2}`,
+		skill.MaxMore: `{"changes":[],"more":1000,"uncounted":true}`} {
 		got, err := json.Marshal(Data(skill.Changes{More: more}))
 		if string(got) != want || err != nil {
 			t.Errorf("%s, %v; want %s", got, err, want)
@@ -63,7 +64,8 @@ func resultOf(t *testing.T, d *Dialect, tool Tool) skill.Result {
 		args := map[string]any{}
 		for _, p := range tool.Params {
 			if p.Required {
-				args[p.Name] = map[string]string{"path": path, "content": "x", "destination": "b.txt", "id": "1"}[p.Name]
+				args[p.Name] = map[string]string{"path": path, "content": "x", "destination": "b.txt",
+					"id": "1"}[p.Name]
 			}
 		}
 		raw, err := json.Marshal(args)

@@ -31,17 +31,26 @@ type Dialect struct {
 
 	Resources bool // MCP clients get the history and files as resources, if there are tools history and read
 
-	own          bool                                               // it is this program's: see For
-	strict       bool                                               // a blank string in place of arguments is an error, not a call without any
-	noSurrogates bool                                               // refuse arguments with half of a surrogate pair; else it is read as U+FFFD
-	foldName     func(name string) string                           // maps names that are the same to one; nil means that no two are
-	reading      reading                                            // how arguments are read
-	decode       func(t *Tool, raw json.RawMessage) (values, error) // reads the arguments, which may be missing; nil means as reading says
-	fail         func(in *call, err error) Reply                    // formats an error; in.tool is nil for an unknown tool
-	shown        int                                                // characters of a file that an answer shows; 0 if rows have no such limit
-	speaks       *wire.Wire                                         // by which the model is called that has the tools; nil if only messages say it
-	bashTime     time.Duration                                      // how long a command of a shell may take; 0 if rows say it
-	definitions  func(d *Dialect, w *wire.Wire) json.RawMessage     // for a request; nil, or without an answer, means the definitions of Tools
+	own bool // it is this program's: see For
+	// a blank string in place of arguments is an error, not a call without any
+	strict bool
+	// refuse arguments with half of a surrogate pair; else it is read as U+FFFD
+	noSurrogates bool
+	// maps names that are the same to one; nil means that no two are
+	foldName func(name string) string
+	reading  reading // how arguments are read
+	// reads the arguments, which may be missing; nil means as reading says
+	decode func(t *Tool, raw json.RawMessage) (values, error)
+	// formats an error; in.tool is nil for an unknown tool
+	fail func(in *call, err error) Reply
+	// characters of a file that an answer shows; 0 if rows have no such limit
+	shown int
+	// by which the model is called that has the tools; nil if only messages say it
+	speaks *wire.Wire
+	// how long a command of a shell may take; 0 if rows say it
+	bashTime time.Duration
+	// for a request; nil, or without an answer, means the definitions of Tools
+	definitions func(d *Dialect, w *wire.Wire) json.RawMessage
 }
 
 // A Tool is a row: a name, its arguments, the operation, and the reply.
@@ -58,15 +67,23 @@ type Tool struct {
 	More       bool // it accepts arguments that Params does not name
 	Idempotent bool // a second call with the same arguments changes nothing more
 
-	function  *function                                                 // what Func has made, instead of an operation
-	operation func(in *call) (skill.Args, error)                        // resolves the paths and makes the operation
-	act       func(ctx context.Context, in *call) (skill.Result, error) // carries out several operations, instead of operation
-	reply     func(in *call, r skill.Result) string                     // formats a result; see typed
-	data      func(in *call, r skill.Result) any                        // returns a result as Output describes it; nil if Output is
-	blocks    func(in *call, r skill.Result) []Block                    // returns what of a result is not text; may be nil
-	failure   func(in *call, r skill.Result) error                      // finds a result that the client counts as a failure; may be nil
-	tolerate  func(in *call, err error) (reply string, ok bool)         // answers an error that the client counts as a success; may be nil
-	reword    func(in *call, err error) error                           // replaces an error of the operation by this tool's own; may be nil
+	// what Func has made, instead of an operation
+	function *function
+	// resolves the paths and makes the operation
+	operation func(in *call) (skill.Args, error)
+	// carries out several operations, instead of operation
+	act   func(ctx context.Context, in *call) (skill.Result, error)
+	reply func(in *call, r skill.Result) string // formats a result; see typed
+	// returns a result as Output describes it; nil if Output is
+	data func(in *call, r skill.Result) any
+	// returns what of a result is not text; may be nil
+	blocks func(in *call, r skill.Result) []Block
+	// finds a result that the client counts as a failure; may be nil
+	failure func(in *call, r skill.Result) error
+	// answers an error that the client counts as a success; may be nil
+	tolerate func(in *call, err error) (reply string, ok bool)
+	// replaces an error of the operation by this tool's own; may be nil
+	reword func(in *call, err error) error
 }
 
 // For returns the dialect without the tools that an executor with this configuration always
@@ -85,7 +102,8 @@ func (d *Dialect) For(cfg skill.Config) *Dialect {
 			reads = false
 		}
 		alone := cfg.Helper == "" && !cfg.Unfenced
-		return cfg.ReadOnly && changes || opens && (cfg.DryRun || alone) || reads
+		return cfg.ReadOnly && changes ||
+			opens && (cfg.DryRun || alone) || reads
 	})
 	return &able
 }
@@ -102,7 +120,8 @@ const (
 
 // EffectOf returns the effect of a call of a tool. Writing a file that does not exist is
 // [Adds], also if the tool may replace files.
-func (d *Dialect) EffectOf(x *skill.Executor, s *skill.Session, name string, arguments json.RawMessage) Effect {
+func (d *Dialect) EffectOf(x *skill.Executor, s *skill.Session, name string,
+	arguments json.RawMessage) Effect {
 	t := d.Lookup(name)
 	if t == nil {
 		return Destroys

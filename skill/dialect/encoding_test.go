@@ -45,10 +45,11 @@ func encodedTexts(name string, enc codec) map[string]string {
 	meta := "<meta charset=" + name + ">\n"
 	broken := enc(letter)[:max(1, len(enc(letter))-1)]
 	texts := map[string]string{
-		"empty":            "",
-		"plain":            enc("eins\nzwei " + letter + "\n"),
-		"html":             enc(meta + "eins\nzwei " + letter + "\n"),
-		"xml":              enc(`<?xml version="1.0" encoding="` + name + "\"?>\r\neins\r\nzwei " + letter + "\r\n"),
+		"empty": "",
+		"plain": enc("eins\nzwei " + letter + "\n"),
+		"html":  enc(meta + "eins\nzwei " + letter + "\n"),
+		"xml": enc(`<?xml version="1.0" encoding="` + name + "\"?>\r\neins\r\nzwei " +
+			letter + "\r\n"),
 		"no final newline": enc(meta + letter + "\neins"),
 		"mixed line ends":  enc(meta + "eins\r" + letter + "\r\nzwei\n\n\r\n"),
 		"NUL":              enc(meta + "eins\x00" + letter + "\x00\n"),
@@ -94,8 +95,10 @@ func contentOf(body string) string {
 }
 
 var allTextTools = []textTools{
-	{Filesystem, "read_file", "write_file", "edit_file", "path", "content", "old_text", "new_text", func(body string) string { return body }},
-	{Perstack, "readTextFile", "writeTextFile", "editTextFile", "path", "text", "oldText", "newText", contentOf},
+	{Filesystem, "read_file", "write_file", "edit_file", "path", "content", "old_text", "new_text",
+		func(body string) string { return body }},
+	{Perstack, "readTextFile", "writeTextFile", "editTextFile", "path", "text", "oldText", "newText",
+		contentOf},
 	{Stack, "read", "write", "edit", "path", "content", "old_text", "new_text", contentOf},
 }
 
@@ -126,7 +129,8 @@ func TestEncodingsRoundTrip(t *testing.T) {
 					}
 					args[tools.path] = "f"
 					raw, _ := json.Marshal(args)
-					return tools.dialect.Do(t.Context(), b.x, b.s, parser.ToolCall{Name: tool, Arguments: raw})
+					return tools.dialect.Do(t.Context(), b.x, b.s,
+						parser.ToolCall{Name: tool, Arguments: raw})
 				}
 				check := func(did string, r Reply, want ...string) {
 					t.Helper()
@@ -142,7 +146,8 @@ func TestEncodingsRoundTrip(t *testing.T) {
 							return
 						}
 					}
-					t.Errorf("%s, %s, %s of %s: %.120s\n got %q\nwant %q", name, what, did, tools.dialect.Name, r.Body, got, want)
+					t.Errorf("%s, %s, %s of %s: %.120s\n got %q\nwant %q", name, what, did,
+						tools.dialect.Name, r.Body, got, want)
 				}
 				read := do(tools.read, map[string]any{})
 				if read.Err != nil {
@@ -150,14 +155,17 @@ func TestEncodingsRoundTrip(t *testing.T) {
 					continue
 				}
 				check("write", do(tools.write, map[string]any{tools.text: tools.content(read.Body)}), content)
-				check("edit", do(tools.edit, map[string]any{tools.of: "eins", tools.to: "one"}), before+word("one")+after)
+				check("edit", do(tools.edit, map[string]any{tools.of: "eins", tools.to: "one"}),
+					before+word("one")+after)
 				if !found || tools.dialect != Filesystem { // the operations are the same
 					continue
 				}
 				for _, to := range []string{letter, "☃"} {
-					check("edit to "+to, do(tools.edit, map[string]any{tools.of: "eins", tools.to: to}), before+enc(to)+after, before+to+after)
+					check("edit to "+to, do(tools.edit, map[string]any{tools.of: "eins", tools.to: to}),
+						before+enc(to)+after, before+to+after)
 				}
-				check("append", do("append_file", map[string]any{tools.text: "end\n"}), content+word("end\n"), content+"end\n")
+				check("append", do("append_file", map[string]any{tools.text: "end\n"}), content+word("end\n"),
+					content+"end\n")
 			}
 		}
 	}

@@ -46,12 +46,13 @@ func ExampleFunc() {
 		Count int    `json:"count"`
 	}
 	own, err := dialect.New("shop", "the tools of a shop",
-		dialect.Func("price", "Return the price of an order.", func(_ context.Context, o order) (string, error) {
-			if o.Count < 1 {
-				return "", fmt.Errorf("%d is no number of %s", o.Count, o.Item)
-			}
-			return fmt.Sprintf("%d euros", 3*o.Count), nil
-		}))
+		dialect.Func("price", "Return the price of an order.",
+			func(_ context.Context, o order) (string, error) {
+				if o.Count < 1 {
+					return "", fmt.Errorf("%d is no number of %s", o.Count, o.Item)
+				}
+				return fmt.Sprintf("%d euros", 3*o.Count), nil
+			}))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -63,8 +64,10 @@ func ExampleFunc() {
 	}
 	defer x.Close()
 
-	for _, arguments := range []string{`{"item":"pear","count":2}`, `{"item":"pear","count":0}`, `{"item":"pear"}`} {
-		r := own.Do(context.Background(), x, &skill.Session{}, parser.ToolCall{Name: "price", Arguments: []byte(arguments)})
+	for _, arguments := range []string{`{"item":"pear","count":2}`, `{"item":"pear","count":0}`,
+		`{"item":"pear"}`} {
+		r := own.Do(context.Background(), x, &skill.Session{},
+			parser.ToolCall{Name: "price", Arguments: []byte(arguments)})
 		fmt.Println(r.Body)
 	}
 	// Output:
@@ -100,7 +103,8 @@ func ExampleDialect_Answer() {
 		{"id":"2","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a.txt\",\"tail\":1}"}},
 		{"id":"3","type":"function","function":{"name":"delete_file","arguments":"{}"}}
 	]}`
-	for r := range dialect.Of(text).Answer(context.Background(), x, &skill.Session{}, dialect.Input{Text: text}) {
+	for r := range dialect.Of(text).Answer(context.Background(), x, &skill.Session{},
+		dialect.Input{Text: text}) {
 		fmt.Println(strings.ReplaceAll(r.Body, x.Dir(), "…"))
 		for _, c := range r.Calls {
 			fmt.Println(c.Tool, strings.ReplaceAll(c.Body, x.Dir(), "…"))

@@ -67,11 +67,13 @@ func failureReply(f *Failure) Reply { return Reply{Body: f.Message, Err: f} }
 
 // errnoNames are the symbols of the errors that files and programs meet.
 var errnoNames = map[syscall.Errno]string{
-	syscall.E2BIG: "E2BIG", syscall.EACCES: "EACCES", syscall.EAGAIN: "EAGAIN", syscall.EBADF: "EBADF", syscall.EBUSY: "EBUSY",
+	syscall.E2BIG: "E2BIG", syscall.EACCES: "EACCES", syscall.EAGAIN: "EAGAIN", syscall.EBADF: "EBADF",
+	syscall.EBUSY:  "EBUSY",
 	syscall.EEXIST: "EEXIST", syscall.EFBIG: "EFBIG", syscall.EINVAL: "EINVAL", syscall.EIO: "EIO",
 	syscall.EISDIR: "EISDIR", syscall.ELOOP: "ELOOP", syscall.EMFILE: "EMFILE", syscall.EMLINK: "EMLINK",
 	syscall.ENAMETOOLONG: "ENAMETOOLONG", syscall.ENFILE: "ENFILE", syscall.ENODEV: "ENODEV",
-	syscall.ENOENT: "ENOENT", syscall.ENOEXEC: "ENOEXEC", syscall.ENOMEM: "ENOMEM", syscall.ENOSPC: "ENOSPC", syscall.ENOSYS: "ENOSYS",
+	syscall.ENOENT: "ENOENT", syscall.ENOEXEC: "ENOEXEC", syscall.ENOMEM: "ENOMEM", syscall.ENOSPC: "ENOSPC",
+	syscall.ENOSYS:  "ENOSYS",
 	syscall.ENOTDIR: "ENOTDIR", syscall.ENOTEMPTY: "ENOTEMPTY", syscall.ENXIO: "ENXIO",
 	syscall.EPERM: "EPERM", syscall.EROFS: "EROFS", syscall.ETXTBSY: "ETXTBSY", syscall.EXDEV: "EXDEV",
 }

@@ -27,13 +27,15 @@ var Filesystem = &Dialect{
 	fail:         filesystemFail,
 	Prompt: &Prompt{
 		claims: func(_ *Dialect, text string) bool { return parser.IsEnvelope(text) || wire.Of(text) != nil },
-		answer: func(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Session, in Input, yield func(Reply) bool) {
+		answer: func(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Session, in Input,
+			yield func(Reply) bool) {
 			yield(d.message(ctx, x, s, wire.OpenAI, in))
 		},
 	},
 	Tools: []Tool{
 		{
-			Name: "read_file", Aliases: []string{"read_text_file"}, Doc: "Read a file, or its first or last lines.",
+			Name: "read_file", Aliases: []string{"read_text_file"},
+			Doc: "Read a file, or its first or last lines.",
 			Params: []Param{fsPath,
 				{Name: "head", Type: "integer", Lenient: true, Doc: "only this many lines from the start"},
 				{Name: "tail", Type: "integer", Lenient: true, Doc: "only this many lines from the end"}},
@@ -41,7 +43,8 @@ var Filesystem = &Dialect{
 			reply: typed(func(_ *call, r skill.FileRead) string { return string(r.Content) }),
 		},
 		{
-			Name: "write_file", Aliases: []string{"write_text_file"}, Doc: "Write a file, replacing an existing one; missing parent directories are created.",
+			Name: "write_file", Aliases: []string{"write_text_file"},
+			Doc:    "Write a file, replacing an existing one; missing parent directories are created.",
 			Params: []Param{newFile(fsPath), contentParam}, Effect: Destroys, Idempotent: true,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.followed("path")
@@ -50,10 +53,13 @@ var Filesystem = &Dialect{
 			reply: typed(fsChangeReply),
 		},
 		{
-			Name: "edit_file", Aliases: []string{"replace_text"}, Doc: "Replace the first occurrence of a text in a file.",
+			Name: "edit_file", Aliases: []string{"replace_text"},
+			Doc: "Replace the first occurrence of a text in a file.",
 			Params: []Param{fsPath,
-				{Name: "old_text", Aliases: []string{"old"}, Type: "string", Content: true, Required: true, Empty: true, Doc: "the text to replace, exactly as in the file"},
-				{Name: "new_text", Aliases: []string{"new"}, Type: "string", Content: true, Required: true, Empty: true, Doc: "the new text"},
+				{Name: "old_text", Aliases: []string{"old"}, Type: "string", Content: true, Required: true,
+					Empty: true, Doc: "the text to replace, exactly as in the file"},
+				{Name: "new_text", Aliases: []string{"new"}, Type: "string", Content: true, Required: true,
+					Empty: true, Doc: "the new text"},
 				{Name: "dry_run", Type: "boolean", Lenient: true, Doc: "show the change without making it"}},
 			Effect: Destroys, operation: fsEditOperation, reword: fsEditError, reply: typed(fsEditReply),
 		},
@@ -67,7 +73,8 @@ var Filesystem = &Dialect{
 			reply: typed(fsChangeReply),
 		},
 		{
-			Name: "list_directory", Aliases: []string{"list_dir"}, Doc: "List a directory, directories first.",
+			Name: "list_directory", Aliases: []string{"list_dir"},
+			Doc:    "List a directory, directories first.",
 			Params: []Param{fsPath}, reword: fsListError,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.followed("path")
@@ -76,8 +83,10 @@ var Filesystem = &Dialect{
 			reply: typed(fsListReply),
 		},
 		{
-			Name: "directory_tree", Aliases: []string{"dir_tree"}, Doc: "Show a directory and its subdirectories as a tree.",
-			Params: []Param{fsPath, {Name: "depth", Type: "integer", Lenient: true, Doc: "levels, 3 by default"}},
+			Name: "directory_tree", Aliases: []string{"dir_tree"},
+			Doc: "Show a directory and its subdirectories as a tree.",
+			Params: []Param{fsPath, {Name: "depth", Type: "integer", Lenient: true,
+				Doc: "levels, 3 by default"}},
 			reword: fsNotFoundError,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.followed("path")
@@ -86,7 +95,8 @@ var Filesystem = &Dialect{
 			reply: typed(fsTreeReply),
 		},
 		{
-			Name: "create_directory", Aliases: []string{"mkdir"}, Doc: "Create a directory and its missing parents.",
+			Name: "create_directory", Aliases: []string{"mkdir"},
+			Doc:    "Create a directory and its missing parents.",
 			Params: []Param{fsPath}, Effect: Adds, Idempotent: true,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.followed("path")
@@ -116,12 +126,14 @@ var Filesystem = &Dialect{
 					return nil, err
 				}
 				to, err := in.followed("dst")
-				return skill.CopyFile{Source: from, Dest: to, Tree: true, Into: true, Parents: true, Times: true}, err
+				return skill.CopyFile{Source: from, Dest: to, Tree: true, Into: true, Parents: true,
+					Times: true}, err
 			},
 			reply: typed(fsChangeReply),
 		},
 		{
-			Name: "delete_file", Aliases: []string{"rm"}, Doc: "Delete a file, or a directory with everything in it.",
+			Name: "delete_file", Aliases: []string{"rm"},
+			Doc:    "Delete a file, or a directory with everything in it.",
 			Params: []Param{fsPath}, Effect: Destroys, Idempotent: true,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.unfollowed("path")
@@ -133,15 +145,19 @@ var Filesystem = &Dialect{
 			reply: typed(fsChangeReply),
 		},
 		{
-			Name: "file_info", Aliases: []string{"get_file_info"}, Doc: "Show the type, size and modification time of a file or directory.",
-			Params: []Param{fsPath}, operation: fsStatOperation, reword: fsNotFoundError, reply: typed(fsInfoReply),
+			Name: "file_info", Aliases: []string{"get_file_info"},
+			Doc:    "Show the type, size and modification time of a file or directory.",
+			Params: []Param{fsPath}, operation: fsStatOperation, reword: fsNotFoundError,
+			reply: typed(fsInfoReply),
 		},
 		{
 			Name: "search_files", Doc: "Find files and directories by a glob pattern, at any depth. The contents of .git are left out, unless the path or the pattern names it.",
-			Params: []Param{fsPath, {Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "like *.py or src/**/*.go"}},
+			Params: []Param{fsPath, {Name: "pattern", Type: "string", Required: true, Empty: true,
+				Doc: "like *.py or src/**/*.go"}},
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.followed("path")
-				return skill.Find{Path: path, Pattern: in.str("pattern")}, cmp.Or(err, fsPatternError(in.str("pattern")))
+				return skill.Find{Path: path, Pattern: in.str("pattern")},
+					cmp.Or(err, fsPatternError(in.str("pattern")))
 			},
 			tolerate: func(_ *call, err error) (string, bool) { // nothing is below a file
 				return fsNoMatches, errors.Is(err, syscall.ENOTDIR) && !fsMissingFolder(err)
@@ -163,9 +179,12 @@ var Filesystem = &Dialect{
 const fsMaxEntries = 10000
 
 var (
-	fsPath   = Param{Name: "path", Type: "string", Path: true, Required: true, Doc: "relative to working_dir, or absolute inside the workspace"}
-	fsSource = Param{Name: "src", Aliases: []string{"source"}, Type: "string", Path: true, Required: true, Doc: "the current path"}
-	fsDest   = Param{Name: "dst", Aliases: []string{"destination"}, Type: "string", Path: true, Required: true, Doc: "the new path; a directory receives the source under its name"}
+	fsPath = Param{Name: "path", Type: "string", Path: true, Required: true,
+		Doc: "relative to working_dir, or absolute inside the workspace"}
+	fsSource = Param{Name: "src", Aliases: []string{"source"}, Type: "string", Path: true, Required: true,
+		Doc: "the current path"}
+	fsDest = Param{Name: "dst", Aliases: []string{"destination"}, Type: "string", Path: true, Required: true,
+		Doc: "the new path; a directory receives the source under its name"}
 )
 
 // filesystemFail formats an error as Python's runtime does.

@@ -87,7 +87,8 @@ func fsMoveError(in *call, err error) error {
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return fsOnePath(err)
 	case errors.Is(err, syscall.EINVAL):
-		return errors.New("Cannot move a directory " + pyRepr(in.at("src")) + " into itself " + pyRepr(in.at("dst")) + ".")
+		return errors.New("Cannot move a directory " + pyRepr(in.at("src")) + " into itself " +
+			pyRepr(in.at("dst")) + ".")
 	}
 	return fsSourceError(in, err)
 }
@@ -180,7 +181,8 @@ func fsListReply(_ *call, t skill.TreeListed) string {
 		lines = append(lines, fsNodeName(e))
 	}
 	if t.Cut {
-		lines = append(lines, fmt.Sprintf("[more entries; the first %d are shown, a search finds the others]", len(t.Tree.Entries)))
+		lines = append(lines, fmt.Sprintf("[more entries; the first %d are shown, a search finds the others]",
+			len(t.Tree.Entries)))
 	}
 	return strings.Join(lines, "\n")
 }

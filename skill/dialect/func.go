@@ -20,7 +20,8 @@ import (
 // agent, and call it with [Dialect.Do] and in every wire. New returns an error that names the
 // tool if a name is invalid or appears twice, or if Func cannot describe the function.
 func New(name, doc string, tools ...Tool) (*Dialect, error) {
-	d := &Dialect{Name: name, Doc: doc, Tools: tools, noSurrogates: true, decode: decodeFunction, fail: workspaceFail}
+	d := &Dialect{Name: name, Doc: doc, Tools: tools, noSurrogates: true, decode: decodeFunction,
+		fail: workspaceFail}
 	if name == "" {
 		return nil, errors.New("the dialect has no name")
 	}

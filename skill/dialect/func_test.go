@@ -58,14 +58,21 @@ func TestFunc(t *testing.T) {
 		{x, "shout", `{"text":"hi","times":2}`, `{"loud":"HIHI"}`, `{"loud":"HIHI"}`, false},
 		{x, "shout", `{"text":"nothing"}`, "shout: there is nothing to shout", "", true},
 		{x, "shout", `{}`, `required: missing properties: ["text"]`, "", true},
-		{x, "shout", ``, "do not fit", "", true}, {x, "shout", `{"text":1}`, "do not fit", "", true}, {x, "shout", `[]`, "not a JSON object", "", true},
-		{x, "shout", `{"text":"a","text":"b"}`, "a member twice", "", true}, {x, "shout", `{"text":"a","loud":true}`, "do not fit", "", true},
-		{x, "plain", `{"a":3}`, "xxx", "", false}, {x, "plain", `{}`, "plain: the function panicked", "", true},
-		{x, "look", `{}`, "null", "", false}, {x, "look", ` null`, "null", "", false}, {x, "luok", `{}`, "is it look?", "", true},
-		{frozen, "shout", `{"text":"hi"}`, "nothing may be changed here", "", true}, {frozen, "look", `{}`, "null", "", false},
+		{x, "shout", ``, "do not fit", "", true}, {x, "shout", `{"text":1}`, "do not fit", "", true},
+		{x, "shout", `[]`, "not a JSON object", "", true},
+		{x, "shout", `{"text":"a","text":"b"}`, "a member twice", "", true},
+		{x, "shout", `{"text":"a","loud":true}`, "do not fit", "", true},
+		{x, "plain", `{"a":3}`, "xxx", "", false},
+		{x, "plain", `{}`, "plain: the function panicked", "", true},
+		{x, "look", `{}`, "null", "", false}, {x, "look", ` null`, "null", "", false},
+		{x, "luok", `{}`, "is it look?", "", true},
+		{frozen, "shout", `{"text":"hi"}`, "nothing may be changed here", "", true},
+		{frozen, "look", `{}`, "null", "", false},
 	} {
-		r := d.Do(t.Context(), tt.x, &skill.Session{}, parser.ToolCall{Name: tt.tool, Arguments: json.RawMessage(tt.args)})
-		if !strings.Contains(r.Body, tt.body) || string(r.Structured) != tt.structure || (r.Err != nil) != tt.fails {
+		r := d.Do(t.Context(), tt.x, &skill.Session{},
+			parser.ToolCall{Name: tt.tool, Arguments: json.RawMessage(tt.args)})
+		if !strings.Contains(r.Body, tt.body) || string(r.Structured) != tt.structure ||
+			(r.Err != nil) != tt.fails {
 			t.Errorf("%s %s: %s, %s, %v", tt.tool, tt.args, r.Body, r.Structured, r.Err)
 		}
 	}
@@ -78,13 +85,16 @@ func TestFunc(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	ok := Func("ok", "Do.", shout)
 	for want, tools := range map[string][]Tool{
-		"is not a name for a tool":  {Func("no blanks", "Do.", shout)},
-		"two tools are called ok":   {ok, ok},
-		"shout has no function":     {{Name: "shout"}},
-		"null has no function":      {Func[struct{}, string]("null", "Do.", nil)},
-		"its arguments: int is not": {Func("n", "Do.", func(context.Context, int) (string, error) { return "", nil })},
-		"bad: its arguments: ":      {Func("bad", "Do.", func(context.Context, struct{ C chan int }) (string, error) { return "", nil })},
-		"its result: ":              {Func("out", "Do.", func(context.Context, struct{}) (struct{ F func() }, error) { panic("no") })},
+		"is not a name for a tool": {Func("no blanks", "Do.", shout)},
+		"two tools are called ok":  {ok, ok},
+		"shout has no function":    {{Name: "shout"}},
+		"null has no function":     {Func[struct{}, string]("null", "Do.", nil)},
+		"its arguments: int is not": {Func("n", "Do.",
+			func(context.Context, int) (string, error) { return "", nil })},
+		"bad: its arguments: ": {Func("bad", "Do.",
+			func(context.Context, struct{ C chan int }) (string, error) { return "", nil })},
+		"its result: ": {Func("out", "Do.",
+			func(context.Context, struct{}) (struct{ F func() }, error) { panic("no") })},
 	} {
 		if _, err := New("own", "", tools...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)
@@ -112,7 +122,9 @@ func TestAnswerWithoutPrompt(t *testing.T) {
 				continue
 			}
 			for r := range d.Answer(t.Context(), x, &skill.Session{}, Input{Text: text, Named: true}) {
-				if want := "the tools of " + d.Name + " are called by messages with tool calls; the text is none"; r.Err == nil || r.Body != want {
+				if want := "the tools of " + d.Name +
+					" are called by messages with tool calls; the text is none"; r.Err == nil ||
+					r.Body != want {
 					t.Errorf("%s: %q: %q", d.Name, text, r.Body)
 				}
 			}

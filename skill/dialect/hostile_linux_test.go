@@ -23,34 +23,59 @@ import (
 // hostilePaths are the names that every path of every tool is tried with. $BASE
 // stands for the folder above the workspace.
 var hostilePaths = []string{
-	"..", "../", "../outside", "../outside/secret.txt", "../outside/new.txt", "dir/../../outside/secret.txt", "dir/../..", "./../outside/secret.txt",
-	"dir/sub/../../../outside/secret.txt", "../ws/../outside/secret.txt", "missing/../../outside/secret.txt", "..//outside//secret.txt", "..\\outside\\secret.txt",
-	"$BASE/outside/secret.txt", "$BASE/outside", "$BASE/outside/new/file.txt", "$BASE", "/", "/proc/version", "$BASE/ws/../outside/secret.txt", "//$BASE/outside/secret.txt",
+	"..", "../", "../outside", "../outside/secret.txt", "../outside/new.txt", "dir/../../outside/secret.txt",
+	"dir/../..", "./../outside/secret.txt",
+	"dir/sub/../../../outside/secret.txt", "../ws/../outside/secret.txt", "missing/../../outside/secret.txt",
+	"..//outside//secret.txt", "..\\outside\\secret.txt",
+	"$BASE/outside/secret.txt", "$BASE/outside", "$BASE/outside/new/file.txt", "$BASE", "/", "/proc/version",
+	"$BASE/ws/../outside/secret.txt", "//$BASE/outside/secret.txt",
 	"$BASE/ws-evil/secret.txt", "../ws-evil/secret.txt", "$BASE/ws-evil", "$BASE/ws-evil/new",
-	"/proc/self/root/proc/version", "/proc/self/root$BASE/outside/secret.txt", "/proc/self/cwd/secret.txt", "/proc/self/cwd", "/proc/self/environ", "/proc/self/fd/0", "/dev/fd/0", "/dev/stdin", "/dev/zero",
+	"/proc/self/root/proc/version", "/proc/self/root$BASE/outside/secret.txt", "/proc/self/cwd/secret.txt",
+	"/proc/self/cwd", "/proc/self/environ", "/proc/self/fd/0", "/dev/fd/0", "/dev/stdin", "/dev/zero",
 	"a.txt\x00", "\x00", "a\x00/../../outside/secret.txt", "../outside/secret.txt\x00.txt",
-	"%2e%2e/outside/secret.txt", "%2e%2e%2foutside%2fsecret.txt", "..%2foutside", "\u2025/outside/secret.txt", "\uff0e\uff0e/outside/secret.txt",
+	"%2e%2e/outside/secret.txt", "%2e%2e%2foutside%2fsecret.txt", "..%2foutside", "\u2025/outside/secret.txt",
+	"\uff0e\uff0e/outside/secret.txt",
 	"file:///proc/version", "file://$BASE/outside/secret.txt", "C:\\outside", "\\\\server\\outside",
-	strings.Repeat("n", 255), strings.Repeat("n", 256), strings.Repeat("d/", 2500), strings.Repeat("../", 1700) + "proc/version", strings.Repeat("a/../", 900) + "../outside/secret.txt",
-	"\u00e9.txt", "e\u0301.txt", "a\u202etxt.exe", "a b.txt", " ", "   ", "\t", "", "\n", "new\nline", "a.txt\n", "a.txt ", " a.txt", "bad\xff\xfe", "\xc3(",
-	"out-file", "out-dir", "out-dir/", "out-dir/secret.txt", "out-dir/new.txt", "out-dir/new/deep.txt", "out-dir/sub", "abs-out", "evil/secret.txt", "evil/new", "dir/out", "dir/out/secret.txt", "dir/out/../secret.txt",
-	"dangling-out", "dangling-out/", "dangling-dir/new", "dangling-in", "loop", "loop/x", "loop-a", "loop-b", "chain", "chain-2", "chain-3", "chain-4",
-	"slash", "slash/proc/version", "slash$BASE/outside/secret.txt", "proc/proc/version", "proc$BASE/outside/secret.txt", "proc-cwd/secret.txt", "up", "up/outside/secret.txt", "self/../outside/secret.txt", "self/up/outside",
-	"fifo", "fifo/", "fifo/x", "socket", "device", "hard.txt", "out-png", "out-pdf", "../outside/secret.png", "../outside/secret.pdf", "a.txt/", "a.txt/x", "a.txt/../../outside/secret.txt", "dir/", "dir//b.txt", "./dir/./b.txt",
-	".", "./", ".//.", "dir/..", "dir/sub/../..", "self", "self/", "self/.", "self/self", "abs-self", "abs-self/", "$BASE/ws", "$BASE/ws/", "$BASE//ws/.", "../ws", "../ws/", "$BASE/outside/../ws", "up/ws",
-	".git", ".git/", ".git/config", ".git/hooks/post-commit", ".GIT", ".GIT/config", ".git ", ".git.", ".git /config", ".Git/hooks/x", "dir/.git", "dir/.git/config", "dir/.git/hooks/x", "repository", "repository/config", "repository/hooks/x", "dir/../.git/config", "self/.git/config",
-	".skill", ".skill/", ".skill/x", ".SKILL", ".Skill/journal", ".skill ", ".skill.", ".s\u212aill/x", ".skill.tmp", "dir/.skill", "dir/.skill/log", "dir/.SKILL/log", "state", "state/x", "state/journal", "self/.skill/x", "self/dir/.skill/log", "dir/../.skill",
-	"perstack", "perstack/", "perstack/x", "PERSTACK/x", "perstack.toml", "Perstack.TOML", "dir/perstack/x", "dir/perstack.toml", "settings", "settings/x", ".perstack", ".perstack/x",
-	"~", "~/", "~/.profile", "~root", "$HOME", "${HOME}/x", "$(id)", "`id`", "-", "-rf", "--", "--help", "-C/etc", "a.txt;id", "a.txt|id", "*", "?", "[a", "{a,b}",
+	strings.Repeat("n", 255), strings.Repeat("n", 256), strings.Repeat("d/", 2500),
+	strings.Repeat("../", 1700) + "proc/version", strings.Repeat("a/../", 900) + "../outside/secret.txt",
+	"\u00e9.txt", "e\u0301.txt", "a\u202etxt.exe", "a b.txt", " ", "   ", "\t", "", "\n", "new\nline",
+	"a.txt\n", "a.txt ", " a.txt", "bad\xff\xfe", "\xc3(",
+	"out-file", "out-dir", "out-dir/", "out-dir/secret.txt", "out-dir/new.txt", "out-dir/new/deep.txt",
+	"out-dir/sub", "abs-out", "evil/secret.txt", "evil/new", "dir/out", "dir/out/secret.txt",
+	"dir/out/../secret.txt",
+	"dangling-out", "dangling-out/", "dangling-dir/new", "dangling-in", "loop", "loop/x", "loop-a", "loop-b",
+	"chain", "chain-2", "chain-3", "chain-4",
+	"slash", "slash/proc/version", "slash$BASE/outside/secret.txt", "proc/proc/version",
+	"proc$BASE/outside/secret.txt", "proc-cwd/secret.txt", "up", "up/outside/secret.txt",
+	"self/../outside/secret.txt", "self/up/outside",
+	"fifo", "fifo/", "fifo/x", "socket", "device", "hard.txt", "out-png", "out-pdf", "../outside/secret.png",
+	"../outside/secret.pdf", "a.txt/", "a.txt/x", "a.txt/../../outside/secret.txt", "dir/", "dir//b.txt",
+	"./dir/./b.txt",
+	".", "./", ".//.", "dir/..", "dir/sub/../..", "self", "self/", "self/.", "self/self", "abs-self",
+	"abs-self/", "$BASE/ws", "$BASE/ws/", "$BASE//ws/.", "../ws", "../ws/", "$BASE/outside/../ws", "up/ws",
+	".git", ".git/", ".git/config", ".git/hooks/post-commit", ".GIT", ".GIT/config", ".git ", ".git.",
+	".git /config", ".Git/hooks/x", "dir/.git", "dir/.git/config", "dir/.git/hooks/x", "repository",
+	"repository/config", "repository/hooks/x", "dir/../.git/config", "self/.git/config",
+	".skill", ".skill/", ".skill/x", ".SKILL", ".Skill/journal", ".skill ", ".skill.", ".s\u212aill/x",
+	".skill.tmp", "dir/.skill", "dir/.skill/log", "dir/.SKILL/log", "state", "state/x", "state/journal",
+	"self/.skill/x", "self/dir/.skill/log", "dir/../.skill",
+	"perstack", "perstack/", "perstack/x", "PERSTACK/x", "perstack.toml", "Perstack.TOML", "dir/perstack/x",
+	"dir/perstack.toml", "settings", "settings/x", ".perstack", ".perstack/x",
+	"~", "~/", "~/.profile", "~root", "$HOME", "${HOME}/x", "$(id)", "`id`", "-", "-rf", "--", "--help",
+	"-C/etc", "a.txt;id", "a.txt|id", "*", "?", "[a", "{a,b}",
 	":(top)../outside", ":!a.txt", "HEAD", "@{u}", "con", "nul", "a.txt:stream",
 }
 
 // hostileFew are the ones that programs are tried with, which take longer.
 var hostileFew = []string{
-	"..", "../outside/secret.txt", "dir/../../outside/secret.txt", "missing/../../outside/secret.txt", "$BASE/outside", "$BASE/outside/secret.txt", "$BASE/outside/repo", "../ws-evil/secret.txt",
-	"/proc/self/root$BASE/outside/secret.txt", "/proc/self/cwd", "a.txt\x00", "%2e%2e/outside/secret.txt", "e\u0301.txt", "", " ", "new\nline", "bad\xff\xfe", strings.Repeat("n", 256), strings.Repeat("d/", 2500),
-	"out-file", "out-dir", "out-dir/repo", "out-dir/secret.txt", "abs-out", "dir/out", "dangling-out", "loop/x", "chain", "slash$BASE/outside", "proc$BASE/outside", "proc-cwd", "up", "self/up/outside",
-	"fifo", "socket", "device", "hard.txt", ".", "dir/..", "abs-self", "up/ws", ".git", ".git/config", "repository", "dir/.skill/log", "state", "~", "-rf", "--help", ":(top)../outside", ":!a.txt",
+	"..", "../outside/secret.txt", "dir/../../outside/secret.txt", "missing/../../outside/secret.txt",
+	"$BASE/outside", "$BASE/outside/secret.txt", "$BASE/outside/repo", "../ws-evil/secret.txt",
+	"/proc/self/root$BASE/outside/secret.txt", "/proc/self/cwd", "a.txt\x00", "%2e%2e/outside/secret.txt",
+	"e\u0301.txt", "", " ", "new\nline", "bad\xff\xfe", strings.Repeat("n", 256), strings.Repeat("d/", 2500),
+	"out-file", "out-dir", "out-dir/repo", "out-dir/secret.txt", "abs-out", "dir/out", "dangling-out",
+	"loop/x", "chain", "slash$BASE/outside", "proc$BASE/outside", "proc-cwd", "up", "self/up/outside",
+	"fifo", "socket", "device", "hard.txt", ".", "dir/..", "abs-self", "up/ws", ".git", ".git/config",
+	"repository", "dir/.skill/log", "state", "~", "-rf", "--help", ":(top)../outside", ":!a.txt",
 }
 
 // unprintable are parts of words that no answer holds: names of Go's types and of
@@ -60,10 +85,14 @@ var unprintable = regexp.MustCompile(`\*?\b(operation|workspace|dialect|search|p
 
 // fillers are values for arguments that are not tested; others are by their type.
 var fillers = map[string]any{
-	"path": "a.txt", "source": "a.txt", "src": "a.txt", "destination": "new.txt", "dst": "new.txt", "cwd": ".", "repo_path": ".", "file": "a.txt", "files": []string{"a.txt"}, "paths": []string{"a.txt"},
-	"edits": []map[string]string{{"old_text": "text", "new_text": secretless}}, "patch": "*** Begin Patch\n*** Update File: a.txt\n@@\n-text of a.txt\n+patched\n*** End Patch",
-	"old_text": "text", "oldText": "text", "new_text": secretless, "newText": secretless, "pattern": "t*", "command": shows, "args": []string{"-c", shows}, "env": map[string]string{},
-	"port": 9, "background": false, "remote": "origin", "branch": "main", "check": false, "dry_run": false, "preview": false, "regex": false, "glob": "c.txt", "width": 100, "height": 100,
+	"path": "a.txt", "source": "a.txt", "src": "a.txt", "destination": "new.txt", "dst": "new.txt",
+	"cwd": ".", "repo_path": ".", "file": "a.txt", "files": []string{"a.txt"}, "paths": []string{"a.txt"},
+	"edits":    []map[string]string{{"old_text": "text", "new_text": secretless}},
+	"patch":    "*** Begin Patch\n*** Update File: a.txt\n@@\n-text of a.txt\n+patched\n*** End Patch",
+	"old_text": "text", "oldText": "text", "new_text": secretless, "newText": secretless, "pattern": "t*",
+	"command": shows, "args": []string{"-c", shows}, "env": map[string]string{},
+	"port": 9, "background": false, "remote": "origin", "branch": "main", "check": false, "dry_run": false,
+	"preview": false, "regex": false, "glob": "c.txt", "width": 100, "height": 100,
 }
 
 const (
@@ -127,13 +156,15 @@ func filler(t *Tool, p *Param, url string) []byte {
 	case p.Type == "boolean":
 		v = true
 	default:
-		v = map[string]any{"string": "x", "integer": 1, "number": 1, "array": []string{"x"}, "object": map[string]string{}}[p.Type]
+		v = map[string]any{"string": "x", "integer": 1, "number": 1, "array": []string{"x"},
+			"object": map[string]string{}}[p.Type]
 	}
 	return rawjson.Encode(v)
 }
 
 // folders are paths for tools that take a folder's.
-var folders = map[string]string{"glob": "dir", "list": "dir", "listDirectory": "dir", "list_directory": "dir", "directory_tree": "dir", "search_files": "dir", "search": "dir", "project_scan": "dir", "install": ".",
+var folders = map[string]string{"glob": "dir", "list": "dir", "listDirectory": "dir", "list_directory": "dir",
+	"directory_tree": "dir", "search_files": "dir", "search": "dir", "project_scan": "dir", "install": ".",
 	"createDirectory": "new", "create_directory": "new", "deleteDirectory": "dir/sub"}
 
 // A hostileRun makes calls and looks at what they did.
@@ -178,8 +209,9 @@ func (r *hostileRun) fresh() {
 		r.x.Close()
 	}
 	r.build()
-	r.x = r.open(skill.Config{Network: true, Hosts: []string{"127.0.0.1"}, NoSandbox: true, Browser: browser.New(),
-		Search: []skill.SearchEngine{{Kind: "searxng", URL: r.url}}})
+	r.x = r.open(skill.Config{Network: true, Hosts: []string{"127.0.0.1"}, NoSandbox: true,
+		Browser: browser.New(),
+		Search:  []skill.SearchEngine{{Kind: "searxng", URL: r.url}}})
 	r.before = r.snapshot(r.ws)
 	r.stat, _ = os.Stat(r.ws)
 	r.spoiled = false
@@ -205,7 +237,8 @@ func (r *hostileRun) judge(c hostileCall, reply Reply) {
 	}
 	said = strings.ReplaceAll(said, c.value, "")
 	switch {
-	case strings.Contains(said, secret), strings.Contains(said, secretPNG), strings.Contains(said, secretPDF), strings.Contains(said, "root:x:0"):
+	case strings.Contains(said, secret), strings.Contains(said, secretPNG), strings.Contains(said, secretPDF),
+		strings.Contains(said, "root:x:0"):
 		r.t.Errorf("%v: what is outside is told: %.300q", c, said)
 	case unprintable.MatchString(said):
 		r.t.Errorf("%v: the answer holds %q: %.300q", c, unprintable.FindString(said), said)
@@ -274,7 +307,8 @@ func wide(c hostileCall) bool { return strings.HasPrefix(c.t.Name, "git_") }
 
 // startsPrograms reports whether a tool runs programs.
 func startsPrograms(name string) bool {
-	return strings.HasPrefix(name, "git_") || slices.Contains(strings.Fields("exec run server test lint format typecheck install screenshot"), name)
+	return strings.HasPrefix(name, "git_") ||
+		slices.Contains(strings.Fields("exec run server test lint format typecheck install screenshot"), name)
 }
 
 // gitReads are tools without effect in the tables that run programs.
@@ -338,15 +372,18 @@ func (r *hostileRun) plain(d *Dialect, tool *Tool) {
 	r.fresh()
 	c := hostileCall{d, tool, &Param{}, "\x00", arguments(tool, nil, nil, r.url)}
 	reply := r.call(c)
-	if want := cmp.Or(unable[d.Name+" "+tool.Name], unable[tool.Name]); want == "" && reply.Err != nil || want != "" && !strings.Contains(reply.Body, want) {
+	if want := cmp.Or(unable[d.Name+" "+tool.Name], unable[tool.Name]); want == "" && reply.Err != nil ||
+		want != "" && !strings.Contains(reply.Body, want) {
 		r.t.Errorf("%s %s %s: %.300q; want %q", d.Name, tool.Name, c.args, reply.Body, want)
 	}
 }
 
 // unable says why the plain call of a tool fails.
 var unable = map[string]string{
-	"readImageFile": "is not supported", "readPdfFile": "is not a PDF file", "git_push": "the repository has no remote", "git_pull": "the repository has no remote",
-	"workspace server": "before it was ready", "screenshot": "the browser", "restore": "is not one of this workspace",
+	"readImageFile": "is not supported", "readPdfFile": "is not a PDF file",
+	"git_push": "the repository has no remote", "git_pull": "the repository has no remote",
+	"workspace server": "before it was ready", "screenshot": "the browser",
+	"restore": "is not one of this workspace",
 }
 
 // try calls a tool with every hostile name as its argument p.

@@ -39,7 +39,8 @@ func (s *swapper) start() {
 			default:
 			}
 			for name := range swapped {
-				unix.Renameat2(unix.AT_FDCWD, s.ws+"/"+name, unix.AT_FDCWD, s.base+"/swap/"+name, unix.RENAME_EXCHANGE)
+				unix.Renameat2(unix.AT_FDCWD, s.ws+"/"+name, unix.AT_FDCWD, s.base+"/swap/"+name,
+					unix.RENAME_EXCHANGE)
 			}
 		}
 	})
@@ -125,7 +126,8 @@ func (s *swapper) race(d *Dialect, tool *Tool, p *Param) (answers, refused int) 
 	for begun := time.Now(); time.Since(begun) < raced; {
 		for _, value := range []string{"d/secret.txt", "d", "g", "d/new.txt", "d/sub/deep.txt", "d/../g"} {
 			args := arguments(tool, p, quoted(value), s.url)
-			reply := d.Do(s.t.Context(), s.x, &skill.Session{}, parser.ToolCall{Name: tool.Name, Arguments: args})
+			reply := d.Do(s.t.Context(), s.x, &skill.Session{},
+				parser.ToolCall{Name: tool.Name, Arguments: args})
 			s.told(d, tool, value, reply)
 			if answers++; reply.Err != nil {
 				refused++

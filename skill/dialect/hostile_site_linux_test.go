@@ -57,7 +57,8 @@ func newHostileSite(t *testing.T) *hostileSite {
 	s := &hostileSite{t: t, base: base, ws: base + "/ws", repo: base + "/lib/repo", bin: bin}
 	s.programs()
 	s.git()
-	for _, name := range []string{"outside/secret.txt", "outside/sub/deep.txt", "outside/" + secret, "outside/home/.profile",
+	for _, name := range []string{"outside/secret.txt", "outside/sub/deep.txt", "outside/" + secret,
+		"outside/home/.profile",
 		"ws-evil/secret.txt", "outside/pyproject.toml", "outside/test_x.py"} {
 		s.put(base+"/"+name, secret)
 	}
@@ -67,7 +68,8 @@ func newHostileSite(t *testing.T) *hostileSite {
 	s.put(base+"/outside/secret.pdf", "%PDF-1.4\n"+secret)
 	t.Setenv("HOME", base+"/outside/home")
 	t.Setenv("XDG_STATE_HOME", base+"/state")
-	for _, cache := range []string{".cache/go-build", "go/pkg/mod", ".npm", ".cache/uv"} { // as commands find them made
+	// as commands find them made
+	for _, cache := range []string{".cache/go-build", "go/pkg/mod", ".npm", ".cache/uv"} {
 		s.do(os.MkdirAll(base+"/outside/home/"+cache, 0o755))
 	}
 	t.Chdir(base + "/outside")
@@ -94,7 +96,8 @@ func (s *hostileSite) programs() {
 		s.put(s.bin+"/"+name, "#!/bin/sh\npwd -P\nls\nfor a; do [ ! -f \"$a\" ] || cat -- \"$a\"; ls -- \"$a\" 2>&1; done\ntrue\n")
 		s.do(os.Chmod(s.bin+"/"+name, 0o755))
 	}
-	for _, name := range strings.Fields("GOCACHE GOMODCACHE npm_config_cache UV_CACHE_DIR XDG_CACHE_HOME") { // which are made for commands
+	// which are made for commands
+	for _, name := range strings.Fields("GOCACHE GOMODCACHE npm_config_cache UV_CACHE_DIR XDG_CACHE_HOME") {
 		s.t.Setenv(name, s.base+"/lib/cache")
 	}
 	s.t.Setenv("PATH", s.bin+":"+os.Getenv("PATH"))
@@ -102,14 +105,16 @@ func (s *hostileSite) programs() {
 
 func (s *hostileSite) git() {
 	s.put(s.repo+"/a.txt", "text")
-	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "a.txt"}, {"-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "first"}} {
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "a.txt"},
+		{"-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "first"}} {
 		cmd := exec.Command("git", args...)
 		cmd.Dir = s.repo
 		if out, err := cmd.CombinedOutput(); err != nil {
 			s.t.Fatalf("git %v: %v\n%s", args, err, out)
 		}
 	}
-	for _, name := range []string{"hooks", "info", "logs", "description", "COMMIT_EDITMSG", "objects/info", "objects/pack", "refs/tags"} {
+	for _, name := range []string{"hooks", "info", "logs", "description", "COMMIT_EDITMSG", "objects/info",
+		"objects/pack", "refs/tags"} {
 		s.do(os.RemoveAll(s.repo + "/.git/" + name))
 	}
 	s.put(s.repo+"/.git/config", "[core]\n\tbare = false\n[user]\n\tname = a\n\temail = a@b.c\n")
@@ -117,16 +122,22 @@ func (s *hostileSite) git() {
 
 // traps are the links of the workspace. $BASE stands for the folder above it.
 var traps = map[string]string{
-	"out-file": "../outside/secret.txt", "out-png": "../outside/secret.png", "out-pdf": "../outside/secret.pdf", "out-dir": "../outside", "abs-out": "$BASE/outside/secret.txt", "evil": "../ws-evil",
-	"dangling-out": "../outside/made.txt", "dangling-dir": "../made", "dangling-in": "nowhere", "dir/out": "../../outside",
-	"loop": "loop", "loop-a": "loop-b/x", "loop-b": "loop-a",
-	"chain": "chain-1", "chain-1": "dir/chain-2", "dir/chain-2": "../chain-3", "chain-3": "$BASE/ws/chain-4", "chain-4": "../outside/sub/../secret.txt",
-	"slash": "/", "proc": "/proc/self/root", "proc-cwd": "/proc/self/cwd", "self": ".", "up": "..", "abs-self": "$BASE/ws",
-	"state": ".skill", "repository": ".git", "settings": "perstack",
+	"out-file": "../outside/secret.txt", "out-png": "../outside/secret.png",
+	"out-pdf": "../outside/secret.pdf", "out-dir": "../outside", "abs-out": "$BASE/outside/secret.txt",
+	"evil":         "../ws-evil",
+	"dangling-out": "../outside/made.txt", "dangling-dir": "../made", "dangling-in": "nowhere",
+	"dir/out": "../../outside",
+	"loop":    "loop", "loop-a": "loop-b/x", "loop-b": "loop-a",
+	"chain": "chain-1", "chain-1": "dir/chain-2", "dir/chain-2": "../chain-3", "chain-3": "$BASE/ws/chain-4",
+	"chain-4": "../outside/sub/../secret.txt",
+	"slash":   "/", "proc": "/proc/self/root", "proc-cwd": "/proc/self/cwd", "self": ".", "up": "..",
+	"abs-self": "$BASE/ws",
+	"state":    ".skill", "repository": ".git", "settings": "perstack",
 }
 
 // kept are files that hold this program's records, or that make programs run code.
-var kept = []string{"dir/.skill/log", "dir/.git/config", "perstack/x", "perstack.toml", "dir/perstack/x", "dir/perstack.toml"}
+var kept = []string{"dir/.skill/log", "dir/.git/config", "perstack/x", "perstack.toml", "dir/perstack/x",
+	"dir/perstack.toml"}
 
 // build makes the workspace anew.
 func (s *hostileSite) build() {
@@ -135,7 +146,8 @@ func (s *hostileSite) build() {
 	s.do(os.RemoveAll(s.base + "/linked"))
 	s.do(os.RemoveAll(s.base + "/state"))
 	s.do(os.Mkdir(s.base+"/state", 0o700))
-	for _, name := range []string{"keep.txt", "a.txt", "dir/b.txt", "dir/sub/c.txt", "x", "-rf", "a b.txt", "\u00e9.txt", "e\u0301.txt", "%2e%2e", "test_a.py"} {
+	for _, name := range []string{"keep.txt", "a.txt", "dir/b.txt", "dir/sub/c.txt", "x", "-rf", "a b.txt",
+		"\u00e9.txt", "e\u0301.txt", "%2e%2e", "test_a.py"} {
 		s.put(s.ws+"/"+name, "text of "+name)
 	}
 	s.put(s.ws+"/pyproject.toml", "[project]\nname = \"x\"\n")

@@ -32,30 +32,36 @@ type adversity struct {
 
 // adversities need a mount namespace of their own.
 var adversities = []adversity{
-	{name: "full", says: "ENOSPC|no space left|No space left", some: true, begin: func(s *hostileSite, _ int) func() {
-		f, err := os.Create(s.ws + "/filler")
-		s.do(err)
-		for _, size := range []int{64 << 10, 4096, 1} {
-			for err = nil; err == nil; {
-				_, err = f.Write(make([]byte, size))
+	{name: "full", says: "ENOSPC|no space left|No space left", some: true,
+		begin: func(s *hostileSite, _ int) func() {
+			f, err := os.Create(s.ws + "/filler")
+			s.do(err)
+			for _, size := range []int{64 << 10, 4096, 1} {
+				for err = nil; err == nil; {
+					_, err = f.Write(make([]byte, size))
+				}
 			}
-		}
-		f.Close()
-		return func() { s.do(os.Remove(s.ws + "/filler")) }
-	}},
-	{name: "read-only", says: "EROFS|read-only file system|Read-only file system|is not writable", begin: func(s *hostileSite, _ int) func() {
-		s.do(unix.Mount("", s.ws, "", unix.MS_REMOUNT|unix.MS_RDONLY, "")) // nothing may be open for writing
-		return func() { s.do(unix.Mount("", s.ws, "", unix.MS_REMOUNT, "")) }
-	}},
-	{name: "denied", uid: 65534, says: "EACCES|EPERM|permission denied|Permission denied|not permitted|is not writable", begin: func(s *hostileSite, _ int) func() {
-		return s.modes(0o555, 0o444)
-	}},
+			f.Close()
+			return func() { s.do(os.Remove(s.ws + "/filler")) }
+		}},
+	{name: "read-only", says: "EROFS|read-only file system|Read-only file system|is not writable",
+		begin: func(s *hostileSite, _ int) func() {
+			// nothing may be open for writing
+			s.do(unix.Mount("", s.ws, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+			return func() { s.do(unix.Mount("", s.ws, "", unix.MS_REMOUNT, "")) }
+		}},
+	{name: "denied", uid: 65534,
+		says: "EACCES|EPERM|permission denied|Permission denied|not permitted|is not writable",
+		begin: func(s *hostileSite, _ int) func() {
+			return s.modes(0o555, 0o444)
+		}},
 	{name: "files", some: true, times: 16, begin: func(s *hostileSite, n int) func() {
 		var was unix.Rlimit
 		s.do(unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
 		fds, err := os.ReadDir("/proc/self/fd")
 		s.do(err)
-		s.do(unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(max(len(fds)-7+n, 0)), Max: was.Max}))
+		s.do(unix.Setrlimit(unix.RLIMIT_NOFILE,
+			&unix.Rlimit{Cur: uint64(max(len(fds)-7+n, 0)), Max: was.Max}))
 		return func() { s.do(unix.Setrlimit(unix.RLIMIT_NOFILE, &was)) }
 	}},
 	{name: "moved", some: true, begin: func(s *hostileSite, _ int) func() {
@@ -121,7 +127,8 @@ func TestAdversity(t *testing.T) {
 
 // TestAdverse is what the process does that TestAdversity starts.
 func TestAdverse(t *testing.T) {
-	at := slices.IndexFunc(adversities, func(a adversity) bool { return a.name == os.Getenv("HOSTILE_ADVERSITY") })
+	at := slices.IndexFunc(adversities,
+		func(a adversity) bool { return a.name == os.Getenv("HOSTILE_ADVERSITY") })
 	if at < 0 {
 		return
 	}
@@ -135,7 +142,8 @@ func TestAdverse(t *testing.T) {
 	url := loopback(t)
 	for _, d := range filled {
 		for i := range d.Tools {
-			if tool := &d.Tools[i]; (tool.Effect != Reads || a.name == "files") && !tool.Open && tool.Name != "healthCheck" && tool.Name != "restore" && !startsPrograms(tool.Name) {
+			if tool := &d.Tools[i]; (tool.Effect != Reads || a.name == "files") && !tool.Open &&
+				tool.Name != "healthCheck" && tool.Name != "restore" && !startsPrograms(tool.Name) {
 				for n := range max(a.times, 1) {
 					for _, warm := range []bool{true, false} {
 						if !warm && (d == Undo || tool.Name == undoTool.Name) {
@@ -193,7 +201,8 @@ func (s *hostileSite) suffer(a adversity, n int, warm bool, c hostileCall) {
 	end()
 	if c.t.Effect == Reads && r.Err == nil {
 		if peace := do(); peace.Body != r.Body && !strings.Contains(r.Body, `"skipped":`) {
-			s.t.Errorf("%s: %s %s %s, n %d, answers %.300s, and otherwise %.300s", a.name, c.d.Name, c.t.Name, c.args, n, r.Body, peace.Body)
+			s.t.Errorf("%s: %s %s %s, n %d, answers %.300s, and otherwise %.300s", a.name, c.d.Name,
+				c.t.Name, c.args, n, r.Body, peace.Body)
 		}
 	}
 	what := fmt.Sprintf("%s: %s %s, n %d, warm %t: %.300s", a.name, c.d.Name, c.t.Name, n, warm, r.Body)
@@ -205,12 +214,16 @@ func (s *hostileSite) suffer(a adversity, n int, warm bool, c hostileCall) {
 	}
 	switch d := differ(s.own(before), s.own(after)); {
 	case a.name == "removed":
-		if _, err := os.Lstat(s.ws + "/w"); err == nil || r.Err == nil && !strings.Contains(r.Body, "already not exists") && !strings.Contains(strings.ToLower(c.t.Name), "todo") {
+		if _, err := os.Lstat(s.ws + "/w"); err == nil || r.Err == nil &&
+			!strings.Contains(r.Body, "already not exists") &&
+			!strings.Contains(strings.ToLower(c.t.Name), "todo") {
 			s.t.Errorf("%s\nsucceeded, or made the workspace anew: %v", what, err)
 		}
 	case r.Err != nil && d != "":
 		s.t.Errorf("%s\nfailed, and changed %s", what, d)
-	case r.Err == nil && !a.some && c.t.Name != "todo" && c.t.Name != "clearTodo" && d == "" && !strings.Contains(r.Body, "already"):
+	case r.Err == nil && !a.some && c.t.Name != "todo" &&
+		c.t.Name != "clearTodo" && d == "" &&
+		!strings.Contains(r.Body, "already"):
 		s.t.Errorf("%s\nchanged nothing and does not say so", what)
 	}
 	if d := differ(outside, s.snapshot(s.base+"/outside")); d != "" {
@@ -233,7 +246,8 @@ func (s *hostileSite) suffer(a adversity, n int, warm bool, c hostileCall) {
 }
 
 func says(list, text string) bool {
-	return slices.ContainsFunc(strings.Split(list, "|"), func(one string) bool { return strings.Contains(text, one) })
+	return slices.ContainsFunc(strings.Split(list, "|"),
+		func(one string) bool { return strings.Contains(text, one) })
 }
 
 // history returns the folder that holds the history, as the workspace is on its own mount.

@@ -8,9 +8,14 @@ import (
 )
 
 // hostileTexts are tried as every text that is no path, like a pattern or an id.
-var hostileTexts = []string{"../outside/secret.txt", "$BASE/outside/secret.txt", "$BASE/outside/*", "../*", "../../**", "out-dir/**", "/proc/version", "/proc/self/root/**", "file://$BASE/outside/secret.txt",
-	"a\x00b", "%2e%2e/outside/secret.txt", "-rf", "--output=$BASE/outside/new", "--upload-pack=touch $BASE/outside/new", "-o$BASE/outside/new", "$(touch $BASE/outside/new)", "`touch $BASE/outside/new`",
-	"; touch $BASE/outside/new", "ext::sh -c touch% $BASE/outside/new", "@{-1}", "HEAD~1:../outside", ".git/config", ".skill/journal", "state/x", "bad\xff", "new\nline", strings.Repeat("x", 5000), "{a,b}", "[z-a]", "(?P<x", "", " "}
+var hostileTexts = []string{"../outside/secret.txt", "$BASE/outside/secret.txt", "$BASE/outside/*", "../*",
+	"../../**", "out-dir/**", "/proc/version", "/proc/self/root/**", "file://$BASE/outside/secret.txt",
+	"a\x00b", "%2e%2e/outside/secret.txt", "-rf", "--output=$BASE/outside/new",
+	"--upload-pack=touch $BASE/outside/new", "-o$BASE/outside/new", "$(touch $BASE/outside/new)",
+	"`touch $BASE/outside/new`",
+	"; touch $BASE/outside/new", "ext::sh -c touch% $BASE/outside/new", "@{-1}", "HEAD~1:../outside",
+	".git/config", ".skill/journal", "state/x", "bad\xff", "new\nline", strings.Repeat("x", 5000), "{a,b}",
+	"[z-a]", "(?P<x", "", " "}
 
 // TestHostileTexts gives every tool every hostile text in place of every text that is
 // neither a path nor a command.
@@ -21,7 +26,9 @@ func TestHostileTexts(t *testing.T) {
 			tool := &d.Tools[i]
 			for j := range tool.Params {
 				p := &tool.Params[j]
-				if texts := p.Type == "string" || p.Type == "array" && p.Of == "string"; p.Path || !texts || p.Enum != nil || p.Name == "command" || p.Name == "args" || handed[tool.Name] {
+				if texts := p.Type == "string" ||
+					p.Type == "array" && p.Of == "string"; p.Path || !texts ||
+					p.Enum != nil || p.Name == "command" || p.Name == "args" || handed[tool.Name] {
 					continue
 				}
 				for _, value := range hostileTexts {
@@ -38,20 +45,25 @@ func TestHostileTexts(t *testing.T) {
 }
 
 // known are files that tools look for by themselves.
-var known = []string{"MEMORY.md", "memory/x.md", "AGENTS.md", "SOUL.md", "TOOLS.md", ".tasks.json", ".plans.json", ".gitignore", ".ignore", ".gitattributes", "pyproject.toml", "requirements.txt", "package.json", "go.mod",
-	"setup.cfg", "pytest.ini", "tox.ini", "Makefile", "Cargo.toml", "poetry.lock", "package-lock.json", ".venv", "node_modules"}
+var known = []string{"MEMORY.md", "memory/x.md", "AGENTS.md", "SOUL.md", "TOOLS.md", ".tasks.json",
+	".plans.json", ".gitignore", ".ignore", ".gitattributes", "pyproject.toml", "requirements.txt",
+	"package.json", "go.mod",
+	"setup.cfg", "pytest.ini", "tox.ini", "Makefile", "Cargo.toml", "poetry.lock", "package-lock.json",
+	".venv", "node_modules"}
 
 // TestHostileFiles puts links that lead outside, or a FIFO, in place of every file that
 // a tool looks for by itself.
 func TestHostileFiles(t *testing.T) {
 	r := newHostileRun(t)
-	for _, trap := range []string{"../outside/secret.txt", "../outside", r.base + "/outside/made.txt", "loop", "fifo"} {
+	for _, trap := range []string{"../outside/secret.txt", "../outside", r.base + "/outside/made.txt",
+		"loop", "fifo"} {
 		for _, d := range filled {
 			for i := range d.Tools {
 				r.fresh()
 				tool := &d.Tools[i]
 				for _, name := range known {
-					if trap == "fifo" && strings.HasPrefix(name, ".git") && strings.HasPrefix(tool.Name, "git_") {
+					if trap == "fifo" && strings.HasPrefix(name, ".git") &&
+						strings.HasPrefix(tool.Name, "git_") {
 						continue // git waits for one, until its time is up
 					}
 					r.trap(name, trap)

@@ -15,7 +15,8 @@ import (
 
 // message carries out the calls of a message in their order, and answers them in the
 // wire of the message.
-func (d *Dialect) message(ctx context.Context, x *skill.Executor, s *skill.Session, w *wire.Wire, in Input) Reply {
+func (d *Dialect) message(ctx context.Context, x *skill.Executor, s *skill.Session, w *wire.Wire,
+	in Input) Reply {
 	e, err := w.Read(in.Text, d.schema)
 	switch {
 	case err != nil:
@@ -108,7 +109,8 @@ func media(ctx context.Context, x *skill.Executor, r Reply) (list []wire.Media, 
 	if err != nil {
 		return nil, err
 	}
-	return append(list, wire.Media{Type: m.Type, Name: filepath.Base(m.Path), Data: read.(skill.FileRead).Content}), nil
+	return append(list, wire.Media{Type: m.Type, Name: filepath.Base(m.Path),
+		Data: read.(skill.FileRead).Content}), nil
 }
 
 // schema returns the schema of a tool's arguments, nil if there is no such tool.
@@ -127,7 +129,8 @@ func (d *Dialect) Definitions(w *wire.Wire) json.RawMessage {
 			return own
 		}
 	}
-	return w.Definitions(each(d.Tools, func(t Tool) wire.Tool { return wire.Tool{Name: t.Name, Doc: t.Doc, Schema: t.Schema()} }))
+	return w.Definitions(each(d.Tools,
+		func(t Tool) wire.Tool { return wire.Tool{Name: t.Name, Doc: t.Doc, Schema: t.Schema()} }))
 }
 
 // workingDir returns a session in a folder, which is relative to the workspace; s if

@@ -59,7 +59,8 @@ func TestModel(t *testing.T) {
 			r.Fatal(err)
 		}
 		defer os.RemoveAll(base)
-		m := &modelled{T: r, dir: filepath.Join(base, "ws"), store: filepath.Join(base, "state"), links: rapid.Bool().Draw(r, "links")}
+		m := &modelled{T: r, dir: filepath.Join(base, "ws"), store: filepath.Join(base, "state"),
+			links: rapid.Bool().Draw(r, "links")}
 		m.layout()
 		m.open()
 		defer func() { m.x.Close() }()
@@ -79,7 +80,8 @@ func TestModel(t *testing.T) {
 			}
 		}
 		now := m.picture()
-		if m.links { // once a command has parted the names, a change by one name is not taken back under the other
+		// once a command has parted the names, a change by one name is not taken back under the other
+		if m.links {
 			now, start = linked.ReplaceAllString(now, ""), linked.ReplaceAllString(start, "")
 		}
 		if like, _ := m.isLike(now, start); !like && !m.others {
@@ -98,7 +100,8 @@ func TestModel(t *testing.T) {
 func (m *modelled) layout() {
 	for _, name := range []string{"a", "b", "d/a", "linked"} {
 		path := filepath.Join(m.dir, name)
-		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("one "+name+"\n"), 0o640))
+		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, []byte("one "+name+"\n"), 0o640))
 		if err == nil && name != "b" {
 			unix.Setxattr(path, "user.note", []byte(name), 0) // where the file system has attributes
 		}
@@ -173,7 +176,8 @@ var attributes = regexp.MustCompile(`(?m)^(\S+ 100\d+ .*) "[^"]*"\n`)
 
 func (m *modelled) do(d *Dialect, tool string, args values) Reply {
 	reply := d.Do(m.Context(), m.x, &m.s, parser.ToolCall{Name: tool, Arguments: rawjson.Encode(args)})
-	m.log = append(m.log, fmt.Sprintf("%s %s %v: %s %q %v", d.Name, tool, args, reply.UndoID(), reply.Body, reply.Err))
+	m.log = append(m.log, fmt.Sprintf("%s %s %v: %s %q %v", d.Name, tool, args, reply.UndoID(), reply.Body,
+		reply.Err))
 	return reply
 }
 
@@ -221,13 +225,17 @@ func (m *modelled) step() {
 func (m *modelled) change(before string) {
 	name := rapid.SampledFrom([]string{"a", "b", "c", "d", "d/a", "d/b", "e/f/g", "linked", "link"})
 	path, other := name.Draw(m.T, "path"), name.Draw(m.T, "other")
-	text := rapid.SampledFrom([]string{"", "one\n", "two\nthree\n", strings.Repeat("four ", 20)}).Draw(m.T, "text")
+	text := rapid.SampledFrom([]string{"", "one\n", "two\nthree\n",
+		strings.Repeat("four ", 20)}).Draw(m.T, "text")
 	flag := rapid.Bool().Draw(m.T, "flag")
-	line := fmt.Sprintf("echo %d > %s; rm -f %s; mkdir -p n/m; chmod 600 b; mv d/a n/m/; ln -s b s", len(text), filepath.Base(path), other)
-	if m.links { // a command leaves one name as it was, or all are there: of one that was deleted, the history has the file
+	line := fmt.Sprintf("echo %d > %s; rm -f %s; mkdir -p n/m; chmod 600 b; mv d/a n/m/; ln -s b s",
+		len(text), filepath.Base(path), other)
+	// a command leaves one name as it was, or all are there: of one that was deleted, the history has the file
+	if m.links {
 		line = fmt.Sprintf("echo %d > t; mv t %s; rm -f %s; mkdir -p n/m; chmod 600 b; mv d/a n/m/; ln -s b s", len(text), filepath.Base(path), other)
 		if flag {
-			remove := rapid.SampledFrom([]string{"linked", "linked-too", "linked*", "none"}).Draw(m.T, "remove")
+			remove := rapid.SampledFrom([]string{"linked", "linked-too", "linked*",
+				"none"}).Draw(m.T, "remove")
 			line = fmt.Sprintf("if [ linked -ef linked-too ] && [ $(stat -c %%h linked) = 2 ]; then echo %d > linked; ln -f linked %s; rm -f %s; fi", len(text), other, remove)
 		}
 	}
@@ -258,7 +266,8 @@ func (m *modelled) change(before string) {
 		{Perstack, "deleteFile", values{"path": path}},
 		{Perstack, "createDirectory", values{"path": path}},
 		{Perstack, "deleteDirectory", values{"path": path, "recursive": flag}},
-		{Perstack, "exec", values{"command": "sh", "args": []string{"-c", line}, "env": values{}, "cwd": m.dir, "stdout": true, "stderr": true}},
+		{Perstack, "exec", values{"command": "sh", "args": []string{"-c", line}, "env": values{},
+			"cwd": m.dir, "stdout": true, "stderr": true}},
 		{Stack, "write", values{"path": path, "content": text, "append": flag}},
 		{Stack, "edit", values{"path": path, "old_text": "one", "new_text": text}},
 		{Stack, "copy", move},
@@ -276,7 +285,8 @@ func (m *modelled) change(before string) {
 	reply := m.do(c.d, c.tool, c.args)
 	after := m.picture()
 	switch id := reply.UndoID(); {
-	case strings.HasPrefix(c.tool, "copy") && id != "" && after != before && contents(after) == contents(before):
+	case strings.HasPrefix(c.tool, "copy") && id != "" && after != before &&
+		contents(after) == contents(before):
 		m.Skip("only attributes differ, and undo passes over a file of the same bytes and permissions")
 	case id != "":
 		m.past = append(m.past, taken{id, before, after})
@@ -395,7 +405,8 @@ func (m *modelled) kill() {
 		m.x.Close()
 		m.open()
 	}
-	m.must(Stack, "write", values{"path": "next", "content": "x"}) // takes back what the killed process had begun
+	// takes back what the killed process had begun
+	m.must(Stack, "write", values{"path": "next", "content": "x"})
 	m.must(Undo, "undo", values{})
 }
 
@@ -412,13 +423,15 @@ func TestModelWriter(t *testing.T) {
 	fmt.Println("begun")
 	for n := 0; ; n++ {
 		for tool, args := range map[string]values{
-			"write":  {"path": fmt.Sprintf("k/%d/f", n%3), "content": strings.Repeat(fmt.Sprint(n), 30), "append": n%2 == 0},
+			"write": {"path": fmt.Sprintf("k/%d/f", n%3), "content": strings.Repeat(fmt.Sprint(n), 30),
+				"append": n%2 == 0},
 			"edit":   {"path": "linked", "old_text": "one", "new_text": "one one"},
 			"copy":   {"source": "k", "destination": fmt.Sprint("l", n)},
 			"move":   {"source": "a", "destination": "b"},
 			"delete": {"path": fmt.Sprint("l", n-2), "force": true},
 		} {
-			Stack.Do(t.Context(), x, &skill.Session{}, parser.ToolCall{Name: tool, Arguments: rawjson.Encode(args)})
+			Stack.Do(t.Context(), x, &skill.Session{},
+				parser.ToolCall{Name: tool, Arguments: rawjson.Encode(args)})
 		}
 	}
 }

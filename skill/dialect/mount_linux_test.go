@@ -20,12 +20,14 @@ func TestMountedFile(t *testing.T) {
 		{"write", `{"path":"m","content":"x\n"}`, "wrote m"},
 		{"edit", `{"path":"m","old_text":"a","new_text":"b"}`, "edited m"},
 		{"replace", `{"glob":"m","old_text":"a","new_text":"b"}`, "replaced 1"},
-		{"patch", `{"patch":"*** Begin Patch\n*** Update File: m\n@@\n-a\n+b\n*** End Patch"}`, "patched 1 file"},
+		{"patch", `{"patch":"*** Begin Patch\n*** Update File: m\n@@\n-a\n+b\n*** End Patch"}`,
+			"patched 1 file"},
 		{"copy", `{"source":"o","destination":"m","overwrite":true}`, "copied o to m"},
 		{"delete", `{"path":"m"}`, "m is a mount point, which stays"},
 		{"move", `{"source":"m","destination":"n"}`, "is a mount point, which stays"},
 		{"move", `{"source":"o","destination":"m","overwrite":true}`, "is a mount point, which stays"},
-		{"patch", `{"patch":"*** Begin Patch\n*** Delete File: m\n*** End Patch"}`, "m is a mount point, which stays"},
+		{"patch", `{"patch":"*** Begin Patch\n*** Delete File: m\n*** End Patch"}`,
+			"m is a mount point, which stays"},
 		{"delete", `{"path":"."}`, "the workspace itself stays"},
 	} {
 		dir := t.TempDir()
@@ -40,7 +42,8 @@ func TestMountedFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { x.Close() })
-		r := Workspace.Do(t.Context(), x, &skill.Session{}, parser.ToolCall{Name: tt.name, Arguments: json.RawMessage(tt.args)})
+		r := Workspace.Do(t.Context(), x, &skill.Session{},
+			parser.ToolCall{Name: tt.name, Arguments: json.RawMessage(tt.args)})
 		if !strings.Contains(r.Body, tt.want) {
 			t.Errorf("%s %s: %s", tt.name, tt.args, r.Body)
 		}

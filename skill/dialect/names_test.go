@@ -20,7 +20,8 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer x.Close()
-	for _, name := range []string{"Shot at 8.55\u202fPM.txt", "e\u0301cran/d\u2019un.txt", "README", "readme", "a b#c.txt"} {
+	for _, name := range []string{"Shot at 8.55\u202fPM.txt", "e\u0301cran/d\u2019un.txt", "README",
+		"readme", "a b#c.txt"} {
 		abs := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(abs), 0o755); err != nil {
 			t.Fatal(err)
@@ -38,20 +39,29 @@ func TestNames(t *testing.T) {
 		args map[string]any
 		want string
 	}{
-		{"read", map[string]any{"paths": []string{"Shot at 8.55 PM.txt"}}, "no such file or directory\n" + `there is "Shot at 8.55\u202fPM.txt", which looks alike`},
-		{"edit", map[string]any{"path": "Shot at 8.55 PM.txt", "old_text": "hi", "new_text": "x"}, "no such file or directory\n" + `there is "Shot at 8.55\u202fPM.txt", which looks alike`},
-		{"read", map[string]any{"paths": []string{"\u00e9cran/d'un.txt"}}, `there is "e\u0301cran/d\u2019un.txt", which looks alike`},
-		{"delete", map[string]any{"path": "Readme"}, "Readme: no such file or directory"}, // it might be either
-		{"write", map[string]any{"path": "Shot at 8.55 PM.txt", "content": "x"}, `beside it is "Shot at 8.55\u202fPM.txt", which looks alike`},
-		{"read", map[string]any{"paths": []string{"wide.txt"}}, "[a NUL stands beside each letter: it looks like UTF-16 without a byte order mark]"},
+		{"read", map[string]any{"paths": []string{"Shot at 8.55 PM.txt"}}, "no such file or directory\n" +
+			`there is "Shot at 8.55\u202fPM.txt", which looks alike`},
+		{"edit", map[string]any{"path": "Shot at 8.55 PM.txt", "old_text": "hi", "new_text": "x"},
+			"no such file or directory\n" + `there is "Shot at 8.55\u202fPM.txt", which looks alike`},
+		{"read", map[string]any{"paths": []string{"\u00e9cran/d'un.txt"}},
+			`there is "e\u0301cran/d\u2019un.txt", which looks alike`},
+		// it might be either
+		{"delete", map[string]any{"path": "Readme"}, "Readme: no such file or directory"},
+		{"write", map[string]any{"path": "Shot at 8.55 PM.txt", "content": "x"},
+			`beside it is "Shot at 8.55\u202fPM.txt", which looks alike`},
+		{"read", map[string]any{"paths": []string{"wide.txt"}},
+			"[a NUL stands beside each letter: it looks like UTF-16 without a byte order mark]"},
 		{"read", map[string]any{"paths": []string{uri}}, "hi\n"},
 		{"read", map[string]any{"paths": []string{uri + ":1"}}, "hi\n"},
 		{"edit", map[string]any{"path": uri, "old_text": "hi", "new_text": "ho"}, "edited a b#c.txt"},
-		{"read", map[string]any{"paths": []string{"file://elsewhere/f"}}, "paths file://elsewhere/f names no file of this machine"},
+		{"read", map[string]any{"paths": []string{"file://elsewhere/f"}},
+			"paths file://elsewhere/f names no file of this machine"},
 		{"grep", map[string]any{"pattern": "x", "path": "~/x"}, "path ~/x is relative to a home folder"},
-		{"copy", map[string]any{"source": "README", "destination": "~/x"}, "destination ~/x is relative to a home folder"},
+		{"copy", map[string]any{"source": "README", "destination": "~/x"},
+			"destination ~/x is relative to a home folder"},
 		{"restore", map[string]any{"id": "1", "to": "~/x"}, "to ~/x is relative to a home folder"},
-		{"patch", map[string]any{"patch": "*** Begin Patch\n*** Add File: ~/x\n+x\n*** End Patch"}, "~/x is relative to a home folder"},
+		{"patch", map[string]any{"patch": "*** Begin Patch\n*** Add File: ~/x\n+x\n*** End Patch"},
+			"~/x is relative to a home folder"},
 		{"read", map[string]any{"paths": []string{"README", "~"}}, "paths ~ is relative to a home folder"},
 	} {
 		args, err := json.Marshal(tt.args)

@@ -37,11 +37,13 @@ var Native = &Dialect{
 	Prompt:       &Prompt{answer: nativePrompt},
 	shown:        16_000,
 	bashTime:     120 * time.Second,
-	Tools:        slices.Concat(nativeEditor, nativeShells, nativeToolset, nativePatches, nativeHosts, nativeMemento),
+	Tools: slices.Concat(nativeEditor, nativeShells, nativeToolset, nativePatches, nativeHosts,
+		nativeMemento),
 }
 
 // nativePrompt applies a text that is a patch. The other tools are called by messages.
-func nativePrompt(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Session, in Input, yield func(Reply) bool) {
+func nativePrompt(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Session, in Input,
+	yield func(Reply) bool) {
 	if !strings.HasPrefix(strings.TrimSpace(in.Text), beginPatch) {
 		yield(failureReply(&Failure{Message: "the text is neither a message with calls nor a patch, which begins with " + beginPatch}))
 		return
@@ -54,7 +56,8 @@ func nativePrompt(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.S
 func nativeDefinitions(d *Dialect, w *wire.Wire) json.RawMessage {
 	switch w {
 	case wire.Anthropic:
-		return json.RawMessage(`[{"type":"text_editor_20250728","name":"` + editorName + `"},{"type":"bash_20250124","name":"bash"},` +
+		return json.RawMessage(`[{"type":"text_editor_20250728","name":"` + editorName +
+			`"},{"type":"bash_20250124","name":"bash"},` +
 			`{"type":"memory_20250818","name":"memory"}]`)
 	case wire.Responses:
 		return json.RawMessage(`[{"type":"apply_patch"},{"type":"shell","environment":{"type":"local"}}]`)
@@ -174,7 +177,8 @@ func (in *call) revise(ctx context.Context, by func(r *skill.Revision) error) (s
 }
 
 // reviseText makes of the text of a file what by returns.
-func (in *call) reviseText(ctx context.Context, name string, by func(text string) (string, error)) (skill.Result, error) {
+func (in *call) reviseText(ctx context.Context, name string,
+	by func(text string) (string, error)) (skill.Result, error) {
 	return in.revise(ctx, func(r *skill.Revision) error {
 		text, err := r.Text(name)
 		if err != nil {
@@ -291,20 +295,29 @@ func (in *call) wire(ctx context.Context) *wire.Wire {
 var nativeToolset = []Tool{
 	native("read", "Read a file.", Reads, unless("filePath", openReadFile, toolsetRead),
 		optional(nativePath("file_path")), optional(nativePath("filePath")),
-		Param{Name: viewRange, Type: "array", Of: "integer", Doc: "first and last line; 0 or less is the end"},
+		Param{Name: viewRange, Type: "array", Of: "integer",
+			Doc: "first and last line; 0 or less is the end"},
 		number("offset", "of opencode: first line"), number("limit", "of opencode: how many lines")),
-	native("write", "Write a file, replacing what is there.", Destroys, unless("filePath", openWrite, toolsetWrite),
-		optional(nativePath("file_path")), optional(nativePath("filePath")), nativeText("content", "the text")),
-	native("edit", "Replace a text in a file.", Destroys, unless("filePath", openEdit, unless("path", editorCommand("str_replace"), toolsetEdit)),
-		optional(nativePath("file_path")), optional(nativeText("old_string", "must occur once, unless replace_all")),
+	native("write", "Write a file, replacing what is there.", Destroys,
+		unless("filePath", openWrite, toolsetWrite),
+		optional(nativePath("file_path")), optional(nativePath("filePath")),
+		nativeText("content", "the text")),
+	native("edit", "Replace a text in a file.", Destroys,
+		unless("filePath", openEdit, unless("path", editorCommand("str_replace"), toolsetEdit)),
+		optional(nativePath("file_path")),
+		optional(nativeText("old_string", "must occur once, unless replace_all")),
 		optional(nativeText("new_string", "the new text")), truth("replace_all", "each occurrence"),
-		optional(nativePath("filePath")), optional(nativeText("oldString", "of opencode")), optional(nativeText("newString", "of opencode")),
-		truth("replaceAll", "of opencode"), optional(nativePath("path")), optional(nativeText("old_str", "of Copilot CLI")), optional(nativeText("new_str", "of Copilot CLI"))),
+		optional(nativePath("filePath")), optional(nativeText("oldString", "of opencode")),
+		optional(nativeText("newString", "of opencode")),
+		truth("replaceAll", "of opencode"), optional(nativePath("path")),
+		optional(nativeText("old_str", "of Copilot CLI")), optional(nativeText("new_str", "of Copilot CLI"))),
 	native("glob", "Find files by a pattern.", Reads, findFiles,
-		needed(word("pattern", "like **/*.go")), optional(nativePath("path")), optional(nativePath("dir_path")),
+		needed(word("pattern", "like **/*.go")), optional(nativePath("path")),
+		optional(nativePath("dir_path")),
 		number("max_depth", "with path: how deep"), number("max_results", "with path: how many")),
 	native("grep", "Find lines by a regular expression.", Reads, findLines,
-		needed(word("pattern", "for one line")), optional(nativePath("path")), optional(nativePath("dir_path")),
+		needed(word("pattern", "for one line")), optional(nativePath("path")),
+		optional(nativePath("dir_path")),
 		word("include", "only names like *.go"), word("file_pattern", "only names like *.go"),
 		word("text", "lines to search instead"), truth("show_line_numbers", "default true")),
 }
@@ -438,7 +451,8 @@ func findFiles(ctx context.Context, in *call) (skill.Result, error) {
 // findLines is grep of the agent whose wire or arguments the call has.
 func findLines(ctx context.Context, in *call) (skill.Result, error) {
 	switch {
-	case in.given("file_pattern", "show_line_numbers", "text") || in.given("dir_path") && in.wire(ctx) != wire.Gemini:
+	case in.given("file_pattern", "show_line_numbers", "text") || in.given("dir_path") &&
+		in.wire(ctx) != wire.Gemini:
 		return mementoGrep(ctx, in)
 	case in.wire(ctx) == wire.Gemini:
 		return geminiGrep(ctx, in)
@@ -457,8 +471,10 @@ type foundFile struct {
 
 // find returns the files below a folder that a pattern matches, without .git and
 // node_modules. A pattern of one name matches in the folder itself, unless deep is set.
-func (in *call) find(ctx context.Context, dir, pattern string, deep bool) (base string, files []foundFile, err error) {
-	r, err := in.x.Execute(ctx, in.s, skill.Find{Path: dir, Pattern: pattern, Braces: true, Exclude: []string{"node_modules"}, Limit: maxFound})
+func (in *call) find(ctx context.Context, dir, pattern string, deep bool) (base string, files []foundFile,
+	err error) {
+	r, err := in.x.Execute(ctx, in.s, skill.Find{Path: dir, Pattern: pattern, Braces: true,
+		Exclude: []string{"node_modules"}, Limit: maxFound})
 	if err != nil {
 		return "", nil, err
 	}
@@ -566,7 +582,8 @@ func toolsetGrep(ctx context.Context, in *call) (skill.Result, error) {
 		}
 		fmt.Fprintf(&text, "%d:%s\n", m.Line, strings.TrimSuffix(m.Text, "\r"))
 		if text.Len() > maxMatched {
-			return answer(wellFormed(text.String()[:maxMatched]) + fmt.Sprintf("\n[output truncated at %d bytes]", maxMatched))
+			return answer(wellFormed(text.String()[:maxMatched]) +
+				fmt.Sprintf("\n[output truncated at %d bytes]", maxMatched))
 		}
 	}
 	return answer(cmp.Or(text.String(), "no matches"))

@@ -22,14 +22,20 @@ const (
 
 // nativeEditor are Anthropic's editor, under the names that it has had, and memory.
 var nativeEditor = []Tool{
-	native(editorName, "View, create and edit files by commands: view, create, str_replace, insert.", Destroys, editor, editorParams...),
-	native(oldEditorName, "The editor of older models, which has undo_edit.", Destroys, editor, editorParams...),
-	native("create", "Make a file.", Adds, editorCommand("create"), nativePath("path"), nativeText("file_text", "what it holds")),
-	native("view", "Show a file with numbered lines, or a folder.", Reads, editorCommand("view"), nativePath("path"),
+	native(editorName, "View, create and edit files by commands: view, create, str_replace, insert.",
+		Destroys, editor, editorParams...),
+	native(oldEditorName, "The editor of older models, which has undo_edit.", Destroys, editor,
+		editorParams...),
+	native("create", "Make a file.", Adds, editorCommand("create"), nativePath("path"),
+		nativeText("file_text", "what it holds")),
+	native("view", "Show a file with numbered lines, or a folder.", Reads, editorCommand("view"),
+		nativePath("path"),
 		Param{Name: viewRange, Type: "array", Of: "integer", Doc: "first and last line; -1 is the end"}),
-	native("memory", "Keep notes below /memories: view, create, str_replace, insert, delete, rename.", Destroys, memory,
+	native("memory", "Keep notes below /memories: view, create, str_replace, insert, delete, rename.",
+		Destroys, memory,
 		slices.Concat([]Param{editorParams[0]}, each(editorParams[1:], optional),
-			[]Param{{Name: "old_path", Type: "string", Path: true, Doc: "for rename"}, {Name: "new_path", Type: "string", Path: true, Doc: "for rename"}})...),
+			[]Param{{Name: "old_path", Type: "string", Path: true, Doc: "for rename"},
+				{Name: "new_path", Type: "string", Path: true, Doc: "for rename"}})...),
 }
 
 // viewRange is the argument with the lines to show.
@@ -60,7 +66,8 @@ func editorCommand(command string) action {
 }
 
 var editorCommands = map[string]func(ctx context.Context, in *call, name string) (skill.Result, error){
-	"view": editorView, "create": editorCreate, "str_replace": editorReplace, "insert": editorInsert, undoEdit: editorUndo,
+	"view": editorView, "create": editorCreate, "str_replace": editorReplace, "insert": editorInsert,
+	undoEdit: editorUndo,
 }
 
 const undoEdit = "undo_edit"
@@ -91,7 +98,8 @@ func edit(ctx context.Context, in *call, command string, given bool) (skill.Resu
 	case at == folder && command != "view":
 		return nil, failf("The path %s is a directory and only the `view` command can be used on directories", name)
 	case do == nil:
-		return nil, failf("Unrecognized command %s. The allowed commands for the %s tool are: %s", command, in.tool.Name, commands)
+		return nil, failf("Unrecognized command %s. The allowed commands for the %s tool are: %s", command,
+			in.tool.Name, commands)
 	case at == folder:
 		return editorFolder(ctx, in, name)
 	}
@@ -206,11 +214,13 @@ func (in *call) viewed(text string) (part string, first int, err error) {
 	case !ok:
 		return "", 0, failf("Invalid `view_range`. It should be a list of two integers.")
 	case from < 1 || from > n:
-		return "", 0, failf("%sfirst element `%d` should be within the range of lines of the file: [1, %d]", head, from, n)
+		return "", 0, failf("%sfirst element `%d` should be within the range of lines of the file: [1, %d]",
+			head, from, n)
 	case to > n:
 		return "", 0, failf("%ssecond element `%d` should be smaller than the number of lines in the file: `%d`", head, to, n)
 	case to != -1 && to < from:
-		return "", 0, failf("%ssecond element `%d` should be larger or equal than its first `%d`", head, to, from)
+		return "", 0, failf("%ssecond element `%d` should be larger or equal than its first `%d`",
+			head, to, from)
 	case to == -1:
 		to = n
 	}
@@ -253,7 +263,8 @@ func editorFolder(ctx context.Context, in *call, name string) (skill.Result, err
 			below := strings.TrimSuffix(as, "/") + "/" + e.Name
 			shown = append(shown, below)
 			if depth < 2 && e.Type.IsDir() {
-				if err := walk(filepath.Join(at, e.Name), below, depth+1); err != nil && !errors.Is(err, fs.ErrPermission) {
+				if err := walk(filepath.Join(at, e.Name), below, depth+1); err != nil &&
+					!errors.Is(err, fs.ErrPermission) {
 					return err
 				}
 			}
@@ -276,7 +287,8 @@ func editorCreate(ctx context.Context, in *call, name string) (skill.Result, err
 	if !ok {
 		return nil, lacks("file_text", "create")
 	}
-	r, err := in.x.Execute(ctx, in.s, skill.WriteFile{Path: name, Content: text, Parents: true, NoReplace: true})
+	r, err := in.x.Execute(ctx, in.s,
+		skill.WriteFile{Path: name, Content: text, Parents: true, NoReplace: true})
 	if errors.Is(err, fs.ErrExist) {
 		err = editorExists(name)
 	}
@@ -302,7 +314,8 @@ func around(text string, at int, added string, context int) (snippet string, fir
 	lines := strings.Split(text, "\n")
 	first = max(0, line-context)
 	lines = lines[first:min(len(lines), line+context+strings.Count(added, "\n")+1)]
-	return strings.Join(each(lines, func(l string) string { return strings.TrimSuffix(l, "\r") }), "\n"), first + 1
+	return strings.Join(each(lines, func(l string) string { return strings.TrimSuffix(l, "\r") }),
+		"\n"), first + 1
 }
 
 func editorReplace(ctx context.Context, in *call, name string) (skill.Result, error) {
@@ -359,7 +372,8 @@ func insertLines(text string, n int, added string) (after string, at int, lines 
 		n = min(n, len(lines)-1)
 	}
 	new := strings.Split(added, "\n")
-	return strings.Join(slices.Concat(lines[:n], new, lines[n:]), end), n, slices.Concat(lines[max(0, n-4):n], new, lines[n:min(len(lines), n+4)])
+	return strings.Join(slices.Concat(lines[:n], new, lines[n:]), end), n,
+		slices.Concat(lines[max(0, n-4):n], new, lines[n:min(len(lines), n+4)])
 }
 
 // insertAt returns the line of an insertion, if a text has it.
@@ -387,7 +401,8 @@ func editorInsert(ctx context.Context, in *call, name string) (skill.Result, err
 		}
 		after, at, lines := insertLines(before, n, added)
 		text = fmt.Sprintf("The file %s has been edited. %sReview the changes and make sure they are as expected (correct indentation, "+
-			"no duplicate lines, etc). Edit the file again if necessary.", name, in.catOf(strings.Join(lines, "\n"), "a snippet of the edited file", max(1, at-3)))
+			"no duplicate lines, etc). Edit the file again if necessary.", name,
+			in.catOf(strings.Join(lines, "\n"), "a snippet of the edited file", max(1, at-3)))
 		return after, nil
 	})
 	in.remember(name, r, err)
@@ -455,7 +470,8 @@ const (
 func memory(ctx context.Context, in *call) (skill.Result, error) {
 	command := in.str("command")
 	do := map[string]func(ctx context.Context, in *call, n note) (skill.Result, error){
-		"view": memoryView, "create": memoryCreate, "str_replace": memoryReplace, "insert": memoryInsert, "delete": memoryDelete,
+		"view": memoryView, "create": memoryCreate, "str_replace": memoryReplace, "insert": memoryInsert,
+		"delete": memoryDelete,
 	}[command]
 	switch {
 	case in.values["command"] == nil:
@@ -490,7 +506,8 @@ func (in *call) note(param, command string) (n note, err error) {
 		return n, failf("Error: Path must start with %s, got: %v", memoryRoot, in.values[param])
 	}
 	base := filepath.Join(in.x.Dir(), memoryFolder)
-	n = note{name: name, path: filepath.Join(base, path.Clean("./"+strings.TrimLeft(strings.TrimPrefix(name, memoryRoot), "/")))}
+	n = note{name: name, path: filepath.Join(base,
+		path.Clean("./"+strings.TrimLeft(strings.TrimPrefix(name, memoryRoot), "/")))}
 	n.root = n.path == base
 	if !n.root && !strings.HasPrefix(n.path, base+string(filepath.Separator)) {
 		return n, failf("Error: Path %s would escape %s directory", name, memoryRoot)
@@ -499,7 +516,8 @@ func (in *call) note(param, command string) (n note, err error) {
 	if err == nil {
 		base, err = in.x.Real(in.s, base, true)
 	}
-	if errors.Is(err, skill.ErrOutside) || err == nil && real != base && !strings.HasPrefix(real, base+string(filepath.Separator)) {
+	if errors.Is(err, skill.ErrOutside) || err == nil && real != base &&
+		!strings.HasPrefix(real, base+string(filepath.Separator)) {
 		return n, failf("Error: Path would escape %s directory via symlink", memoryRoot)
 	}
 	if err == nil {
@@ -609,7 +627,8 @@ func memoryCreate(ctx context.Context, in *call, n note) (skill.Result, error) {
 	case n.at != nothing:
 		return nil, failf("Error: File %s already exists", n.name)
 	}
-	r, err := in.x.Execute(ctx, in.s, skill.WriteFile{Path: n.path, Content: text, Parents: true, NoReplace: true})
+	r, err := in.x.Execute(ctx, in.s, skill.WriteFile{Path: n.path, Content: text, Parents: true,
+		NoReplace: true})
 	return in.changed(r, err, "File created successfully at: "+n.name)
 }
 
@@ -631,7 +650,8 @@ func memoryReplace(ctx context.Context, in *call, n note) (skill.Result, error) 
 	r, err := in.reviseText(ctx, n.path, func(before string) (string, error) {
 		after, at, err := replaceOnce(before, old, in.str("new_str"), func(lines []int) error {
 			if lines == nil {
-				return failf("No replacement was performed, old_str `%s` did not appear verbatim in %s.", old, n.name)
+				return failf("No replacement was performed, old_str `%s` did not appear verbatim in %s.",
+					old, n.name)
 			}
 			return failf("No replacement was performed. Multiple occurrences of old_str `%s` in lines: %s. Please ensure it is unique", old, listed(lines))
 		})
@@ -703,6 +723,7 @@ func memoryRename(ctx context.Context, in *call) (skill.Result, error) {
 	case to.at != nothing:
 		return nil, failf("Error: The destination %s already exists", to.name)
 	}
-	r, err := in.x.Execute(ctx, in.s, skill.MoveFile{Source: from.path, Dest: to.path, Parents: true, NoReplace: true})
+	r, err := in.x.Execute(ctx, in.s, skill.MoveFile{Source: from.path, Dest: to.path, Parents: true,
+		NoReplace: true})
 	return in.changed(r, err, fmt.Sprintf("Successfully renamed %s to %s", from.name, to.name))
 }

@@ -24,17 +24,28 @@ var nativeHosts = slices.Concat(nativeClaude, nativeGemini, []Tool{
 var nativeClaude = []Tool{
 	native("Read", "Show a file with numbered lines.", Reads, claudeTool(claudeRead),
 		nativePath("file_path"), number("offset", "first line"), number("limit", "how many lines")),
-	native("Write", "Write a file, replacing what is there.", Destroys, claudeTool(claudeWrite), nativePath("file_path"), nativeText("content", "the text")),
+	native("Write", "Write a file, replacing what is there.", Destroys, claudeTool(claudeWrite),
+		nativePath("file_path"), nativeText("content", "the text")),
 	native("Edit", "Replace a text in a file.", Destroys, claudeTool(claudeEdit), nativePath("file_path"),
-		nativeText("old_string", "must occur once, unless replace_all"), nativeText("new_string", "the new text"), truth("replace_all", "each occurrence")),
-	native("MultiEdit", "Replace several texts in a file: all of them, or none.", Destroys, claudeTool(claudeEdit), nativePath("file_path"),
-		Param{Name: "edits", Type: "array", Of: "object", Content: true, Required: true, Doc: "old_string, new_string and replace_all of each"}),
-	native("Bash", "Run a command. The folder stays for the next one, variables do not.", Destroys, claudeBash,
-		needed(word("command", "for bash")), number("timeout", "milliseconds"), word("description", "what for"), truth("run_in_background", "not offered")),
-	native("Glob", "Find files by a pattern, the oldest first.", Reads, claudeTool(claudeGlob), needed(word("pattern", "like **/*.go")), optional(nativePath("path"))),
-	native("Grep", "Find lines or files by a regular expression.", Reads, claudeTool(claudeGrep), needed(word("pattern", "for one line")), optional(nativePath("path")),
-		word("glob", "only names like *.go"), Param{Name: "output_mode", Type: "string", Enum: []string{"content", "files_with_matches", "count"}, Doc: "what to answer"}, truth("-i", "ignore case"),
-		truth("-n", "with line numbers"), number("-A", "lines after"), number("-B", "lines before"), number("-C", "lines around"), number("head_limit", "how many")),
+		nativeText("old_string", "must occur once, unless replace_all"),
+		nativeText("new_string", "the new text"), truth("replace_all", "each occurrence")),
+	native("MultiEdit", "Replace several texts in a file: all of them, or none.", Destroys,
+		claudeTool(claudeEdit), nativePath("file_path"),
+		Param{Name: "edits", Type: "array", Of: "object", Content: true, Required: true,
+			Doc: "old_string, new_string and replace_all of each"}),
+	native("Bash", "Run a command. The folder stays for the next one, variables do not.", Destroys,
+		claudeBash,
+		needed(word("command", "for bash")), number("timeout", "milliseconds"),
+		word("description", "what for"), truth("run_in_background", "not offered")),
+	native("Glob", "Find files by a pattern, the oldest first.", Reads, claudeTool(claudeGlob),
+		needed(word("pattern", "like **/*.go")), optional(nativePath("path"))),
+	native("Grep", "Find lines or files by a regular expression.", Reads, claudeTool(claudeGrep),
+		needed(word("pattern", "for one line")), optional(nativePath("path")),
+		word("glob", "only names like *.go"),
+		Param{Name: "output_mode", Type: "string", Enum: []string{"content", "files_with_matches", "count"},
+			Doc: "what to answer"}, truth("-i", "ignore case"),
+		truth("-n", "with line numbers"), number("-A", "lines after"), number("-B", "lines before"),
+		number("-C", "lines around"), number("head_limit", "how many")),
 }
 
 // claudeTool puts the refusals of a tool in Claude Code's tag. That a path is outside is said
@@ -43,7 +54,8 @@ func claudeTool(act action) action {
 	return func(ctx context.Context, in *call) (skill.Result, error) {
 		r, err := act(ctx, in)
 		if err != nil && !errors.Is(err, skill.ErrOutside) {
-			err = &Failure{Message: "<tool_use_error>" + nativeFail(in, err).Body + "</tool_use_error>", Cause: err}
+			err = &Failure{Message: "<tool_use_error>" + nativeFail(in, err).Body + "</tool_use_error>",
+				Cause: err}
 		}
 		return r, err
 	}
@@ -171,7 +183,8 @@ func (in *call) replacements() (list []replacement, err error) {
 		if err := one.required("old_string", "new_string"); err != nil {
 			return nil, err
 		}
-		list = append(list, replacement{one.str("old_string"), one.str("new_string"), one.flag("replace_all")})
+		list = append(list, replacement{one.str("old_string"), one.str("new_string"),
+			one.flag("replace_all")})
 	}
 	if len(list) == 0 {
 		return nil, failf("%s: edits is required", in.tool.Name)
@@ -288,7 +301,8 @@ func claudeGrep(ctx context.Context, in *call) (skill.Result, error) {
 		return nil, err
 	}
 	around := in.or("-C", max(in.or("-A", 0), in.or("-B", 0)))
-	a := skill.Grep{Path: in.str("path"), Pattern: in.str("pattern"), FoldCase: in.flag("-i"), NoLast: true, SkipIgnored: true, Context: around}
+	a := skill.Grep{Path: in.str("path"), Pattern: in.str("pattern"), FoldCase: in.flag("-i"), NoLast: true,
+		SkipIgnored: true, Context: around}
 	if g := in.str("glob"); g != "" {
 		a.Include = []string{g}
 	}
@@ -317,7 +331,8 @@ func claudeGrep(ctx context.Context, in *call) (skill.Result, error) {
 		return answer(strings.Join(limit(in.grepLines(g)), "\n"))
 	case mode == "count":
 		lines := limit(each(files, func(f string) string { return fmt.Sprintf("%s:%d", f, count[f]) }))
-		return answer(strings.Join(lines, "\n") + fmt.Sprintf("\n\nFound %s across %s.", counted(len(g.Matches), "total occurrence"), counted(len(files), "file")))
+		return answer(strings.Join(lines, "\n") + fmt.Sprintf("\n\nFound %s across %s.",
+			counted(len(g.Matches), "total occurrence"), counted(len(files), "file")))
 	case len(files) == 0:
 		return answer("No files found")
 	}
@@ -366,18 +381,25 @@ func (in *call) grepLines(g skill.Grepped) (lines []string) {
 
 var nativeGemini = []Tool{
 	native("read_file", "Read a file, or some of its lines.", Reads, unless("path", mementoRead, geminiRead),
-		optional(nativePath("file_path")), optional(nativePath("absolute_path")), number("start_line", "first line, from 1"), number("end_line", "last line"),
+		optional(nativePath("file_path")), optional(nativePath("absolute_path")),
+		number("start_line", "first line, from 1"), number("end_line", "last line"),
 		optional(nativePath("path"))),
-	native("write_file", "Write a file, replacing what is there.", Destroys, geminiWrite, nativePath("file_path"), nativeText("content", "the text")),
-	native("replace", "Replace a text in a file.", Destroys, geminiReplace, nativePath("file_path"), nativeText("old_string", "must occur once, unless allow_multiple"),
-		nativeText("new_string", "the new text"), truth("allow_multiple", "each occurrence"), number("expected_replacements", "how many occurrences there are"),
+	native("write_file", "Write a file, replacing what is there.", Destroys, geminiWrite,
+		nativePath("file_path"), nativeText("content", "the text")),
+	native("replace", "Replace a text in a file.", Destroys, geminiReplace, nativePath("file_path"),
+		nativeText("old_string", "must occur once, unless allow_multiple"),
+		nativeText("new_string", "the new text"), truth("allow_multiple", "each occurrence"),
+		number("expected_replacements", "how many occurrences there are"),
 		word("instruction", "what the change is for")),
-	native("run_shell_command", "Run a command.", Destroys, geminiShell, needed(word("command", "for bash")), optional(nativePath("dir_path")),
+	native("run_shell_command", "Run a command.", Destroys, geminiShell, needed(word("command", "for bash")),
+		optional(nativePath("dir_path")),
 		truth("is_background", "not offered"), word("description", "what for")),
 	native("list_directory", "List a folder.", Reads, geminiList, nativePath("dir_path")),
-	native("grep_search", "Find lines by a regular expression.", Reads, geminiGrep, needed(word("pattern", "for one line")), optional(nativePath("dir_path")),
+	native("grep_search", "Find lines by a regular expression.", Reads, geminiGrep,
+		needed(word("pattern", "for one line")), optional(nativePath("dir_path")),
 		word("include_pattern", "only names like *.go")),
-	native("search_file_content", "The grep_search of older models.", Reads, geminiGrep, needed(word("pattern", "for one line")), optional(nativePath("dir_path")),
+	native("search_file_content", "The grep_search of older models.", Reads, geminiGrep,
+		needed(word("pattern", "for one line")), optional(nativePath("dir_path")),
 		word("include", "only names like *.go")),
 }
 
@@ -467,7 +489,8 @@ func geminiWrite(ctx context.Context, in *call) (skill.Result, error) {
 		return r.Set(name, text)
 	})
 	if before == "" {
-		return in.changed(r, err, fmt.Sprintf("Successfully %s: %s. Here is the updated code:\n%s", did, abs, text))
+		return in.changed(r, err, fmt.Sprintf("Successfully %s: %s. Here is the updated code:\n%s", did,
+			abs, text))
 	}
 	return in.changed(r, err, fmt.Sprintf("Successfully %s: %s.%s", did, abs, updatedCode(before, text)))
 }
@@ -484,8 +507,10 @@ func geminiReplace(ctx context.Context, in *call) (skill.Result, error) {
 	case at == nothing && old != "":
 		return nil, failf("File not found: %s", abs)
 	case at == nothing:
-		r, err := in.x.Execute(ctx, in.s, skill.WriteFile{Path: name, Content: new, Parents: true, NoReplace: true})
-		return in.changed(r, err, fmt.Sprintf("Created new file: %s with provided content. Here is the updated code:\n%s", abs, new))
+		r, err := in.x.Execute(ctx, in.s,
+			skill.WriteFile{Path: name, Content: new, Parents: true, NoReplace: true})
+		return in.changed(r, err,
+			fmt.Sprintf("Created new file: %s with provided content. Here is the updated code:\n%s", abs, new))
 	case old == "":
 		return nil, failf("File already exists, cannot create: %s", abs)
 	case old == new:
@@ -501,11 +526,13 @@ func geminiReplace(ctx context.Context, in *call) (skill.Result, error) {
 			err = failf("Could not find an exact match for 'old_string' in '%s'. If previous edits modified the file or you are modifying lines outside "+
 				"your recent read window, please use ReadFile to inspect the target lines before retrying with an exact 'old_string'.", name)
 		case !in.flag("allow_multiple") && n != expected:
-			err = failf("Failed to edit, Expected %s but found %d for old_string in file: %s", counted(expected, "occurrence"), n, abs)
+			err = failf("Failed to edit, Expected %s but found %d for old_string in file: %s",
+				counted(expected, "occurrence"), n, abs)
 		}
 		return after, err
 	})
-	return in.changed(r, err, fmt.Sprintf("Successfully modified file: %s (%d replacements).%s", abs, n, shown))
+	return in.changed(r, err, fmt.Sprintf("Successfully modified file: %s (%d replacements).%s",
+		abs, n, shown))
 }
 
 func geminiShell(ctx context.Context, in *call) (skill.Result, error) {
@@ -576,7 +603,8 @@ func geminiList(ctx context.Context, in *call) (skill.Result, error) {
 	if len(l.Entries) == 0 {
 		return answer(fmt.Sprintf("Directory %s is empty.", l.Path))
 	}
-	return answer(fmt.Sprintf("Directory listing for %s:\n%s", l.Path, strings.Join(append(folders, files...), "\n")))
+	return answer(fmt.Sprintf("Directory listing for %s:\n%s", l.Path,
+		strings.Join(append(folders, files...), "\n")))
 }
 
 func geminiGlob(ctx context.Context, in *call) (skill.Result, error) {
@@ -679,9 +707,11 @@ func openReadFile(ctx context.Context, in *call) (skill.Result, error) {
 	}
 	end := fmt.Sprintf("(End of file - total %d lines)", len(lines))
 	if to < len(lines) {
-		end = fmt.Sprintf("(Showing lines %d-%d of %d. Use offset=%d to continue.)", from, to, len(lines), to+1)
+		end = fmt.Sprintf("(Showing lines %d-%d of %d. Use offset=%d to continue.)", from, to,
+			len(lines), to+1)
 	}
-	return answer(fmt.Sprintf("<path>%s</path>\n<type>file</type>\n<content>\n%s\n\n%s\n</content>", abs, strings.Join(shown, "\n"), end))
+	return answer(fmt.Sprintf("<path>%s</path>\n<type>file</type>\n<content>\n%s\n\n%s\n</content>",
+		abs, strings.Join(shown, "\n"), end))
 }
 
 // openEntries is what opencode reads of a folder.
@@ -705,7 +735,8 @@ func openWrite(ctx context.Context, in *call) (skill.Result, error) {
 	if err := in.required("content"); err != nil {
 		return nil, err
 	}
-	r, err := in.x.Execute(ctx, in.s, skill.WriteFile{Path: in.str("filePath"), Content: in.str("content"), Parents: true})
+	r, err := in.x.Execute(ctx, in.s, skill.WriteFile{Path: in.str("filePath"), Content: in.str("content"),
+		Parents: true})
 	return in.changed(r, err, "Wrote file successfully.")
 }
 
@@ -790,7 +821,8 @@ func openList(ctx context.Context, in *call) (skill.Result, error) {
 	if err := in.searched("path"); err != nil {
 		return nil, err
 	}
-	r, err := in.x.Execute(ctx, in.s, skill.ListTree{Path: in.str("path"), Depth: 20, Limit: 100, SkipIgnored: true})
+	r, err := in.x.Execute(ctx, in.s, skill.ListTree{Path: in.str("path"), Depth: 20, Limit: 100,
+		SkipIgnored: true})
 	if err != nil {
 		return nil, err
 	}
@@ -817,10 +849,13 @@ func openList(ctx context.Context, in *call) (skill.Result, error) {
 // nativeMemento are the tools of Memento-S that no other agent has. Its failures begin with ERR.
 var nativeMemento = []Tool{
 	native("file_create", "Make a file or a folder.", Destroys, mementoCreate,
-		nativePath("path"), optional(nativeText("content", "the text")), truth("overwrite", "replace a file that is there")),
+		nativePath("path"), optional(nativeText("content", "the text")),
+		truth("overwrite", "replace a file that is there")),
 	native("edit_file_by_lines", "Replace some lines of a file.", Destroys, mementoEdit,
-		nativePath("path"), needed(number("start_line", "first, from 1")), needed(number("end_line", "last")), nativeText("new_content", "the new lines")),
-	native("list_dir", "Show a folder as a tree.", Reads, mementoTree, optional(nativePath("path")), number("max_depth", "levels; default 2")),
+		nativePath("path"), needed(number("start_line", "first, from 1")), needed(number("end_line", "last")),
+		nativeText("new_content", "the new lines")),
+	native("list_dir", "Show a folder as a tree.", Reads, mementoTree, optional(nativePath("path")),
+		number("max_depth", "levels; default 2")),
 }
 
 // mementoLines are the lines of a text, without an empty one behind the last newline.
@@ -876,7 +911,8 @@ func mementoCreate(ctx context.Context, in *call) (skill.Result, error) {
 	if at == file {
 		did = "Overwrote"
 	}
-	r, err := in.x.Execute(ctx, in.s, skill.WriteFile{Path: name, Content: in.str("content"), Parents: true, NoReplace: at == nothing})
+	r, err := in.x.Execute(ctx, in.s, skill.WriteFile{Path: name, Content: in.str("content"), Parents: true,
+		NoReplace: at == nothing})
 	return in.changed(r, err, fmt.Sprintf("SUCCESS: %s file %s", did, name))
 }
 
@@ -888,7 +924,8 @@ func mementoEdit(ctx context.Context, in *call) (skill.Result, error) {
 		return nil, err
 	}
 	if !first || !second || from < 1 || to < from {
-		return nil, failf("ERR: Invalid range start_line=%v, end_line=%v.", in.values["start_line"], in.values["end_line"])
+		return nil, failf("ERR: Invalid range start_line=%v, end_line=%v.", in.values["start_line"],
+			in.values["end_line"])
 	}
 	var shown []string
 	r, err := in.reviseText(ctx, name, func(text string) (string, error) {
@@ -896,7 +933,8 @@ func mementoEdit(ctx context.Context, in *call) (skill.Result, error) {
 		if from > len(lines) {
 			return "", failf("ERR: start_line (%d) is beyond the file length (%d).", from, len(lines))
 		}
-		after := append(append(append([]string(nil), lines[:from-1]...), added...), lines[min(to, len(lines)):]...)
+		after := append(append(append([]string(nil), lines[:from-1]...), added...),
+			lines[min(to, len(lines)):]...)
 		shown = nil
 		for i := max(1, from-mementoAround); i <= min(len(after), from-1+len(added)+mementoAround); i++ {
 			mark := "  "
@@ -915,8 +953,9 @@ func mementoEdit(ctx context.Context, in *call) (skill.Result, error) {
 		err = failf("ERR: File not found or is a directory: %s", name)
 	}
 	const rule = "-----------------------------------"
-	return in.changed(r, err, fmt.Sprintf("SUCCESS: Replaced lines %d to %d.\nPlease verify the indentation and syntax in the resulting snippet below:\n%s\n%s\n%s",
-		from, to, rule, strings.Join(shown, "\n"), rule))
+	return in.changed(r, err,
+		fmt.Sprintf("SUCCESS: Replaced lines %d to %d.\nPlease verify the indentation and syntax in the resulting snippet below:\n%s\n%s\n%s",
+			from, to, rule, strings.Join(shown, "\n"), rule))
 }
 
 // mementoAround is how many lines are shown around those that were replaced.
@@ -955,7 +994,8 @@ func mementoTree(ctx context.Context, in *call) (skill.Result, error) {
 			}
 			lines = append(lines, indent+branch+e)
 			if i < len(folders) && depth > 1 {
-				if err := walk(filepath.Join(dir, e), indent+below, depth-1); err != nil && !errors.Is(err, fs.ErrPermission) {
+				if err := walk(filepath.Join(dir, e), indent+below, depth-1); err != nil &&
+					!errors.Is(err, fs.ErrPermission) {
 					return err
 				}
 			}

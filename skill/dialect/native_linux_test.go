@@ -38,7 +38,8 @@ func TestNativeHostile(t *testing.T) {
 		tool := Native.Lookup(tt.tool)
 		names := hostilePaths
 		if tool.Name == "memory" {
-			names = append([]string{"/memories/../../outside/x", "/memories/..", "/memories/./x", "/memories//x", "/memories/x\x00"}, hostileFew...)
+			names = append([]string{"/memories/../../outside/x", "/memories/..", "/memories/./x",
+				"/memories//x", "/memories/x\x00"}, hostileFew...)
 		}
 		for _, name := range names {
 			if r.spoiled {
@@ -46,7 +47,8 @@ func TestNativeHostile(t *testing.T) {
 			}
 			name = strings.ReplaceAll(name, "$BASE", r.base)
 			p := &Param{Name: "path", Path: true}
-			r.call(hostileCall{Native, tool, p, name, []byte(strings.ReplaceAll(tt.arguments, "$P", string(quoted(name))))})
+			r.call(hostileCall{Native, tool, p, name,
+				[]byte(strings.ReplaceAll(tt.arguments, "$P", string(quoted(name))))})
 		}
 		r.unmoved(tool.Name)
 	}

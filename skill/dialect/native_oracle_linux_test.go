@@ -43,32 +43,47 @@ var oracleFiles = []nativeFile{
 
 // Each argument of the calls is drawn from one of these lists, or is missing.
 var (
-	oraclePaths = []any{"a.txt", "bare", "empty", "crlf.txt", "mixed.txt", "raw", "long.txt", "d", "d/b.txt", "./a.txt", "d/../a.txt", "${ROOT}/a.txt",
-		"${ROOT}", ".", "link", "dlink/b.txt", "dlink", "out/x", "/etc/passwd", "../x", "new.txt", "new/a.txt", "missing/x", ".hidden", "a.txt/x", "", "d/", nil}
-	oracleNotes = []any{"/memories", "/memories/", "/memories/n.md", "/memories/p", "/memories/p/q.md", "/memories/new.md", "/memories/a/b.md", "/memories/p/../n.md",
-		"/memories/../x", "/memories/%2e%2e/x", "/memoriesx", "memories/n.md", "/memories//n.md", "/memories/./p/", "/memories/out", "/etc/passwd", "/memories/n.md/x",
+	oraclePaths = []any{"a.txt", "bare", "empty", "crlf.txt", "mixed.txt", "raw", "long.txt", "d", "d/b.txt",
+		"./a.txt", "d/../a.txt", "${ROOT}/a.txt",
+		"${ROOT}", ".", "link", "dlink/b.txt", "dlink", "out/x", "/etc/passwd", "../x", "new.txt",
+		"new/a.txt", "missing/x", ".hidden", "a.txt/x", "", "d/", nil}
+	oracleNotes = []any{"/memories", "/memories/", "/memories/n.md", "/memories/p", "/memories/p/q.md",
+		"/memories/new.md", "/memories/a/b.md", "/memories/p/../n.md",
+		"/memories/../x", "/memories/%2e%2e/x", "/memoriesx", "memories/n.md", "/memories//n.md",
+		"/memories/./p/", "/memories/out", "/etc/passwd", "/memories/n.md/x",
 		"/memories/.h", "/memories/node_modules", 7, nil}
-	oracleTexts = []any{"one", "two", "three", "o", "\n", "one\ntwo", "one\r\ntwo", "two\n", "\n\n", "note", "$& \\1", "é", "\t", "", "x\ny\nz\n", "a\r\nb\r\n", "no newline", nil}
+	oracleTexts = []any{"one", "two", "three", "o", "\n", "one\ntwo", "one\r\ntwo", "two\n", "\n\n",
+		"note", "$& \\1", "é", "\t", "", "x\ny\nz\n", "a\r\nb\r\n", "no newline", nil}
 	oracleLines = []any{0, 1, 2, 3, 4, 5, 6, -1, 99, "1", 1.5, true, nil}
-	oracleSpans = []any{[]any{1, 2}, []any{2, -1}, []any{3, 3}, []any{0, 2}, []any{3, 1}, []any{1, 99}, []any{99, 100}, []any{1}, []any{}, []any{1, 2, 3}, nil, nil}
-	oracleYes   = []any{true, false, nil}
+	oracleSpans = []any{[]any{1, 2}, []any{2, -1}, []any{3, 3}, []any{0, 2}, []any{3, 1}, []any{1, 99},
+		[]any{99, 100}, []any{1}, []any{}, []any{1, 2, 3}, nil, nil}
+	oracleYes = []any{true, false, nil}
 )
 
 // oracleTools are the tools that both programs have, with lists for their arguments.
 var oracleTools = map[string]map[string][]any{
-	editorName: {"command": {"view", "create", "str_replace", "insert", "view", "str_replace", "insert", "undo_edit", "erase", nil}, "path": oraclePaths,
-		"file_text": oracleTexts, "old_str": oracleTexts, "new_str": oracleTexts, "insert_text": oracleTexts, "insert_line": oracleLines, viewRange: oracleSpans},
-	"memory": {"command": {"view", "create", "str_replace", "insert", "delete", "rename", "view", "str_replace", "erase", nil}, "path": oracleNotes,
-		"old_path": oracleNotes, "new_path": oracleNotes, "file_text": oracleTexts, "old_str": oracleTexts, "new_str": oracleTexts, "insert_text": oracleTexts,
+	editorName: {"command": {"view", "create", "str_replace", "insert", "view", "str_replace", "insert",
+		"undo_edit", "erase", nil}, "path": oraclePaths,
+		"file_text": oracleTexts, "old_str": oracleTexts, "new_str": oracleTexts, "insert_text": oracleTexts,
 		"insert_line": oracleLines, viewRange: oracleSpans},
-	"bash": {"command": {"pwd", "cd d", "cd ..", "X=1; Y=(a 'b c')", "echo [$X] ${#Y[@]}", "echo out; echo err >&2", "false", "exit 3", "printf 'a\\n\\n'", "cat; echo $?",
-		"echo hi > n.txt", "f() { echo f$1; }", "f 2 2>/dev/null || true", "printf '\\033[31mred\\033[0m'", "rm -f a.txt", "mkdir -p x/y && echo two > x/y/z.txt", "(exit 7)", "", nil},
+	"memory": {"command": {"view", "create", "str_replace", "insert", "delete", "rename", "view",
+		"str_replace", "erase", nil}, "path": oracleNotes,
+		"old_path": oracleNotes, "new_path": oracleNotes, "file_text": oracleTexts, "old_str": oracleTexts,
+		"new_str": oracleTexts, "insert_text": oracleTexts,
+		"insert_line": oracleLines, viewRange: oracleSpans},
+	"bash": {"command": {"pwd", "cd d", "cd ..", "X=1; Y=(a 'b c')", "echo [$X] ${#Y[@]}",
+		"echo out; echo err >&2", "false", "exit 3", "printf 'a\\n\\n'", "cat; echo $?",
+		"echo hi > n.txt", "f() { echo f$1; }", "f 2 2>/dev/null || true", "printf '\\033[31mred\\033[0m'",
+		"rm -f a.txt", "mkdir -p x/y && echo two > x/y/z.txt", "(exit 7)", "", nil},
 		"restart": {true, false, nil, nil, nil, nil}, "timeout_ms": {60000, nil}},
 	"read":  {"file_path": oraclePaths, viewRange: oracleSpans},
 	"write": {"file_path": oraclePaths, "content": oracleTexts},
-	"edit":  {"file_path": oraclePaths, "old_string": oracleTexts, "new_string": oracleTexts, "replace_all": oracleYes},
-	"glob":  {"pattern": {"*", "*.txt", "**/*.txt", "d/*", "**", "/etc/*", "../*", "d/../*", "[ab]*", "?.txt", ".h*/*", "*/x", "", nil}, "path": oraclePaths},
-	"grep":  {"pattern": {"two", "^t", "o$", "x.y", "[a-z]{4}", "0123", "tab", "nothing", "", nil}, "path": oraclePaths},
+	"edit": {"file_path": oraclePaths, "old_string": oracleTexts, "new_string": oracleTexts,
+		"replace_all": oracleYes},
+	"glob": {"pattern": {"*", "*.txt", "**/*.txt", "d/*", "**", "/etc/*", "../*", "d/../*", "[ab]*",
+		"?.txt", ".h*/*", "*/x", "", nil}, "path": oraclePaths},
+	"grep": {"pattern": {"two", "^t", "o$", "x.y", "[a-z]{4}", "0123", "tab", "nothing", "", nil},
+		"path": oraclePaths},
 }
 
 // oracleCalls draws a session.
@@ -133,7 +148,8 @@ func TestNativeOracle(t *testing.T) {
 			s, ctx := &skill.Session{}, context.WithValue(t.Context(), wireKey{}, wire.Anthropic)
 			for i, c := range calls {
 				arguments, _ := json.Marshal(c[1])
-				call := parser.ToolCall{ID: "1", Name: c[0].(string), Arguments: json.RawMessage(strings.ReplaceAll(string(arguments), "${ROOT}", dir))}
+				call := parser.ToolCall{ID: "1", Name: c[0].(string),
+					Arguments: json.RawMessage(strings.ReplaceAll(string(arguments), "${ROOT}", dir))}
 				r := Native.Do(ctx, x, s, call)
 				got := strings.ReplaceAll(wellFormed(r.Body), dir, "ROOT")
 				wanted := got
@@ -142,7 +158,8 @@ func TestNativeOracle(t *testing.T) {
 				}
 				if call.Name == "bash" { // a shell that stays counts its lines
 					number := regexp.MustCompile(`^bash: line \d+:`)
-					got, wanted = number.ReplaceAllString(got, "bash:"), number.ReplaceAllString(wanted, "bash:")
+					got, wanted = number.ReplaceAllString(got, "bash:"),
+						number.ReplaceAllString(wanted, "bash:")
 				}
 				if call.Name == "glob" { // times of two folders are not the same
 					lines := strings.Split(got, "\n")
@@ -150,13 +167,15 @@ func TestNativeOracle(t *testing.T) {
 					got = strings.Join(lines, "\n")
 				}
 				if (r.Err != nil) != want[i][0] || got != wanted {
-					t.Errorf("call %d: %s %s\n got %v %q\nwant %v %q", i, call.Name, arguments, r.Err != nil, differing(got, wanted), want[i][0], differing(wanted, got))
+					t.Errorf("call %d: %s %s\n got %v %q\nwant %v %q", i, call.Name, arguments, r.Err != nil,
+						differing(got, wanted), want[i][0], differing(wanted, got))
 				}
 			}
 			if got, want := nativeTree(t, dir), nativeTree(t, other); !slices.Equal(got, want) {
 				t.Errorf("the folders differ after %v\n got %q\nwant %q", calls, got, want)
 			}
-			if _, err := x.Execute(t.Context(), s, skill.Undo{Since: "1"}); err != nil && !strings.Contains(err.Error(), "not in the history") {
+			if _, err := x.Execute(t.Context(), s, skill.Undo{Since: "1"}); err != nil &&
+				!strings.Contains(err.Error(), "not in the history") {
 				t.Error(err)
 			}
 			os.RemoveAll(filepath.Dir(dir))

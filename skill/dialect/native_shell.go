@@ -24,26 +24,33 @@ import (
 // nativeShells are the shells of Codex, of OpenAI's API and of Anthropic.
 var nativeShells = []Tool{
 	native("exec_command", "Run a command, and wait a while for its end.", Destroys, execCommand,
-		needed(word("cmd", "for bash")), optional(nativePath("workdir")), truth("tty", "in a terminal, for write_stdin"),
+		needed(word("cmd", "for bash")), optional(nativePath("workdir")),
+		truth("tty", "in a terminal, for write_stdin"),
 		number("yield_time_ms", "how long to wait; default 10000")),
-	native("write_stdin", "Type into a command that exec_command has left running, and read what it prints.", Destroys, writeStdin,
-		needed(number("session_id", "of the command")), word("chars", "what to type"), number("yield_time_ms", "how long to wait; default 250")),
+	native("write_stdin", "Type into a command that exec_command has left running, and read what it prints.",
+		Destroys, writeStdin,
+		needed(number("session_id", "of the command")), word("chars", "what to type"),
+		number("yield_time_ms", "how long to wait; default 250")),
 	native("bash", "Run a command in a shell that keeps its folder, variables and functions.", Destroys, bash,
-		word("command", "what to run"), truth("restart", "begin with a new shell"), number("timeout_ms", "milliseconds"),
-		number("timeout", "of coding agents: milliseconds"), word("description", "of coding agents: what for"),
+		word("command", "what to run"), truth("restart", "begin with a new shell"),
+		number("timeout_ms", "milliseconds"),
+		number("timeout", "of coding agents: milliseconds"),
+		word("description", "of coding agents: what for"),
 		optional(nativePath("workdir"))),
 	native("shell_call", "Run several commands, each in a shell of its own.", Destroys, shellCall,
 		Param{Name: "commands", Type: "array", Of: "string", Required: true, Doc: "what to run"},
 		number("timeout_ms", "milliseconds"), number("max_output_length", "returned as it is")),
 	native("local_shell_call", "Run the words of one command.", Destroys, localShell,
-		Param{Name: "command", Type: "array", Of: "string", Required: true, Doc: "a program and its arguments"},
+		Param{Name: "command", Type: "array", Of: "string", Required: true,
+			Doc: "a program and its arguments"},
 		Param{Name: "env", Type: "object", Content: true, Doc: "variables"},
 		optional(nativePath("working_directory")), number("timeout_ms", "milliseconds")),
 	native("shell", "Run the words of one command.", Destroys, codexShell,
 		Param{Name: "command", Type: "array", Of: "string", Required: true, Doc: "a program and its arguments"},
 		optional(nativePath("workdir")), number("timeout_ms", "milliseconds")),
 	native("shell_command", "Run a command.", Destroys, codexShell,
-		needed(word("command", "for bash")), optional(nativePath("workdir")), number("timeout_ms", "milliseconds")),
+		needed(word("command", "for bash")), optional(nativePath("workdir")),
+		number("timeout_ms", "milliseconds")),
 }
 
 // A resident is a shell that stays between the calls of a session: each call is a program of its
@@ -95,7 +102,8 @@ func (sh *resident) run(ctx context.Context, in *call, command string, timeout t
 	for ; len(script) > most; script = script[most:] {
 		args = append(args, script[:most])
 	}
-	e, err := in.exec(ctx, skill.Exec{Command: "bash", Args: append(args, script), Timeout: timeout, MaxOutput: 1 << 20, Unattended: true})
+	e, err := in.exec(ctx, skill.Exec{Command: "bash", Args: append(args, script), Timeout: timeout,
+		MaxOutput: 1 << 20, Unattended: true})
 	if err != nil {
 		return ran{}, err
 	}
@@ -111,7 +119,8 @@ func (sh *resident) run(ctx context.Context, in *call, command string, timeout t
 }
 
 func (in *call) exec(ctx context.Context, a skill.Exec) (skill.Executed, error) {
-	if slices.ContainsFunc(append(slices.Clone(a.Args), a.Command), func(s string) bool { return strings.IndexByte(s, 0) >= 0 }) {
+	if slices.ContainsFunc(append(slices.Clone(a.Args), a.Command),
+		func(s string) bool { return strings.IndexByte(s, 0) >= 0 }) {
 		return skill.Executed{}, errors.New("the command holds a NUL byte, which no program can be given")
 	}
 	r, err := in.x.Execute(ctx, in.s, a)
@@ -141,7 +150,8 @@ func shellOutput(data []byte) string {
 // clippedOutput is the start and end of a long text.
 func clippedOutput(text string) string {
 	if cut := len(text) - 2*stackOutput; cut > 0 {
-		text = wellFormed(text[:stackOutput]) + fmt.Sprintf("\n[%d bytes left out]\n", cut) + wellFormed(text[len(text)-stackOutput:])
+		text = wellFormed(text[:stackOutput]) + fmt.Sprintf("\n[%d bytes left out]\n", cut) +
+			wellFormed(text[len(text)-stackOutput:])
 	}
 	return text
 }
@@ -231,7 +241,8 @@ func toolsetBash(ctx context.Context, in *call) (skill.Result, error) {
 	case err != nil:
 		return nil, err
 	case r.TimedOut:
-		return r.failed(under(fmt.Sprintf("bash: bash command timed out after %dms", timeout.Milliseconds()), r.text))
+		return r.failed(under(fmt.Sprintf("bash: bash command timed out after %dms",
+			timeout.Milliseconds()), r.text))
 	case r.gone:
 		return r.failed(under("bash: bash session terminated", r.text))
 	}
@@ -245,7 +256,8 @@ func milliseconds(n int) time.Duration {
 
 // hostBash is the shell of coding agents: each command has one of its own. script makes what the
 // shell is given of the command.
-func (in *call) hostBash(ctx context.Context, script func(command string) string, dir string) (skill.Result, error) {
+func (in *call) hostBash(ctx context.Context, script func(command string) string,
+	dir string) (skill.Result, error) {
 	command := in.str("command")
 	switch {
 	case command == "":
@@ -277,8 +289,10 @@ func (in *call) hostBash(ctx context.Context, script func(command string) string
 func joined(command string) string { return "exec 2>&1\n" + command }
 
 // shell runs a command in a new shell: bash, or the system's if bash is missing.
-func (in *call) shell(ctx context.Context, command, dir string, timeout time.Duration) (skill.Executed, error) {
-	a := skill.Exec{Command: "bash", Args: []string{"-c", command}, Dir: dir, Timeout: timeout, MaxOutput: 1 << 20, Unattended: true}
+func (in *call) shell(ctx context.Context, command, dir string,
+	timeout time.Duration) (skill.Executed, error) {
+	a := skill.Exec{Command: "bash", Args: []string{"-c", command}, Dir: dir, Timeout: timeout,
+		MaxOutput: 1 << 20, Unattended: true}
 	e, err := in.exec(ctx, a)
 	if spawn, ok := errors.AsType[*skill.SpawnError](err); ok && errors.Is(spawn.Err, syscall.ENOENT) {
 		a.Command = "/bin/sh"
@@ -325,7 +339,8 @@ func shellCall(ctx context.Context, in *call) (skill.Result, error) {
 			return nil, err
 		}
 		changes = append(changes, e)
-		s := stream{wellFormed(string(e.Stdout)), wellFormed(string(e.Stderr)), outcomeExit{"exit", &e.ExitCode}}
+		s := stream{wellFormed(string(e.Stdout)), wellFormed(string(e.Stderr)),
+			outcomeExit{"exit", &e.ExitCode}}
 		if e.TimedOut {
 			s.Outcome = outcomeExit{Type: "timeout"}
 		}
@@ -383,14 +398,17 @@ func localShell(ctx context.Context, in *call) (skill.Result, error) {
 	}
 	var e skill.Executed
 	if err == nil {
-		e, err = in.exec(ctx, skill.Exec{Command: "/bin/sh", Args: append([]string{"-c", `exec "$@" 2>&1`, "sh"}, words...),
-			Env: env, Dir: in.str("working_directory"), Timeout: timeout, MaxOutput: 1 << 20, Unattended: true})
+		e, err = in.exec(ctx, skill.Exec{Command: "/bin/sh",
+			Args: append([]string{"-c", `exec "$@" 2>&1`, "sh"}, words...),
+			Env:  env, Dir: in.str("working_directory"), Timeout: timeout, MaxOutput: 1 << 20,
+			Unattended: true})
 	}
 	switch {
 	case err != nil:
 		return worded{text: answer(nativeFail(in, err).Body, -1, 0), failed: true}, nil
 	case e.TimedOut:
-		return worded{text: answer(string(e.Stdout)+afterMilliseconds(timeout)+"\n", 124, e.Elapsed), of: e}, nil
+		return worded{text: answer(string(e.Stdout)+afterMilliseconds(timeout)+"\n", 124, e.Elapsed),
+			of: e}, nil
 	}
 	return worded{text: answer(wellFormed(string(e.Stdout)), e.ExitCode, e.Elapsed), of: e}, nil
 }
@@ -411,8 +429,9 @@ func codexShell(ctx context.Context, in *call) (skill.Result, error) {
 	if r, ok, err := in.patchBy(ctx, words...); ok {
 		return r, err
 	}
-	e, err := in.exec(ctx, skill.Exec{Command: "/bin/sh", Args: append([]string{"-c", `exec "$@" 2>&1`, "sh"}, words...),
-		Dir: in.str("workdir"), Timeout: timeout, MaxOutput: 1 << 20, Unattended: true})
+	e, err := in.exec(ctx, skill.Exec{Command: "/bin/sh",
+		Args: append([]string{"-c", `exec "$@" 2>&1`, "sh"}, words...),
+		Dir:  in.str("workdir"), Timeout: timeout, MaxOutput: 1 << 20, Unattended: true})
 	if err != nil {
 		return nil, err
 	}
@@ -420,7 +439,8 @@ func codexShell(ctx context.Context, in *call) (skill.Result, error) {
 	if e.TimedOut {
 		code, text = 124, afterMilliseconds(timeout)+"\n"+text
 	}
-	return worded{text: fmt.Sprintf("Exit code: %d\nWall time: %s seconds\nOutput:\n%s", code, tenths(e.Elapsed), text), of: e, failed: code != 0}, nil
+	return worded{text: fmt.Sprintf("Exit code: %d\nWall time: %s seconds\nOutput:\n%s", code,
+		tenths(e.Elapsed), text), of: e, failed: code != 0}, nil
 }
 
 // tenths are seconds with one decimal, and none if that is 0.
@@ -482,7 +502,8 @@ type processes struct {
 type processesKey struct{}
 
 func (in *call) running() *processes {
-	return in.s.Keep(processesKey{}, func() any { return &processes{by: map[int]*running{}, last: 1000} }).(*processes)
+	return in.s.Keep(processesKey{},
+		func() any { return &processes{by: map[int]*running{}, last: 1000} }).(*processes)
 }
 
 // A running is a command that exec_command has started.
@@ -523,7 +544,8 @@ func (p *running) inTerminal(in *call, command string) (err error) {
 			env = append(env, name+"="+v)
 		}
 	}
-	p.terminal, err = in.x.StartProcess(skill.Program{Command: "script", Args: []string{"-qefc", command, "/dev/null"}, Env: env})
+	p.terminal, err = in.x.StartProcess(skill.Program{Command: "script",
+		Args: []string{"-qefc", command, "/dev/null"}, Env: env})
 	if err != nil {
 		return err
 	}
@@ -554,7 +576,8 @@ func (p *running) print(data []byte) {
 }
 
 // wait answers when a command has ended, or when a time is up.
-func (in *call) wait(ctx context.Context, p *running, began time.Time, most time.Duration) (skill.Result, error) {
+func (in *call) wait(ctx context.Context, p *running, began time.Time,
+	most time.Duration) (skill.Result, error) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	ended := false
@@ -603,7 +626,8 @@ var nativePatches = []Tool{
 	native("apply_patch", "Apply a patch: *** Begin Patch … *** End Patch.", Destroys, applyPatch,
 		nativeText("input", "the patch")),
 	native("apply_patch_call", "Create, update or delete one file by a diff.", Destroys, patchCall,
-		Param{Name: "type", Type: "string", Required: true, Enum: []string{"create_file", "update_file", "delete_file"}, Doc: "what to do"},
+		Param{Name: "type", Type: "string", Required: true,
+			Enum: []string{"create_file", "update_file", "delete_file"}, Doc: "what to do"},
 		nativePath("path"), optional(nativeText("diff", "lines that begin with a blank, + or -")),
 		Param{Name: "moveTo", Type: "string", Path: true, Doc: "the new path of a file that is updated"}),
 }
@@ -680,8 +704,10 @@ func (in *call) patchText(ctx context.Context, text, dir string) (skill.Result, 
 	case strings.TrimSpace(strings.Join(lines[1:last], "")) == "":
 		return nil, failf("patch rejected: empty patch")
 	}
-	if head := strings.TrimSpace(lines[1]); !slices.ContainsFunc([]string{addFile, deleteFile, updateFile}, func(h string) bool { return strings.HasPrefix(head, h) }) {
-		return nil, failf(notVerified+"invalid hunk at line 2, '%s' is not a valid hunk header. Valid hunk headers: '%s{path}', '%s{path}', '%s{path}'",
+	if head := strings.TrimSpace(lines[1]); !slices.ContainsFunc([]string{addFile, deleteFile, updateFile},
+		func(h string) bool { return strings.HasPrefix(head, h) }) {
+		return nil, failf(notVerified+
+			"invalid hunk at line 2, '%s' is not a valid hunk header. Valid hunk headers: '%s{path}', '%s{path}', '%s{path}'",
 			head, addFile, deleteFile, updateFile)
 	}
 	began := time.Now()
@@ -715,7 +741,8 @@ func (in *call) patchError(err error, s *skill.Session, lines []string) error {
 					return failf(notVerified+"Failed to find context '%s' in %s", miss.Wanted, miss.Path)
 				}
 			case strings.HasPrefix(line, "@@"), i > 0 && strings.HasPrefix(line, "*** "):
-				return failf(notVerified+"Failed to find expected lines in %s:\n%s", miss.Path, strings.Join(old, "\n"))
+				return failf(notVerified+"Failed to find expected lines in %s:\n%s", miss.Path,
+					strings.Join(old, "\n"))
 			case line == "":
 				old = append(old, "")
 			case line[0] != '+':
@@ -789,7 +816,8 @@ func patchMark(before, after bool) string {
 // patchCall carries out one operation on a file.
 func patchCall(ctx context.Context, in *call) (skill.Result, error) {
 	r, err := in.revise(ctx, func(r *skill.Revision) error { return patchOne(r, in.values) })
-	did := map[string]string{"create_file": "Created", "update_file": "Updated", "delete_file": "Deleted"}[in.str("type")]
+	did := map[string]string{"create_file": "Created", "update_file": "Updated",
+		"delete_file": "Deleted"}[in.str("type")]
 	return in.changed(r, err, did+" "+in.str("path"))
 }
 
@@ -971,7 +999,8 @@ var looser = []func(string) string{
 func findLinesFrom(in, lines []string, from int) int {
 	for _, look := range looser {
 		for i := from; i <= len(in)-len(lines); i++ {
-			if slices.EqualFunc(in[i:i+len(lines)], lines, func(a, b string) bool { return look(a) == look(b) }) {
+			if slices.EqualFunc(in[i:i+len(lines)], lines,
+				func(a, b string) bool { return look(a) == look(b) }) {
 				return i
 			}
 		}
@@ -981,7 +1010,8 @@ func findLinesFrom(in, lines []string, from int) int {
 
 // heredoc matches a command that gives a patch to apply_patch.
 var heredoc = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?s)^\s*(?:cd\s+('[^']*'|"[^"$` + "`" + `\\]*"|[^\s;&|$` + "`" + `]+)\s*&&\s*)?(?:apply_patch|applypatch)\s*<<-?\s*(?:'(\w+)'|"(\w+)"|(\w+))[ \t]*\n(.*?\n)(\w+)\s*$`)
+	return regexp.MustCompile(`(?s)^\s*(?:cd\s+('[^']*'|"[^"$` + "`" + `\\]*"|[^\s;&|$` + "`" +
+		`]+)\s*&&\s*)?(?:apply_patch|applypatch)\s*<<-?\s*(?:'(\w+)'|"(\w+)"|(\w+))[ \t]*\n(.*?\n)(\w+)\s*$`)
 })
 
 // patchIn returns the patch that a command of a shell is, and the folder in which it is applied.

@@ -120,7 +120,8 @@ func nativeTree(t *testing.T, dir string) (lines []string) {
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(dir, name)
 		if err != nil || d.IsDir() {
-			if entries, _ := os.ReadDir(name); err == nil && len(entries) == 0 && name != dir && rel != memoryFolder {
+			if entries, _ := os.ReadDir(name); err == nil && len(entries) == 0 && name != dir &&
+				rel != memoryFolder {
 				lines = append(lines, rel+"/")
 			}
 			return err
@@ -158,7 +159,8 @@ func wantedTree(files []nativeFile, dir string) (lines []string) {
 }
 
 // play plays the session of a row, and gives each answer to check.
-func (r *nativeRow) play(t *testing.T, dir string, x *skill.Executor, ids map[string]string, check func(i int, reply Reply)) {
+func (r *nativeRow) play(t *testing.T, dir string, x *skill.Executor, ids map[string]string,
+	check func(i int, reply Reply)) {
 	d, s, root := *Native, &skill.Session{}, strings.NewReplacer("${ROOT}", dir)
 	for _, tool := range r.Tools {
 		if tool.MaxCharacters > 0 {
@@ -169,7 +171,8 @@ func (r *nativeRow) play(t *testing.T, dir string, x *skill.Executor, ids map[st
 		d.bashTime = time.Duration(r.Settings.BashTimeout * float64(time.Second))
 	}
 	if r.Tool != "" {
-		call := parser.ToolCall{ID: "1", Name: r.Tool, Arguments: json.RawMessage(root.Replace(string(r.Args)))}
+		call := parser.ToolCall{ID: "1", Name: r.Tool,
+			Arguments: json.RawMessage(root.Replace(string(r.Args)))}
 		check(0, d.Do(t.Context(), x, s, call))
 	}
 	for i, m := range r.Messages {
@@ -226,7 +229,8 @@ func TestNativeRows(t *testing.T) {
 // TestNativeChangesNothing replays each session where nothing may be changed.
 func TestNativeChangesNothing(t *testing.T) {
 	for _, r := range nativeRows(t) {
-		for name, cfg := range map[string]skill.Config{"dry run": {DryRun: true}, "read only": {ReadOnly: true}} {
+		for name, cfg := range map[string]skill.Config{"dry run": {DryRun: true},
+			"read only": {ReadOnly: true}} {
 			t.Run(r.ID+" "+name, func(t *testing.T) {
 				dir, x := nativeWorkspace(t, r.Setup, cfg)
 				before := nativeTree(t, dir)
@@ -251,12 +255,16 @@ func TestNativeShells(t *testing.T) {
 		{"Bash", `{"command":"pwd"}`, dir},
 		{"Bash", `{"command":"true\nnosuch"}`, "bash: line 2: nosuch: command not found"},
 		{"Bash", `{"command":"echo begun; sleep 60","timeout":300}`, "Command timed out after 300ms\nbegun$"},
-		{"Bash", `{"command":"x","run_in_background":true}`, "Bash: a command cannot go on in the background here; what it starts ends with the call"},
+		{"Bash", `{"command":"x","run_in_background":true}`,
+			"Bash: a command cannot go on in the background here; what it starts ends with the call"},
 		{"bash", `{"command":"cd d; A=(1 '2 3'); export E=$'a\\nb'; set -u; alias l='echo al'; shopt -s expand_aliases"}`, ""},
-		{"bash", `{"command":"pwd; echo \"${A[1]}\" \"$E\"; l; printenv E; echo $NONE"}`, dir + "/d\n2 3 a\nb\nal\na\nb\nbash: line "},
+		{"bash", `{"command":"pwd; echo \"${A[1]}\" \"$E\"; l; printenv E; echo $NONE"}`,
+			dir + "/d\n2 3 a\nb\nal\na\nb\nbash: line "},
 		{"bash", `{"command":"pwd"}`, dir},
-		{"bash", `{"command":"exit 3"}`, "<system>tool must be restarted</system>\nbash has exited with returncode 3"},
-		{"bash", `{"command":"A=1; true\nnosuch; echo \"$A\""}`, "bash: line 2: nosuch: command not found\n1"},
+		{"bash", `{"command":"exit 3"}`,
+			"<system>tool must be restarted</system>\nbash has exited with returncode 3"},
+		{"bash", `{"command":"A=1; true\nnosuch; echo \"$A\""}`,
+			"bash: line 2: nosuch: command not found\n1"},
 		{"bash", `{"command":"nosuch || true"}`, "bash: line 1: nosuch: command not found"},
 		{"bash", `{"command":"echo 'unclosed"}`, "unexpected EOF while looking for matching"},
 		{"bash", `{"command":"printf '\\033[1mx\\033[0m\\n'"}`, "x"},
@@ -266,17 +274,22 @@ func TestNativeShells(t *testing.T) {
 		{"bash", `{"command":"apply_patch <<'E'\n*** Begin Patch\n*** Add File: p.txt\n+hi\n*** End Patch\nE\n"}`, "Success. Updated the following files:\nA p.txt"},
 		{"bash", `{"command":"cat p.txt"}`, "hi"},
 		{"shell", `{"command":["bash","-lc","cd d && apply_patch <<EOF\n*** Begin Patch\n*** Add File: q.txt\n+hi\n*** End Patch\nEOF"]}`, "A d/q.txt"},
-		{"exec_command", `{"cmd":"sleep 1; echo late","yield_time_ms":50}`, "Process running with session ID 1001"},
+		{"exec_command", `{"cmd":"sleep 1; echo late","yield_time_ms":50}`,
+			"Process running with session ID 1001"},
 		{"write_stdin", `{"session_id":1001,"chars":"x"}`, "stdin is closed for this session"},
 		{"write_stdin", `{"session_id":1001,"yield_time_ms":9000}`, "late\n"},
 		{"write_stdin", `{"session_id":1001}`, "write_stdin failed: Unknown process id 1001"},
 		{"exec_command", `{}`, "missing field `cmd`"},
-		{"apply_patch", `{"input":""}`, "apply_patch verification failed: invalid patch: The first line of the patch must be '*** Begin Patch'"},
+		{"apply_patch", `{"input":""}`,
+			"apply_patch verification failed: invalid patch: The first line of the patch must be '*** Begin Patch'"},
 		{"apply_patch", `{}`, "missing field `input`"},
 	} {
-		reply := Native.Do(t.Context(), x, s, parser.ToolCall{ID: "1", Name: tt.tool, Arguments: json.RawMessage(tt.arguments)})
+		reply := Native.Do(t.Context(), x, s,
+			parser.ToolCall{ID: "1", Name: tt.tool, Arguments: json.RawMessage(tt.arguments)})
 		end, ends := strings.CutSuffix(tt.want, "$")
-		if !strings.Contains(reply.Body, end) || tt.want == "" && reply.Body != "" || ends && !strings.HasSuffix(reply.Body, end) {
+		if !strings.Contains(reply.Body, end) ||
+			tt.want == "" && reply.Body != "" || ends &&
+			!strings.HasSuffix(reply.Body, end) {
 			t.Errorf("%s %s\n got %q\nwant %q", tt.tool, tt.arguments, reply.Body, tt.want)
 		}
 	}
@@ -322,7 +335,8 @@ func unlike(got, want any, ids map[string]string) string {
 		}
 		if name := idName.FindString(w); name != "" {
 			before, _, _ := strings.Cut(w, name)
-			pattern := regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(before), regexp.QuoteMeta("${VOLATILE}"), ".*") + `(\d+)`)
+			pattern := regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(before),
+				regexp.QuoteMeta("${VOLATILE}"), ".*") + `(\d+)`)
 			if m := pattern.FindStringSubmatch(g); m != nil {
 				ids[name] = m[1]
 				w = strings.ReplaceAll(w, name, m[1])
@@ -370,7 +384,8 @@ func likeRow(got, want string) bool {
 	if !strings.Contains(want, "${VOLATILE}") {
 		return got == want
 	}
-	return regexp.MustCompile(`(?s)^` + strings.ReplaceAll(regexp.QuoteMeta(want), regexp.QuoteMeta("${VOLATILE}"), `.*`) + `$`).MatchString(got)
+	return regexp.MustCompile(`(?s)^` + strings.ReplaceAll(regexp.QuoteMeta(want),
+		regexp.QuoteMeta("${VOLATILE}"), `.*`) + `$`).MatchString(got)
 }
 
 // TestNativeTerminal refuses a terminal where commands are fenced: nothing would fence it.
@@ -381,7 +396,8 @@ func TestNativeTerminal(t *testing.T) {
 	}
 	defer x.Close()
 	call := parser.ToolCall{Name: "exec_command", Arguments: json.RawMessage(`{"cmd":"true","tty":true}`)}
-	if r := Native.Do(t.Context(), x, &skill.Session{}, call); r.Err == nil || !strings.Contains(r.Body, "cannot be fenced") {
+	if r := Native.Do(t.Context(), x, &skill.Session{}, call); r.Err == nil ||
+		!strings.Contains(r.Body, "cannot be fenced") {
 		t.Errorf("answered %q", r.Body)
 	}
 }

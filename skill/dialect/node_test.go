@@ -66,8 +66,10 @@ func TestInspect(t *testing.T) {
 
 func TestSizeWords(t *testing.T) {
 	for n, want := range map[int64]string{
-		0: "0 B", 1: "1.00 B", 1023: "1023.00 B", 1152: "1.13 KB", 1239: "1.21 KB", 1<<20 - 1: "1024.00 KB", 1 << 20: "1.00 MB",
-		1<<30 + 1<<29: "1.50 GB", 1<<40 - 1: "1024.00 GB", 1 << 40: "1.00 TB", 1 << 50: "1024.00 TB", 1<<63 - 1: "8388608.00 TB",
+		0: "0 B", 1: "1.00 B", 1023: "1023.00 B", 1152: "1.13 KB", 1239: "1.21 KB", 1<<20 - 1: "1024.00 KB",
+		1 << 20:       "1.00 MB",
+		1<<30 + 1<<29: "1.50 GB", 1<<40 - 1: "1024.00 GB", 1 << 40: "1.00 TB", 1 << 50: "1024.00 TB",
+		1<<63 - 1: "8388608.00 TB",
 	} {
 		if got := formatSize(n); got != want {
 			t.Errorf("formatSize(%d) is %s, want %s", n, got, want)
@@ -82,11 +84,16 @@ func TestSizeWords(t *testing.T) {
 
 func TestExtensions(t *testing.T) {
 	for path, want := range map[string][2]string{
-		"/x/.bashrc": {"", "application/octet-stream"}, "/x/..foo": {".foo", "application/octet-stream"}, "/x/..": {"", "application/octet-stream"},
-		"/x/...": {".", "application/octet-stream"}, "/x/f.": {".", "application/octet-stream"}, "/x/a.tar.gz": {".gz", "application/gzip"},
-		"/x/.a.": {".", "application/octet-stream"}, "/x/a..": {".", "application/octet-stream"}, "/x.d/f": {"", "application/octet-stream"},
-		"/x/a.TS": {".TS", "video/mp2t"}, "/x/a.rs": {".rs", "application/rls-services+xml"}, "/x/a.yaml": {".yaml", "text/yaml"},
-		"/x/a.go": {".go", "application/octet-stream"}, "/x/a.js": {".js", "text/javascript"}, "/x/a.jpe": {".jpe", "image/jpeg"},
+		"/x/.bashrc": {"", "application/octet-stream"}, "/x/..foo": {".foo", "application/octet-stream"},
+		"/x/..":  {"", "application/octet-stream"},
+		"/x/...": {".", "application/octet-stream"}, "/x/f.": {".", "application/octet-stream"},
+		"/x/a.tar.gz": {".gz", "application/gzip"},
+		"/x/.a.":      {".", "application/octet-stream"}, "/x/a..": {".", "application/octet-stream"},
+		"/x.d/f":  {"", "application/octet-stream"},
+		"/x/a.TS": {".TS", "video/mp2t"}, "/x/a.rs": {".rs", "application/rls-services+xml"},
+		"/x/a.yaml": {".yaml", "text/yaml"},
+		"/x/a.go":   {".go", "application/octet-stream"}, "/x/a.js": {".js", "text/javascript"},
+		"/x/a.jpe": {".jpe", "image/jpeg"},
 	} {
 		if got := [2]string{extensionOf(path), mimeType(path)}; got != want {
 			t.Errorf("%s has %q, want %q", path, got, want)
@@ -99,7 +106,9 @@ func TestExtensions(t *testing.T) {
 
 // TestTrims has the blanks of JavaScript, and some that are none there.
 func TestTrims(t *testing.T) {
-	for s, want := range map[string]bool{"": true, " \t\n\v\f\r": true, "\u00a0\u3000\ufeff\u2028\u2029\u1680\u2003": true, "\u180e": false, "\u0085": false, "\u200b": false, " x ": false} {
+	for s, want := range map[string]bool{"": true, " \t\n\v\f\r": true,
+		"\u00a0\u3000\ufeff\u2028\u2029\u1680\u2003": true, "\u180e": false, "\u0085": false, "\u200b": false,
+		" x ": false} {
 		if got := isBlank(s); got != want {
 			t.Errorf("isBlank(%q) is %t", s, got)
 		}
@@ -107,7 +116,8 @@ func TestTrims(t *testing.T) {
 }
 
 func TestObject(t *testing.T) {
-	got := object("b", "x", "a", nil, "n", 1, "big", int64(1)<<53+1, "f", 0.5, "ok", true, "in", object(), "list", array([][]byte{[]byte("1"), []byte("{}")}))
+	got := object("b", "x", "a", nil, "n", 1, "big", int64(1)<<53+1, "f", 0.5, "ok", true, "in", object(),
+		"list", array([][]byte{[]byte("1"), []byte("{}")}))
 	want := `{"b":"x","a":null,"n":1,"big":9007199254740993,"f":0.5,"ok":true,"in":{},"list":[1,{}]}`
 	if string(got) != want || !json.Valid(got) {
 		t.Errorf("got %s\nwant %s", got, want)
@@ -116,7 +126,8 @@ func TestObject(t *testing.T) {
 
 // The parts of an error that are ours are worded as in every original.
 func TestBesides(t *testing.T) {
-	err := fmt.Errorf("move: %w; b holds a copy", &os.LinkError{Op: "rename", Old: "a", New: "b", Err: syscall.EPERM})
+	err := fmt.Errorf("move: %w; b holds a copy",
+		&os.LinkError{Op: "rename", Old: "a", New: "b", Err: syscall.EPERM})
 	if got, _, _ := libuv(err); got != "EPERM: operation not permitted, rename 'a' -> 'b'; b holds a copy" {
 		t.Error(got)
 	}

@@ -64,7 +64,9 @@ func (t *Tool) OutputSchema() json.RawMessage {
 	case t.Output == nil:
 		return nil
 	}
-	return append(bytes.TrimSuffix(objectSchema(t.Output, true), []byte(`,"additionalProperties":true}`)), '}') // more may come
+	// more may come
+	return append(bytes.TrimSuffix(objectSchema(t.Output, true),
+		[]byte(`,"additionalProperties":true}`)), '}')
 }
 
 func objectSchema(params []Param, more bool) []byte {
@@ -96,7 +98,8 @@ func (p *Param) schema() []byte {
 	b := fmt.Appendf(nil, `{"type":%s`, rawjson.Encode(p.Type))
 	switch {
 	case p.Fields != nil:
-		b = fmt.Appendf(b, `,"items":%s`, bytes.TrimSuffix(objectSchema(p.Fields, false), []byte(`,"additionalProperties":false}`)))
+		b = fmt.Appendf(b, `,"items":%s`,
+			bytes.TrimSuffix(objectSchema(p.Fields, false), []byte(`,"additionalProperties":false}`)))
 		b = append(b, '}')
 	case p.Of != "" && p.Type == "array":
 		b = fmt.Appendf(b, `,"items":{"type":%s}`, rawjson.Encode(p.Of))

@@ -21,7 +21,8 @@ func TestFirstSurrogate(t *testing.T) {
 func TestSurrogateInList(t *testing.T) {
 	tool := &Tool{Params: []Param{{Name: "a", Type: "array"}}}
 	for _, raw := range []string{`{"a":[{"b":"x\ud800"}]}`, `{"a":"[{\"b\":\"x\\ud800\"}]"}`} {
-		if err := refuseSurrogates(tool, []byte(raw)); err == nil || !strings.Contains(err.Error(), `'\ud800' in position 1`) {
+		if err := refuseSurrogates(tool, []byte(raw)); err == nil ||
+			!strings.Contains(err.Error(), `'\ud800' in position 1`) {
 			t.Error(raw, err)
 		}
 	}

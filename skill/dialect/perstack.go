@@ -11,7 +11,8 @@ var Perstack = &Dialect{
 	fail:   perstackFail,
 	Tools: []Tool{
 		{
-			Name: "attemptCompletion", Doc: "Say that the work is done. Returns {}, or the todos that remain: do them, then call again.",
+			Name:      "attemptCompletion",
+			Doc:       "Say that the work is done. Returns {}, or the todos that remain: do them, then call again.",
 			operation: fixedOperation(skill.Complete{}), reply: typed(attemptCompletionReply),
 		},
 		{
@@ -23,23 +24,28 @@ var Perstack = &Dialect{
 		},
 		{
 			Name: "clearTodo", Doc: "Empty the todo list.",
-			Effect: Destroys, Idempotent: true, operation: fixedOperation(skill.ClearTodos{}), reply: typed(todoReply),
+			Effect: Destroys, Idempotent: true, operation: fixedOperation(skill.ClearTodos{}),
+			reply: typed(todoReply),
 		},
 		{
 			Name: "healthCheck", Doc: "Show the workspace, uptime, memory and process ID of this server.",
 			operation: fixedOperation(skill.Health{}), reply: typed(healthCheckReply),
 		},
 		{
-			Name: "exec", Open: true, Doc: "Run a program without a shell and return its output. Nothing it starts outlives the call.",
+			Name: "exec", Open: true,
+			Doc: "Run a program without a shell and return its output. Nothing it starts outlives the call.",
 			Params: []Param{
 				{Name: "command", Type: "string", Required: true, Doc: "a program, not a command line"},
-				{Name: "args", Type: "array", Of: "string", Required: true, Doc: "its arguments; no shell reads them"},
-				{Name: "env", Type: "object", Of: "string", Content: true, Required: true, Doc: "added to the environment of this server"},
+				{Name: "args", Type: "array", Of: "string", Required: true,
+					Doc: "its arguments; no shell reads them"},
+				{Name: "env", Type: "object", Of: "string", Content: true, Required: true,
+					Doc: "added to the environment of this server"},
 				{Name: "cwd", Type: "string", Path: true, Required: true, Doc: "the directory to run in"},
 				{Name: "stdout", Type: "boolean", Required: true, Doc: "return it"},
 				{Name: "stderr", Type: "boolean", Required: true, Doc: "return it"},
 				{Name: "timeout", Type: "number", Doc: "milliseconds, 60000 by default; 0 for none"}},
-			Effect: Destroys, operation: execOperation, failure: typed(execFailure), reword: execStartError, reply: typed(execReply),
+			Effect: Destroys, operation: execOperation, failure: typed(execFailure), reword: execStartError,
+			reply: typed(execReply),
 		},
 		{
 			Name: "readTextFile", Doc: "Read a text file, or its lines from (counted from 0) up to but not including to.",
@@ -51,29 +57,35 @@ var Perstack = &Dialect{
 		{
 			Name: "readImageFile", Doc: "Show a PNG, JPEG, GIF or WebP image of at most 15 MB. Its content decides the type, not its name.",
 			Params:    []Param{basePath},
-			operation: mediaOperation, failure: typed(image.failure), reword: image.reword, reply: typed(mediaReply),
+			operation: mediaOperation, failure: typed(image.failure), reword: image.reword,
+			reply: typed(mediaReply),
 		},
 		{
 			Name: "readPdfFile", Doc: "Show a PDF file of at most 30 MB.",
 			Params:    []Param{basePath},
-			operation: mediaOperation, failure: typed(pdf.failure), reword: pdf.reword, reply: typed(mediaReply),
+			operation: mediaOperation, failure: typed(pdf.failure), reword: pdf.reword,
+			reply: typed(mediaReply),
 		},
 		{
 			Name: "writeTextFile", Doc: "Write a text file, replacing an existing one; missing parent directories are created. For longer texts, appendTextFile the rest.",
-			Params: []Param{newFile(basePath), {Name: "text", Type: "string", Content: true, Required: true, Max: 10000, Doc: "the whole content"}},
+			Params: []Param{newFile(basePath), {Name: "text", Type: "string", Content: true, Required: true,
+				Max: 10000, Doc: "the whole content"}},
 			Effect: Destroys, Idempotent: true,
 			operation: func(in *call) (skill.Args, error) {
-				path, err := in.creatable(mustHaveNoNUL, mustNotLinkNowhere, mustBeWritable("File %s is not writable"))
+				path, err := in.creatable(mustHaveNoNUL, mustNotLinkNowhere,
+					mustBeWritable("File %s is not writable"))
 				return skill.WriteFile{Path: path, Content: whole(in.str("text")), Parents: true}, err
 			},
 			reply: echoReply("path", "text"),
 		},
 		{
 			Name: "appendTextFile", Doc: "Append to a text file that exists. No newline is added.",
-			Params: []Param{basePath, {Name: "text", Type: "string", Content: true, Required: true, Max: 2000, Doc: "what to append"}},
+			Params: []Param{basePath, {Name: "text", Type: "string", Content: true, Required: true, Max: 2000,
+				Doc: "what to append"}},
 			Effect: Adds,
 			operation: func(in *call) (skill.Args, error) {
-				path, err := in.existing(mustNotLinkOutside, mustExist("File %s does not exist."), mustBeWritable("File %s is not writable"))
+				path, err := in.existing(mustNotLinkOutside, mustExist("File %s does not exist."),
+					mustBeWritable("File %s is not writable"))
 				return skill.AppendFile{Path: path, Content: whole(in.str("text")), Exists: true}, err
 			},
 			reply: echoReply("path", "text"),
@@ -81,12 +93,15 @@ var Perstack = &Dialect{
 		{
 			Name: "editTextFile", Doc: "Replace the first occurrence of a text in a file. It must match exactly, except for line ends, which the file keeps.",
 			Params: []Param{basePath,
-				{Name: "newText", Type: "string", Content: true, Required: true, Max: 2000, Doc: "the new text"},
-				{Name: "oldText", Type: "string", Content: true, Required: true, Min: 1, Max: 2000, Doc: "the text to replace"}},
+				{Name: "newText", Type: "string", Content: true, Required: true, Max: 2000,
+					Doc: "the new text"},
+				{Name: "oldText", Type: "string", Content: true, Required: true, Min: 1, Max: 2000,
+					Doc: "the text to replace"}},
 			Effect: Destroys,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.existing(mustNotLinkOutside, mustExist("File %s does not exist."), mustBeWritable("File %s is not writable"))
-				return skill.EditFile{Path: path, Old: unixLines(in.str("oldText")), New: whole(unixLines(in.str("newText")))}, err
+				return skill.EditFile{Path: path, Old: unixLines(in.str("oldText")),
+					New: whole(unixLines(in.str("newText")))}, err
 			},
 			reword: editTextFileError, reply: echoReply("path", "newText", "oldText"),
 		},
@@ -95,13 +110,17 @@ var Perstack = &Dialect{
 			Params: []Param{
 				{Name: "source", Type: "string", Path: true, Required: true, Doc: "what to move"},
 				{Name: "destination", Type: "string", Path: true, Required: true, Doc: "its new path"}},
-			Effect: Destroys, operation: moveFileOperation, reword: moveFileError, reply: echoReply("source", "destination"),
+			Effect: Destroys, operation: moveFileOperation, reword: moveFileError,
+			reply: echoReply("source", "destination"),
 		},
 		{
-			Name: "deleteFile", Doc: "Delete a file, or a link itself; not a directory.", Params: []Param{basePath},
+			Name: "deleteFile", Doc: "Delete a file, or a link itself; not a directory.",
+			Params: []Param{basePath},
 			Effect: Destroys,
 			operation: func(in *call) (skill.Args, error) {
-				path, err := in.itself(mustExist("File %s does not exist."), mustNotBeFolder("Path %s is a directory. Use delete directory tool instead."), mustBeWritable("File %s is not writable"))
+				path, err := in.itself(mustExist("File %s does not exist."),
+					mustNotBeFolder("Path %s is a directory. Use delete directory tool instead."),
+					mustBeWritable("File %s is not writable"))
 				return skill.DeleteFile{Path: path}, err
 			},
 			reply: echoReply("path"),
@@ -121,18 +140,22 @@ var Perstack = &Dialect{
 			operation: listDirectoryOperation, reply: typed(listDirectoryReply),
 		},
 		{
-			Name: "createDirectory", Doc: "Create a directory and its missing parents. It must not exist.", Params: []Param{basePath},
+			Name: "createDirectory", Doc: "Create a directory and its missing parents. It must not exist.",
+			Params: []Param{basePath},
 			Effect: Adds,
 			operation: func(in *call) (skill.Args, error) {
-				path, err := in.creatable(mustHaveNoNUL, mustNotExist("Directory %s already exists"), parentMustBeWritable)
+				path, err := in.creatable(mustHaveNoNUL, mustNotExist("Directory %s already exists"),
+					parentMustBeWritable)
 				return skill.MakeFolder{Path: path}, err
 			},
 			reply: echoReply("path"),
 		},
 		{
 			Name: "deleteDirectory", Doc: "Delete a directory that is empty, or with recursive any other. The workspace itself stays.",
-			Params: []Param{basePath, {Name: "recursive", Type: "boolean", Doc: "delete everything in it too"}},
-			Effect: Destroys, operation: deleteDirectoryOperation, reword: deleteDirectoryError, reply: echoReply("path"),
+			Params: []Param{basePath,
+				{Name: "recursive", Type: "boolean", Doc: "delete everything in it too"}},
+			Effect: Destroys, operation: deleteDirectoryOperation, reword: deleteDirectoryError,
+			reply: echoReply("path"),
 		},
 	},
 }

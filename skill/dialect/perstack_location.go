@@ -91,7 +91,8 @@ func (at *location) refuseNUL(what string) error {
 	if !at.hasNUL() {
 		return nil
 	}
-	text := fmt.Sprintf("The %s must be a string, Uint8Array, or URL without null bytes. Received %s", what, inspect(at.abs))
+	text := fmt.Sprintf("The %s must be a string, Uint8Array, or URL without null bytes. Received %s",
+		what, inspect(at.abs))
 	return &Failure{Message: text, body: string(object("error", "TypeError", "message", text))}
 }
 
@@ -100,7 +101,8 @@ var reserved = []string{"perstack", ".perstack"}
 
 // refuseReserved fails for the runtime's folders and what is in them.
 func (in *call) refuseReserved(abs string) error {
-	rest, ok := strings.CutPrefix(filepath.ToSlash(abs), strings.TrimSuffix(filepath.ToSlash(in.x.Dir()), "/")+"/")
+	rest, ok := strings.CutPrefix(filepath.ToSlash(abs),
+		strings.TrimSuffix(filepath.ToSlash(in.x.Dir()), "/")+"/")
 	first, _, _ := strings.Cut(rest, "/")
 	for _, name := range reserved {
 		if ok && strings.EqualFold(first, name) {

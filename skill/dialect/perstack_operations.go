@@ -62,7 +62,8 @@ func moveFileOperation(in *call) (skill.Args, error) {
 	}
 	if from.link {
 		in.useLink(from)
-	} else if err := in.pass(from, mustExist("Source file %s does not exist."), mustBeWritable("Source file %s is not writable")); err != nil {
+	} else if err := in.pass(from, mustExist("Source file %s does not exist."),
+		mustBeWritable("Source file %s is not writable")); err != nil {
 		return nil, err
 	}
 	if to.exists || to.link {
@@ -70,7 +71,8 @@ func moveFileOperation(in *call) (skill.Args, error) {
 	}
 	in.resolve("source", from.path)
 	in.resolve("destination", to.path)
-	return skill.MoveFile{Source: from.path, Dest: to.path, NoReplace: true, Parents: true}, to.refuseNUL("argument 'newPath'")
+	return skill.MoveFile{Source: from.path, Dest: to.path, NoReplace: true, Parents: true},
+		to.refuseNUL("argument 'newPath'")
 }
 
 // deleteDirectoryOperation counts a link as the folder that it leads to, or may lead
@@ -89,7 +91,8 @@ func deleteDirectoryOperation(in *call) (skill.Args, error) {
 		in.useLink(at)
 		a = skill.DeleteFile{}
 	default:
-		err = in.pass(at, mustBeFolder("Path %s is not a directory. Use deleteFile tool instead."), mustBeWritable("Directory %s is not writable"), mustNotBeFullRoot)
+		err = in.pass(at, mustBeFolder("Path %s is not a directory. Use deleteFile tool instead."),
+			mustBeWritable("Directory %s is not writable"), mustNotBeFullRoot)
 	}
 	a.Path, err = in.locate(at, err)
 	return a, err
@@ -157,7 +160,8 @@ func mediaOperation(in *call) (skill.Args, error) {
 const maxItems = 10_000
 
 func listDirectoryOperation(in *call) (skill.Args, error) {
-	path, err := in.existing(mustBeInside, mustExist("Directory %s does not exist."), mustBeFolder("Path %s is not a directory."))
+	path, err := in.existing(mustBeInside, mustExist("Directory %s does not exist."),
+		mustBeFolder("Path %s is not a directory."))
 	a := skill.ListFolder{Path: path, UTF16: true, Details: true, Limit: maxItems}
 	if path == in.x.Dir() {
 		a.Hide = reserved

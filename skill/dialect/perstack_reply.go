@@ -23,7 +23,8 @@ func perstackFail(in *call, err error) Reply {
 	if own, ok := errors.AsType[*Failure](err); ok && own.body != "" {
 		return failureReply(&Failure{Message: own.body})
 	}
-	f := &Failure{Message: string(object("error", "Error", "message", perstackMessage(err))), Code: codeOf(err), Cause: err}
+	f := &Failure{Message: string(object("error", "Error", "message", perstackMessage(err))),
+		Code: codeOf(err), Cause: err}
 	return failureReply(f)
 }
 
@@ -93,7 +94,8 @@ func moveFileError(in *call, err error) error {
 
 func deleteDirectoryError(in *call, err error) error {
 	if errors.Is(err, syscall.EBUSY) {
-		return failf("Operation denied: the workspace itself stays. Delete what is in %s instead.", in.at("path"))
+		return failf("Operation denied: the workspace itself stays. Delete what is in %s instead.",
+			in.at("path"))
 	}
 	return err
 }
@@ -115,7 +117,8 @@ func todoItems(list []skill.TodoItem) []byte {
 
 func healthCheckReply(_ *call, h skill.HealthReport) string {
 	mb := func(n uint64) string { return strconv.Itoa(int((n+1<<19)>>20)) + "MB" }
-	return string(object("status", "ok", "workspace", h.Workspace, "uptime", strconv.Itoa(int(h.Uptime.Seconds()))+"s",
+	return string(object("status", "ok", "workspace", h.Workspace, "uptime",
+		strconv.Itoa(int(h.Uptime.Seconds()))+"s",
 		"memory", object("heapUsed", mb(h.HeapUsed), "heapTotal", mb(h.HeapTotal)), "pid", h.PID))
 }
 
@@ -155,8 +158,9 @@ type mediaKind struct {
 }
 
 var (
-	image = mediaKind{"Image", "image", []string{"image/png", "image/jpeg", "image/gif", "image/webp"}, 15 << 20, "File %s is not supported."}
-	pdf   = mediaKind{"PDF", "PDF", []string{"application/pdf"}, 30 << 20, "File %s is not a PDF file."}
+	image = mediaKind{"Image", "image", []string{"image/png", "image/jpeg", "image/gif", "image/webp"},
+		15 << 20, "File %s is not supported."}
+	pdf = mediaKind{"PDF", "PDF", []string{"application/pdf"}, 30 << 20, "File %s is not a PDF file."}
 )
 
 // failure says why a file cannot be shown. A file whose name has one of the types and
@@ -194,7 +198,8 @@ func getFileInfoReply(in *call, d skill.Described) string {
 		"name", filepath.Base(d.Path), "directory", filepath.Dir(d.Path), "extension", extension,
 		"type", kind, "mimeType", mime, "size", i.Size, "sizeFormatted", formatSize(i.Size),
 		"created", isoTime(born), "modified", isoTime(i.ModTime), "accessed", isoTime(i.Accessed),
-		"permissions", object("readable", true, "writable", i.Mode&0o200 != 0, "executable", i.Mode&0o100 != 0)))
+		"permissions", object("readable", true, "writable", i.Mode&0o200 != 0, "executable",
+			i.Mode&0o100 != 0)))
 }
 
 func listDirectoryReply(_ *call, l skill.Listed) string {
@@ -204,11 +209,13 @@ func listDirectoryReply(_ *call, l skill.Listed) string {
 		if l.Infos[i].IsDir() {
 			kind = "directory"
 		}
-		items[i] = object("name", name, "path", name, "type", kind, "size", l.Infos[i].Size, "modified", isoTime(l.Infos[i].ModTime))
+		items[i] = object("name", name, "path", name, "type", kind, "size", l.Infos[i].Size, "modified",
+			isoTime(l.Infos[i].ModTime))
 	}
 	pairs := []any{"path", l.Path, "items", array(items)}
 	if l.More > 0 {
-		pairs = append(pairs, "note", fmt.Sprintf("%d more entries are not shown. List a directory below, or use exec to list them.", l.More))
+		pairs = append(pairs, "note",
+			fmt.Sprintf("%d more entries are not shown. List a directory below, or use exec to list them.", l.More))
 	}
 	return string(object(pairs...))
 }

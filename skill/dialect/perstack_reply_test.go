@@ -17,8 +17,10 @@ import (
 func TestPerstackWords(t *testing.T) {
 	b := newBase(t, skill.Config{})
 	for name, content := range map[string]string{
-		"f.txt": "text", "ro.txt": "x", "d/": "", "full/f": "x", "ro/": "", "in": "->f.txt", "ind": "->d", "dang": "->nowhere", "loop": "->loop",
-		"out": "->/etc/hostname", "outd": "->/etc", "perstack/run": "x", ".perstack/run": "x", "toRuns": "->perstack", ".skill/journal": "x",
+		"f.txt": "text", "ro.txt": "x", "d/": "", "full/f": "x", "ro/": "", "in": "->f.txt", "ind": "->d",
+		"dang": "->nowhere", "loop": "->loop",
+		"out": "->/etc/hostname", "outd": "->/etc", "perstack/run": "x", ".perstack/run": "x",
+		"toRuns": "->perstack", ".skill/journal": "x",
 	} {
 		b.file(name, content)
 	}
@@ -49,7 +51,8 @@ func TestPerstackWords(t *testing.T) {
 		{"readTextFile", "./d/../PerStack", "Access denied - perstack directory is not allowed"},
 		{"readTextFile", ".perstack/run", "Access denied - .perstack directory is not allowed"},
 		{"readTextFile", "toRuns/run", "Access denied - perstack directory is not allowed"},
-		{"readTextFile", ".skill/journal", "Access denied - root/.skill/journal: it holds this program's own records"},
+		{"readTextFile", ".skill/journal",
+			"Access denied - root/.skill/journal: it holds this program's own records"},
 
 		{"writeTextFile", "ro.txt", "File ro.txt is not writable"},
 		{"writeTextFile", "out", "Operation denied: target is a symbolic link"},
@@ -61,10 +64,13 @@ func TestPerstackWords(t *testing.T) {
 		{"writeTextFile", "f.txt/g", "EEXIST: file already exists, mkdir 'root/f.txt'"},
 		{"writeTextFile", "f.txt/g/h", "Parent directory does not exist: root/f.txt/g"},
 		{"writeTextFile", long, "ENAMETOOLONG: name too long, open 'root/" + long + "'"},
-		{"writeTextFile", "a\x00b", `The argument 'path' must be a string, Uint8Array, or URL without null bytes. Received 'root/a\x00b'`},
+		{"writeTextFile", "a\x00b",
+			`The argument 'path' must be a string, Uint8Array, or URL without null bytes. Received 'root/a\x00b'`},
 		{"writeTextFile", "perstack/x", "Access denied - perstack directory is not allowed"},
-		{"writeTextFile", ".git/config", "Access denied - root/.git/config: changing .git can make other programs run code; --allow-config allows it"},
-		{"writeTextFile", "perstack.toml", "Access denied - root/perstack.toml: changing perstack.toml can make other programs run code; --allow-config allows it"},
+		{"writeTextFile", ".git/config",
+			"Access denied - root/.git/config: changing .git can make other programs run code; --allow-config allows it"},
+		{"writeTextFile", "perstack.toml",
+			"Access denied - root/perstack.toml: changing perstack.toml can make other programs run code; --allow-config allows it"},
 
 		{"appendTextFile", "no", "File no does not exist."},
 		{"appendTextFile", "ro.txt", "File ro.txt is not writable"},
@@ -158,7 +164,8 @@ func TestPerstackSpawn(t *testing.T) {
 	in := &call{values: values{"command": "pwd"}}
 	for errno, want := range map[syscall.Errno]string{
 		syscall.E2BIG: "spawn E2BIG", syscall.ENOEXEC: "spawn ENOEXEC", syscall.ENOMEM: "spawn ENOMEM",
-		syscall.EACCES: "spawn pwd EACCES", syscall.EAGAIN: "spawn pwd EAGAIN", syscall.EINPROGRESS: "spawn UNKNOWN",
+		syscall.EACCES: "spawn pwd EACCES", syscall.EAGAIN: "spawn pwd EAGAIN",
+		syscall.EINPROGRESS: "spawn UNKNOWN",
 	} {
 		if got := execStartError(in, &skill.SpawnError{Command: "pwd", Err: errno}); got.Error() != want {
 			t.Errorf("%d: %s, want %s", errno, got, want)
@@ -186,7 +193,8 @@ func TestPerstackLineEnds(t *testing.T) {
 // TestPerstackMoves has what moveFile says, of the source before the destination.
 func TestPerstackMoves(t *testing.T) {
 	b := newBase(t, skill.Config{})
-	for name, content := range map[string]string{"f": "x", "g": "y", "d/": "", "ro": "x", "dang": "->nowhere", "out": "->/etc/hostname"} {
+	for name, content := range map[string]string{"f": "x", "g": "y", "d/": "", "ro": "x", "dang": "->nowhere",
+		"out": "->/etc/hostname"} {
 		b.file(name, content)
 	}
 	if err := os.Chmod(filepath.Join(b.dir, "ro"), 0o444); err != nil {

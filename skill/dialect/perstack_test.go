@@ -99,7 +99,8 @@ func TestPerstackLinks(t *testing.T) {
 		{"real", "deleteDirectory", `{"path":"l"}`, `{"path":"root/l"}`},
 		{"real", "deleteDirectory", `{"path":"l","recursive":true}`, `{"path":"root/l"}`},
 		{outside, "deleteDirectory", `{"path":"l","recursive":true}`, `{"path":"root/l"}`},
-		{"file", "moveFile", `{"source":"l","destination":"real/m"}`, `{"source":"root/l","destination":"root/real/m"}`},
+		{"file", "moveFile", `{"source":"l","destination":"real/m"}`,
+			`{"source":"root/l","destination":"root/real/m"}`},
 	} {
 		b.file("l", "->"+tt.target)
 		if got := b.call(tt.tool, tt.args); got != tt.want {
@@ -123,12 +124,16 @@ func TestPerstackDryRun(t *testing.T) {
 	b.file("f", "old\n")
 	b.file("bin", "x\xff")
 	for _, tt := range []struct{ tool, args, want string }{
-		{"writeTextFile", `{"path":"f","text":"new\n"}`, `{"dryRun":"would write root/f","diff":"--- root/f\n+++ root/f\n@@ -1 +1 @@\n-old\n+new\n"}`},
-		{"moveFile", `{"source":"f","destination":"g"}`, `{"dryRun":"would move root/f to root/g","diff":""}`},
+		{"writeTextFile", `{"path":"f","text":"new\n"}`,
+			`{"dryRun":"would write root/f","diff":"--- root/f\n+++ root/f\n@@ -1 +1 @@\n-old\n+new\n"}`},
+		{"moveFile", `{"source":"f","destination":"g"}`,
+			`{"dryRun":"would move root/f to root/g","diff":""}`},
 		{"createDirectory", `{"path":"d"}`, `{"dryRun":"would create directory root/d","diff":""}`},
 		{"readTextFile", `{"path":"f"}`, `{"path":"f","content":"old\n","from":0,"to":2}`},
-		{"readTextFile", `{"path":"bin"}`, "{\"path\":\"bin\",\"content\":\"x\ufffd\",\"from\":0,\"to\":1,\"warning\":\"not text: bytes that are not UTF-8 show as U+FFFD, and writing the content back would change them\"}"},
-		{"exec", `{"command":"rm","args":["f"],"env":{},"cwd":"","stdout":true,"stderr":true}`, `{"error":"running a program is refused under --dry-run"}`},
+		{"readTextFile", `{"path":"bin"}`,
+			"{\"path\":\"bin\",\"content\":\"x\ufffd\",\"from\":0,\"to\":1,\"warning\":\"not text: bytes that are not UTF-8 show as U+FFFD, and writing the content back would change them\"}"},
+		{"exec", `{"command":"rm","args":["f"],"env":{},"cwd":"","stdout":true,"stderr":true}`,
+			`{"error":"running a program is refused under --dry-run"}`},
 	} {
 		if got := b.call(tt.tool, tt.args); got != tt.want {
 			t.Errorf("%s\n got %s\nwant %s", tt.tool, got, tt.want)
@@ -146,8 +151,10 @@ func TestPerstackHalves(t *testing.T) {
 	for _, tt := range []struct{ tool, args, want string }{
 		{"writeTextFile", `{"path":"f","text":"a\ud800b"}`, `{"path":"root/f","text":"a\ud800b"}`},
 		{"readTextFile", `{"path":"f"}`, "{\"path\":\"f\",\"content\":\"a\ufffdb\",\"from\":0,\"to\":1}"},
-		{"editTextFile", `{"path":"f","oldText":"a","newText":"\udc00"}`, `{"path":"root/f","newText":"\udc00","oldText":"a"}`},
-		{"editTextFile", `{"path":"f","oldText":"\ud800","newText":"x"}`, `{"error":"Error","message":"Could not find exact match for oldText in file root/f"}`},
+		{"editTextFile", `{"path":"f","oldText":"a","newText":"\udc00"}`,
+			`{"path":"root/f","newText":"\udc00","oldText":"a"}`},
+		{"editTextFile", `{"path":"f","oldText":"\ud800","newText":"x"}`,
+			`{"error":"Error","message":"Could not find exact match for oldText in file root/f"}`},
 		{"todo", `{"newTodos":["\ud800"]}`, `{"todos":[{"id":0,"title":"\ud800","completed":false}]}`},
 		{"readTextFile", `{"path":"\ud800"}`, `{"error":"Error","message":"File \ud800 does not exist."}`},
 	} {
@@ -194,11 +201,13 @@ func TestPerstackManyEntries(t *testing.T) {
 		}
 		return l
 	}
-	if l := list(); len(l.Items) != maxItems || l.Note != "" || l.Items[1].Name != "e1" || l.Items[2].Name != "e10" || l.Items[0].Type != "directory" {
+	if l := list(); len(l.Items) != maxItems || l.Note != "" || l.Items[1].Name != "e1" ||
+		l.Items[2].Name != "e10" || l.Items[0].Type != "directory" {
 		t.Errorf("%d entries are listed, with the note %q", len(l.Items), l.Note)
 	}
 	b.file("d/a", "")
-	if l := list(); len(l.Items) != maxItems || l.Items[0].Name != "a" || !strings.HasPrefix(l.Note, "1 more entries are not shown.") {
+	if l := list(); len(l.Items) != maxItems || l.Items[0].Name != "a" ||
+		!strings.HasPrefix(l.Note, "1 more entries are not shown.") {
 		t.Errorf("%d entries are listed, with the note %q", len(l.Items), l.Note)
 	}
 }
@@ -209,7 +218,8 @@ func TestPerstackHides(t *testing.T) {
 	for _, name := range []string{"perstack/x", ".Perstack/x", ".skill/x", "sub/perstack/x", "perstack2"} {
 		b.file(name, "")
 	}
-	if got := b.call("listDirectory", `{"path":"."}`); !strings.Contains(got, `[{"name":"perstack2"`) || strings.Count(got, `"name"`) != 2 {
+	if got := b.call("listDirectory", `{"path":"."}`); !strings.Contains(got, `[{"name":"perstack2"`) ||
+		strings.Count(got, `"name"`) != 2 {
 		t.Errorf("the workspace lists %s", got)
 	}
 	if got := b.call("listDirectory", `{"path":"sub"}`); !strings.Contains(got, `[{"name":"perstack"`) {
@@ -230,7 +240,9 @@ func TestPerstackHealth(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &h); err != nil {
 		t.Fatal(err)
 	}
-	if h.Status != "ok" || h.Workspace != "root" || h.Uptime != "0s" || h.PID != os.Getpid() || !strings.HasSuffix(h.Memory.HeapUsed, "MB") || !strings.HasSuffix(h.Memory.HeapTotal, "MB") {
+	if h.Status != "ok" || h.Workspace != "root" ||
+		h.Uptime != "0s" || h.PID != os.Getpid() ||
+		!strings.HasSuffix(h.Memory.HeapUsed, "MB") || !strings.HasSuffix(h.Memory.HeapTotal, "MB") {
 		t.Errorf("healthCheck answers %s", body)
 	}
 	if strings.Contains(body, "sk-secret") {
@@ -243,8 +255,10 @@ func TestPerstackMedia(t *testing.T) {
 	b := newBase(t, skill.Config{})
 	b.file("x.png/", "")
 	for name, content := range map[string]string{
-		"png": "\x89PNG\r\n\x1a\n\x00\x00", "jpg": "\xff\xd8\xff\xe0", "gif": "GIF89a", "webp": "RIFF\x04\x00\x00\x00WEBPVP8 ", "pdf": "%PDF-1.7\n",
-		"text.png": "no image", "empty.png": "", "svg": "<svg xmlns='http://www.w3.org/2000/svg'/>", "about.pdf": "about %PDF-1.7",
+		"png": "\x89PNG\r\n\x1a\n\x00\x00", "jpg": "\xff\xd8\xff\xe0", "gif": "GIF89a",
+		"webp": "RIFF\x04\x00\x00\x00WEBPVP8 ", "pdf": "%PDF-1.7\n",
+		"text.png": "no image", "empty.png": "", "svg": "<svg xmlns='http://www.w3.org/2000/svg'/>",
+		"about.pdf": "about %PDF-1.7",
 	} {
 		b.file(name, content)
 	}

@@ -43,8 +43,10 @@ func Of(text string) *Dialect {
 // A Prompt says how a dialect recognizes a text and answers it.
 type Prompt struct {
 	claims func(d *Dialect, text string) bool // by its shape; nil if the dialect of such a text must be named
-	own    *wire.Wire                         // whose calls the dialect's own grammar reads, when its name is not given; may be nil
-	answer func(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Session, in Input, yield func(Reply) bool)
+	// whose calls the dialect's own grammar reads, when its name is not given; may be nil
+	own    *wire.Wire
+	answer func(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Session, in Input,
+		yield func(Reply) bool)
 }
 
 // An Input is a text for a dialect to answer.
@@ -54,7 +56,9 @@ type Input struct {
 	Named    bool       // the caller named the dialect; else the shape of the text decided
 	Fallback Fallback   // reads the text if no grammar can; may be nil
 	Strict   bool       // extra words after a text command are an error
-	UndoKeys bool       // add to JSON the ID that undoes a change ("undo"), or why it cannot be undone ("not_kept"), and repairs ("repaired")
+	// add to JSON the ID that undoes a change ("undo"), or why it cannot be undone ("not_kept"),
+	// and repairs ("repaired")
+	UndoKeys bool
 }
 
 // Answer carries out the calls of a text, each when its reply is read from the iterator. A
@@ -65,7 +69,8 @@ func (d *Dialect) Answer(ctx context.Context, x *skill.Executor, s *skill.Sessio
 		case w != nil:
 			yield(d.message(ctx, x, s, w, in))
 		case d.Prompt == nil:
-			yield(failureReply(&Failure{Message: "the tools of " + d.Name + " are called by messages with tool calls; the text is none"}))
+			yield(failureReply(&Failure{Message: "the tools of " + d.Name +
+				" are called by messages with tool calls; the text is none"}))
 		default:
 			d.Prompt.answer(ctx, d, x, s, in, yield)
 		}
@@ -80,7 +85,9 @@ func (d *Dialect) Wire(in Input) *wire.Wire {
 	if in.Wire != nil {
 		return in.Wire.For(in.Text)
 	}
-	if w := wire.Of(in.Text); w != nil || !in.Named || d.Prompt != nil && d.Prompt.claims != nil && d.Prompt.claims(d, in.Text) {
+	if w := wire.Of(in.Text); w != nil || !in.Named ||
+		d.Prompt != nil && d.Prompt.claims != nil &&
+			d.Prompt.claims(d, in.Text) {
 		return w
 	}
 	w, at := wire.OfText(in.Text)
@@ -88,7 +95,8 @@ func (d *Dialect) Wire(in Input) *wire.Wire {
 		return nil
 	}
 	before, _, _ := parser.Calls(in.Text[:at], func(name string) bool { return d.Lookup(name) != nil })
-	if slices.ContainsFunc(before, func(c parser.ToolCall) bool { return c.Name != "" }) { // a cut reasoning block has none
+	// a cut reasoning block has none
+	if slices.ContainsFunc(before, func(c parser.ToolCall) bool { return c.Name != "" }) {
 		return nil
 	}
 	return w

@@ -84,9 +84,11 @@ func pyEncodeError(s string) error {
 		next, _ = rawjson.IndexHalf(s[at:])
 	}
 	if n > 1 {
-		return fmt.Errorf("'utf-8' codec can't encode characters in position %d-%d: surrogates not allowed", first, first+n-1)
+		return fmt.Errorf("'utf-8' codec can't encode characters in position %d-%d: surrogates not allowed",
+			first, first+n-1)
 	}
-	return fmt.Errorf("'utf-8' codec can't encode character '\\u%x' in position %d: surrogates not allowed", code, first)
+	return fmt.Errorf("'utf-8' codec can't encode character '\\u%x' in position %d: surrogates not allowed",
+		code, first)
 }
 
 // pyInt reads a number as Python's isinstance(v, int) lets it through.

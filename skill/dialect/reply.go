@@ -20,12 +20,14 @@ type Reply struct {
 	Structured []byte  // Body as a JSON object that the tool's Output describes; nil if it has none
 	Blocks     []Block // pictures, documents and links
 
-	JSON    bool     // Body is a JSON document in the client's wire, also of a failure
-	Message bool     // Body is a whole message in the client's wire, also of a failure; without JSON it is text
+	JSON bool // Body is a JSON document in the client's wire, also of a failure
+	// Body is a whole message in the client's wire, also of a failure; without JSON it is text
+	Message bool
 	Calls   []Reply  // the replies to the calls of a message; Body holds all of them
 	Repairs []string // repairs to the syntax of the text, one phrase each
-	Ignored []string // warnings about the text, a sentence each, such as parts that look like calls and did not run
-	Via     string   // the part of the fallback that read the text: "rules" or "llm"; else ""
+	// warnings about the text, a sentence each, such as parts that look like calls and did not run
+	Ignored []string
+	Via     string // the part of the fallback that read the text: "rules" or "llm"; else ""
 
 	ran skill.Result // if the call failed although something was done
 }

@@ -23,7 +23,8 @@ func (in *call) report(ctx context.Context, began time.Time, r *Reply) {
 	if called == nil {
 		return
 	}
-	c := skill.Call{Dialect: in.dialect.Name, Tool: in.sent, Arguments: in.bounded(), Began: began, Took: time.Since(began), Undo: r.UndoID()}
+	c := skill.Call{Dialect: in.dialect.Name, Tool: in.sent, Arguments: in.bounded(), Began: began,
+		Took: time.Since(began), Undo: r.UndoID()}
 	c.Trace, _ = ctx.Value(traceKey{}).(string)
 	if in.tool != nil {
 		c.Tool = in.tool.Name
@@ -54,7 +55,8 @@ func (in *call) bounded() map[string]any {
 		case p != nil && p.Content:
 			value = fmt.Sprintf("[%d bytes]", len(text))
 		case len(text) > maxArgument:
-			n := strings.LastIndexAny(text[:maxArgument], " \t\n\"'=,;&") + 1 // no part of a secret is left, which nobody would know for one
+			// no part of a secret is left, which nobody would know for one
+			n := strings.LastIndexAny(text[:maxArgument], " \t\n\"'=,;&") + 1
 			value = text[:n] + fmt.Sprintf("… [%d bytes]", len(text))
 		}
 		short[name] = value

@@ -21,7 +21,8 @@ func TestReportCutsBetweenWords(t *testing.T) {
 	defer x.Close()
 	words := strings.Repeat("word ", 102)
 	for _, pattern := range []string{"word", words + "sk-secret-and-more", strings.Repeat("s", 600)} {
-		Workspace.Do(t.Context(), x, &skill.Session{}, parser.ToolCall{Name: "grep", Arguments: []byte(`{"pattern":"` + pattern + `"}`)})
+		Workspace.Do(t.Context(), x, &skill.Session{},
+			parser.ToolCall{Name: "grep", Arguments: []byte(`{"pattern":"` + pattern + `"}`)})
 	}
 	want := []string{"word", words + "… [528 bytes]", "… [600 bytes]"}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {

@@ -27,7 +27,8 @@ var Stack = &Dialect{
 // answerStack carries out the calls of a text, one after the other. A call of an unknown
 // tool is answered in its place, and what else looks like a call is named in the first
 // reply.
-func answerStack(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Session, in Input, yield func(Reply) bool) {
+func answerStack(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Session, in Input,
+	yield func(Reply) bool) {
 	calls, mentions, err := parser.Calls(in.Text, func(name string) bool { return d.Lookup(name) != nil })
 	if err != nil {
 		r := failureReply(&Failure{Message: err.Error(), Cause: err})

@@ -19,8 +19,10 @@ var stackFiles = []Tool{
 	{
 		Name: "read", Doc: "Read a file, or some of its lines. If more lines follow, next_offset is where to continue.",
 		Params: []Param{stackPath,
-			{Name: "offset", Type: "integer", Default: json.Number("0"), Doc: "lines to skip at the beginning"},
-			{Name: "limit", Type: "integer", Default: json.Number("-1"), Doc: "maximum number of lines; -1 is all, 0 only counts them"}},
+			{Name: "offset", Type: "integer", Default: json.Number("0"),
+				Doc: "lines to skip at the beginning"},
+			{Name: "limit", Type: "integer", Default: json.Number("-1"),
+				Doc: "maximum number of lines; -1 is all, 0 only counts them"}},
 		operation: stackReadOperation,
 		reword:    stackMissing("File not found: %s", "path"),
 		reply:     typed(stackReadReply),
@@ -39,25 +41,30 @@ var stackFiles = []Tool{
 			return skill.WriteFile{Path: path, Content: in.str("content"), Parents: true}, err
 		},
 		reply: typed(func(in *call, c skill.Changed) string {
-			return success(keys{"path", in.str("path"), "lines_written", strings.Count(in.str("content"), "\n") + 1}, dryRunOf(c))
+			return success(keys{"path", in.str("path"), "lines_written",
+				strings.Count(in.str("content"), "\n") + 1}, dryRunOf(c))
 		}),
 	},
 	{
 		Name: "edit", Doc: "Replace the first occurrence of a text in a file. Line ends need not match; the file keeps its own. more_occurrences says that the text occurs again.",
 		Params: []Param{stackPath,
-			{Name: "old_text", Type: "string", Content: true, Required: true, Empty: true, Doc: "the text to find, literally; not empty"},
-			{Name: "new_text", Type: "string", Content: true, Required: true, Empty: true, Doc: "the new text, literally"}},
+			{Name: "old_text", Type: "string", Content: true, Required: true, Empty: true,
+				Doc: "the text to find, literally; not empty"},
+			{Name: "new_text", Type: "string", Content: true, Required: true, Empty: true,
+				Doc: "the new text, literally"}},
 		Effect: Destroys,
 		operation: func(in *call) (skill.Args, error) {
 			path, err := in.afterLinks("path", true)
 			if err == nil && in.str("old_text") == "" {
 				err = errors.New("old_text is empty; give the text to replace")
 			}
-			return skill.EditFile{Path: path, Old: in.str("old_text"), New: in.str("new_text"), CheckMore: true}, err
+			return skill.EditFile{Path: path, Old: in.str("old_text"), New: in.str("new_text"),
+				CheckMore: true}, err
 		},
 		reword: stackEditError,
 		reply: typed(func(in *call, c skill.Changed) string {
-			return success(keys{"path", in.str("path"), "edits_made", 1, "more_occurrences?", c.More}, dryRunOf(c))
+			return success(keys{"path", in.str("path"), "edits_made", 1, "more_occurrences?", c.More},
+				dryRunOf(c))
 		}),
 	},
 	stackSearch,
@@ -68,7 +75,8 @@ var stackFiles = []Tool{
 		Effect: Destroys,
 		operation: func(in *call) (skill.Args, error) {
 			from, to, err := in.sourceAndDest(true)
-			return skill.CopyFile{Source: from, Dest: to, Tree: true, Into: true, Parents: true, Times: true}, err
+			return skill.CopyFile{Source: from, Dest: to, Tree: true, Into: true, Parents: true,
+				Times: true}, err
 		},
 		reword: stackCopyError,
 		reply:  typed(sourceAndDestReply),
@@ -99,9 +107,11 @@ var stackFiles = []Tool{
 }
 
 var (
-	stackPath   = Param{Name: "path", Type: "string", Path: true, Required: true, Doc: "relative to the workspace, or absolute inside it"}
+	stackPath = Param{Name: "path", Type: "string", Path: true, Required: true,
+		Doc: "relative to the workspace, or absolute inside it"}
 	stackSource = Param{Name: "source", Type: "string", Path: true, Required: true, Doc: "the file or folder"}
-	stackDest   = Param{Name: "destination", Type: "string", Path: true, Required: true, Doc: "its new name, or a folder; missing parent folders are created"}
+	stackDest   = Param{Name: "destination", Type: "string", Path: true, Required: true,
+		Doc: "its new name, or a folder; missing parent folders are created"}
 )
 
 // afterLinks resolves a path that holds .. as the system does: after the links
@@ -135,7 +145,8 @@ func refuseHome(in *call, param string) error {
 func stackMissing(format, param string) func(*call, error) error {
 	return func(in *call, err error) error {
 		pe, isPath := errors.AsType[*fs.PathError](err)
-		if errors.Is(err, fs.ErrNotExist) || strings.ContainsRune(in.str(param), 0) || isPath && (pe.Err == syscall.ENOTDIR || pe.Err == syscall.ELOOP) {
+		if errors.Is(err, fs.ErrNotExist) || strings.ContainsRune(in.str(param), 0) || isPath &&
+			(pe.Err == syscall.ENOTDIR || pe.Err == syscall.ELOOP) {
 			return failf(format, in.str(param))
 		}
 		return err
@@ -175,8 +186,10 @@ func stackReadReply(in *call, f skill.FileRead) string {
 	if f.To < f.Lines {
 		next = &f.To
 	}
-	document := success(keys{"warning?", warning, "content", content, "total_lines", f.Lines, "path", in.str("path"),
-		"truncated?", f.Partial || next != nil, "next_offset?", next, "invalid_utf8?", f.NotText, "encoding?", f.Encoding})
+	document := success(keys{"warning?", warning, "content", content, "total_lines", f.Lines, "path",
+		in.str("path"),
+		"truncated?", f.Partial || next != nil, "next_offset?", next, "invalid_utf8?", f.NotText, "encoding?",
+		f.Encoding})
 	if f.NotText { // its bytes show as U+FFFD
 		return document
 	}
@@ -201,9 +214,11 @@ func stackCopyError(in *call, err error) error {
 func stackMoveError(in *call, err error) error {
 	switch {
 	case errors.Is(err, syscall.EEXIST) && errors.As(err, new(*os.LinkError)):
-		return failf("Destination path '%s' already exists", plainPath(in.str("destination"))+"/"+path.Base(in.str("source")))
+		return failf("Destination path '%s' already exists", plainPath(in.str("destination"))+"/"+
+			path.Base(in.str("source")))
 	case errors.Is(err, syscall.EINVAL):
-		return failf("Cannot move a directory '%s' into itself '%s'.", plainPath(in.str("source")), plainPath(in.str("destination")))
+		return failf("Cannot move a directory '%s' into itself '%s'.", plainPath(in.str("source")),
+			plainPath(in.str("destination")))
 	}
 	return stackSourceError(in, err)
 }

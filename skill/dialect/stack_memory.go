@@ -14,7 +14,8 @@ var stackMemory = []Tool{
 		Name: "memory_recall", Doc: "Find the files of the memory, MEMORY.md and memory/*.md, that contain all words of a query, in any order and case. MEMORY.md is first, then those with the words side by side, then those with more of them.",
 		Params: []Param{
 			{Name: "query", Type: "string", Required: true, Empty: true, Doc: "the words"},
-			{Name: "max_results", Type: "integer", Default: json.Number("5"), Doc: "maximum number of files"}},
+			{Name: "max_results", Type: "integer", Default: json.Number("5"),
+				Doc: "maximum number of files"}},
 		operation: func(in *call) (skill.Args, error) {
 			limit := in.int("max_results")
 			if limit < 0 {
@@ -28,7 +29,8 @@ var stackMemory = []Tool{
 		Name: "memory_save", Doc: "Add an entry to MEMORY.md.",
 		Params: []Param{
 			{Name: "key", Type: "string", Required: true, Doc: "its title, one line"},
-			{Name: "value", Type: "string", Content: true, Required: true, Empty: true, Doc: "what to remember"}},
+			{Name: "value", Type: "string", Content: true, Required: true, Empty: true,
+				Doc: "what to remember"}},
 		Effect: Adds,
 		operation: func(in *call) (skill.Args, error) {
 			return skill.SaveMemory{Key: in.str("key"), Value: in.str("value")}, nil
@@ -49,7 +51,8 @@ var stackMemory = []Tool{
 	{
 		Name: "context_load", Doc: "Load the files that describe the workspace: AGENTS.md, SOUL.md and TOOLS.md, if they exist.",
 		Params: []Param{
-			{Name: "projects", Type: "array", Of: "string", Doc: "not used; callers of the original may give it"}},
+			{Name: "projects", Type: "array", Of: "string",
+				Doc: "not used; callers of the original may give it"}},
 		operation: func(*call) (skill.Args, error) { return skill.LoadContext{}, nil },
 		reply:     typed(contextLoadReply),
 	},
@@ -67,7 +70,8 @@ var stackMemory = []Tool{
 }
 
 // stackOffset is where a long list continues.
-var stackOffset = Param{Name: "offset", Type: "integer", Default: json.Number("0"), Doc: "entries to skip at the beginning"}
+var stackOffset = Param{Name: "offset", Type: "integer", Default: json.Number("0"),
+	Doc: "entries to skip at the beginning"}
 
 func offsetOf(in *call) (int, error) {
 	offset := in.int("offset")
@@ -88,7 +92,8 @@ func pageOf(in *call, n, total int) keys {
 }
 
 func memoryRecallReply(in *call, found skill.Recalled) string {
-	return success(keys{"query", in.str("query"), "matches", wellFormedAll(found.Matches), "count", len(found.Matches),
+	return success(keys{"query", in.str("query"), "matches", wellFormedAll(found.Matches), "count",
+		len(found.Matches),
 		"total?", totalIfMore(found.Total, len(found.Matches)), "skipped?", wellFormedAll(found.Skipped)})
 }
 
@@ -118,13 +123,15 @@ func memoryListReply(in *call, list skill.Memories) string {
 			preview, cut = string(chars[:maxPreview]), true
 		}
 		// content is what the original calls the preview
-		entries = append(entries, keys{"title", m.Title, "content_preview", preview, "content", preview, "truncated?", cut})
+		entries = append(entries, keys{"title", m.Title, "content_preview", preview, "content", preview,
+			"truncated?", cut})
 	}
 	var warning string
 	if list.NotText {
 		warning = "MEMORY.md: " + notText
 	}
-	return success(keys{"warning?", warning, "entries", entries, "count", len(entries)}, pageOf(in, len(entries), list.Total))
+	return success(keys{"warning?", warning, "entries", entries, "count", len(entries)},
+		pageOf(in, len(entries), list.Total))
 }
 
 func contextLoadReply(_ *call, c skill.Context) string {
@@ -146,12 +153,15 @@ func contextLoadReply(_ *call, c skill.Context) string {
 	if unclear != nil {
 		warning = strings.Join(unclear, ", ") + ": " + notText
 	}
-	return success(keys{"warning?", warning, "context", texts, "loaded", loaded, "truncated?", next != nil, "next?", next})
+	return success(keys{"warning?", warning, "context", texts, "loaded", loaded, "truncated?", next != nil,
+		"next?", next})
 }
 
 func projectScanReply(_ *call, p skill.Project) string {
 	total := totalIfMore(p.Total, len(p.Files)+len(p.Dirs)) // files and folders
-	project := keys{"name", wellFormed(p.Name), "files", wellFormedAll(p.Files), "dirs", wellFormedAll(p.Dirs),
+	project := keys{"name", wellFormed(p.Name), "files", wellFormedAll(p.Files), "dirs",
+		wellFormedAll(p.Dirs),
 		"has_git", p.Git, "has_pyproject", p.Python, "has_package_json", p.Node, "has_dockerfile", p.Image}
-	return success(keys{"project", project, "truncated?", total > 0, "total?", total, "at_least?", p.AtLeast, "unreadable?", p.Unreadable})
+	return success(keys{"project", project, "truncated?", total > 0, "total?", total, "at_least?", p.AtLeast,
+		"unreadable?", p.Unreadable})
 }

@@ -100,13 +100,16 @@ func undoable(c skill.Tracked) keys {
 
 // endOf says how a program ended, and where the rest of its output is.
 func endOf(e skill.Executed) keys {
-	end := keys{"timed_out", e.TimedOut, "duration_ms", e.Elapsed.Milliseconds(), "truncated", e.StdoutCut+e.StderrCut > 0,
-		"signal?", e.Signal, "log?", e.Log, "log_cut?", e.LogCut, "refused?", wellFormedAll(e.Refused), "fence", e.Fence.String()}
+	end := keys{"timed_out", e.TimedOut, "duration_ms", e.Elapsed.Milliseconds(), "truncated",
+		e.StdoutCut+e.StderrCut > 0,
+		"signal?", e.Signal, "log?", e.Log, "log_cut?", e.LogCut, "refused?", wellFormedAll(e.Refused),
+		"fence", e.Fence.String()}
 	return append(end, undoable(e.Tracked)...)
 }
 
 func runKeys(in *call, e skill.Executed) keys {
-	ran := keys{"returncode", e.ExitCode, "stdout", wellFormed(string(e.Stdout)), "stderr", wellFormed(string(e.Stderr)), "command", in.str("command")}
+	ran := keys{"returncode", e.ExitCode, "stdout", wellFormed(string(e.Stdout)), "stderr",
+		wellFormed(string(e.Stderr)), "command", in.str("command")}
 	return append(ran, endOf(e)...)
 }
 

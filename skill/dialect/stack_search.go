@@ -18,7 +18,8 @@ var stackSearch = Tool{
 		"The contents of .git are left out, unless the path or the pattern names it.",
 	Params: []Param{
 		{Name: "path", Type: "string", Path: true, Required: true, Empty: true, Doc: "the folder to search"},
-		{Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "like *.py or docs/**/*.md; one that ends with / is for folders"},
+		{Name: "pattern", Type: "string", Required: true, Empty: true,
+			Doc: "like *.py or docs/**/*.md; one that ends with / is for folders"},
 		{Name: "exclude", Type: "array", Of: "string", Doc: "patterns to leave out, with everything below"}},
 	operation: func(in *call) (skill.Args, error) {
 		path, err := in.searchPath()
@@ -40,12 +41,16 @@ var stackGrep = Tool{
 	Doc: "Find the lines that match a regular expression (RE2: no lookaround, no backreference), in a file or all files below a folder. " +
 		"Binary files and .git are left out.",
 	Params: []Param{
-		{Name: "path", Type: "string", Path: true, Required: true, Empty: true, Doc: "the file or folder to search"},
-		{Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "the expression, for each line by itself; (?i) before it ignores case"},
-		{Name: "context", Type: "integer", Default: json.Number("0"), Doc: "lines to show before and after each"}},
+		{Name: "path", Type: "string", Path: true, Required: true, Empty: true,
+			Doc: "the file or folder to search"},
+		{Name: "pattern", Type: "string", Required: true, Empty: true,
+			Doc: "the expression, for each line by itself; (?i) before it ignores case"},
+		{Name: "context", Type: "integer", Default: json.Number("0"),
+			Doc: "lines to show before and after each"}},
 	operation: func(in *call) (skill.Args, error) {
 		path, err := in.searchPath()
-		return skill.Grep{Path: path, Pattern: in.str("pattern"), Context: max(in.int("context"), 0), Limit: maxMatches}, err
+		return skill.Grep{Path: path, Pattern: in.str("pattern"), Context: max(in.int("context"), 0),
+			Limit: maxMatches}, err
 	},
 	reword: stackMissing("Invalid path: %s", "path"),
 	reply:  typed(grepReply),
@@ -93,7 +98,8 @@ func searchReply(in *call, f skill.Found) string {
 	case strings.LastIndex(pattern, "[") > strings.LastIndex(pattern, "]"):
 		note = "a [ that is never closed stands for itself"
 	}
-	return success(keys{"matches", matches, "count", len(matches), "truncated?", f.More > 0, "total?", totalIfMore(len(matches)+f.More, len(matches)),
+	return success(keys{"matches", matches, "count", len(matches), "truncated?", f.More > 0, "total?",
+		totalIfMore(len(matches)+f.More, len(matches)),
 		"excluded?", f.Excluded, "skipped_git?", f.Git, "unreadable?", f.Unreadable, "note?", note})
 }
 
@@ -104,9 +110,11 @@ func grepReply(in *call, g skill.Grepped) string {
 		for _, line := range m.Context {
 			context = append(context, strings.TrimSuffix(line, "\r"))
 		}
-		matches = append(matches, keys{"file", below(in, g.Path, m.File), "line", m.Line, "content", words.Strip(m.Text),
+		matches = append(matches, keys{"file", below(in, g.Path, m.File), "line", m.Line, "content",
+			words.Strip(m.Text),
 			"context?", context, "truncated?", len(m.Text) < m.Size})
 	}
-	return success(keys{"matches", matches, "count", len(matches), "truncated?", g.More > 0, "total?", totalIfMore(len(matches)+g.More, len(matches)),
+	return success(keys{"matches", matches, "count", len(matches), "truncated?", g.More > 0, "total?",
+		totalIfMore(len(matches)+g.More, len(matches)),
 		"skipped_binary?", g.Binary, "unreadable?", g.Unreadable})
 }

@@ -18,9 +18,11 @@ var serverTool = Tool{
 		{Name: "port", Type: "integer", Doc: "the port it listens on, from 1 to 65535; required to start"},
 		{Name: "cwd", Type: "string", Path: true, Doc: "the folder to run in; the workspace by default"},
 		{Name: "background", Type: "boolean", Default: false, Doc: "run on after the call"},
-		{Name: "action", Type: "string", Enum: []string{"start", "list", "status", "logs", "stop"}, Default: "start", Doc: "status, logs and stop need an id or a port"},
+		{Name: "action", Type: "string", Enum: []string{"start", "list", "status", "logs", "stop"},
+			Default: "start", Doc: "status, logs and stop need an id or a port"},
 		{Name: "id", Type: "string", Doc: "of a background server, from start or list"},
-		{Name: "ready_timeout", Type: "number", Doc: "in seconds: end it, and fail, if it does not listen by then. By default, wait one second and report ready"},
+		{Name: "ready_timeout", Type: "number",
+			Doc: "in seconds: end it, and fail, if it does not listen by then. By default, wait one second and report ready"},
 		{Name: "lines", Type: "integer", Default: json.Number("50"), Doc: "maximum number of lines of logs"},
 		timeoutParam(60, maxTimeout),
 	},
@@ -61,7 +63,8 @@ func serverOperation(in *call) (skill.Args, error) {
 	}
 	if in.flag("background") {
 		wait, err := in.seconds("ready_timeout", 0)
-		return skill.StartServer{Command: in.str("command"), Port: port, Dir: in.str("cwd"), Wait: wait, MustListen: wait > 0}, err
+		return skill.StartServer{Command: in.str("command"), Port: port, Dir: in.str("cwd"), Wait: wait,
+			MustListen: wait > 0}, err
 	}
 	run, err := runOperation(in)
 	if a, ok := run.(skill.Exec); ok {
@@ -76,7 +79,8 @@ func serverState(s skill.ServerState, message string) keys {
 	if !s.Running && !s.Lost {
 		code = &s.ExitCode
 	}
-	return keys{"pid", s.Pid, "port", s.Port, "message", message, "id", s.ID, "running", s.Running, "ready", s.Ready,
+	return keys{"pid", s.Pid, "port", s.Port, "message", message, "id", s.ID, "running", s.Running,
+		"ready", s.Ready,
 		"returncode?", code, "signal?", s.Signal, "command", s.Command, "cwd", s.Dir, "log", s.Log,
 		"started", s.Started.UTC().Format(time.RFC3339), "fence", s.Fence.String()}
 }
@@ -88,7 +92,8 @@ func foreground(in *call, e skill.Executed) keys {
 	if e.Failed() {
 		message = fmt.Sprintf("Server on port %d: %s", port, endError(e))
 	}
-	ended := keys{"port", port, "message", message, "output", wellFormed(string(e.Stdout)), "errors", wellFormed(string(e.Stderr)),
+	ended := keys{"port", port, "message", message, "output", wellFormed(string(e.Stdout)), "errors",
+		wellFormed(string(e.Stderr)),
 		"returncode", e.ExitCode, "command", in.str("command")}
 	return append(ended, endOf(e)...)
 }
@@ -105,7 +110,8 @@ func serverKeys(in *call, r skill.Result) keys {
 		}
 		return keys{"servers", list, "count", len(list)}
 	case skill.ServerLog:
-		return append(serverState(r.ServerState, r.Message()), "output", wellFormed(string(r.Text)), "truncated?", r.More)
+		return append(serverState(r.ServerState, r.Message()), "output", wellFormed(string(r.Text)),
+			"truncated?", r.More)
 	case skill.ServerState:
 		if in.str("action") == "stop" {
 			return serverState(r, fmt.Sprintf("Server on port %d is stopped", r.Port))
@@ -132,7 +138,8 @@ func serverFailure(in *call, r skill.Result) error {
 // serverError adds to an error what is known of the server.
 func serverError(_ *call, err error) error {
 	if not, ok := errors.AsType[*skill.NotServingError](err); ok {
-		return withKeys(err, serverState(not.ServerState, not.Message()), keys{"output", wellFormed(string(not.Text))})
+		return withKeys(err, serverState(not.ServerState, not.Message()),
+			keys{"output", wellFormed(string(not.Text))})
 	}
 	if errors.Is(err, skill.ErrNoServer) {
 		return fmt.Errorf("%w; server(action: 'list') lists them", err)

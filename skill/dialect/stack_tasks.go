@@ -18,10 +18,12 @@ var stackTasks = []Tool{
 		Params: []Param{
 			{Name: "title", Type: "string", Required: true, Doc: "what to do"},
 			{Name: "description", Type: "string", Default: "", Doc: "more about it"},
-			{Name: "priority", Type: "string", Enum: priorities, Default: "medium", Doc: "how much it matters"}},
+			{Name: "priority", Type: "string", Enum: priorities, Default: "medium",
+				Doc: "how much it matters"}},
 		Effect: Adds,
 		operation: func(in *call) (skill.Args, error) {
-			return skill.CreateTask{Title: in.str("title"), Description: in.str("description"), Priority: in.str("priority")}, nil
+			return skill.CreateTask{Title: in.str("title"), Description: in.str("description"),
+				Priority: in.str("priority")}, nil
 		},
 		reply: typed(func(_ *call, made skill.Recorded) string {
 			return success(keys{"task", made.Record}, dryRunOf(made.Changed))
@@ -30,15 +32,19 @@ var stackTasks = []Tool{
 	{
 		Name: "list_tasks", Doc: "List the tasks, or only the ones with a status or priority.",
 		Params: []Param{
-			{Name: "status", Type: "string", Default: "", Doc: "one of pending, in_progress, done, blocked; all for any"},
-			{Name: "priority", Type: "string", Default: "", Doc: "one of low, medium, high, critical; all for any"},
+			{Name: "status", Type: "string", Default: "",
+				Doc: "one of pending, in_progress, done, blocked; all for any"},
+			{Name: "priority", Type: "string", Default: "",
+				Doc: "one of low, medium, high, critical; all for any"},
 			stackOffset},
 		operation: func(in *call) (skill.Args, error) {
 			offset, err := offsetOf(in)
-			return skill.ListTasks{Statuses: statuses, Priorities: priorities, Status: in.str("status"), Priority: in.str("priority"), Offset: offset}, err
+			return skill.ListTasks{Statuses: statuses, Priorities: priorities, Status: in.str("status"),
+				Priority: in.str("priority"), Offset: offset}, err
 		},
 		reply: typed(func(in *call, list skill.TaskList) string {
-			return success(keys{"tasks", append([]skill.Record{}, list.Tasks...), "count", len(list.Tasks)}, pageOf(in, len(list.Tasks), list.Total))
+			return success(keys{"tasks", append([]skill.Record{}, list.Tasks...), "count", len(list.Tasks)},
+				pageOf(in, len(list.Tasks), list.Total))
 		}),
 	},
 	{
@@ -99,7 +105,8 @@ var stackTasks = []Tool{
 		},
 		reword: recordsMissing("No plans found"),
 		reply: typed(func(in *call, begun skill.Recorded) string {
-			return success(keys{"plan_id", in.str("plan_id"), "status", "executing", "steps", stepsOf(begun.Record)}, dryRunOf(begun.Changed))
+			return success(keys{"plan_id", in.str("plan_id"), "status", "executing", "steps",
+				stepsOf(begun.Record)}, dryRunOf(begun.Changed))
 		}),
 	},
 }

@@ -18,7 +18,8 @@ var (
 			"file of these. Returns what they print, and fails where no test ran.",
 		Params: []Param{
 			projectPath,
-			{Name: "pattern", Type: "string", Default: "test*.py", Doc: "names of the files with tests, for pytest"},
+			{Name: "pattern", Type: "string", Default: "test*.py",
+				Doc: "names of the files with tests, for pytest"},
 			{Name: "verbose", Type: "boolean", Default: true, Doc: "report every test"},
 			{Name: "name", Type: "string", Doc: "run only tests whose name matches"},
 		},
@@ -28,7 +29,8 @@ var (
 		Doc:  "Lint code by the linter that is named, or by what the project has: go vet, cargo clippy, the script lint of package.json, else ruff.",
 		Params: []Param{
 			projectPath,
-			{Name: "linter", Type: "string", Enum: []string{"ruff", "pylint", "mypy"}, Lenient: true, Doc: "instead of the project's own"},
+			{Name: "linter", Type: "string", Enum: []string{"ruff", "pylint", "mypy"}, Lenient: true,
+				Doc: "instead of the project's own"},
 		},
 	})
 	formatTool = projectTool(skill.Format, 120, Tool{
@@ -36,7 +38,8 @@ var (
 		Doc:  "Format code by the formatter that is named, or by what the project has: gofmt, cargo fmt, prettier, else ruff. Returns which files changed.",
 		Params: []Param{
 			projectPath,
-			{Name: "formatter", Type: "string", Enum: []string{"ruff", "black"}, Lenient: true, Doc: "instead of the project's own"},
+			{Name: "formatter", Type: "string", Enum: []string{"ruff", "black"}, Lenient: true,
+				Doc: "instead of the project's own"},
 			{Name: "check", Type: "boolean", Default: false, Doc: "only list what would change"},
 		},
 	})
@@ -51,13 +54,16 @@ var (
 			"virtual environment. Needs --network.",
 		Params: []Param{
 			{Name: "path", Type: "string", Path: true, Default: ".", Doc: "the folder of the project"},
-			{Name: "package_manager", Type: "string", Enum: []string{"pip", "poetry", "npm"}, Lenient: true, Doc: "instead of the project's own"},
-			{Name: "scripts", Type: "boolean", Default: false, Doc: "let packages run programs of their own while they are installed"},
+			{Name: "package_manager", Type: "string", Enum: []string{"pip", "poetry", "npm"}, Lenient: true,
+				Doc: "instead of the project's own"},
+			{Name: "scripts", Type: "boolean", Default: false,
+				Doc: "let packages run programs of their own while they are installed"},
 		},
 	})
 )
 
-var projectPath = Param{Name: "path", Type: "string", Path: true, Default: ".", Doc: "a folder or file of the project"}
+var projectPath = Param{Name: "path", Type: "string", Path: true, Default: ".",
+	Doc: "a folder or file of the project"}
 
 // runnerParams are the parameters that name the program to run. A tool has at most one.
 var runnerParams = []string{"linter", "formatter", "package_manager"}
@@ -73,7 +79,8 @@ func projectTool(do skill.Purpose, usual int, t Tool) Tool {
 	t.operation = func(in *call) (skill.Args, error) {
 		a := skill.Toolchain{
 			Do: do, Path: in.str("path"), Pattern: in.str("pattern"), Name: in.str("name"),
-			Brief: !in.flag("verbose"), Check: in.flag("check"), Scripts: in.flag("scripts"), MaxOutput: stackOutput,
+			Brief: !in.flag("verbose"), Check: in.flag("check"), Scripts: in.flag("scripts"),
+			MaxOutput: stackOutput,
 		}
 		for _, key := range runnerParams {
 			v, given := in.values[key]
@@ -99,7 +106,8 @@ func projectTool(do skill.Purpose, usual int, t Tool) Tool {
 
 // projectKeys are the members of these tools beside success and error.
 func projectKeys(d skill.ToolRun) keys {
-	k := keys{"output", wellFormed(string(d.Stdout)), "errors", wellFormed(string(d.Stderr)), "returncode", d.ExitCode,
+	k := keys{"output", wellFormed(string(d.Stdout)), "errors", wellFormed(string(d.Stderr)), "returncode",
+		d.ExitCode,
 		"runner", d.Runner, "command", shellLine(d.Line), "cwd", d.Dir}
 	k = append(k, "changed?", d.Changed)
 	return append(k, endOf(d.Executed)...)
@@ -151,9 +159,11 @@ func projectError(in *call, err error) error {
 		}
 	}
 	if spawn, ok := errors.AsType[*skill.SpawnError](err); ok && spawn.Err == syscall.ENOENT {
-		return withKeys(failf("%s not found", spawn.Command), keys{"hint", installHint(in.tool.Name, spawn.Command)})
+		return withKeys(failf("%s not found", spawn.Command),
+			keys{"hint", installHint(in.tool.Name, spawn.Command)})
 	}
-	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Op == "stat" && errors.Is(err, fs.ErrNotExist) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Op == "stat" &&
+		errors.Is(err, fs.ErrNotExist) {
 		return failf("Path not found: %s", in.str("path"))
 	}
 	return err

@@ -46,7 +46,8 @@ func TestOf(t *testing.T) {
 		{"", Achilles},
 	} {
 		if got := Of(tt.text); got != tt.want {
-			t.Errorf("%q is for %s, want %s (All lists the dialects in the order in which they claim a text)", tt.text, got.Name, tt.want.Name)
+			t.Errorf("%q is for %s, want %s (All lists the dialects in the order in which they claim a text)",
+				tt.text, got.Name, tt.want.Name)
 		}
 	}
 	for _, d := range All {
@@ -107,7 +108,8 @@ func TestNamesAreWrittenOnce(t *testing.T) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 				text, _ := strconv.Unquote(lit.Value)
-				for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r != '_' && (r < 'A' || r > 'z') }) {
+				for _, word := range strings.FieldsFunc(text,
+					func(r rune) bool { return r != '_' && (r < 'A' || r > 'z') }) {
 					written[word] = append(written[word], fset.Position(lit.Pos()).String())
 				}
 			}
@@ -124,7 +126,8 @@ func TestNamesAreWrittenOnce(t *testing.T) {
 			continue
 		}
 		others := func(at string) bool { // the same name may be another dialect's, too
-			return slices.ContainsFunc(All, func(o *Dialect) bool { return o != d && strings.HasPrefix(at, o.Name) })
+			return slices.ContainsFunc(All,
+				func(o *Dialect) bool { return o != d && strings.HasPrefix(at, o.Name) })
 		}
 		for _, tool := range d.Tools {
 			for _, name := range append([]string{tool.Name}, tool.Aliases...) {
@@ -143,7 +146,8 @@ func TestNamesAreWrittenOnce(t *testing.T) {
 func TestSchemas(t *testing.T) {
 	samples := map[string]any{
 		"string": "x", "integer": 1.0, "number": 1.5, "boolean": true,
-		"array": []any{}, "array of integer": []any{1.0}, "object": map[string]any{}, "array of string": []any{"x"}, "array of number": []any{1.5},
+		"array": []any{}, "array of integer": []any{1.0}, "object": map[string]any{},
+		"array of string": []any{"x"}, "array of number": []any{1.5},
 		"array of object":  []any{map[string]any{"old_text": "x", "new_text": "y"}},
 		"object of string": map[string]any{"a": "x"},
 	}
@@ -173,7 +177,8 @@ func TestSchemas(t *testing.T) {
 					needed[p.Name] = full[p.Name]
 				}
 				if p.Doc == "" || schema.Properties[p.Name].Description != p.Doc {
-					t.Errorf("%s: %s is described as %q", tool.Name, p.Name, schema.Properties[p.Name].Description)
+					t.Errorf("%s: %s is described as %q", tool.Name, p.Name,
+						schema.Properties[p.Name].Description)
 				}
 			}
 			for _, args := range []map[string]any{full, needed} {
@@ -186,7 +191,8 @@ func TestSchemas(t *testing.T) {
 				if resolved.Validate(lacking) == nil {
 					t.Errorf("%s: %v pass without %s", tool.Name, lacking, name)
 				}
-				for kind, other := range map[string]any{"list": []any{1.5, true}, "object": map[string]any{"a": 1.5}} {
+				for kind, other := range map[string]any{"list": []any{1.5, true},
+					"object": map[string]any{"a": 1.5}} {
 					if resolved.Validate(with(needed, name, other)) == nil {
 						t.Errorf("%s: %s may be any %s", tool.Name, name, kind)
 					}
@@ -241,13 +247,17 @@ func TestEffects(t *testing.T) {
 // of them: the tests of confinement go by the mark.
 func TestPathsAreMarked(t *testing.T) {
 	spoken := regexp.MustCompile(`(?i)path|folder|file|director|destination|source|\bsrc\b|\bdst\b|cwd|repo\b`)
-	other := map[string]bool{"patch patch": true, "grep glob": true, "glob pattern": true, "replace glob": true, "edit_file old_text": true, "search_files pattern": true, "search pattern": true, "test pattern": true, "grep file_pattern": true}
+	other := map[string]bool{"patch patch": true, "grep glob": true, "glob pattern": true,
+		"replace glob": true, "edit_file old_text": true, "search_files pattern": true,
+		"search pattern": true, "test pattern": true, "grep file_pattern": true}
 	for _, d := range All {
 		for _, tool := range d.Tools {
 			for _, p := range tool.Params {
 				texts := p.Type == "string" || p.Type == "array"
-				if says := texts && spoken.MatchString(p.Name+" "+p.Doc); says != p.Path && !(says && (other[tool.Name+" "+p.Name] || p.Name == "file_text")) {
-					t.Errorf("%s %s %s: its mark as a path is %t: %s", d.Name, tool.Name, p.Name, p.Path, p.Doc)
+				if says := texts && spoken.MatchString(p.Name+" "+p.Doc); says != p.Path &&
+					!(says && (other[tool.Name+" "+p.Name] || p.Name == "file_text")) {
+					t.Errorf("%s %s %s: its mark as a path is %t: %s", d.Name, tool.Name, p.Name,
+						p.Path, p.Doc)
 				}
 			}
 		}
@@ -257,15 +267,19 @@ func TestPathsAreMarked(t *testing.T) {
 // TestDecodeFlat holds the short way to decode arguments to the long one.
 func TestDecodeFlat(t *testing.T) {
 	for raw, flat := range map[string]bool{
-		`{}`: true, `{"a":"x","b":1.50,"c":-0,"d":1e400,"e":true,"f":false,"g":null}`: true, `{ "a\n" : "\"\\\/\b\f\r\t ä \u2028" }`: false,
-		`{"a":"\"\\\/\b\f\n\r\t ä😀"}`: true, ` {"a":1}`: false, `{"a":1} x`: false, `{"a":1,"a":2}`: false, `{"a":[1]}`: false, `{"a":{}}`: false,
-		"{\"a\":\"\xff\"}": false, `{"a":"\ud800"}`: false, `{"a":01}`: false, `[]`: false, `null`: false, ``: false, "{\"a\":\"\t\"}": false,
+		`{}`: true, `{"a":"x","b":1.50,"c":-0,"d":1e400,"e":true,"f":false,"g":null}`: true,
+		`{ "a\n" : "\"\\\/\b\f\r\t ä \u2028" }`: false,
+		`{"a":"\"\\\/\b\f\n\r\t ä😀"}`:           true, ` {"a":1}`: false, `{"a":1} x`: false,
+		`{"a":1,"a":2}`: false, `{"a":[1]}`: false, `{"a":{}}`: false,
+		"{\"a\":\"\xff\"}": false, `{"a":"\ud800"}`: false, `{"a":01}`: false, `[]`: false, `null`: false,
+		``: false, "{\"a\":\"\t\"}": false,
 	} {
 		got, ok := decodeFlat(json.RawMessage(raw))
 		if ok != flat {
 			t.Errorf("%s: decodeFlat is %t", raw, ok)
 		}
-		if want, err := decodeObject(json.RawMessage(raw)); ok && (err != nil || !reflect.DeepEqual(got, want)) {
+		if want, err := decodeObject(json.RawMessage(raw)); ok &&
+			(err != nil || !reflect.DeepEqual(got, want)) {
 			t.Errorf("%s\n got %#v\nwant %#v, %v", raw, got, want, err)
 		}
 	}

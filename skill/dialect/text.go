@@ -57,7 +57,8 @@ func (in *call) unknown() string {
 	if best := Nearest(in.sent, in.dialect); best != "" {
 		return fmt.Sprintf("there is no tool %s; is it %s?", in.sent, best)
 	}
-	return fmt.Sprintf("there is no tool %s; \"%s tools --tools %s\" lists them", in.sent, in.x.Program(), in.dialect.Name)
+	return fmt.Sprintf("there is no tool %s; \"%s tools --tools %s\" lists them", in.sent, in.x.Program(),
+		in.dialect.Name)
 }
 
 // whole returns s as it is written to a file or used in its name, where half of a

@@ -25,10 +25,12 @@ var undoTool = Tool{
 		{Name: "since", Type: "string", Doc: "undo this change and all that came after it"},
 		{Name: "run", Type: "string", Doc: "undo the changes of this run of an expert, and no others"},
 		{Name: "after", Type: "array", Of: "string", Doc: "with run, only those after these changes"},
-		{Name: "force", Type: "boolean", Doc: "undo even if something else has changed the file since; the current content is saved as a change"}},
+		{Name: "force", Type: "boolean",
+			Doc: "undo even if something else has changed the file since; the current content is saved as a change"}},
 	Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
-		return skill.Undo{ID: in.str("id"), Since: in.str("since"), Run: in.str("run"), After: in.values.texts("after"), Force: in.flag("force")}, nil
+		return skill.Undo{ID: in.str("id"), Since: in.str("since"), Run: in.str("run"),
+			After: in.values.texts("after"), Force: in.flag("force")}, nil
 	},
 	reply: message,
 }
@@ -59,10 +61,12 @@ var restoreTool = Tool{
 		{Name: "id", Type: "string", Required: true, Doc: "the change"},
 		{Name: "path", Type: "string", Path: true, Doc: "the file, if the change is about several"},
 		{Name: "back", Type: "boolean", Doc: "write the content back to the file itself"},
-		{Name: "to", Type: "string", Path: true, Doc: "another file to write; by default the content is the answer"}},
+		{Name: "to", Type: "string", Path: true,
+			Doc: "another file to write; by default the content is the answer"}},
 	Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
-		return skill.Restore{ID: in.str("id"), Path: in.str("path"), Back: in.flag("back"), To: in.str("to")}, nil
+		return skill.Restore{ID: in.str("id"), Path: in.str("path"), Back: in.flag("back"),
+			To: in.str("to")}, nil
 	},
 	reply: message,
 }
@@ -84,7 +88,8 @@ const (
 func message(_ *call, r skill.Result) string { return r.Message() }
 
 func undoFail(in *call, err error) Reply {
-	f := &Failure{Message: fmt.Sprintf("%s: %v", in.sent, err), Code: codeOf(err), Hint: hintOf(err), Cause: err}
+	f := &Failure{Message: fmt.Sprintf("%s: %v", in.sent, err), Code: codeOf(err), Hint: hintOf(err),
+		Cause: err}
 	r := failureReply(f)
 	if f.Hint != "" {
 		r.Body += "\n" + f.Hint

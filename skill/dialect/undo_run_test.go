@@ -20,7 +20,8 @@ import (
 func TestRunTellsOfALessFence(t *testing.T) {
 	needs.Shell(t)
 	b := newBase(t, skill.Config{})
-	if r := Workspace.Do(t.Context(), b.x, b.s, parser.ToolCall{Name: "run", Arguments: json.RawMessage(`{"command":"echo hi"}`)}); r.Body != "exit 0\nhi\n[fence: none: no helper watches the command]" {
+	if r := Workspace.Do(t.Context(), b.x, b.s,
+		parser.ToolCall{Name: "run", Arguments: json.RawMessage(`{"command":"echo hi"}`)}); r.Body != "exit 0\nhi\n[fence: none: no helper watches the command]" {
 		t.Errorf("%s", r.Body)
 	}
 }
@@ -36,14 +37,19 @@ func TestRunTellsOfTheFenceInOnePlace(t *testing.T) {
 		want string
 	}{
 		{skill.Executed{Fence: whole}, "exit 0"},
-		{skill.Executed{Fence: whole, ExitCode: 1, Stderr: []byte("fatal: not permitted\n")}, "exit 1\n--- stderr\nfatal: not permitted"},
+		{skill.Executed{Fence: whole, ExitCode: 1, Stderr: []byte("fatal: not permitted\n")},
+			"exit 1\n--- stderr\nfatal: not permitted"},
 		{skill.Executed{Fence: whole, ExitCode: 1, Stderr: []byte("x: Read-only file system\n")},
-			"exit 1\n--- stderr\nx: Read-only file system\n[" + words + ", and reach no address but localhost: a person can allow a host by its name with --allow-domain HOST]"},
-		{skill.Executed{Tracked: tracked, Fence: whole, ExitCode: 1, Stderr: []byte("EACCES\n"), Refused: []string{"a.example:443", "b:1 (denied)"}, Full: []string{"/tmp"}, Left: []string{"sleep 9"}, Log: "/w/out.log"},
+			"exit 1\n--- stderr\nx: Read-only file system\n[" + words +
+				", and reach no address but localhost: a person can allow a host by its name with --allow-domain HOST]"},
+		{skill.Executed{Tracked: tracked, Fence: whole, ExitCode: 1, Stderr: []byte("EACCES\n"),
+			Refused: []string{"a.example:443", "b:1 (denied)"}, Full: []string{"/tmp"},
+			Left: []string{"sleep 9"}, Log: "/w/out.log"},
 			"exit 1\n--- stderr\nEACCES\n[ended what still ran: sleep 9; start what must go on with server]\n[all of the output is in /w/out.log]\n" +
 				"[refused: a.example:443, b:1 (denied); a person can allow a host with --allow-domain HOST; full: /tmp, in memory; large files belong in $TMPDIR; " + words + "]\n" +
 				"undo ID 1\nnot undoable: db: it is large; x: it is a socket"},
-		{skill.Executed{Tracked: tracked, Fence: skill.Fence{ABI: 3, Why: "x"}, Refused: []string{"b:1 (denied)"}},
+		{skill.Executed{Tracked: tracked, Fence: skill.Fence{ABI: 3, Why: "x"},
+			Refused: []string{"b:1 (denied)"}},
 			"exit 0\n[refused: b:1 (denied); fence: Landlock ABI 3: files]\nundo ID 1\nnot undoable: db: it is large; x: it is a socket"},
 	} {
 		if got := shellText(&call{x: b.x}, tt.e); got != tt.want {
@@ -63,14 +69,17 @@ func TestUndoOfCommands(t *testing.T) {
 	}
 	run := func(line string) Reply { return do(Stack, "run", map[string]any{"command": line}) }
 	exec := func(line string) Reply {
-		return do(Perstack, "exec", map[string]any{"command": "sh", "args": []string{"-c", line}, "env": map[string]string{}, "cwd": b.dir, "stdout": true, "stderr": true})
+		return do(Perstack, "exec", map[string]any{"command": "sh", "args": []string{"-c", line},
+			"env": map[string]string{}, "cwd": b.dir, "stdout": true, "stderr": true})
 	}
-	for _, r := range []Reply{run("echo x > a"), run("echo y > a; exit 3"), exec("echo z > a"), exec("echo u > a; exit 3")} {
+	for _, r := range []Reply{run("echo x > a"), run("echo y > a; exit 3"), exec("echo z > a"),
+		exec("echo u > a; exit 3")} {
 		if r.UndoID() == "" || r.NotKept() != "" {
 			t.Errorf("%s is undone by %q, not kept is %q", r.Body, r.UndoID(), r.NotKept())
 		}
 		var said struct{ Undo string }
-		if err := json.Unmarshal([]byte(r.Body), &said); err != nil || said.Undo != r.UndoID() && said.Undo != "" {
+		if err := json.Unmarshal([]byte(r.Body), &said); err != nil || said.Undo != r.UndoID() &&
+			said.Undo != "" {
 			t.Errorf("%s tells of %q", r.Body, said.Undo)
 		}
 		if strings.HasPrefix(r.Body, `{"success"`) != (said.Undo != "") {
@@ -85,8 +94,10 @@ func TestUndoOfCommands(t *testing.T) {
 	var said struct {
 		NotUndoable []string `json:"not_undoable"`
 	}
-	want := []string{filepath.Join(b.dir, "x.log") + ": git ignores it and it held 2097152 bytes: ignored files of more than 1048576 are not kept"}
-	if err := json.Unmarshal([]byte(r.Body), &said); err != nil || !slices.Equal(said.NotUndoable, want) || r.NotKept() != want[0] {
+	want := []string{filepath.Join(b.dir, "x.log") +
+		": git ignores it and it held 2097152 bytes: ignored files of more than 1048576 are not kept"}
+	if err := json.Unmarshal([]byte(r.Body), &said); err != nil || !slices.Equal(said.NotUndoable, want) ||
+		r.NotKept() != want[0] {
 		t.Errorf("%s: left is %q, want %q", r.Body, said.NotUndoable, want)
 	}
 	if r := do(Undo, "undo", nil); r.Err != nil {
@@ -107,17 +118,22 @@ func TestUndoOfCommands(t *testing.T) {
 
 // TestRunTellsWhatTheFenceForbids has a model told why a command may have failed.
 func TestRunTellsWhatTheFenceForbids(t *testing.T) {
-	const files, network = "\n[commands write the workspace, $TMPDIR and caches only]", "\n[commands write the workspace, $TMPDIR and caches only, and reach no network: the server has to be started with --network]"
+	const files, network = "\n[commands write the workspace, $TMPDIR and caches only]",
+		"\n[commands write the workspace, $TMPDIR and caches only, and reach no network: the server has to be started with --network]"
 	whole := skill.Fence{ABI: 7, TCP: true, UDP: true}
 	open := skill.Fence{ABI: 7}
 	tests := []struct {
 		e    skill.Executed
 		want string
 	}{
-		{skill.Executed{ExitCode: 6, Stderr: []byte("curl: (6) Could not resolve host: x\n"), Fence: whole}, "exit 6\n--- stderr\ncurl: (6) Could not resolve host: x" + network},
-		{skill.Executed{ExitCode: 2, Stderr: []byte("cannot create /etc/x: Permission denied"), Fence: open}, "exit 2\n--- stderr\ncannot create /etc/x: Permission denied" + files},
-		{skill.Executed{TimedOut: true, Fence: whole}, "timed out; give a larger timeout, or start what runs on with server" + network},
-		{skill.Executed{TimedOut: true, Fence: open}, "timed out; give a larger timeout, or start what runs on with server"},
+		{skill.Executed{ExitCode: 6, Stderr: []byte("curl: (6) Could not resolve host: x\n"), Fence: whole},
+			"exit 6\n--- stderr\ncurl: (6) Could not resolve host: x" + network},
+		{skill.Executed{ExitCode: 2, Stderr: []byte("cannot create /etc/x: Permission denied"), Fence: open},
+			"exit 2\n--- stderr\ncannot create /etc/x: Permission denied" + files},
+		{skill.Executed{TimedOut: true, Fence: whole},
+			"timed out; give a larger timeout, or start what runs on with server" + network},
+		{skill.Executed{TimedOut: true, Fence: open},
+			"timed out; give a larger timeout, or start what runs on with server"},
 		{skill.Executed{ExitCode: 1, Stdout: []byte("FAIL"), Fence: whole}, "exit 1\nFAIL"},
 		{skill.Executed{Stdout: []byte("permission denied"), Fence: whole}, "exit 0\npermission denied"},
 	}

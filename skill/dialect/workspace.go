@@ -28,7 +28,8 @@ var Workspace = &Dialect{
 	reading:      reading{named: true, once: true, aliases: true, value: (*Param).unpacked},
 	fail:         workspaceFail,
 	Tools: []Tool{
-		readTool, writeTool, editTool, replaceTool, patchTool, grepTool, globTool, listTool, moveTool, copyTool, deleteTool,
+		readTool, writeTool, editTool, replaceTool, patchTool, grepTool, globTool, listTool, moveTool,
+		copyTool, deleteTool,
 		shellTool, backgroundTool, takeBackTool, changesTool, versionTool, pageTool,
 	},
 }
@@ -39,14 +40,17 @@ const maxReply = 64 << 10
 
 // workspaceFail formats an error as the name of the tool, what is wrong, and what to do.
 func workspaceFail(in *call, err error) Reply {
-	f := &Failure{Code: codeOf(err), Hint: hintOf(err), Cause: err, Message: in.sent + ": " + plainMessage(err)}
+	f := &Failure{Code: codeOf(err), Hint: hintOf(err), Cause: err, Message: in.sent + ": " +
+		plainMessage(err)}
 	if _, ok := errors.AsType[*skill.StaleError](err); ok {
 		f.Message = in.sent + ": " + wellFormed(in.shorten(err.Error()))
 	}
-	if le, ok := errors.AsType[*os.LinkError](err); ok && errors.Is(err, syscall.EINVAL) && strings.HasPrefix(le.New, le.Old+string(filepath.Separator)) {
+	if le, ok := errors.AsType[*os.LinkError](err); ok && errors.Is(err, syscall.EINVAL) &&
+		strings.HasPrefix(le.New, le.Old+string(filepath.Separator)) {
 		f.Message = in.sent + ": " + le.New + " lies in " + le.Old + ", which cannot be put into itself"
 	}
-	if pe, ok := errors.AsType[*os.PathError](err); ok && pe.Op == "mkdir" && pe.Err == syscall.EEXIST && !in.isFolder(pe.Path) {
+	if pe, ok := errors.AsType[*os.PathError](err); ok && pe.Op == "mkdir" && pe.Err == syscall.EEXIST &&
+		!in.isFolder(pe.Path) {
 		f.Message = in.sent + ": " + pe.Path + " is a file, not a folder"
 	}
 	if name := missingName(err); name != "" && f.Hint == "" {

@@ -24,23 +24,28 @@ var changeOutput = []Param{{Name: "path", Type: "string", Required: true}, {Name
 
 var movedOutput = append([]Param{{Name: "from", Type: "string", Required: true}}, changeOutput...)
 
-var onePath = Param{Name: "path", Aliases: []string{"file_path"}, Type: "string", Path: true, Required: true, Doc: "file"}
+var onePath = Param{Name: "path", Aliases: []string{"file_path"}, Type: "string", Path: true, Required: true,
+	Doc: "file"}
 
 var writeTool = Tool{
 	Name: "write", Title: "Write a file",
 	Doc: "Create a file, or replace all of it; edit changes parts. Missing parents are made. Refused if others have changed it since you read it.",
 	Params: []Param{newFile(onePath),
-		{Name: "content", Type: "string", Aliases: []string{"contents", "file_text"}, Content: true, Required: true, Empty: true, Doc: "text"},
+		{Name: "content", Type: "string", Aliases: []string{"contents", "file_text"}, Content: true,
+			Required: true, Empty: true, Doc: "text"},
 		{Name: "append", Type: "boolean", Doc: "add to the end"},
-		{Name: "if_hash", Type: "string", Doc: "SHA-256 it must have, 8 digits or more; none: it must not exist"},
+		{Name: "if_hash", Type: "string",
+			Doc: "SHA-256 it must have, 8 digits or more; none: it must not exist"},
 		{Name: "force", Type: "boolean", Doc: "replace it all the same"},
 		{Name: "create_only", Type: "boolean", Hidden: true}},
 	Output: changeOutput, Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
 		if in.flag("append") {
-			return skill.AppendFile{Path: in.str("path"), Content: in.str("content"), Parents: true, Keep: true}, nil
+			return skill.AppendFile{Path: in.str("path"), Content: in.str("content"), Parents: true,
+				Keep: true}, nil
 		}
-		return skill.WriteFile{Path: in.str("path"), Content: in.str("content"), Parents: true, Keep: true}, nil
+		return skill.WriteFile{Path: in.str("path"), Content: in.str("content"), Parents: true,
+			Keep: true}, nil
 	},
 	reply: typed(func(in *call, c skill.Changed) string {
 		text := fmt.Sprintf("wrote %s: %d bytes", in.name(c.Path), c.Bytes)
@@ -76,7 +81,8 @@ var editTool = Tool{
 	Name: "edit", Title: "Edit a file",
 	Doc: "Change parts of a file that you have read, by texts or by lines: all edits or none. old_text must occur once, unless replace_all. Returns the diff.",
 	Params: slices.Concat([]Param{onePath}, editParams, []Param{
-		{Name: "edits", Type: "array", Of: "object", Content: true, Doc: "several of these", Fields: undescribed(editParams)}}, conditions),
+		{Name: "edits", Type: "array", Of: "object", Content: true, Doc: "several of these",
+			Fields: undescribed(editParams)}}, conditions),
 	Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
 		edits, err := in.edits()
@@ -84,7 +90,8 @@ var editTool = Tool{
 	},
 	reword: func(_ *call, err error) error {
 		if many, ok := errors.AsType[*skill.ManyMatchesError](err); ok {
-			return fmt.Errorf("%v; add lines around it to old_text, or set replace_all", many) // without its hint
+			// without its hint
+			return fmt.Errorf("%v; add lines around it to old_text, or set replace_all", many)
 		}
 		return err
 	},
@@ -92,7 +99,8 @@ var editTool = Tool{
 		if c.Applied && c.Added+c.Removed == 0 {
 			return changeText(in, c, in.name(c.Path)+" is as it was: the new texts are the old ones")
 		}
-		text := fmt.Sprintf("edited %s\n+%d -%d\n%s", in.name(c.Path), c.Added, c.Removed, rowsText(c.Rows, in.usesLetters()))
+		text := fmt.Sprintf("edited %s\n+%d -%d\n%s", in.name(c.Path), c.Added, c.Removed,
+			rowsText(c.Rows, in.usesLetters()))
 		return changeText(in, c, cutDiff(text))
 	}),
 }
@@ -114,8 +122,9 @@ func countOf(n int, thing string) string {
 var patchTool = Tool{
 	Name: "patch", Title: "Apply a patch",
 	Doc: "Change several files at once, also add, move and delete them, by one patch, all or nothing. Returns the diff.",
-	Params: slices.Concat([]Param{{Name: "patch", Aliases: []string{"input"}, Type: "string", Content: true, Required: true,
-		Doc: "*** Begin Patch … *** End Patch (Update File, Add File, Delete File, Move to), or a unified diff"}}, conditions),
+	Params: slices.Concat([]Param{{Name: "patch", Aliases: []string{"input"}, Type: "string", Content: true,
+		Required: true,
+		Doc:      "*** Begin Patch … *** End Patch (Update File, Add File, Delete File, Move to), or a unified diff"}}, conditions),
 	Output:    append([]Param{{Name: "files", Type: "array", Of: "string", Required: true}}, changeOutput...),
 	Effect:    Destroys,
 	operation: func(in *call) (skill.Args, error) { return skill.Patch{Text: in.str("patch")}, nil },
@@ -181,7 +190,8 @@ func patchedFiles(in *call, p skill.Patched) []string {
 	for i, f := range p.Files {
 		lines[i] = fmt.Sprintf("%s %s +%d -%d", f.Kind, in.name(f.Path), f.Added, f.Removed)
 		if f.From != "" {
-			lines[i] = fmt.Sprintf("%s %s to %s +%d -%d", f.Kind, in.name(f.From), in.name(f.Path), f.Added, f.Removed)
+			lines[i] = fmt.Sprintf("%s %s to %s +%d -%d", f.Kind, in.name(f.From), in.name(f.Path),
+				f.Added, f.Removed)
 		}
 		if f.Kind == "add" || f.Kind == "move" {
 			lines[i] += in.twin(f.Path)
@@ -191,8 +201,10 @@ func patchedFiles(in *call, p skill.Patched) []string {
 }
 
 var (
-	ownSource = Param{Name: "source", Type: "string", Path: true, Required: true, Doc: "file, folder, or lines: a.go:10ab-40cd"}
-	ownDest   = Param{Name: "destination", Type: "string", Path: true, Required: true, Doc: "path or folder; for lines a.go:7ef (after it), a.go:0 or a.go:end"}
+	ownSource = Param{Name: "source", Type: "string", Path: true, Required: true,
+		Doc: "file, folder, or lines: a.go:10ab-40cd"}
+	ownDest = Param{Name: "destination", Type: "string", Path: true, Required: true,
+		Doc: "path or folder; for lines a.go:7ef (after it), a.go:0 or a.go:end"}
 	overwrite = Param{Name: "overwrite", Type: "boolean", Doc: "replace a file that is there"}
 	sameAs    = "as for move"
 )
@@ -239,12 +251,14 @@ func transferred(did string) func(*call, skill.Result) string {
 
 var moveTool = Tool{
 	Name: "move", Title: "Move or rename", Doc: "Move or rename a file or folder, or move lines.",
-	Params: slices.Concat([]Param{ownSource, ownDest, overwrite}, conditions), Output: movedOutput, Effect: Destroys,
+	Params: slices.Concat([]Param{ownSource, ownDest, overwrite}, conditions), Output: movedOutput,
+	Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
 		if t, err := in.lineTransfer(false); t != nil || err != nil {
 			return *cmp.Or(t, &skill.TransferLines{}), err
 		}
-		return skill.MoveFile{Source: in.str("source"), Dest: in.destination(), Parents: true, NoReplace: !in.flag("overwrite")}, nil
+		return skill.MoveFile{Source: in.str("source"), Dest: in.destination(), Parents: true,
+			NoReplace: !in.flag("overwrite")}, nil
 	},
 	reword: refusedToReplace,
 	reply:  transferred("moved"),
@@ -254,13 +268,15 @@ var moveTool = Tool{
 var copyTool = Tool{
 	Name: "copy", Title: "Copy", Doc: "Copy a file or folder, or lines.",
 	Params: slices.Concat([]Param{{Name: "source", Type: "string", Path: true, Required: true, Doc: sameAs},
-		{Name: "destination", Type: "string", Path: true, Required: true, Doc: sameAs}, {Name: "overwrite", Type: "boolean", Doc: overwrite.Doc}}, conditions),
+		{Name: "destination", Type: "string", Path: true, Required: true, Doc: sameAs},
+		{Name: "overwrite", Type: "boolean", Doc: overwrite.Doc}}, conditions),
 	Output: movedOutput, Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
 		if t, err := in.lineTransfer(true); t != nil || err != nil {
 			return *cmp.Or(t, &skill.TransferLines{}), err
 		}
-		return skill.CopyFile{Source: in.str("source"), Dest: in.destination(), Tree: true, Parents: true, NoReplace: !in.flag("overwrite")}, nil
+		return skill.CopyFile{Source: in.str("source"), Dest: in.destination(), Tree: true, Parents: true,
+			NoReplace: !in.flag("overwrite")}, nil
 	},
 	reword: refusedToReplace,
 	reply:  transferred("copied"),
@@ -269,7 +285,8 @@ var copyTool = Tool{
 
 var deleteTool = Tool{
 	Name: "delete", Title: "Delete", Doc: "Delete a file, or a folder with everything in it.",
-	Params: slices.Concat([]Param{{Name: "path", Type: "string", Path: true, Required: true, Doc: "file or folder"}}, conditions),
+	Params: slices.Concat([]Param{{Name: "path", Type: "string", Path: true, Required: true,
+		Doc: "file or folder"}}, conditions),
 	Output: changeOutput, Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) { return skill.DeleteFile{Path: in.str("path"), Tree: true}, nil },
 	reply:     typed(func(in *call, c skill.Changed) string { return changeText(in, c, "deleted "+in.name(c.Path)) }),
@@ -291,7 +308,8 @@ func changeText(in *call, c skill.Changed, did string) string {
 
 // diff is what a change did to one file, or to several.
 func (in *call) diff(c skill.Changed) string {
-	return cutDiff(strings.Replace(strings.Replace(c.Diff, "--- "+c.Path+"\n", "--- "+in.name(c.Path)+"\n", 1), "+++ "+c.Path+"\n", "+++ "+in.name(c.Path)+"\n", 1))
+	return cutDiff(strings.Replace(strings.Replace(c.Diff, "--- "+c.Path+"\n", "--- "+in.name(c.Path)+"\n",
+		1), "+++ "+c.Path+"\n", "+++ "+in.name(c.Path)+"\n", 1))
 }
 
 // cutDiff is a diff as far as a reply has room for it.
@@ -323,7 +341,8 @@ type changeMembers struct {
 }
 
 func changeKeys(in *call, c skill.Changed) changeMembers {
-	k := changeMembers{Path: in.name(c.Path), Undo: c.ID, NotKept: c.NotKept, Diff: in.diff(c), DryRun: !c.Applied, Kept: c.Kept}
+	k := changeMembers{Path: in.name(c.Path), Undo: c.ID, NotKept: c.NotKept, Diff: in.diff(c),
+		DryRun: !c.Applied, Kept: c.Kept}
 	if c.From != "" {
 		k.From = in.name(c.From)
 	}
@@ -340,7 +359,8 @@ func changeData(in *call, r skill.Result) any {
 }
 
 var takeBackTool = Tool{
-	Name: undoTool.Name, Title: "Undo", Doc: "Undo the last change, one, or all since one. An undo can be undone.",
+	Name: undoTool.Name, Title: "Undo",
+	Doc: "Undo the last change, one, or all since one. An undo can be undone.",
 	Params: []Param{
 		{Name: "id", Type: "string", Doc: "default: the last"},
 		{Name: "since", Type: "string", Doc: "this change and all later ones"},
@@ -363,7 +383,8 @@ var takeBackTool = Tool{
 }
 
 var versionTool = Tool{
-	Name: restoreTool.Name, Title: "Restore a version", Doc: "Show what a file held before a change, or write it to a file.",
+	Name: restoreTool.Name, Title: "Restore a version",
+	Doc: "Show what a file held before a change, or write it to a file.",
 	Params: []Param{
 		{Name: "id", Type: "string", Required: true, Doc: "the change"},
 		{Name: "path", Type: "string", Path: true, Doc: "the file, if it changed several"},
@@ -379,7 +400,8 @@ var versionTool = Tool{
 }
 
 var changesTool = Tool{
-	Name: historyTool.Name, Title: "History", Doc: "List changes, the newest first; with id, show the diff of one.",
+	Name: historyTool.Name, Title: "History",
+	Doc: "List changes, the newest first; with id, show the diff of one.",
 	Params: []Param{
 		{Name: "path", Type: "string", Path: true, Doc: "only of this file or folder"},
 		{Name: "limit", Type: "integer", Doc: "default 50"},
@@ -401,11 +423,15 @@ var changesTool = Tool{
 // editParams are the arguments of one edit. Those that are hidden are what other tools call
 // them.
 var editParams = []Param{
-	{Name: "old_text", Aliases: []string{"old_string", "oldText", "old_str"}, Type: "string", Content: true, Empty: true, Doc: "what new_text replaces"},
-	{Name: "new_text", Aliases: []string{"new_string", "newText", "new_str", "text", "content"}, Type: "string", Content: true, Empty: true, Lenient: true, Doc: `"" deletes`},
+	{Name: "old_text", Aliases: []string{"old_string", "oldText", "old_str"}, Type: "string", Content: true,
+		Empty: true, Doc: "what new_text replaces"},
+	{Name: "new_text", Aliases: []string{"new_string", "newText", "new_str", "text", "content"},
+		Type: "string", Content: true, Empty: true, Lenient: true, Doc: `"" deletes`},
 	{Name: "replace_all", Aliases: []string{"replaceAll"}, Type: "boolean", Doc: "all of them"},
-	{Name: "lines", Type: "string", Lenient: true, Doc: "instead of old_text: 12ab or 12ab-14cd, as read numbers them"},
-	{Name: "after", Aliases: []string{"insert_line"}, Type: "string", Lenient: true, Doc: "or put new_text after this line: 12ab, 0 or end"},
+	{Name: "lines", Type: "string", Lenient: true,
+		Doc: "instead of old_text: 12ab or 12ab-14cd, as read numbers them"},
+	{Name: "after", Aliases: []string{"insert_line"}, Type: "string", Lenient: true,
+		Doc: "or put new_text after this line: 12ab, 0 or end"},
 	{Name: "before", Type: "string", Lenient: true, Hidden: true},
 	{Name: "start_line", Type: "string", Lenient: true, Hidden: true},
 	{Name: "end_line", Type: "string", Lenient: true, Hidden: true},
@@ -489,7 +515,8 @@ func (in values) replacement() (r skill.Replacement, err error) {
 		return r, errors.New("give one of old_text, lines, after and before")
 	case 1:
 	default:
-		return r, errors.New("give one of old_text, lines, after and before, not " + strings.Join(kinds, " and "))
+		return r, errors.New("give one of old_text, lines, after and before, not " +
+			strings.Join(kinds, " and "))
 	}
 	if r.New, err = in.newText(); err != nil {
 		return r, err
@@ -499,7 +526,8 @@ func (in values) replacement() (r skill.Replacement, err error) {
 		return r, nil
 	}
 	r.Old = ""
-	place := map[string]skill.Place{"lines": skill.These, "after": skill.After, "before": skill.Before}[kinds[0]]
+	place := map[string]skill.Place{"lines": skill.These, "after": skill.After,
+		"before": skill.Before}[kinds[0]]
 	r.Lines, err = lineRange(kinds[0], in[kinds[0]], place)
 	return r, err
 }
@@ -593,7 +621,8 @@ func (in *call) lineTransfer(duplicate bool) (*skill.TransferLines, error) {
 	if m == nil {
 		return nil, nil
 	}
-	t := &skill.TransferLines{Source: m[1], From: lineRef(m[2], m[3]), Dest: dest, After: skill.LineRef{End: true}, Copy: duplicate}
+	t := &skill.TransferLines{Source: m[1], From: lineRef(m[2], m[3]), Dest: dest,
+		After: skill.LineRef{End: true}, Copy: duplicate}
 	switch {
 	case m[4] == "":
 		t.To = t.From
@@ -622,9 +651,12 @@ var replaceTool = Tool{
 	Name: "replace", Title: "Replace in files",
 	Doc: "Replace a text in many files, such as a name: all or none.",
 	Params: []Param{
-		{Name: "glob", Aliases: []string{"pattern"}, Type: "string", Required: true, Doc: "like src/**/*.{js,ts}"},
-		{Name: "old_text", Aliases: []string{"old_string", "oldText", "old_str"}, Type: "string", Content: true, Required: true, Empty: true, Doc: "what new_text replaces"},
-		{Name: "new_text", Aliases: []string{"new_string", "newText", "new_str"}, Type: "string", Content: true, Required: true, Empty: true, Doc: `"" deletes`},
+		{Name: "glob", Aliases: []string{"pattern"}, Type: "string", Required: true,
+			Doc: "like src/**/*.{js,ts}"},
+		{Name: "old_text", Aliases: []string{"old_string", "oldText", "old_str"}, Type: "string",
+			Content: true, Required: true, Empty: true, Doc: "what new_text replaces"},
+		{Name: "new_text", Aliases: []string{"new_string", "newText", "new_str"}, Type: "string",
+			Content: true, Required: true, Empty: true, Doc: `"" deletes`},
 		{Name: "regex", Type: "boolean", Doc: "old_text is RE2; $1 in new_text"},
 		{Name: "count", Type: "integer", Doc: "refuse unless it occurs so often"},
 		{Name: "preview", Aliases: []string{"dry_run"}, Type: "boolean", Doc: "only count"},
@@ -637,7 +669,8 @@ var replaceTool = Tool{
 		}
 		glob, e := skill.LocalName(in.str("glob"))
 		err = cmp.Or(e, err)
-		return skill.ReplaceText{Path: in.str("path"), Glob: glob, Old: in.str("old_text"), New: in.str("new_text"),
+		return skill.ReplaceText{Path: in.str("path"), Glob: glob, Old: in.str("old_text"),
+			New:   in.str("new_text"),
 			Regex: in.flag("regex"), Count: count, Preview: in.flag("preview")}, err
 	},
 	reword: func(in *call, err error) error {
@@ -649,7 +682,8 @@ var replaceTool = Tool{
 	reply: typed(func(in *call, r skill.Replaced) string {
 		text := r.Message() + "\n" + strings.Join(countsOf(in, r), "\n")
 		if r.Preview {
-			return text + "\n" + strings.TrimSuffix(rowsText(r.Example[:min(len(r.Example), 12)], false), "\n")
+			return text + "\n" + strings.TrimSuffix(rowsText(r.Example[:min(len(r.Example), 12)],
+				false), "\n")
 		}
 		return changeText(in, r.Changed, text)
 	}),

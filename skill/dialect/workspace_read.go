@@ -18,10 +18,12 @@ var readTool = Tool{
 	Name: "read", Title: "Read files",
 	Doc: "Read files: text (64 KB in all), pictures and PDFs. A cut answer says how to go on.",
 	Params: []Param{
-		{Name: "paths", Aliases: []string{"path", "file_path"}, Type: "array", Of: "string", Path: true, Required: true, Doc: "files, or lines of them: a.go:10-40, a.go:100-, a.go:-20 (the last 20)"},
+		{Name: "paths", Aliases: []string{"path", "file_path"}, Type: "array", Of: "string", Path: true,
+			Required: true, Doc: "files, or lines of them: a.go:10-40, a.go:100-, a.go:-20 (the last 20)"},
 		{Name: "numbers", Type: "boolean", Doc: "number the lines, like 12ab, for edit"},
 		{Name: "offset", Type: "integer", Hidden: true}, {Name: "limit", Type: "integer", Hidden: true},
-		{Name: "start_line", Type: "integer", Hidden: true}, {Name: "end_line", Type: "integer", Hidden: true},
+		{Name: "start_line", Type: "integer", Hidden: true},
+		{Name: "end_line", Type: "integer", Hidden: true},
 		{Name: "view_range", Type: "array", Of: "integer", Hidden: true},
 		{Name: "head", Type: "integer", Hidden: true}, {Name: "tail", Type: "integer", Hidden: true}},
 	operation: readFilesOperation,
@@ -111,7 +113,8 @@ func (in *call) fileRange(text string) (skill.FileRange, error) {
 	default:
 		f.From, f.To = number(4)-1, number(6)
 	}
-	if m[7] == "" && (f.From < 0 || f.To <= f.From) || m[7] != "" && f.From == 0 {
+	if m[7] == "" && (f.From < 0 || f.To <= f.From) ||
+		m[7] != "" && f.From == 0 {
 		return f, fmt.Errorf("%s names no lines; PATH:10-40 is lines 10 to 40", wellFormed(text))
 	}
 	return f, nil
@@ -143,7 +146,8 @@ func readFilesReply(in *call, r skill.FilesRead) string {
 			fmt.Fprintf(&b, "[%s: %s; %s]\n", name, f.Type, f.Note)
 			continue
 		case f.Type != "" && slices.Contains(skill.Shown, f.Type):
-			fmt.Fprintf(&b, "[%s: %s, %d bytes, more than there is room for in this answer (%d)]\n", name, f.Type, f.Size, maxShown)
+			fmt.Fprintf(&b, "[%s: %s, %d bytes, more than there is room for in this answer (%d)]\n",
+				name, f.Type, f.Size, maxShown)
 			continue
 		case f.Type != "":
 			fmt.Fprintf(&b, "[%s: %s, %d bytes, is not text]\n", name, f.Type, f.Size)
@@ -220,7 +224,8 @@ func withCuts(name string, f skill.FilePart) string {
 		b.WriteString(text)
 		if len(cuts) > 0 && cuts[0].Line == n {
 			c := cuts[0]
-			fmt.Fprintf(&b, "…[line %d: %d of %d bytes; %s:%d@%d goes on]", n+1, c.Bytes, c.Size, name, n+1, c.Bytes)
+			fmt.Fprintf(&b, "…[line %d: %d of %d bytes; %s:%d@%d goes on]", n+1, c.Bytes, c.Size, name,
+				n+1, c.Bytes)
 			cuts = cuts[1:]
 		}
 		b.WriteString(line[len(text):])

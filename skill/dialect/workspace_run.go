@@ -60,7 +60,8 @@ func shellText(in *call, e skill.Executed) string {
 		add(wellFormed(shownText(string(e.Stderr))))
 	}
 	if len(e.Left) > 0 && !e.TimedOut && !e.Cancelled {
-		fmt.Fprintf(&b, "[ended what still ran: %s; start what must go on with server]\n", wellFormed(strings.Join(e.Left, "; ")))
+		fmt.Fprintf(&b, "[ended what still ran: %s; start what must go on with server]\n",
+			wellFormed(strings.Join(e.Left, "; ")))
 	}
 	switch {
 	case e.LogCut > 0:
@@ -97,14 +98,17 @@ func fenceNotes(in *call, e skill.Executed) (notes []string) {
 	}
 	if lacksGit(e) {
 		if outside := in.x.GitOutside(); outside != "" {
-			notes = append(notes, "git needs "+wellFormed(outside)+", which is outside the workspace: a person can allow it with --allow")
+			notes = append(notes, "git needs "+wellFormed(outside)+
+				", which is outside the workspace: a person can allow it with --allow")
 		}
 	}
 	if len(e.Removed) > 0 {
-		notes = append(notes, "removed: "+wellFormed(strings.Join(e.Removed, ", "))+", which only --allow-config lets commands add")
+		notes = append(notes, "removed: "+wellFormed(strings.Join(e.Removed, ", "))+
+			", which only --allow-config lets commands add")
 	}
 	if len(e.Full) > 0 {
-		notes = append(notes, "full: "+strings.Join(e.Full, ", ")+", in memory", "large files belong in $TMPDIR")
+		notes = append(notes, "full: "+strings.Join(e.Full, ", ")+", in memory",
+			"large files belong in $TMPDIR")
 	}
 	switch {
 	case !e.Fence.Whole():
@@ -135,7 +139,8 @@ func metFence(e skill.Executed) bool {
 	said := strings.ToLower(string(e.Stderr) + string(e.Stdout))
 	return slices.ContainsFunc([]string{
 		"permission denied", "operation not permitted", "read-only file system", "eacces", "eperm",
-		"could not resolve", "name resolution", "getaddrinfo", "enotfound", "eai_again", "no such host", "network is unreachable", "unable to connect",
+		"could not resolve", "name resolution", "getaddrinfo", "enotfound", "eai_again", "no such host",
+		"network is unreachable", "unable to connect",
 	}, func(s string) bool { return strings.Contains(said, s) })
 }
 
@@ -143,7 +148,8 @@ var backgroundTool = Tool{
 	Name: serverTool.Name, Title: "Server",
 	Doc: "Start what goes on running: a server, a watcher, a REPL. send types into one and returns the output.",
 	Params: []Param{
-		{Name: "action", Type: "string", Enum: []string{"start", "send", "list", "logs", "stop"}, Default: "start", Doc: "what to do"},
+		{Name: "action", Type: "string", Enum: []string{"start", "send", "list", "logs", "stop"},
+			Default: "start", Doc: "what to do"},
 		{Name: "command", Type: "string", Doc: "for bash"},
 		{Name: "port", Type: "integer", Doc: "if any"},
 		{Name: "tty", Type: "boolean", Doc: "a terminal"},
@@ -190,7 +196,8 @@ func backgroundOperation(in *call) (skill.Args, error) {
 	case err != nil:
 		return nil, err
 	case action == "send":
-		return skill.TypeServer{ServerName: skill.ServerName{ID: in.str("id"), Port: port}, Text: in.str("input"), Wait: in.str("wait_for"), Limit: limit}, nil
+		return skill.TypeServer{ServerName: skill.ServerName{ID: in.str("id"), Port: port},
+			Text: in.str("input"), Wait: in.str("wait_for"), Limit: limit}, nil
 	case action != "start":
 		return serverTool.operation(in)
 	case in.values["command"] == nil:

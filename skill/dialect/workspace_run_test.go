@@ -40,7 +40,8 @@ func TestGitHint(t *testing.T) {
 		{skill.Executed{Stdout: said}, "git needs " + top},
 		{skill.Executed{ExitCode: 1, Stdout: []byte("x")}, ""},
 	} {
-		if got := strings.Join(fenceNotes(&call{x: x}, tt.e), "\n"); !strings.Contains(got, tt.want) || tt.want == "" && strings.Contains(got, "git") {
+		if got := strings.Join(fenceNotes(&call{x: x}, tt.e), "\n"); !strings.Contains(got, tt.want) ||
+			tt.want == "" && strings.Contains(got, "git") {
 			t.Errorf("%+v: %q", tt.e, got)
 		}
 	}
@@ -50,7 +51,8 @@ func TestShownText(t *testing.T) {
 	bar := strings.Repeat("downloading 10%\rdownloading 20%\r", 500) + "done\x1b[K\n"
 	for _, tt := range []struct{ text, want string }{
 		{"plain\r\ntext\n", "plain\r\ntext\n"},
-		{"\x1b[31mred\x1b[0m\x1b[K and \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \x1b]0;title\atext\x1b(B\n", "red and link text\n"},
+		{"\x1b[31mred\x1b[0m\x1b[K and \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \x1b]0;title\atext\x1b(B\n",
+			"red and link text\n"},
 		{"10%\r20%\r100%\n", "100%\n"},
 		{"long line\rshort\n", "shortline\n"}, // as the terminal shows it
 		{"long line\r\x1b[Kshort\n", "short\n"},

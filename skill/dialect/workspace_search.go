@@ -21,9 +21,11 @@ var grepTool = Tool{
 	Name: "grep", Title: "Search in files",
 	Doc: "Search what files hold: find lines by a regular expression (RE2), in all files but binary ones and those that git ignores.",
 	Params: []Param{
-		{Name: "pattern", Type: "string", Required: true, Empty: true, Doc: "for one line; (?i) ignores case"},
+		{Name: "pattern", Type: "string", Required: true, Empty: true,
+			Doc: "for one line; (?i) ignores case"},
 		searchedParam,
-		{Name: "glob", Type: "string", Aliases: []string{"include"}, Doc: "only files like *.go or {src,lib}/**"},
+		{Name: "glob", Type: "string", Aliases: []string{"include"},
+			Doc: "only files like *.go or {src,lib}/**"},
 		{Name: "literal", Type: "boolean", Doc: "pattern is plain text"},
 		{Name: "context", Type: "integer", Aliases: []string{"-C"}, Doc: "lines before and after each"},
 		{Name: "limit", Type: "integer", Aliases: []string{"head_limit"}, Doc: "default 200"},
@@ -34,8 +36,10 @@ var grepTool = Tool{
 		if in.str("pattern") == "" {
 			err = errors.New("pattern is empty; . finds every line with a character in it")
 		}
-		a := skill.Grep{Path: in.str("path"), Pattern: in.str("pattern"), Literal: in.flag("literal"), FoldCase: in.flag("ignore_case"),
-			NoLast: true, Context: in.int("context"), SkipIgnored: !in.flag("ignored"), Limit: limit, MaxLine: 500, Excerpt: true, MaxBytes: 16 * maxReply}
+		a := skill.Grep{Path: in.str("path"), Pattern: in.str("pattern"), Literal: in.flag("literal"),
+			FoldCase: in.flag("ignore_case"),
+			NoLast:   true, Context: in.int("context"), SkipIgnored: !in.flag("ignored"), Limit: limit,
+			MaxLine: 500, Excerpt: true, MaxBytes: 16 * maxReply}
 		if g := in.str("glob"); g != "" && err == nil {
 			g, err = skill.LocalName(g)
 			a.Include = []string{g}
@@ -80,7 +84,8 @@ func grepText(in *call, g skill.Grepped) string {
 	more := len(g.Matches) - shown + g.More
 	text := g.Message()
 	if more > 0 {
-		text = fmt.Sprintf("%d of %d matching lines; narrow path, glob or pattern for the others", shown, shown+more)
+		text = fmt.Sprintf("%d of %d matching lines; narrow path, glob or pattern for the others", shown,
+			shown+more)
 		if !p.cut {
 			text += ", or raise limit"
 		}
@@ -136,7 +141,8 @@ var globTool = Tool{
 		limit, err := in.count("limit", 200, 10000)
 		pattern, e := skill.LocalName(in.str("pattern"))
 		err = cmp.Or(e, err)
-		return skill.Find{Path: in.str("path"), Pattern: pattern, Braces: true, SkipIgnored: !in.flag("ignored"), Limit: limit}, err
+		return skill.Find{Path: in.str("path"), Pattern: pattern, Braces: true,
+			SkipIgnored: !in.flag("ignored"), Limit: limit}, err
 	},
 	reply: typed(func(in *call, f skill.Found) string {
 		var p page
@@ -149,7 +155,8 @@ var globTool = Tool{
 		}
 		more := len(f.Matches) - shown + f.More
 		if more > 0 {
-			return p.String() + fmt.Sprintf("[%d of %d; narrow path or pattern, or raise limit]", shown, shown+more)
+			return p.String() + fmt.Sprintf("[%d of %d; narrow path or pattern, or raise limit]", shown,
+				shown+more)
 		}
 		return p.String() + "[" + strings.Replace(f.Message(), " below "+f.Path, "", 1) + "]"
 	}),
@@ -189,7 +196,8 @@ func listText(_ *call, t skill.TreeListed) string {
 		}
 	}
 	show(t.Tree, "")
-	text := fmt.Sprintf("%s, %s, %s", counted(t.Files, "file"), counted(t.Folders, "folder"), counted(int(t.Bytes), "byte"))
+	text := fmt.Sprintf("%s, %s, %s", counted(t.Files, "file"), counted(t.Folders, "folder"),
+		counted(int(t.Bytes), "byte"))
 	if t.Ignored > 0 {
 		text += fmt.Sprintf(", %d ignored by git", t.Ignored)
 	}

@@ -39,9 +39,11 @@ func (i issue) json() []byte {
 	tail := []any{"path", path, "message", i.message()}
 	switch {
 	case i.limit > 0 && i.small:
-		return object(append([]any{"origin", "string", "code", "too_small", "minimum", i.limit, "inclusive", true}, tail...)...)
+		return object(append([]any{"origin", "string", "code", "too_small", "minimum", i.limit, "inclusive",
+			true}, tail...)...)
 	case i.limit > 0:
-		return object(append([]any{"origin", "string", "code", "too_big", "maximum", i.limit, "inclusive", true}, tail...)...)
+		return object(append([]any{"origin", "string", "code", "too_big", "maximum", i.limit, "inclusive",
+			true}, tail...)...)
 	}
 	head := []any{"expected", i.want, "code", "invalid_type"}
 	if i.infinite {

@@ -15,16 +15,24 @@ func TestZod(t *testing.T) {
 		{"todo", `null`, `[{"expected":"object","code":"invalid_type","path":[],"message":"Invalid input: expected object, received null"}]`},
 		{"todo", `[]`, `[{"expected":"object","code":"invalid_type","path":[],"message":"Invalid input: expected object, received array"}]`},
 		{"todo", ` "x"`, `[{"expected":"object","code":"invalid_type","path":[],"message":"Invalid input: expected object, received string"}]`},
-		{"todo", `{"newTodos":"a","completedTodos":[1,"2",null,true]}`, `[{"expected":"array","code":"invalid_type","path":["newTodos"],"message":"Invalid input: expected array, received string"},{"expected":"number","code":"invalid_type","path":["completedTodos",1],"message":"Invalid input: expected number, received string"},{"expected":"number","code":"invalid_type","path":["completedTodos",2],"message":"Invalid input: expected number, received null"},{"expected":"number","code":"invalid_type","path":["completedTodos",3],"message":"Invalid input: expected number, received boolean"}]`},
-		{"todo", `{"newTodos":null}`, `[{"expected":"array","code":"invalid_type","path":["newTodos"],"message":"Invalid input: expected array, received null"}]`},
-		{"todo", `{"newTodos":[["x"]]}`, `[{"expected":"string","code":"invalid_type","path":["newTodos",0],"message":"Invalid input: expected string, received array"}]`},
-		{"readTextFile", `{"path":"f","from":1e400}`, `[{"expected":"number","code":"invalid_type","received":"Infinity","path":["from"],"message":"Invalid input: expected number, received number"}]`},
+		{"todo", `{"newTodos":"a","completedTodos":[1,"2",null,true]}`,
+			`[{"expected":"array","code":"invalid_type","path":["newTodos"],"message":"Invalid input: expected array, received string"},{"expected":"number","code":"invalid_type","path":["completedTodos",1],"message":"Invalid input: expected number, received string"},{"expected":"number","code":"invalid_type","path":["completedTodos",2],"message":"Invalid input: expected number, received null"},{"expected":"number","code":"invalid_type","path":["completedTodos",3],"message":"Invalid input: expected number, received boolean"}]`},
+		{"todo", `{"newTodos":null}`,
+			`[{"expected":"array","code":"invalid_type","path":["newTodos"],"message":"Invalid input: expected array, received null"}]`},
+		{"todo", `{"newTodos":[["x"]]}`,
+			`[{"expected":"string","code":"invalid_type","path":["newTodos",0],"message":"Invalid input: expected string, received array"}]`},
+		{"readTextFile", `{"path":"f","from":1e400}`,
+			`[{"expected":"number","code":"invalid_type","received":"Infinity","path":["from"],"message":"Invalid input: expected number, received number"}]`},
 		{"exec", `{"command":1,"args":[1,"a",null,{}],"env":{"b":1,"2":"x","1":3,"":null},"cwd":true,"stdout":"x","stderr":0,"timeout":null}`,
 			`[{"expected":"string","code":"invalid_type","path":["command"],"message":"Invalid input: expected string, received number"},{"expected":"string","code":"invalid_type","path":["args",0],"message":"Invalid input: expected string, received number"},{"expected":"string","code":"invalid_type","path":["args",2],"message":"Invalid input: expected string, received null"},{"expected":"string","code":"invalid_type","path":["args",3],"message":"Invalid input: expected string, received object"},{"expected":"string","code":"invalid_type","path":["env","1"],"message":"Invalid input: expected string, received number"},{"expected":"string","code":"invalid_type","path":["env","b"],"message":"Invalid input: expected string, received number"},{"expected":"string","code":"invalid_type","path":["env",""],"message":"Invalid input: expected string, received null"},{"expected":"string","code":"invalid_type","path":["cwd"],"message":"Invalid input: expected string, received boolean"},{"expected":"boolean","code":"invalid_type","path":["stdout"],"message":"Invalid input: expected boolean, received string"},{"expected":"boolean","code":"invalid_type","path":["stderr"],"message":"Invalid input: expected boolean, received number"},{"expected":"number","code":"invalid_type","path":["timeout"],"message":"Invalid input: expected number, received null"}]`},
-		{"exec", `{"command":"","args":{},"env":[],"cwd":"","stdout":true,"stderr":true}`, `[{"expected":"array","code":"invalid_type","path":["args"],"message":"Invalid input: expected array, received object"},{"expected":"record","code":"invalid_type","path":["env"],"message":"Invalid input: expected record, received array"}]`},
-		{"exec", `{"command":"","args":"a","env":"x","cwd":"","stdout":null,"stderr":true}`, `[{"expected":"array","code":"invalid_type","path":["args"],"message":"Invalid input: expected array, received string"},{"expected":"record","code":"invalid_type","path":["env"],"message":"Invalid input: expected record, received string"},{"expected":"boolean","code":"invalid_type","path":["stdout"],"message":"Invalid input: expected boolean, received null"}]`},
-		{"editTextFile", `{"newText":"x","oldText":""}`, `[{"expected":"string","code":"invalid_type","path":["path"],"message":"Invalid input: expected string, received undefined"},{"origin":"string","code":"too_small","minimum":1,"inclusive":true,"path":["oldText"],"message":"Too small: expected string to have >=1 characters"}]`},
-		{"appendTextFile", `{"path":"f","text":"` + strings.Repeat("😀", 1000) + `x"}`, `[{"origin":"string","code":"too_big","maximum":2000,"inclusive":true,"path":["text"],"message":"Too big: expected string to have <=2000 characters"}]`},
+		{"exec", `{"command":"","args":{},"env":[],"cwd":"","stdout":true,"stderr":true}`,
+			`[{"expected":"array","code":"invalid_type","path":["args"],"message":"Invalid input: expected array, received object"},{"expected":"record","code":"invalid_type","path":["env"],"message":"Invalid input: expected record, received array"}]`},
+		{"exec", `{"command":"","args":"a","env":"x","cwd":"","stdout":null,"stderr":true}`,
+			`[{"expected":"array","code":"invalid_type","path":["args"],"message":"Invalid input: expected array, received string"},{"expected":"record","code":"invalid_type","path":["env"],"message":"Invalid input: expected record, received string"},{"expected":"boolean","code":"invalid_type","path":["stdout"],"message":"Invalid input: expected boolean, received null"}]`},
+		{"editTextFile", `{"newText":"x","oldText":""}`,
+			`[{"expected":"string","code":"invalid_type","path":["path"],"message":"Invalid input: expected string, received undefined"},{"origin":"string","code":"too_small","minimum":1,"inclusive":true,"path":["oldText"],"message":"Too small: expected string to have >=1 characters"}]`},
+		{"appendTextFile", `{"path":"f","text":"` + strings.Repeat("😀", 1000) + `x"}`,
+			`[{"origin":"string","code":"too_big","maximum":2000,"inclusive":true,"path":["text"],"message":"Too big: expected string to have <=2000 characters"}]`},
 	} {
 		_, err := zodRead(Perstack.Lookup(tt.tool), json.RawMessage(tt.in))
 		_, list, ok := strings.Cut(fmt.Sprint(err), "Invalid arguments for tool "+tt.tool+": ")
@@ -41,7 +49,8 @@ func TestZod(t *testing.T) {
 
 // TestZodReads shows the values of what is right.
 func TestZodReads(t *testing.T) {
-	in, err := zodRead(Perstack.Lookup("exec"), json.RawMessage(`{"command":"c","args":["a","\ud800"],"env":{"B":"1","2":"two","B":"3","1":"one","01":"x"},"cwd":"","stdout":true,"stderr":false,"more":{},"timeout":1.5e3}`))
+	in, err := zodRead(Perstack.Lookup("exec"),
+		json.RawMessage(`{"command":"c","args":["a","\ud800"],"env":{"B":"1","2":"two","B":"3","1":"one","01":"x"},"cwd":"","stdout":true,"stderr":false,"more":{},"timeout":1.5e3}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +75,8 @@ func TestZodReads(t *testing.T) {
 // TestLimit sets other limits than the manual's, and none.
 func TestLimit(t *testing.T) {
 	text := func(d *Dialect, n int) error {
-		_, err := zodRead(d.Lookup("writeTextFile"), json.RawMessage(`{"path":"f","text":"`+strings.Repeat("x", n)+`"}`))
+		_, err := zodRead(d.Lookup("writeTextFile"),
+			json.RawMessage(`{"path":"f","text":"`+strings.Repeat("x", n)+`"}`))
 		return err
 	}
 	for _, tt := range []struct {

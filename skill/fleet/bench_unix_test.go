@@ -32,7 +32,8 @@ func BenchmarkStep(b *testing.B) {
 				p := connectCluster(b, 0, servers)
 				dir, local := newFolder(b), newFolder(b)
 				for i := range 2 * files {
-					name := filepath.Join([]string{dir, local}[i%2], "many", fmt.Sprint(i/2%100), fmt.Sprint(i/2))
+					name := filepath.Join([]string{dir, local}[i%2], "many", fmt.Sprint(i/2%100),
+						fmt.Sprint(i/2))
 					os.MkdirAll(filepath.Dir(name), 0o777)
 					if err := os.WriteFile(name, fmt.Appendf(nil, "file %d\n", i/2), 0o666); err != nil {
 						b.Fatal(err)
@@ -44,7 +45,8 @@ func BenchmarkStep(b *testing.B) {
 					id := fmt.Sprint("run", n)
 					n++
 					submit(b, p, id, dir)
-					stop := work(b, role{Name: fmt.Sprint("w", n), Root: b.TempDir(), Slots: 1, Steps: steps}.config(p, func(string) {}))
+					stop := work(b, role{Name: fmt.Sprint("w", n), Root: b.TempDir(), Slots: 1,
+						Steps: steps}.config(p, func(string) {}))
 					var first, last fleet.Event
 					for _, e := range follow(b, p, id) {
 						switch {
@@ -80,7 +82,8 @@ func stepAlone(b *testing.B, dir string, steps int) time.Duration {
 		b.Fatal(err)
 	}
 	defer x.Close()
-	cfg := agent.Config{Executor: x, Model: appending{steps: steps}, Expert: "e", Experts: map[string]agent.Expert{"e": {Instruction: "Count."}}}
+	cfg := agent.Config{Executor: x, Model: appending{steps: steps}, Expert: "e",
+		Experts: map[string]agent.Expert{"e": {Instruction: "Count."}}}
 	var first, last time.Time
 	for e, err := range agent.Run(b.Context(), cfg, "go") {
 		switch {
@@ -123,7 +126,8 @@ func BenchmarkMemory(b *testing.B) {
 				p := connectCluster(b, 0, servers)
 				dir := newFolder(b)
 				there := make(chan bool)
-				cfg := role{Name: fmt.Sprint("w", n), Root: b.TempDir(), Slots: size.runs}.config(p, func(string) {})
+				cfg := role{Name: fmt.Sprint("w", n), Root: b.TempDir(), Slots: size.runs}.config(p,
+					func(string) {})
 				cfg.Model = func(cfg *agent.Config, _ agent.Project) error {
 					cfg.Model = stopping{appending{steps: size.steps + 1}, 2 * size.steps, there}
 					return nil

@@ -115,7 +115,8 @@ func newCluster(t testing.TB, later bool, dirs ...string) (nodes []*process, ser
 			dirs = append(dirs, t.TempDir())
 		}
 		nodes = append(nodes, newProcess(t, role{Node: jetstream.ServerOptions{
-			Dir: dirs[i], Name: fmt.Sprintf("n%d", i), Port: ports[i], Cluster: ports[n+i], Routes: routes, SyncLater: later,
+			Dir: dirs[i], Name: fmt.Sprintf("n%d", i), Port: ports[i], Cluster: ports[n+i], Routes: routes,
+			SyncLater: later,
 		}}))
 	}
 	return nodes, servers
@@ -125,7 +126,8 @@ func newCluster(t testing.TB, later bool, dirs ...string) (nodes []*process, ser
 func connectCluster(t testing.TB, patience time.Duration, servers []string) *jetstream.Plane {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
-		p, err := jetstream.Connect(t.Context(), jetstream.Options{Servers: servers, Patience: patience, Waiting: 1000})
+		p, err := jetstream.Connect(t.Context(),
+			jetstream.Options{Servers: servers, Patience: patience, Waiting: 1000})
 		if err == nil {
 			t.Cleanup(p.Close)
 			return p
@@ -156,7 +158,8 @@ func TestMachinesLost(t *testing.T) {
 	var workers []*process
 	for i := range 4 {
 		workers = append(workers, newProcess(t, role{
-			Name: fmt.Sprintf("w%d", i), Root: t.TempDir(), Servers: servers, Slots: 8, Patience: patience, Steps: steps, Thinks: 300 * time.Millisecond,
+			Name: fmt.Sprintf("w%d", i), Root: t.TempDir(), Servers: servers, Slots: 8, Patience: patience,
+			Steps: steps, Thinks: 300 * time.Millisecond,
 		}))
 	}
 	t.Cleanup(func() {

@@ -115,7 +115,9 @@ func (w *worker) claim(ctx context.Context, r Run) (*held, error) {
 	case r.Lost >= maxLost && !lost:
 		return nil, h.end(ctx, Failed, before.Reason)
 	case r.Lost >= maxLost:
-		return nil, h.end(ctx, Failed, fmt.Sprintf("killed %d workers in step %d; its files are those of step %d", r.Lost, r.Step+1, r.Step))
+		return nil, h.end(ctx, Failed,
+			fmt.Sprintf("killed %d workers in step %d; its files are those of step %d", r.Lost,
+				r.Step+1, r.Step))
 	}
 	text := fmt.Sprintf("worker %s begins", w.Name)
 	switch {

@@ -61,7 +61,8 @@ func (waitingRuns) Run(ctx context.Context, id string) (Run, error) {
 func TestJobWhenTheWorkerEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	jobs := &lastJobs{end: cancel}
-	w := &worker{WorkerConfig: WorkerConfig{Plane: waitingRuns{}, Worker: Worker{Slots: 1}, Patience: time.Minute}}
+	w := &worker{WorkerConfig: WorkerConfig{Plane: waitingRuns{}, Worker: Worker{Slots: 1},
+		Patience: time.Minute}}
 	w.takeAll(ctx, jobs)
 	if len(jobs.later) != 1 || jobs.later[0] != 0 {
 		t.Errorf("given back for %v", jobs.later)

@@ -37,7 +37,8 @@ func ExampleSubmit() {
 	if err := os.WriteFile(workspace+"/perstack.toml", []byte(experts), 0o666); err != nil {
 		log.Fatal(err)
 	}
-	s := fleet.Submission{Run: fleet.Run{ID: "r1", Tenant: "us", Expert: "writer", Query: "Write a poem."}, Dir: workspace}
+	s := fleet.Submission{Run: fleet.Run{ID: "r1", Tenant: "us", Expert: "writer", Query: "Write a poem."},
+		Dir: workspace}
 	run, err := fleet.Submit(ctx, plane, s)
 	fmt.Println(run.ID, run.Status, err)
 	// Output: r1 waiting <nil>

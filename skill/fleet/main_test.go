@@ -64,7 +64,8 @@ func (r role) play() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	p, err := jetstream.Connect(ctx, jetstream.Options{Servers: r.Servers, Name: r.Name, Patience: r.Patience})
+	p, err := jetstream.Connect(ctx,
+		jetstream.Options{Servers: r.Servers, Name: r.Name, Patience: r.Patience})
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,8 @@ func (r role) play() error {
 // steps to the file log.
 func (r role) config(p fleet.Plane, say func(string)) fleet.WorkerConfig {
 	return fleet.WorkerConfig{
-		Plane: p, Worker: fleet.Worker{Name: r.Name, Slots: r.Slots}, Root: r.Root, Patience: r.Patience, Say: say,
+		Plane: p, Worker: fleet.Worker{Name: r.Name, Slots: r.Slots}, Root: r.Root,
+		Patience: r.Patience, Say: say,
 		Executor: skill.Config{Unfenced: true},
 		Model: func(cfg *agent.Config, _ agent.Project) error {
 			cfg.Model = appending{r.Steps, r.Thinks}
@@ -112,7 +114,8 @@ func (m appending) Next(ctx context.Context, r agent.Request) (agent.Answer, err
 		return agent.Answer{Calls: []agent.Call{{ID: "end", Name: "attemptCompletion", Arguments: "{}"}}}, nil
 	}
 	args, err := json.Marshal(map[string]string{"path": "log", "text": fmt.Sprintf("%d\n", n)})
-	return agent.Answer{Calls: []agent.Call{{ID: fmt.Sprintf("t%d", n), Name: "appendTextFile", Arguments: string(args)}}}, err
+	return agent.Answer{Calls: []agent.Call{{ID: fmt.Sprintf("t%d", n), Name: "appendTextFile",
+		Arguments: string(args)}}}, err
 }
 
 // numbers returns what log holds after the steps.
@@ -188,7 +191,8 @@ func work(t testing.TB, cfg fleet.WorkerConfig) (stop func()) {
 // submit submits a run of the expert e.
 func submit(t testing.TB, p fleet.Plane, id, dir string) fleet.Run {
 	t.Helper()
-	r, err := fleet.Submit(t.Context(), p, fleet.Submission{Run: fleet.Run{ID: id, Tenant: "t", Expert: "e", Query: "go"}, Dir: dir})
+	r, err := fleet.Submit(t.Context(), p,
+		fleet.Submission{Run: fleet.Run{ID: id, Tenant: "t", Expert: "e", Query: "go"}, Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

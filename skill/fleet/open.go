@@ -123,7 +123,8 @@ func (h *held) configure(ctx context.Context) (cfg agent.Config, query string, e
 		return cfg, "", err
 	}
 	tenant := h.Tenants[h.run.Tenant]
-	cfg = agent.Config{Executor: h.x, Experts: p.Experts, Expert: h.run.Expert, MaxSteps: h.run.MaxSteps, Begin: h.begin, Note: h.note()}
+	cfg = agent.Config{Executor: h.x, Experts: p.Experts, Expert: h.run.Expert, MaxSteps: h.run.MaxSteps,
+		Begin: h.begin, Note: h.note()}
 	cfg.Recorded = func(path string) { h.records = append(h.records, path) }
 	cfg.Budget.EqualCalls = 25
 	if cfg.MaxSteps == 0 && p.MaxSteps != nil {
@@ -159,7 +160,8 @@ func (h *held) configure(ctx context.Context) (cfg agent.Config, query string, e
 	}
 	from, err := agent.Records{Executor: h.x}.Checkpoint(ctx, h.run.ID, h.run.Checkpoint)
 	if err != nil {
-		return cfg, "", fmt.Errorf("the checkpoint %s of step %d is not in the workspace: %w", h.run.Checkpoint, h.run.Step, err)
+		return cfg, "", fmt.Errorf("the checkpoint %s of step %d is not in the workspace: %w",
+			h.run.Checkpoint, h.run.Step, err)
 	}
 	cfg.From = &from
 	if cfg.MaxSteps > 0 {
@@ -206,7 +208,8 @@ func (h *held) begin(ctx context.Context, c agent.ToolCall) error {
 		args = encode(string(args[:maxArgs]) + "…")
 	}
 	h.run.Begun = append(slices.Clone(h.run.Begun), Begun{h.run.Step + 1, c.ToolName, args})
-	return h.commit(ctx, h.event(Event{Kind: Begins, Step: h.run.Step + 1, Text: c.ToolName + " " + string(args)}))
+	return h.commit(ctx, h.event(Event{Kind: Begins, Step: h.run.Step + 1,
+		Text: c.ToolName + " " + string(args)}))
 }
 
 // note tells the expert what a worker that was lost may have done.

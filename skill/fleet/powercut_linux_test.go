@@ -29,11 +29,13 @@ func TestPowerCut(t *testing.T) {
 		if os.Getenv(variable) == "" {
 			cuts = 1
 		}
-		nodes, servers := newCluster(t, false, disks[0].Dir+"/nats", disks[1].Dir+"/nats", disks[2].Dir+"/nats")
+		nodes, servers := newCluster(t, false, disks[0].Dir+"/nats", disks[1].Dir+"/nats",
+			disks[2].Dir+"/nats")
 		var workers []*process
 		for i := range 3 {
 			workers = append(workers, newProcess(t, role{
-				Name: fmt.Sprintf("w%d", i), Root: t.TempDir(), Servers: servers, Slots: 4, Patience: patience, Steps: steps, Thinks: 100 * time.Millisecond,
+				Name: fmt.Sprintf("w%d", i), Root: t.TempDir(), Servers: servers, Slots: 4,
+				Patience: patience, Steps: steps, Thinks: 100 * time.Millisecond,
 			}))
 		}
 		t.Cleanup(func() {
@@ -73,8 +75,10 @@ func TestPowerCut(t *testing.T) {
 			p = connectCluster(t, patience, servers)
 			for id, before := range seen {
 				accepted += before.Step
-				if r, err := p.Run(t.Context(), id); err != nil || r.Step < before.Step || r.Epoch < before.Epoch {
-					t.Errorf("run %s was at step %d of epoch %d, and is at %d of %d after the cut (%v)", id, before.Step, before.Epoch, r.Step, r.Epoch, err)
+				if r, err := p.Run(t.Context(), id); err != nil || r.Step < before.Step ||
+					r.Epoch < before.Epoch {
+					t.Errorf("run %s was at step %d of epoch %d, and is at %d of %d after the cut (%v)",
+						id, before.Step, before.Epoch, r.Step, r.Epoch, err)
 				}
 			}
 			if t.Failed() {

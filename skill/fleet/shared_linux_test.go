@@ -18,20 +18,26 @@ func TestSharedFolder(t *testing.T) {
 	mountShared(t, dir)
 	cfg := newWorker(t, p, "w1", 1)
 	cfg.Root = dir
-	if err := fleet.Work(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), dir+" is on a file system that machines share (fuse.sshfs)") || !strings.HasSuffix(err.Error(), "--root") {
+	if err := fleet.Work(t.Context(), cfg); err == nil ||
+		!strings.Contains(err.Error(), dir+" is on a file system that machines share (fuse.sshfs)") ||
+		!strings.HasSuffix(err.Error(), "--root") {
 		t.Errorf("the worker: %v", err)
 	}
-	_, err := fleet.Submit(t.Context(), p, fleet.Submission{Run: fleet.Run{Tenant: "t", Expert: "e", Query: "go"}, Dir: dir})
-	if err == nil || !strings.Contains(err.Error(), dir+" is on a file system that machines share (fuse.sshfs)") {
+	_, err := fleet.Submit(t.Context(), p,
+		fleet.Submission{Run: fleet.Run{Tenant: "t", Expert: "e", Query: "go"}, Dir: dir})
+	if err == nil || !strings.Contains(err.Error(),
+		dir+" is on a file system that machines share (fuse.sshfs)") {
 		t.Errorf("submit: %v", err)
 	}
 }
 
 // mountShared mounts an empty file system of the kind of sshfs.
 func mountShared(t *testing.T, dir string) {
-	device, err := syscall.Open("/dev/fuse", syscall.O_RDWR|syscall.O_CLOEXEC, 0) // os.File would poll it, which fails before it is mounted
+	// os.File would poll it, which fails before it is mounted
+	device, err := syscall.Open("/dev/fuse", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	needs.That(t, err == nil, "FUSE", "load the module fuse")
-	needs.Mount(t, "host:/", dir, "fuse.sshfs", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=0", device, os.Getuid()))
+	needs.Mount(t, "host:/", dir, "fuse.sshfs", 0,
+		fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=0", device, os.Getuid()))
 	go func() {
 		defer syscall.Close(device)
 		for request := make([]byte, 1<<17); ; {

@@ -9,16 +9,17 @@ import (
 
 // A Run is the state of a run, as the worker that owns it wrote it last.
 type Run struct {
-	ID        string        `json:"id"`
-	Tenant    string        `json:"tenant"`
-	Workspace string        `json:"workspace"` // its name; that of a run without a named one is its ID
-	Expert    string        `json:"expert"`    // "" for a run that only holds its workspace for calls
-	Query     string        `json:"query,omitempty"`
-	Urgent    bool          `json:"urgent,omitempty"`
-	Label     string        `json:"label,omitempty"` // which a worker needs, such as "gpu"; "" for none
-	Pin       string        `json:"pin,omitempty"`   // the worker that alone may carry it out; "" if each may
-	MaxSteps  int           `json:"maxSteps,omitempty"`
-	Idle      time.Duration `json:"idle,omitempty"` // of a run without an expert: it ends after this time without a call; 0 is never
+	ID        string `json:"id"`
+	Tenant    string `json:"tenant"`
+	Workspace string `json:"workspace"` // its name; that of a run without a named one is its ID
+	Expert    string `json:"expert"`    // "" for a run that only holds its workspace for calls
+	Query     string `json:"query,omitempty"`
+	Urgent    bool   `json:"urgent,omitempty"`
+	Label     string `json:"label,omitempty"` // which a worker needs, such as "gpu"; "" for none
+	Pin       string `json:"pin,omitempty"`   // the worker that alone may carry it out; "" if each may
+	MaxSteps  int    `json:"maxSteps,omitempty"`
+	// of a run without an expert: it ends after this time without a call; 0 is never
+	Idle      time.Duration `json:"idle,omitempty"`
 	Submitted time.Time     `json:"submitted"`
 	Trace     string        `json:"trace,omitempty"` // traceparent of W3C
 
@@ -65,9 +66,10 @@ func (s Status) Over() bool { return s != Waiting && s != Running }
 
 // A Workspace is the state of a workspace between steps.
 type Workspace struct {
-	Name     string          `json:"name"`
-	Tenant   string          `json:"tenant"`
-	Manifest string          `json:"manifest"`        // the sum of the blob that lists its files; "" if it has none yet
+	Name   string `json:"name"`
+	Tenant string `json:"tenant"`
+	// the sum of the blob that lists its files; "" if it has none yet
+	Manifest string          `json:"manifest"`
 	Run      string          `json:"run,omitempty"`   // that holds it; "" if none does
 	Todos    *skill.Snapshot `json:"todos,omitempty"` // of those who call its tools
 	Updated  time.Time       `json:"updated"`
@@ -85,7 +87,8 @@ type Event struct {
 	Text   string    `json:"text,omitempty"` // in a sentence
 
 	Agent json.RawMessage `json:"agent,omitempty"` // of kind Agent: an agent.Event
-	Blob  string          `json:"blob,omitempty"`  // the sums of the blobs that hold Agent, if that is large: see [AgentEvent]
+	// the sums of the blobs that hold Agent, if that is large: see [AgentEvent]
+	Blob string `json:"blob,omitempty"`
 
 	Sequence uint64 `json:"-"` // its place among all events of the plane; 0 before it is stored
 }
@@ -106,8 +109,9 @@ const (
 
 // A Worker is what a worker says of itself when it asks for jobs.
 type Worker struct {
-	Name   string         // unique in the fleet
-	Labels []string       // of the runs that it takes besides those without one
-	Slots  int            // how many runs it carries out at once
-	Quotas map[string]int // how many runs of a tenant may be carried out at once in the fleet; none is no limit
+	Name   string   // unique in the fleet
+	Labels []string // of the runs that it takes besides those without one
+	Slots  int      // how many runs it carries out at once
+	// how many runs of a tenant may be carried out at once in the fleet; none is no limit
+	Quotas map[string]int
 }

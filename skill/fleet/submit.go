@@ -33,7 +33,8 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 	r := s.Run
 	r.ID = cmp.Or(r.ID, strings.ToLower(rand.Text()))
 	r.Workspace = cmp.Or(r.Workspace, r.ID)
-	if err := cmp.Or(CheckName("run", r.ID), CheckName("workspace", r.Workspace), CheckName("tenant", r.Tenant),
+	if err := cmp.Or(CheckName("run", r.ID), CheckName("workspace", r.Workspace),
+		CheckName("tenant", r.Tenant),
 		CheckName("worker", cmp.Or(r.Pin, "-")), CheckName("label", cmp.Or(r.Label, "-"))); err != nil {
 		return r, err
 	}
@@ -56,8 +57,10 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 	}
 	r.Revision, r.Submitted, r.Status = before.Revision, time.Now().UTC(), Waiting
 	r.Updated = r.Submitted
-	if err := p.Commit(ctx, Batch{Run: &r, Workspace: ws, Events: []Event{{Kind: Submitted, Time: r.Submitted, Text: r.wants()}}}); err != nil {
-		if now, again := p.Run(ctx, r.ID); again == nil && now.Revision != before.Revision { // stored after all, or by somebody else at the same time
+	if err := p.Commit(ctx, Batch{Run: &r, Workspace: ws,
+		Events: []Event{{Kind: Submitted, Time: r.Submitted, Text: r.wants()}}}); err != nil {
+		// stored after all, or by somebody else at the same time
+		if now, again := p.Run(ctx, r.ID); again == nil && now.Revision != before.Revision {
 			return now, requeue(ctx, p, r, now)
 		}
 		return r, err
@@ -68,7 +71,9 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 		if ws != nil {
 			ws.Manifest = files
 		}
-		return r, errors.Join(err, p.Commit(ctx, Batch{Run: &r, Workspace: ws, Events: []Event{{Kind: Ended, Time: time.Now().UTC(), Text: refused}}}))
+		return r, errors.Join(err,
+			p.Commit(ctx, Batch{Run: &r, Workspace: ws,
+				Events: []Event{{Kind: Ended, Time: time.Now().UTC(), Text: refused}}}))
 	}
 	if err != nil {
 		err = fmt.Errorf("run %s is stored but not queued yet, which a worker will do: %w", r.ID, err)
@@ -116,7 +121,8 @@ func (s Submission) room(ctx context.Context, p Plane) error {
 // requeue queues a run that was submitted again, if it waits without a job. It fails if
 // another run has the ID.
 func requeue(ctx context.Context, p Plane, again, r Run) error {
-	if again.Tenant != r.Tenant || again.Workspace != r.Workspace || again.Expert != r.Expert || again.Query != r.Query {
+	if again.Tenant != r.Tenant || again.Workspace != r.Workspace || again.Expert != r.Expert ||
+		again.Query != r.Query {
 		return fmt.Errorf("the run %s was submitted before with another query, expert, workspace or tenant; choose another ID", r.ID)
 	}
 	if r.Status != Waiting {
@@ -136,7 +142,8 @@ func (s Submission) store(ctx context.Context, p Plane, r Run) (_ *Workspace, be
 	case err != nil:
 		return nil, "", fmt.Errorf("the queue cannot be reached: %w", err)
 	case ws.Manifest != "" && ws.Tenant != r.Tenant:
-		return nil, "", fmt.Errorf("the workspace %s is not one of tenant %s; choose another name", r.Workspace, r.Tenant)
+		return nil, "", fmt.Errorf("the workspace %s is not one of tenant %s; choose another name",
+			r.Workspace, r.Tenant)
 	case s.Dir == "" && ws.Manifest == "":
 		return nil, "", fmt.Errorf("there is no workspace %s; give it files with -C DIR", r.Workspace)
 	case s.Dir == "":
@@ -165,7 +172,8 @@ func (s Submission) store(ctx context.Context, p Plane, r Run) (_ *Workspace, be
 	if err != nil {
 		return nil, "", err
 	}
-	return &Workspace{Name: r.Workspace, Tenant: r.Tenant, Manifest: manifest, Updated: time.Now().UTC(), Revision: ws.Revision}, ws.Manifest, nil
+	return &Workspace{Name: r.Workspace, Tenant: r.Tenant, Manifest: manifest, Updated: time.Now().UTC(),
+		Revision: ws.Revision}, ws.Manifest, nil
 }
 
 // checkIdle fails if a run works in a workspace.
@@ -178,7 +186,8 @@ func checkIdle(ctx context.Context, p Plane, ws Workspace) error {
 	case errors.Is(err, ErrNoRun):
 		return nil
 	case err == nil && !other.Status.Over():
-		return fmt.Errorf("the run %s works in the workspace %s; wait until it has ended, or cancel it", ws.Run, ws.Name)
+		return fmt.Errorf("the run %s works in the workspace %s; wait until it has ended, or cancel it",
+			ws.Run, ws.Name)
 	}
 	return err
 }
@@ -190,7 +199,8 @@ func (s Submission) checkExpert() error {
 	}
 	data, err := readInside(s.Dir, agent.ProjectFile)
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%s has no %s; submit the folder that has the one which defines %s", s.Dir, agent.ProjectFile, s.Expert)
+		return fmt.Errorf("%s has no %s; submit the folder that has the one which defines %s", s.Dir,
+			agent.ProjectFile, s.Expert)
 	}
 	if err != nil {
 		return fmt.Errorf("%s in %s cannot be read: %w", agent.ProjectFile, s.Dir, err)
@@ -239,7 +249,8 @@ func readInside(dir, name string) ([]byte, error) {
 // label: it is letters, digits, - and _, at most 100.
 func CheckName(what, name string) error {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
-	if name == "" || len(name) > 100 || strings.Trim(name, letters) != "" || strings.HasPrefix(name, eventBlobs) {
+	if name == "" || len(name) > 100 || strings.Trim(name, letters) != "" ||
+		strings.HasPrefix(name, eventBlobs) {
 		return fmt.Errorf("%q cannot be the name of a %s: it is letters, digits, - and _, at most 100, and does not begin with %s", name, what, eventBlobs)
 	}
 	return nil
@@ -259,7 +270,8 @@ func EndRun(ctx context.Context, p Plane, id string) (Run, error) {
 	}
 	ended := r
 	ended.Status, ended.Updated = Cancelled, time.Now().UTC()
-	b := Batch{Run: &ended, Events: []Event{{Kind: Ended, Time: ended.Updated, Epoch: r.Epoch, Step: r.Step, Text: ended.ending()}}}
+	b := Batch{Run: &ended, Events: []Event{{Kind: Ended, Time: ended.Updated, Epoch: r.Epoch, Step: r.Step,
+		Text: ended.ending()}}}
 	ws, err := p.Workspace(ctx, r.Workspace)
 	if err != nil {
 		return r, err

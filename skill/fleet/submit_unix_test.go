@@ -23,8 +23,10 @@ func TestSubmitPipe(t *testing.T) {
 	if err := syscall.Mkfifo(project, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err := fleet.Submit(t.Context(), p, fleet.Submission{Run: fleet.Run{Tenant: "t", Expert: "e", Query: "go"}, Dir: dir})
-	if err == nil || !strings.Contains(err.Error(), "perstack.toml in "+dir+" cannot be read: it is not a file") {
+	_, err := fleet.Submit(t.Context(), p,
+		fleet.Submission{Run: fleet.Run{Tenant: "t", Expert: "e", Query: "go"}, Dir: dir})
+	if err == nil || !strings.Contains(err.Error(), "perstack.toml in "+dir+
+		" cannot be read: it is not a file") {
 		t.Error(err)
 	}
 }

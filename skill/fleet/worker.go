@@ -22,7 +22,8 @@ import (
 type WorkerConfig struct {
 	Plane Plane
 	Worker
-	Root     string            // folder in which the worker keeps copies of workspaces, in the folder skill-fleet-NAME
+	// folder in which the worker keeps copies of workspaces, in the folder skill-fleet-NAME
+	Root     string
 	Executor skill.Config      // of the workspaces; Dir, State and NoSync are set for each
 	Tenants  map[string]Tenant // by name; others have the zero Tenant
 	Repeat   []string          // names of tools whose calls may be made twice
@@ -73,7 +74,8 @@ type worker struct {
 // Work carries out runs until ctx is done. It then finishes the steps that are under way
 // and gives their runs to other workers.
 func Work(ctx context.Context, cfg WorkerConfig) error {
-	w := &worker{WorkerConfig: cfg, dir: filepath.Join(cfg.Root, "skill-fleet-"+cfg.Name), holds: map[string]bool{}}
+	w := &worker{WorkerConfig: cfg, dir: filepath.Join(cfg.Root, "skill-fleet-"+cfg.Name),
+		holds: map[string]bool{}}
 	w.Patience = cmp.Or(w.Patience, Patience)
 	if w.Say == nil {
 		w.Say = func(string) {}

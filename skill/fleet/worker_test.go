@@ -28,7 +28,8 @@ const patience = 3 * time.Second
 func newWorker(t *testing.T, p fleet.Plane, name string, steps int) fleet.WorkerConfig {
 	t.Helper()
 	out := t.Output()
-	return role{Name: name, Root: t.TempDir(), Slots: 4, Steps: steps, Patience: patience}.config(p, func(line string) { fmt.Fprintln(out, name+": "+line) })
+	return role{Name: name, Root: t.TempDir(), Slots: 4, Steps: steps, Patience: patience}.config(p,
+		func(line string) { fmt.Fprintln(out, name+": "+line) })
 }
 
 // TestRun has one worker carry out one run.
@@ -46,7 +47,8 @@ func TestRun(t *testing.T) {
 		t.Errorf("the ID was submitted twice: %+v", again)
 	}
 	checkRun(t, p, "one", 5)
-	if r, err := p.Run(t.Context(), "one"); err != nil || r.Status != fleet.Completed || r.Step != 6 || r.Worker != "w1" || r.Epoch != 1 {
+	if r, err := p.Run(t.Context(), "one"); err != nil || r.Status != fleet.Completed || r.Step != 6 ||
+		r.Worker != "w1" || r.Epoch != 1 {
 		t.Errorf("%+v %v", r, err)
 	}
 	if ws, err := p.Workspace(t.Context(), "one"); err != nil || ws.Run != "" {
@@ -85,7 +87,8 @@ func TestOneName(t *testing.T) {
 		all.Go(func() {
 			err := <-ended
 			refused.Done()
-			if want := fmt.Sprintf("a worker named w%d runs already; give this one another name with --name", i); err == nil || err.Error() != want {
+			if want := fmt.Sprintf("a worker named w%d runs already; give this one another name with --name",
+				i); err == nil || err.Error() != want {
 				t.Errorf("the second worker ends with %v, want %s", err, want)
 			}
 			if err := <-ended; err != nil {
@@ -124,7 +127,9 @@ func TestPinned(t *testing.T) {
 		return appending{steps: 4}.Next(ctx, r)
 	}))
 	stop := work(t, cfg)
-	_, err := fleet.Submit(t.Context(), p, fleet.Submission{Run: fleet.Run{ID: "one", Tenant: "t", Expert: "e", Query: "go", Pin: "w1"}, Dir: newFolder(t)})
+	_, err := fleet.Submit(t.Context(), p,
+		fleet.Submission{Run: fleet.Run{ID: "one", Tenant: "t", Expert: "e", Query: "go", Pin: "w1"},
+			Dir: newFolder(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +212,8 @@ func TestTold(t *testing.T) {
 		t.Errorf("the expert was told %q", told)
 	}
 	events := follow(t, p, "one")
-	if len(events) < 2 || events[1].Text != "worker gone lost, continued on w1 from step 0" || events[1].Epoch != 2 {
+	if len(events) < 2 || events[1].Text != "worker gone lost, continued on w1 from step 0" ||
+		events[1].Epoch != 2 {
 		t.Errorf("events begin with %+v", events[:2])
 	}
 	if r, err := p.Run(t.Context(), "one"); err != nil || r.Lost != 0 || r.Begun != nil {
@@ -224,7 +230,8 @@ func TestBegins(t *testing.T) {
 	cfg.Repeat = []string{"exec"}
 	command := modelFunc(func(ctx context.Context, r agent.Request) (agent.Answer, error) {
 		if len(r.Messages) < 4 {
-			return agent.Answer{Calls: []agent.Call{{ID: "x", Name: "exec", Arguments: `{"command":"no-such-program","args":[],"env":{},"cwd":".","stdout":true,"stderr":true}`}}}, nil
+			return agent.Answer{Calls: []agent.Call{{ID: "x", Name: "exec",
+				Arguments: `{"command":"no-such-program","args":[],"env":{},"cwd":".","stdout":true,"stderr":true}`}}}, nil
 		}
 		return appending{}.Next(ctx, r)
 	})
@@ -270,7 +277,8 @@ func TestFull(t *testing.T) {
 	work(t, cfg)
 	checkRun(t, p, "one", 2)
 	if events := follow(t, p, "one"); !slices.ContainsFunc(events, func(e fleet.Event) bool {
-		return e.Kind == fleet.Returned && strings.Contains(e.Text, "another worker is needed: worker w1: write event.json: ")
+		return e.Kind == fleet.Returned &&
+			strings.Contains(e.Text, "another worker is needed: worker w1: write event.json: ")
 	}) {
 		t.Errorf("no event says why the run was given to another worker: %+v", events)
 	}
@@ -281,7 +289,8 @@ func TestEncrypted(t *testing.T) {
 	t.Parallel()
 	p := connect(t, patience, newServer(t))
 	owner := fleet.Tenant{Key: bytes.Repeat([]byte{7}, 32)}
-	s := fleet.Submission{Run: fleet.Run{ID: "one", Tenant: "t", Expert: "e", Query: "go"}, Dir: newFolder(t), Owner: owner}
+	s := fleet.Submission{Run: fleet.Run{ID: "one", Tenant: "t", Expert: "e", Query: "go"}, Dir: newFolder(t),
+		Owner: owner}
 	if _, err := fleet.Submit(t.Context(), p, s); err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +313,8 @@ func TestEncrypted(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "f")
 	for _, key := range [][]byte{nil, bytes.Repeat([]byte{8}, 32)} {
-		if _, err := fleet.Fetch(t.Context(), p, "one", dir, fleet.Tenant{Key: key}); err == nil || !strings.Contains(err.Error(), where) {
+		if _, err := fleet.Fetch(t.Context(), p, "one", dir, fleet.Tenant{Key: key}); err == nil ||
+			!strings.Contains(err.Error(), where) {
 			t.Error(err)
 		}
 	}
@@ -356,7 +366,8 @@ func TestLargeEvents(t *testing.T) {
 	use(&cfg, modelFunc(func(ctx context.Context, r agent.Request) (agent.Answer, error) {
 		if len(r.Messages) < 4 {
 			args, err := json.Marshal(map[string]string{"path": "log", "text": text})
-			return agent.Answer{Calls: []agent.Call{{ID: "x", Name: "appendTextFile", Arguments: string(args)}}}, err
+			return agent.Answer{Calls: []agent.Call{{ID: "x", Name: "appendTextFile",
+				Arguments: string(args)}}}, err
 		}
 		return appending{steps: 1}.Next(ctx, r)
 	}))
@@ -429,7 +440,8 @@ func TestOneAfterAnother(t *testing.T) {
 	t.Parallel()
 	p := connect(t, patience, newServer(t))
 	for i, s := range []fleet.Submission{
-		{Run: fleet.Run{ID: "a", Tenant: "t", Expert: "e", Query: "go", Workspace: "both"}, Dir: newFolder(t)},
+		{Run: fleet.Run{ID: "a", Tenant: "t", Expert: "e", Query: "go", Workspace: "both"},
+			Dir: newFolder(t)},
 		{Run: fleet.Run{ID: "b", Tenant: "t", Expert: "e", Query: "go", Workspace: "both"}},
 	} {
 		if _, err := fleet.Submit(t.Context(), p, s); err != nil {
@@ -449,10 +461,13 @@ func TestOneAfterAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if data, err := os.ReadFile(filepath.Join(dir, "log")); err != nil || string(data) != numbers(3)+numbers(3) {
+	if data, err := os.ReadFile(filepath.Join(dir, "log")); err != nil || string(data) != numbers(3)+
+		numbers(3) {
 		t.Errorf("log holds %q (%v)", data, err)
 	}
-	if _, err := fleet.Fetch(t.Context(), p, first, none, fleet.Tenant{}); err == nil || !strings.Contains(err.Error(), "run "+last+" has worked in the workspace both since; fetch that one") {
+	if _, err := fleet.Fetch(t.Context(), p, first, none, fleet.Tenant{}); err == nil ||
+		!strings.Contains(err.Error(),
+			"run "+last+" has worked in the workspace both since; fetch that one") {
 		t.Errorf("the files of run %s, the first: %v", first, err)
 	}
 	if _, err := os.Stat(none); err == nil {
@@ -480,7 +495,8 @@ func TestCancelMakesRoom(t *testing.T) {
 func TestSubmitRefused(t *testing.T) {
 	t.Parallel()
 	url := newServer(t)
-	p, err := jetstream.Connect(t.Context(), jetstream.Options{Servers: []string{url}, Waiting: 1, Patience: patience})
+	p, err := jetstream.Connect(t.Context(),
+		jetstream.Options{Servers: []string{url}, Waiting: 1, Patience: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -495,7 +511,8 @@ func TestSubmitRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	others := t.TempDir()
-	if err := os.WriteFile(filepath.Join(others, "perstack.toml"), []byte("[experts.other]\ninstruction = \"Count.\"\n"), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(others, "perstack.toml"),
+		[]byte("[experts.other]\ninstruction = \"Count.\"\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	linked := t.TempDir()
@@ -508,14 +525,18 @@ func TestSubmitRefused(t *testing.T) {
 	}{
 		{fleet.Submission{Run: fleet.Run{ID: "a b"}, Dir: dir}, "cannot be the name of a run"},
 		{fleet.Submission{Run: fleet.Run{Workspace: "ws"}, Dir: dir}, "there is a workspace ws already"},
-		{fleet.Submission{Run: fleet.Run{Workspace: "ws"}, Dir: dir, Replace: true}, ""}, // a does not hold it yet
+		// a does not hold it yet
+		{fleet.Submission{Run: fleet.Run{Workspace: "ws"}, Dir: dir, Replace: true}, ""},
 		{fleet.Submission{Run: fleet.Run{Workspace: "none"}}, "there is no workspace none"},
-		{fleet.Submission{Run: fleet.Run{}, Dir: filepath.Join(dir, "none")}, "there is no folder " + filepath.Join(dir, "none")},
+		{fleet.Submission{Run: fleet.Run{}, Dir: filepath.Join(dir, "none")},
+			"there is no folder " + filepath.Join(dir, "none")},
 		{fleet.Submission{Run: fleet.Run{}, Dir: filepath.Join(dir, "log")}, "log is not a folder"},
-		{fleet.Submission{Run: fleet.Run{}, Dir: linked}, "perstack.toml in " + linked + " cannot be read: "}, // a worker could not follow the link
+		// a worker could not follow the link
+		{fleet.Submission{Run: fleet.Run{}, Dir: linked}, "perstack.toml in " + linked + " cannot be read: "},
 		{fleet.Submission{Run: fleet.Run{}, Dir: filepath.Join(dir, "sub")}, "sub has no perstack.toml"},
 		{fleet.Submission{Run: fleet.Run{}, Dir: others}, `expert "e" is not defined; there are other`},
-		{fleet.Submission{Run: fleet.Run{}, Dir: dir, Owner: fleet.Tenant{Waiting: 1}}, "tenant t has 1 waiting runs"},
+		{fleet.Submission{Run: fleet.Run{}, Dir: dir, Owner: fleet.Tenant{Waiting: 1}},
+			"tenant t has 1 waiting runs"},
 		{fleet.Submission{Run: fleet.Run{ID: "b"}, Dir: dir}, "tenant t has 1 waiting runs"},
 	} {
 		err := try(tt.s)

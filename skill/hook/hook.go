@@ -41,22 +41,25 @@ const (
 
 // An Event is one payload of a host.
 type Event struct {
-	Host       string   `json:"host"`
-	Phase      Phase    `json:"phase"`
-	Kind       Kind     `json:"kind,omitempty"` // "" at an End
-	Session    string   `json:"session,omitempty"`
-	Agent      string   `json:"agent,omitempty"`    // which kind of sub-agent; "" is the session's own agent
-	AgentID    string   `json:"agent_id,omitempty"` // tells sub-agents of one kind apart
-	Turn       string   `json:"turn,omitempty"`
-	ID         string   `json:"id,omitempty"`   // of the call; "" in hosts that have none
-	Tool       string   `json:"tool,omitempty"` // as the host calls it
-	Paths      []string `json:"paths,omitempty"`
-	Command    string   `json:"command,omitempty"`
-	Failed     bool     `json:"failed,omitempty"`     // the host says so; something may be changed all the same
-	Background bool     `json:"background,omitempty"` // the command goes on after its answer
-	Workspace  string   `json:"workspace,omitempty"`  // the folder of the project; a later one of a session may lie below it
-	Dir        string   `json:"-"`                    // where relative paths begin: the current folder of the agent; "" if it is not told
-	Named      bool     `json:"-"`                    // the host names Workspace as that of the project
+	Host    string   `json:"host"`
+	Phase   Phase    `json:"phase"`
+	Kind    Kind     `json:"kind,omitempty"` // "" at an End
+	Session string   `json:"session,omitempty"`
+	Agent   string   `json:"agent,omitempty"`    // which kind of sub-agent; "" is the session's own agent
+	AgentID string   `json:"agent_id,omitempty"` // tells sub-agents of one kind apart
+	Turn    string   `json:"turn,omitempty"`
+	ID      string   `json:"id,omitempty"`   // of the call; "" in hosts that have none
+	Tool    string   `json:"tool,omitempty"` // as the host calls it
+	Paths   []string `json:"paths,omitempty"`
+	Command string   `json:"command,omitempty"`
+	// the host says so; something may be changed all the same
+	Failed     bool `json:"failed,omitempty"`
+	Background bool `json:"background,omitempty"` // the command goes on after its answer
+	// the folder of the project; a later one of a session may lie below it
+	Workspace string `json:"workspace,omitempty"`
+	// where relative paths begin: the current folder of the agent; "" if it is not told
+	Dir   string `json:"-"`
+	Named bool   `json:"-"` // the host names Workspace as that of the project
 }
 
 // A Recorder keeps what calls change.
@@ -99,7 +102,8 @@ func Read(payload []byte, host string, getenv func(name string) string) (Event, 
 	e.Workspace, e.Named = p.workspace(getenv)
 	e.Dir = drive(p.text("cwd", "working_dir", "directory", "tool_info.cwd"))
 	h := hosts[e.Host]
-	e.Session = p.text("session_id", "sessionId", "conversation_id", "trajectory_id", "sessionContext.rootSessionId", "taskId", "input.sessionID", "properties.sessionID")
+	e.Session = p.text("session_id", "sessionId", "conversation_id", "trajectory_id",
+		"sessionContext.rootSessionId", "taskId", "input.sessionID", "properties.sessionID")
 	e.Turn = p.text("prompt_id", "turn_id", "generation_id", "execution_id")
 	if e.Host != "cline" || p.has("parent_agent_id") {
 		e.Agent, e.AgentID = p.text("agent_type", "subagent_type"), p.text("agent_id", "subagent_id")
@@ -109,7 +113,8 @@ func Read(payload []byte, host string, getenv func(name string) string) (Event, 
 	if e.Phase == End {
 		return e, nil
 	}
-	e.Tool = p.text("tool_name", "toolName", "tool_call.name", "tool_result.name", "preToolUse.toolName", "postToolUse.toolName", "input.tool", "agent_action_name")
+	e.Tool = p.text("tool_name", "toolName", "tool_call.name", "tool_result.name", "preToolUse.toolName",
+		"postToolUse.toolName", "input.tool", "agent_action_name")
 	if e.Host == "windsurf" { // an event is a tool there
 		_, e.Tool, _ = strings.Cut(e.Tool, "_")
 	}
@@ -118,7 +123,8 @@ func Read(payload []byte, host string, getenv func(name string) string) (Event, 
 	}
 	input, text := p.input()
 	e.Paths, e.Command = pathsOf(input, text), commandOf(input)
-	e.Background = input.flag("run_in_background", "is_background", "isBackground") || input.text("mode") == "async" || p.text("tool_response.backgroundTaskId") != ""
+	e.Background = input.flag("run_in_background", "is_background", "isBackground") ||
+		input.text("mode") == "async" || p.text("tool_response.backgroundTaskId") != ""
 	e.Failed = e.Phase == After && p.failed()
 	if e.Kind = Command; len(e.Paths) > 0 && e.Command == "" && slices.Contains(editors, e.Tool) {
 		e.Kind = Edit
@@ -216,7 +222,8 @@ type form struct {
 
 // claude are the events of Claude Code, whose names others have taken.
 var claude = map[string]Phase{
-	"PreToolUse": Before, "PostToolUse": After, "PostToolUseFailure": After, "SubagentStop": End, "Stop": End, "SessionEnd": End,
+	"PreToolUse": Before, "PostToolUse": After, "PostToolUseFailure": After, "SubagentStop": End, "Stop": End,
+	"SessionEnd": End,
 }
 
 var hosts = map[string]form{
@@ -224,17 +231,23 @@ var hosts = map[string]form{
 	"codex":          {event: []string{"hook_event_name"}, phases: claude},
 	"qwen-code":      {event: []string{"hook_event_name"}, phases: claude},
 	"vscode-copilot": {event: []string{"hookEventName"}, phases: claude},
-	"gemini-cli":     {event: []string{"hook_event_name"}, phases: map[string]Phase{"BeforeTool": Before, "AfterTool": After, "SessionEnd": End}},
+	"gemini-cli": {event: []string{"hook_event_name"},
+		phases: map[string]Phase{"BeforeTool": Before, "AfterTool": After, "SessionEnd": End}},
 	"opencode": {event: []string{"event", "type"}, bare: opencode,
-		phases: map[string]Phase{"tool.execute.before": Before, "tool.execute.after": After, "session.idle": End}},
+		phases: map[string]Phase{"tool.execute.before": Before, "tool.execute.after": After,
+			"session.idle": End}},
 	"copilot-cli": {event: []string{"hook_event_name"}, phases: claude, bare: copilot},
 	"cline": {event: []string{"hookName"}, phases: map[string]Phase{
-		"tool_call": Before, "PreToolUse": Before, "tool_result": After, "PostToolUse": After, "agent_end": End, "TaskComplete": End, "TaskCancel": End}},
+		"tool_call": Before, "PreToolUse": Before, "tool_result": After, "PostToolUse": After,
+		"agent_end": End, "TaskComplete": End, "TaskCancel": End}},
 	"cursor": {event: []string{"hook_event_name"}, phases: map[string]Phase{
-		"preToolUse": Before, "PreToolUse": Before, "postToolUse": After, "PostToolUse": After, "postToolUseFailure": After, "PostToolUseFailure": After, "stop": End, "sessionEnd": End}},
+		"preToolUse": Before, "PreToolUse": Before, "postToolUse": After, "PostToolUse": After,
+		"postToolUseFailure": After, "PostToolUseFailure": After, "stop": End, "sessionEnd": End}},
 	"windsurf": {event: []string{"agent_action_name"}, phases: map[string]Phase{
-		"pre_write_code": Before, "post_write_code": After, "pre_run_command": Before, "post_run_command": After}},
-	"kiro":  {event: []string{"hook_event_name"}, phases: map[string]Phase{"preToolUse": Before, "postToolUse": After, "stop": End}},
+		"pre_write_code": Before, "post_write_code": After, "pre_run_command": Before,
+		"post_run_command": After}},
+	"kiro": {event: []string{"hook_event_name"},
+		phases: map[string]Phase{"preToolUse": Before, "postToolUse": After, "stop": End}},
 	"goose": {event: []string{"event"}, phases: claude},
 }
 
@@ -294,7 +307,8 @@ func (p fields) workspace(getenv func(string) string) (dir string, named bool) {
 	if dir := p.text("worktree", "directory"); dir != "" && dir != "/" {
 		return drive(dir), true
 	}
-	return drive(p.text("directory", "cwd", "working_dir", "tool_info.cwd", "properties.info.directory")), false
+	return drive(p.text("directory", "cwd", "working_dir", "tool_info.cwd",
+		"properties.info.directory")), false
 }
 
 // drive is a path of Windows that was written as that of a URL.
@@ -307,28 +321,35 @@ func drive(path string) string {
 
 // readers are tools that change nothing, or whose calls come by themselves.
 var readers = []string{
-	"Read", "Glob", "Grep", "LS", "view", "read", "read_file", "read_files", "list_directory", "glob", "grep", "grep_search", "search_file_content", "rg",
-	"search_codebase", "view_image", "fs_read", "list", "WebFetch", "WebSearch", "webfetch", "web_fetch", "google_web_search", "TodoWrite", "todowrite",
+	"Read", "Glob", "Grep", "LS", "view", "read", "read_file", "read_files", "list_directory", "glob",
+	"grep", "grep_search", "search_file_content", "rg",
+	"search_codebase", "view_image", "fs_read", "list", "WebFetch", "WebSearch", "webfetch", "web_fetch",
+	"google_web_search", "TodoWrite", "todowrite",
 	"todoread", "write_todos", "update_plan", "Task", "Agent", "task", "agent", "save_memory", "mcp_tool_use",
 }
 
 // editors are tools that change the files that they name, and no others.
 var editors = []string{
-	"Write", "Edit", "MultiEdit", "NotebookEdit", "write", "edit", "multiedit", "patch", "apply_patch", "create", "create_file", "str_replace",
-	"insert", "editor", "write_file", "replace", "write_to_file", "replace_in_file", "insert_content", "fs_write", "fsWrite", "strReplace",
-	"write_code", "insert_edit_into_file", "replace_string_in_file", "multi_replace_string_in_file", "developer__write", "developer__edit",
+	"Write", "Edit", "MultiEdit", "NotebookEdit", "write", "edit", "multiedit", "patch", "apply_patch",
+	"create", "create_file", "str_replace",
+	"insert", "editor", "write_file", "replace", "write_to_file", "replace_in_file", "insert_content",
+	"fs_write", "fsWrite", "strReplace",
+	"write_code", "insert_edit_into_file", "replace_string_in_file", "multi_replace_string_in_file",
+	"developer__write", "developer__edit",
 	"developer__text_editor", "str_replace_editor", "str_replace_based_edit_tool", "Delete", "delete_file",
 }
 
 // reads reports whether a tool changes nothing here, or is one of this program's MCP server, which
 // records by itself.
 func (e Event) reads() bool {
-	return slices.Contains(readers, e.Tool) || strings.HasPrefix(e.Tool, "mcp__skill__") || strings.HasPrefix(e.Tool, "mcp__workspace__")
+	return slices.Contains(readers, e.Tool) || strings.HasPrefix(e.Tool, "mcp__skill__") ||
+		strings.HasPrefix(e.Tool, "mcp__workspace__")
 }
 
 // input returns the arguments of a call: an object, or a text.
 func (p fields) input() (fields, string) {
-	for _, path := range []string{"tool_input", "toolArgs", "tool_call.input", "tool_result.input", "preToolUse.parameters", "postToolUse.parameters",
+	for _, path := range []string{"tool_input", "toolArgs", "tool_call.input", "tool_result.input",
+		"preToolUse.parameters", "postToolUse.parameters",
 		"input.args", "output.args", "tool_info"} {
 		if o := p.object(path); o != nil {
 			return o, ""
@@ -344,14 +365,17 @@ func (p fields) input() (fields, string) {
 func (p fields) failed() bool {
 	event := p.text("hook_event_name", "hookEventName", "event")
 	output, _ := p.at("tool_result.output").(map[string]any)
-	return strings.HasSuffix(event, "Failure") || p.has("error", "error_message", "tool_response.error", "tool_result.error") || output["success"] == false ||
-		p.at("tool_response.success") == false || p.at("postToolUse.success") == false || p.text("toolResult.resultType") == "failure"
+	return strings.HasSuffix(event, "Failure") || p.has("error", "error_message", "tool_response.error",
+		"tool_result.error") || output["success"] == false ||
+		p.at("tool_response.success") == false || p.at("postToolUse.success") == false ||
+		p.text("toolResult.resultType") == "failure"
 }
 
 // commandOf returns what a call runs; "" if it edits.
 func commandOf(input fields) string {
 	for _, name := range []string{"command", "command_line", "cmd"} {
-		if s := input.text(name); s != "" && !isPatch(s) && !(input.has("path", "file_path") && name == "command") {
+		if s := input.text(name); s != "" && !isPatch(s) &&
+			!(input.has("path", "file_path") && name == "command") {
 			return s
 		}
 	}
@@ -388,7 +412,8 @@ func pathsOf(input fields, text string) (paths []string) {
 			}
 		}
 	}
-	for _, s := range []string{text, input.text("command"), input.text("patchText"), input.text("input"), input.text("patch")} {
+	for _, s := range []string{text, input.text("command"), input.text("patchText"), input.text("input"),
+		input.text("patch")} {
 		if isPatch(s) || heredoc().MatchString(s) {
 			for _, m := range patchHead().FindAllStringSubmatch(s, -1) {
 				add(strings.TrimSpace(m[1]))

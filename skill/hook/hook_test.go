@@ -24,8 +24,11 @@ func TestRead(t *testing.T) {
 	n := 0
 	err := filepath.WalkDir(recorded, func(name string, d fs.DirEntry, err error) error {
 		host := filepath.Base(filepath.Dir(name))
-		configuration := slices.Contains([]string{"settings.json", "hooks.json", "agent.json", "plugin.json", "hooks-skill.json", "environment.txt"}, d.Name())
-		if err != nil || d.IsDir() || configuration || !strings.HasSuffix(name, ".json") && !strings.HasSuffix(name, ".txt") {
+		configuration := slices.Contains([]string{"settings.json", "hooks.json", "agent.json", "plugin.json",
+			"hooks-skill.json", "environment.txt"}, d.Name())
+		if err != nil || d.IsDir() ||
+			configuration || !strings.HasSuffix(name, ".json") &&
+			!strings.HasSuffix(name, ".txt") {
 			return err
 		}
 		n++
@@ -62,8 +65,10 @@ func TestRead(t *testing.T) {
 // TestReadHost reads payloads by their own signs, whatever host was set up, and by the environment.
 func TestReadHost(t *testing.T) {
 	for file, want := range map[string]string{
-		"cursor/claude-file-run-by-cursor.json": "cursor", "copilot-cli/pascal-pre-create.json": "kiro", "gemini-cli/before-write.json": "gemini-cli",
-		"codex/pre-bash.json": "codex", "qwen-code/pre-write.json": "qwen-code", "goose/pre-write.json": "goose",
+		"cursor/claude-file-run-by-cursor.json": "cursor", "copilot-cli/pascal-pre-create.json": "kiro",
+		"gemini-cli/before-write.json": "gemini-cli",
+		"codex/pre-bash.json":          "codex", "qwen-code/pre-write.json": "qwen-code",
+		"goose/pre-write.json": "goose",
 	} {
 		payload, err := os.ReadFile(filepath.Join(recorded, file))
 		if err != nil {
@@ -71,7 +76,8 @@ func TestReadHost(t *testing.T) {
 		}
 		env := map[string]string{}
 		if strings.HasPrefix(file, "copilot-cli/") {
-			env, want = map[string]string{"COPILOT_CLI": "1", "COPILOT_PROJECT_DIR": "/home/dev/other", "CLAUDE_PROJECT_DIR": "/home/dev/app"}, "copilot-cli"
+			env, want = map[string]string{"COPILOT_CLI": "1", "COPILOT_PROJECT_DIR": "/home/dev/other",
+				"CLAUDE_PROJECT_DIR": "/home/dev/app"}, "copilot-cli"
 		}
 		e, err := Read(payload, "claude-code", func(name string) string { return env[name] })
 		if err != nil || e.Host != want {
@@ -85,8 +91,10 @@ func TestReadHost(t *testing.T) {
 
 // TestReadHostile reads what is no payload without harm.
 func TestReadHostile(t *testing.T) {
-	for _, payload := range []string{"", "{", "null", "[]", `"x"`, `{"hook_event_name":3}`, `{"hook_event_name":"PreToolUse","tool_name":{},"tool_input":[]}`,
-		`{"cursor_version":1,"workspace_roots":[1]}`, strings.Repeat("[", 100_000), "\x00", `{"hook_event_name":"PreToolUse"`, string(bytes.Repeat([]byte("x"), MaxPayload+1))} {
+	for _, payload := range []string{"", "{", "null", "[]", `"x"`, `{"hook_event_name":3}`,
+		`{"hook_event_name":"PreToolUse","tool_name":{},"tool_input":[]}`,
+		`{"cursor_version":1,"workspace_roots":[1]}`, strings.Repeat("[", 100_000), "\x00",
+		`{"hook_event_name":"PreToolUse"`, string(bytes.Repeat([]byte("x"), MaxPayload+1))} {
 		if e, err := Read([]byte(payload), "claude-code", os.Getenv); err == nil {
 			t.Errorf("%.60q is read as %+v", payload, e)
 		}

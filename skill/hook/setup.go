@@ -14,7 +14,8 @@ type Setup struct {
 	Host  string
 	Title string
 	As    string // the host whose file this one reads, too; "" for a file of its own
-	File  string // of the user, JSON, below the home folder, with slashes; "" if the host has files for hooks alone
+	// of the user, JSON, below the home folder, with slashes; "" if the host has files for hooks alone
+	File  string
 	Own   bool   // nothing else is in the file
 	Group bool   // entries are in groups, each with a matcher
 	Entry string // in which COMMAND stands for the command line, and POWERSHELL for that of Windows
@@ -51,14 +52,17 @@ var Setups = []Setup{
 		Calls: []string{"preToolUse", "postToolUse", "postToolUseFailure"},
 		Ends:  []string{"agentStop", "sessionEnd"},
 		Then:  "start copilot again"},
-	{Host: "vscode-copilot", Title: "VS Code", As: "copilot-cli", File: ".copilot/hooks/skill.json", Own: true,
+	{Host: "vscode-copilot", Title: "VS Code", As: "copilot-cli",
+		File: ".copilot/hooks/skill.json", Own: true,
 		Top:   []Member{{"version", "1"}},
 		Entry: `{"type": "command", "bash": COMMAND, "powershell": POWERSHELL, "timeoutSec": 10}`,
 		Calls: []string{"preToolUse", "postToolUse", "postToolUseFailure"},
 		Ends:  []string{"agentStop", "sessionEnd"},
 		Then:  "it reads the file of Copilot CLI, which then calls the hook, too; reload the window of VS Code"},
 	{Host: "kiro", Title: "Kiro", File: ".kiro/agents/skill.json", Own: true,
-		Top:   []Member{{"name", `"skill"`}, {"description", `"records what its tools change, so that skill can undo it"`}, {"tools", `["*"]`}},
+		Top: []Member{{"name", `"skill"`},
+			{"description", `"records what its tools change, so that skill can undo it"`},
+			{"tools", `["*"]`}},
 		Entry: `{"matcher": "*", "command": COMMAND, "timeout_ms": 10000}`,
 		Calls: []string{"preToolUse", "postToolUse"}, Ends: []string{"stop"},
 		Then: "hooks belong to one agent of Kiro: start this one with \"kiro-cli chat --agent skill\", or copy its \"hooks\" into another's file"},

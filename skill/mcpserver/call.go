@@ -48,20 +48,23 @@ func (s *Server) handler(t tool) mcp.ToolHandler {
 
 // admit returns the scope for a call, which must leave it afterwards. If ask is not nil, it is
 // the answer to the call instead. An error says why the call is refused.
-func (c *session) admit(ctx context.Context, req *mcp.CallToolRequest, t tool) (sc *scope, ask *mcp.CallToolResult, err error) {
+func (c *session) admit(ctx context.Context, req *mcp.CallToolRequest, t tool) (sc *scope,
+	ask *mcp.CallToolResult, err error) {
 	sc, ask, err = c.enter(ctx, req)
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case ask != nil:
-		if q, _ := c.question(req, t); q != nil { // in one go: the next call holds the answers to this one alone
+		// in one go: the next call holds the answers to this one alone
+		if q, _ := c.question(req, t); q != nil {
 			ask.InputRequests[consentKey] = q
 		}
 		return nil, ask, nil
 	}
 	refusal, ask := c.consent(ctx, req, t)
 	if refusal != "" {
-		t.dialect.Report(ctx, sc.x, c.state, parser.ToolCall{Name: t.name, Arguments: req.Params.Arguments}, time.Now(), errors.New(refusal))
+		t.dialect.Report(ctx, sc.x, c.state, parser.ToolCall{Name: t.name, Arguments: req.Params.Arguments},
+			time.Now(), errors.New(refusal))
 		err = errors.New(t.name + ": " + refusal)
 	}
 	if ask != nil || err != nil {
@@ -114,19 +117,22 @@ func content(b dialect.Block) mcp.Content {
 	case strings.HasPrefix(b.Type, "image/"):
 		return &mcp.ImageContent{Data: b.Data, MIMEType: b.Type}
 	default:
-		return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: uri, MIMEType: b.Type, Blob: b.Data}}
+		return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: uri, MIMEType: b.Type,
+			Blob: b.Data}}
 	}
 }
 
 // do executes one call. The dialect decides whether arguments may be missing.
-func (s *Server) do(ctx context.Context, c *session, sc *scope, t tool, arguments json.RawMessage) (a answerText) {
+func (s *Server) do(ctx context.Context, c *session, sc *scope, t tool,
+	arguments json.RawMessage) (a answerText) {
 	if refusal := sc.refused(); refusal != "" {
 		return answerText{text: t.name + ": " + refusal, failed: true}
 	}
 	defer func() {
 		if p := recover(); p != nil {
 			s.logf("%s: %v\n%s", t.name, p, debug.Stack())
-			a = answerText{text: t.name + " crashed; check what it has changed before you call it again", failed: true}
+			a = answerText{text: t.name + " crashed; check what it has changed before you call it again",
+				failed: true}
 		}
 	}()
 	r := t.dialect.Do(ctx, sc.x, c.state, parser.ToolCall{Name: t.name, Arguments: arguments})
@@ -158,7 +164,8 @@ func knownToken(req *mcp.CallToolRequest) any {
 }
 
 // notifier returns the function that sends the progress of a call through the SDK.
-func (s *Server) notifier(ctx context.Context, req *mcp.CallToolRequest) func(*mcp.ProgressNotificationParams) {
+func (s *Server) notifier(ctx context.Context,
+	req *mcp.CallToolRequest) func(*mcp.ProgressNotificationParams) {
 	return func(p *mcp.ProgressNotificationParams) {
 		m, _ := s.relaying.of(req)
 		if m.notify == nil {
@@ -175,7 +182,8 @@ func progressLine(p *mcp.ProgressNotificationParams) ([]byte, error) {
 
 // progress returns a context under which operations report their progress, if the
 // client asked for it. quiet ends the notifications, so that none follows the reply.
-func (s *Server) progress(ctx context.Context, token any, notify func(*mcp.ProgressNotificationParams)) (_ context.Context, quiet func()) {
+func (s *Server) progress(ctx context.Context, token any,
+	notify func(*mcp.ProgressNotificationParams)) (_ context.Context, quiet func()) {
 	if token == nil || s.cfg.Progress == nil {
 		return ctx, func() {}
 	}
@@ -188,7 +196,8 @@ func (s *Server) progress(ctx context.Context, token any, notify func(*mcp.Progr
 			return
 		}
 		p.done, p.next = done, now.Add(progressEvery)
-		notify(&mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(done), Total: float64(total), Message: note})
+		notify(&mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(done),
+			Total: float64(total), Message: note})
 	})
 	return inner, func() {
 		p.mu.Lock()

@@ -30,7 +30,8 @@ func TestCancelReachesTheTool(t *testing.T) {
 	relayed := func(t *testing.T, s *Server) mcp.Transport {
 		var p places
 		p.move(s)
-		return &mcp.StreamableClientTransport{Endpoint: p.replicas(t), HTTPClient: &http.Client{Transport: bearer{}}, MaxRetries: -1}
+		return &mcp.StreamableClientTransport{Endpoint: p.replicas(t),
+			HTTPClient: &http.Client{Transport: bearer{}}, MaxRetries: -1}
 	}
 	for _, tt := range []struct {
 		door, version string
@@ -48,18 +49,20 @@ func TestCancelReachesTheTool(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			ended := make(chan bool, 1)
-			own, err := dialect.New("own", "", dialect.Func("wait", "Wait until the call is cancelled.", func(call context.Context, _ struct{}) (string, error) {
-				cancel()
-				<-call.Done()
-				ended <- true
-				return "", call.Err()
-			}))
+			own, err := dialect.New("own", "", dialect.Func("wait", "Wait until the call is cancelled.",
+				func(call context.Context, _ struct{}) (string, error) {
+					cancel()
+					<-call.Done()
+					ended <- true
+					return "", call.Err()
+				}))
 			if err != nil {
 				t.Fatal(err)
 			}
 			s, _ := newServer(t, nil, func(c *Config) { c.Dialects = append(c.Dialects, own) })
 			c, err := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, nil).
-				Connect(t.Context(), tt.transport(t, s), &mcp.ClientSessionOptions{ProtocolVersion: tt.version})
+				Connect(t.Context(), tt.transport(t, s),
+					&mcp.ClientSessionOptions{ProtocolVersion: tt.version})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +91,8 @@ func TestLongCallAfterQuickOnes(t *testing.T) {
 	for id := range maxIdle + 2 {
 		c.send(call(fmt.Sprint("long", id), "write_file", fmt.Sprintf(`{"path":"b%d","content":"x"}`, id)))
 		for n := range 5 {
-			if a := c.ask(call(n, "read_file", `{"path":"a.txt"}`)); string(a.ID) != fmt.Sprint(n) || a.text() != "alpha" {
+			if a := c.ask(call(n, "read_file", `{"path":"a.txt"}`)); string(a.ID) != fmt.Sprint(n) ||
+				a.text() != "alpha" {
 				t.Fatalf("beside %d long calls: %+v", id+1, a)
 			}
 		}

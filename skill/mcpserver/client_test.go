@@ -24,7 +24,8 @@ const patience = time.Minute
 func newServer(t testing.TB, files map[string]string, change ...func(*Config)) (*Server, string) {
 	t.Helper()
 	dir := newWorkspace(t, files)
-	cfg := Config{Executor: newExecutor(t, dir), Dialects: []*dialect.Dialect{dialect.Filesystem}, Version: "1"}
+	cfg := Config{Executor: newExecutor(t, dir), Dialects: []*dialect.Dialect{dialect.Filesystem},
+		Version: "1"}
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -117,7 +118,8 @@ func start(t *testing.T, dir, dialect string) (*lineClient, *exec.Cmd) {
 }
 
 func newLineClient(t *testing.T, in io.WriteCloser, out io.ReadCloser) *lineClient {
-	c := &lineClient{t: t, in: in, out: out, lines: make(chan string, 10000), read: make(chan struct{}), ended: make(chan error, 1)}
+	c := &lineClient{t: t, in: in, out: out, lines: make(chan string, 10000), read: make(chan struct{}),
+		ended: make(chan error, 1)}
 	go func() {
 		defer close(c.read)
 		defer close(c.lines)
@@ -228,7 +230,8 @@ func call(id any, name, arguments string) string {
 	if err != nil {
 		panic(err)
 	}
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, raw, name, arguments)
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s}}`,
+		raw, name, arguments)
 }
 
 // text is the one text of a reply.

@@ -26,10 +26,11 @@ type client struct {
 	session *session
 
 	// clients.mu guards these.
-	active  map[*patientWriter]bool // of requests that are being answered, event streams not counted
-	began   time.Time
-	used    time.Time // when its last request ended
-	version string    // of the protocol, as in the header of requests; "-" before the first that the SDK accepted
+	active map[*patientWriter]bool // of requests that are being answered, event streams not counted
+	began  time.Time
+	used   time.Time // when its last request ended
+	// of the protocol, as in the header of requests; "-" before the first that the SDK accepted
+	version string
 }
 
 func newClients(s *Server, limits HTTP) *clients {
@@ -125,7 +126,8 @@ func (c *clients) endOld(ctx context.Context) {
 		case now := <-tick.C:
 			c.mu.Lock()
 			for id, cl := range c.byID {
-				if now.Sub(cl.began) >= c.limits.Life || len(cl.active) == 0 && now.Sub(cl.used) >= c.limits.Idle {
+				if now.Sub(cl.began) >= c.limits.Life || len(cl.active) == 0 &&
+					now.Sub(cl.used) >= c.limits.Idle {
 					c.endLocked(id)
 				}
 			}
@@ -170,7 +172,8 @@ func (cl *client) call(w http.ResponseWriter, r *http.Request, body []byte, vers
 		return false
 	}
 	id, ok := readID(e.id)
-	if !ok || string(e.method) != `"tools/call"` || r.Header.Get("Mcp-Protocol-Version") != version || !plainHeader(r.Header) {
+	if !ok || string(e.method) != `"tools/call"` || r.Header.Get("Mcp-Protocol-Version") != version ||
+		!plainHeader(r.Header) {
 		return false
 	}
 	p := readParams(e.params)
@@ -197,7 +200,8 @@ func (cl *client) call(w http.ResponseWriter, r *http.Request, body []byte, vers
 func plainHeader(h http.Header) bool {
 	accept := strings.Join(h.Values("Accept"), ",")
 	for name := range h {
-		if name != "Mcp-Session-Id" && name != "Mcp-Protocol-Version" && strings.HasPrefix(name, "Mcp-") || name == "Last-Event-Id" {
+		if name != "Mcp-Session-Id" && name != "Mcp-Protocol-Version" && strings.HasPrefix(name, "Mcp-") ||
+			name == "Last-Event-Id" {
 			return false
 		}
 	}

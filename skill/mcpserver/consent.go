@@ -21,7 +21,8 @@ func (c *session) check(t tool, arguments json.RawMessage) (refusal string, ask 
 	if c.server.cfg.Check == nil {
 		return "", false
 	}
-	if refusal, ask = c.server.cfg.Check(t.name, t.dialect.EffectOf(c.server.cfg.Executor, c.state, t.name, arguments)); !ask {
+	if refusal, ask = c.server.cfg.Check(t.name,
+		t.dialect.EffectOf(c.server.cfg.Executor, c.state, t.name, arguments)); !ask {
 		return refusal, false
 	}
 	c.mu.Lock()
@@ -38,7 +39,8 @@ func (c *session) question(req *mcp.CallToolRequest, t tool) (q *mcp.ElicitParam
 	refusal, ask := c.check(t, req.Params.Arguments)
 	caps := req.ClientCapabilities()
 	switch {
-	case !ask, caps == nil, caps.Elicitation == nil, caps.Elicitation.Form == nil && caps.Elicitation.URL != nil:
+	case !ask, caps == nil, caps.Elicitation == nil, caps.Elicitation.Form == nil &&
+		caps.Elicitation.URL != nil:
 		return nil, refusal
 	}
 	var args bytes.Buffer
@@ -62,7 +64,8 @@ func (c *session) question(req *mcp.CallToolRequest, t tool) (q *mcp.ElicitParam
 // consent asks the user about a call. It returns why the call is refused, "" if the user
 // allows it. If ask is not nil, it is the answer to the call instead: the client must ask
 // and call again.
-func (c *session) consent(ctx context.Context, req *mcp.CallToolRequest, t tool) (refusal string, ask *mcp.CallToolResult) {
+func (c *session) consent(ctx context.Context, req *mcp.CallToolRequest, t tool) (refusal string,
+	ask *mcp.CallToolResult) {
 	q, refusal := c.question(req, t)
 	if q == nil {
 		return refusal, nil

@@ -25,7 +25,9 @@ func TestUserAllowsAToolForGood(t *testing.T) {
 	}
 	write(1)
 	q := c.parse(c.next())
-	if q.Method != "elicitation/create" || !strings.Contains(string(q.Params), `write_file {\"path\":\"b\",\"content\":\"ééé`) || len(q.Params) > 3000 {
+	if q.Method != "elicitation/create" ||
+		!strings.Contains(string(q.Params), `write_file {\"path\":\"b\",\"content\":\"ééé`) ||
+		len(q.Params) > 3000 {
 		t.Fatalf("got %s %s", q.Method, q.Params)
 	}
 	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"always":true}}}`, q.ID))

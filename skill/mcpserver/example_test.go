@@ -38,7 +38,8 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	server, err := mcpserver.New(mcpserver.Config{Executor: x, Dialects: []*dialect.Dialect{dialect.Workspace, own}, Name: "sums", Version: "1"})
+	server, err := mcpserver.New(mcpserver.Config{Executor: x,
+		Dialects: []*dialect.Dialect{dialect.Workspace, own}, Name: "sums", Version: "1"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -53,10 +54,12 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	r, err := client.CallTool(ctx, &mcp.CallToolParams{Name: "add", Arguments: json.RawMessage(`{"a":1,"b":2}`)})
+	r, err := client.CallTool(ctx,
+		&mcp.CallToolParams{Name: "add", Arguments: json.RawMessage(`{"a":1,"b":2}`)})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(client.InitializeResult().ServerInfo.Name, r.Content[0].(*mcp.TextContent).Text, r.StructuredContent)
+	fmt.Println(client.InitializeResult().ServerInfo.Name, r.Content[0].(*mcp.TextContent).Text,
+		r.StructuredContent)
 	// Output: sums {"sum":3} map[sum:3]
 }

@@ -50,7 +50,8 @@ func commands(t *testing.T, text string) (n int) {
 		t.Fatal(err)
 	}
 	for _, name := range lines {
-		if line, err := os.ReadFile(name); err == nil && bytes.HasPrefix(line, []byte("sleep\x00"+text+"\x00")) {
+		if line, err := os.ReadFile(name); err == nil &&
+			bytes.HasPrefix(line, []byte("sleep\x00"+text+"\x00")) {
 			n++
 		}
 	}

@@ -48,7 +48,8 @@ func TestFastPathEqualsSDK(t *testing.T) {
 	sdks, sdksDir := newServer(t, awkward)
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	add(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"html"}}}`) // before initialize
+	// before initialize
+	add(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"html"}}}`)
 	add(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 	for _, name := range slices.Sorted(maps.Keys(awkward)) {
 		add(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_file","arguments":{"path":%q}}}`, name)
@@ -60,20 +61,29 @@ func TestFastPathEqualsSDK(t *testing.T) {
 		add(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"arguments":{"path":%q},"name":"read_file"}}`, "copy-"+name)
 		add(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"edit_file","arguments":{"path":%q,"old_text":"a","new_text":"A","dry_run":true}}}`, name)
 	}
-	for _, id := range []string{`0`, `7`, `-7`, `-0`, `123456789012345`, `9007199254740991`, `1e2`, `1.0`, `""`, `"x"`, `"<&>"`, `"é"`, `"\u0041"`, `"a\\b"`, `"\u2028"`, `" "`} {
+	for _, id := range []string{`0`, `7`, `-7`, `-0`, `123456789012345`, `9007199254740991`, `1e2`, `1.0`,
+		`""`, `"x"`, `"<&>"`, `"é"`, `"\u0041"`, `"a\\b"`, `"\u2028"`, `" "`} {
 		add(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"html"}}}`, id)
 		add(` { "params" : { "arguments" : { "path" : "missing" } , "name" : "read_file" } , "method" : "tools/call" , "id" : %s , "jsonrpc" : "2.0" }`, id)
 	}
 	for _, params := range []string{
-		`{"name":"read_file"}`, `{"name":"read_file","arguments":null}`, `{"name":"read_file","arguments":[1]}`, `{"name":"read_file","arguments":"x"}`,
-		`{"name":"read_file","arguments":{}}`, `{"name":"read_file","arguments":{"path":5}}`, `{"name":"read_file","arguments":{"path":"\ud800"}}`,
-		`{"name":"read_file","arguments":{"path":"html","path":"empty"}}`, `{"name":"read_file","arguments":{"path":"html"},"more":1}`,
-		`{"name":"read_file","arguments":{"path":"html"},"_meta":{}}`, `{"name":"read_file","arguments":{"path":"html"},"_meta":null}`,
-		`{"name":"read_file","arguments":{"path":"html"},"_meta":{"progressToken":1}}`, `{"name":"read_file","arguments":{"path":"html"},"_meta":{"a/b":[1]}}`,
-		`{"name":"no_such","arguments":{}}`, `{"name":"","arguments":{}}`, `{"name":"READ_FILE","arguments":{"path":"html"}}`, `{"name":"cp","arguments":{}}`,
+		`{"name":"read_file"}`, `{"name":"read_file","arguments":null}`,
+		`{"name":"read_file","arguments":[1]}`, `{"name":"read_file","arguments":"x"}`,
+		`{"name":"read_file","arguments":{}}`, `{"name":"read_file","arguments":{"path":5}}`,
+		`{"name":"read_file","arguments":{"path":"\ud800"}}`,
+		`{"name":"read_file","arguments":{"path":"html","path":"empty"}}`,
+		`{"name":"read_file","arguments":{"path":"html"},"more":1}`,
+		`{"name":"read_file","arguments":{"path":"html"},"_meta":{}}`,
+		`{"name":"read_file","arguments":{"path":"html"},"_meta":null}`,
+		`{"name":"read_file","arguments":{"path":"html"},"_meta":{"progressToken":1}}`,
+		`{"name":"read_file","arguments":{"path":"html"},"_meta":{"a/b":[1]}}`,
+		`{"name":"no_such","arguments":{}}`, `{"name":"","arguments":{}}`,
+		`{"name":"READ_FILE","arguments":{"path":"html"}}`, `{"name":"cp","arguments":{}}`,
 		`{"name":"rea\u0064_file","arguments":{"path":"html"}}`, `{"name":"<x>","arguments":{}}`,
-		`{"name":"write_file","arguments":{"path":"/proc/x","content":"x"}}`, `{"name":"list_directory","arguments":{"path":"."}}`,
-		`{"name":"file_exists","arguments":{"path":"html"}}`, `{"name":"move_file","arguments":{"src":"missing","dst":"b"}}`,
+		`{"name":"write_file","arguments":{"path":"/proc/x","content":"x"}}`,
+		`{"name":"list_directory","arguments":{"path":"."}}`,
+		`{"name":"file_exists","arguments":{"path":"html"}}`,
+		`{"name":"move_file","arguments":{"src":"missing","dst":"b"}}`,
 	} {
 		add(`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":%s}`, params)
 	}
@@ -81,7 +91,8 @@ func TestFastPathEqualsSDK(t *testing.T) {
 	add(`{"jsonrpc":"2.0","id":9,"method":"ping"}`)
 	const newest = `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}`
 	add(`{"jsonrpc":"2.0","id":9,"method":"tools/list"}`)
-	for _, params := range []string{`null`, `{}`, `{"cursor":""}`, `{"cursor":"x"}`, `{"_meta":` + newest + `}`} {
+	for _, params := range []string{`null`, `{}`, `{"cursor":""}`, `{"cursor":"x"}`,
+		`{"_meta":` + newest + `}`} {
 		add(`{"jsonrpc":"2.0","id":9,"method":"tools/list","params":%s}`, params)
 	}
 	add(`{"jsonrpc":"2.0","id":9,"method":"no/such","params":{}}`)
@@ -90,8 +101,10 @@ func TestFastPathEqualsSDK(t *testing.T) {
 	for _, line := range lines {
 		a.send(line)
 		b.send(line)
-		got, want := strings.ReplaceAll(a.next(), oursDir, "WORK"), strings.ReplaceAll(b.next(), sdksDir, "WORK")
-		want = strings.Replace(want, `"error":{"code":0,`, `"error":{"code":-32600,`, 1) // the SDK leaves the code out
+		got, want := strings.ReplaceAll(a.next(), oursDir, "WORK"),
+			strings.ReplaceAll(b.next(), sdksDir, "WORK")
+		// the SDK leaves the code out
+		want = strings.Replace(want, `"error":{"code":0,`, `"error":{"code":-32600,`, 1)
 		if got != want {
 			t.Errorf("%.200s\n got %.300s\nwant %.300s", line, got, want)
 		}
@@ -127,11 +140,15 @@ func TestWhichCallsAreFast(t *testing.T) {
 		{strings.Replace(plain, `1`, `"\u0061"`, 1), false},
 		{strings.Replace(plain, `read_file`, `no_such`, 1), false},
 		{strings.Replace(plain, `"arguments":{}`, `"arguments":{},"_meta":{"progressToken":1}`, 1), true},
-		{strings.Replace(plain, `"arguments":{}`, `"arguments":{},"_meta":{"progressToken":"a","traceparent":"x","b/c":{}}`, 1), true},
+		{strings.Replace(plain, `"arguments":{}`,
+			`"arguments":{},"_meta":{"progressToken":"a","traceparent":"x","b/c":{}}`, 1), true},
 		{strings.Replace(plain, `"arguments":{}`, `"arguments":{},"_meta":{"progressToken":1.5}`, 1), false},
-		{strings.Replace(plain, `"arguments":{}`, `"arguments":{},"_meta":{"progressToken":1,"progressToken":2}`, 1), false},
-		{strings.Replace(plain, `"arguments":{}`, `"arguments":{},"_meta":{"progress\u0054oken":1}`, 1), false},
-		{strings.Replace(plain, `"arguments":{}`, `"arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`, 1), false},
+		{strings.Replace(plain, `"arguments":{}`,
+			`"arguments":{},"_meta":{"progressToken":1,"progressToken":2}`, 1), false},
+		{strings.Replace(plain, `"arguments":{}`, `"arguments":{},"_meta":{"progress\u0054oken":1}`,
+			1), false},
+		{strings.Replace(plain, `"arguments":{}`,
+			`"arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`, 1), false},
 		{strings.Replace(plain, `"arguments":{}`, `"arguments":{},"inputResponses":{}`, 1), false},
 		{strings.Replace(plain, `,"arguments":{}`, ``, 1), false},
 		{strings.Replace(plain, `tools/call`, `ping`, 1), false},

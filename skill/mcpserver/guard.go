@@ -56,7 +56,8 @@ func (g *guard) serve(w *patientWriter, r *http.Request) {
 	case !g.door.Host(r.Host):
 		http.Error(w, fmt.Sprintf("Host %q is not a name of this server", r.Host), http.StatusForbidden)
 	case !g.door.Origin(r.Host, r.Header.Values("Origin")):
-		http.Error(w, fmt.Sprintf("Origin %q is not this server", r.Header.Get("Origin")), http.StatusForbidden)
+		http.Error(w, fmt.Sprintf("Origin %q is not this server", r.Header.Get("Origin")),
+			http.StatusForbidden)
 	case r.URL.Path != "/" && r.URL.Path != "/mcp":
 		http.Error(w, "MCP is served at /mcp", http.StatusNotFound)
 	case g.http.Token != "" && !door.Bearer(r.Header.Get("Authorization"), g.http.Token):
@@ -79,7 +80,8 @@ func (g *guard) limited(w http.ResponseWriter, serve func()) {
 		defer func() { <-g.requests }()
 		serve()
 	default:
-		http.Error(w, fmt.Sprintf("%d requests are being answered; try again later", maxRequests), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("%d requests are being answered; try again later", maxRequests),
+			http.StatusServiceUnavailable)
 	}
 }
 
@@ -127,13 +129,15 @@ func (g *guard) post(w *patientWriter, r *http.Request) {
 			status = w.status
 			return
 		}
-		if r.Header.Get("Mcp-Session-Id") != "" || g.http.Stateless || r.Header.Get("Mcp-Protocol-Version") >= statelessVersion {
+		if r.Header.Get("Mcp-Session-Id") != "" || g.http.Stateless ||
+			r.Header.Get("Mcp-Protocol-Version") >= statelessVersion {
 			g.pass(w, r)
 			return
 		}
 		if !g.sessions.reserve() {
 			w.Header().Set("Retry-After", "60")
-			http.Error(w, fmt.Sprintf("%d sessions have calls that run; try again later", g.http.MaxSessions), http.StatusServiceUnavailable)
+			http.Error(w, fmt.Sprintf("%d sessions have calls that run; try again later", g.http.MaxSessions),
+				http.StatusServiceUnavailable)
 			return
 		}
 		defer func() { g.sessions.opened(w.Header().Get("Mcp-Session-Id")) }()
@@ -155,7 +159,8 @@ func (g *guard) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 		n, err = in.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
 		if g.bodies.Add(int64(n)) > maxBodies {
-			http.Error(w, fmt.Sprintf("requests of %d bytes are being read; try again later", int64(maxBodies)), http.StatusServiceUnavailable)
+			http.Error(w, fmt.Sprintf("requests of %d bytes are being read; try again later",
+				int64(maxBodies)), http.StatusServiceUnavailable)
 			return nil, false
 		}
 		if len(body) == cap(body) {
@@ -165,7 +170,8 @@ func (g *guard) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	_ = c.SetReadDeadline(time.Time{})
 	switch tooLarge, ok := errors.AsType[*http.MaxBytesError](err); {
 	case ok:
-		http.Error(w, fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit), http.StatusRequestEntityTooLarge)
+		http.Error(w, fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit),
+			http.StatusRequestEntityTooLarge)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		http.Error(w, fmt.Sprintf("the request took too long to arrive: %v and a second for each %d bytes are allowed", bodyTime, bodyPerSecond), http.StatusRequestTimeout)
 	case err != io.EOF:
@@ -187,7 +193,8 @@ func checkBody(body []byte) (answer []byte) {
 			n++
 		}
 		if n > maxBatch {
-			return errorLine(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the request has %d messages; %d are allowed", n, maxBatch))
+			return errorLine(nil, jsonrpc.CodeInvalidRequest,
+				fmt.Sprintf("the request has %d messages; %d are allowed", n, maxBatch))
 		}
 		return nil // a batch; the SDK knows which versions have them
 	}

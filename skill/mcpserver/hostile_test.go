@@ -14,8 +14,10 @@ import (
 
 // hostileNames lead outside, nowhere or in a circle. $BASE stands for the folder above
 // the workspace.
-var hostileNames = []string{"../out/secret", "$BASE/out/secret", "/proc/self/root/etc/passwd", "link", "folder/secret", "folder/new", "dangling", "loop/x",
-	"secret\x00", "../ws-evil/secret", "%2e%2e/out/secret", ".skill/journal", ".git/config", "", ".", "d/../..", strings.Repeat("n", 5000)}
+var hostileNames = []string{"../out/secret", "$BASE/out/secret", "/proc/self/root/etc/passwd", "link",
+	"folder/secret", "folder/new", "dangling", "loop/x",
+	"secret\x00", "../ws-evil/secret", "%2e%2e/out/secret", ".skill/journal", ".git/config", "", ".",
+	"d/../..", strings.Repeat("n", 5000)}
 
 // TestHostilePathsOverStdio calls the tools of two dialects with hostile names in a
 // process of its own: what is outside stays as it is and untold.
@@ -25,10 +27,12 @@ func TestHostilePathsOverStdio(t *testing.T) {
 		t.Fatal(err)
 	}
 	ws := filepath.Join(base, "ws")
-	for name, content := range map[string]string{"out/secret": "SECRET-71", "ws-evil/secret": "SECRET-71", "ws/a.txt": "a", "ws/d/b": "b", "ws/.git/config": "[core]"} {
+	for name, content := range map[string]string{"out/secret": "SECRET-71", "ws-evil/secret": "SECRET-71",
+		"ws/a.txt": "a", "ws/d/b": "b", "ws/.git/config": "[core]"} {
 		writeFile(t, filepath.Join(base, name), content)
 	}
-	for name, target := range map[string]string{"link": "../out/secret", "folder": "../out", "dangling": "../out/new", "loop": "loop"} {
+	for name, target := range map[string]string{"link": "../out/secret", "folder": "../out",
+		"dangling": "../out/new", "loop": "loop"} {
 		if err := os.Symlink(target, filepath.Join(ws, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +49,8 @@ func TestHostilePathsOverStdio(t *testing.T) {
 					name = strings.ReplaceAll(name, "$BASE", base)
 					a := c.ask(call(1, tool.Name, hostileArguments(&tool, i, name)))
 					said := strings.ReplaceAll(a.text(), name, "")
-					if strings.Contains(said, "SECRET-71") || strings.Contains(said, "root:x:0") || strings.Contains(said, "panic") {
+					if strings.Contains(said, "SECRET-71") || strings.Contains(said, "root:x:0") ||
+						strings.Contains(said, "panic") {
 						t.Errorf("%s %s=%.80q: %.300s", tool.Name, tool.Params[i].Name, name, said)
 					}
 				}
@@ -81,7 +86,8 @@ func hostileArguments(tool *dialect.Tool, i int, name string) string {
 		case p.Name == "command":
 			args[p.Name] = "ls"
 		case p.Required:
-			args[p.Name] = map[string]any{"string": "a", "boolean": true, "array": []string{}, "object": map[string]string{}}[p.Type]
+			args[p.Name] = map[string]any{"string": "a", "boolean": true, "array": []string{},
+				"object": map[string]string{}}[p.Type]
 		}
 	}
 	raw, err := json.Marshal(args)

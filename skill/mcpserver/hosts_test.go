@@ -62,7 +62,8 @@ func TestHosts(t *testing.T) {
 					if m.ID == nil {
 						return "", ""
 					}
-					return strings.ReplaceAll(a.next(), oursDir, "WORK"), strings.ReplaceAll(b.next(), sdksDir, "WORK")
+					return strings.ReplaceAll(a.next(), oursDir, "WORK"),
+						strings.ReplaceAll(b.next(), sdksDir, "WORK")
 				}
 				if m.Params.Name == "run" { // it needs a helper
 					continue

@@ -19,12 +19,14 @@ import (
 // HTTP says where and to whom streamable HTTP is served. The zero HTTP needs a Token
 // or NoToken, and listens on a free port of the loopback interface.
 type HTTP struct {
-	Addr        string           // HOST:PORT, without a host on the loopback interface; or unix:PATH, a socket for this user alone
-	Token       string           // bearer token that every request must have; not for unix:PATH
-	NoToken     bool             // serve every user of this machine without a token
-	Hosts       []string         // further host names that clients may use, without a port
-	MaxBody     int64            // bytes of one request; 0 means 16 MiB
-	MaxSessions int              // clients at a time; 0 means 256. A further one ends the session that is idle for longest
+	// HOST:PORT, without a host on the loopback interface; or unix:PATH, a socket for this user alone
+	Addr    string
+	Token   string   // bearer token that every request must have; not for unix:PATH
+	NoToken bool     // serve every user of this machine without a token
+	Hosts   []string // further host names that clients may use, without a port
+	MaxBody int64    // bytes of one request; 0 means 16 MiB
+	// clients at a time; 0 means 256. A further one ends the session that is idle for longest
+	MaxSessions int
 	Idle        time.Duration    // a session without requests ends after this time; 0 means 1 hour
 	Life        time.Duration    // every session ends after this time; 0 means 24 hours
 	Stateless   bool             // no sessions: nothing is kept from one request to the next
@@ -71,7 +73,8 @@ func (h HTTP) withDefaults() HTTP {
 }
 
 // serve passes requests to a guard until ctx is done, and then calls end.
-func (h HTTP) serve(ctx context.Context, listener net.Listener, g *guard, end func(*http.Server) error) error {
+func (h HTTP) serve(ctx context.Context, listener net.Listener, g *guard,
+	end func(*http.Server) error) error {
 	server := &http.Server{
 		Handler:           g,
 		ReadHeaderTimeout: headerTime,
@@ -130,12 +133,13 @@ func (h HTTP) address() (*net.TCPAddr, error) {
 
 // streamable returns the SDK's handler, with sessions or without.
 func (s *Server) streamable(h HTTP, stateless bool) http.Handler {
-	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &mcp.StreamableHTTPOptions{
-		Stateless:                    stateless,
-		MaxRequestBodyBytes:          h.MaxBody,
-		DisableLocalhostProtection:   true, // the guard is stricter
-		PropagateRequestCancellation: true,
-	})
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk },
+		&mcp.StreamableHTTPOptions{
+			Stateless:                    stateless,
+			MaxRequestBodyBytes:          h.MaxBody,
+			DisableLocalhostProtection:   true, // the guard is stricter
+			PropagateRequestCancellation: true,
+		})
 }
 
 // endSession stops the calls of a client and ends its session.

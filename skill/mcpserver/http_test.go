@@ -211,21 +211,30 @@ func TestHTTPRefuses(t *testing.T) {
 		{"IPv6", func(r *http.Request) { r.Host = "[::1]" }, 200},
 		{"a name that was given", func(r *http.Request) { r.Host = "Files.example.org" }, 200},
 		{"a rebound name", func(r *http.Request) { r.Host = "evil.example.com" }, 403},
-		{"a rebound name with our port", func(r *http.Request) { r.Host = "evil.example.com:" + u.Port() }, 403},
-		{"a name that begins like ours", func(r *http.Request) { r.Host = "localhost.evil.example.com" }, 403},
+		{"a rebound name with our port",
+			func(r *http.Request) { r.Host = "evil.example.com:" + u.Port() }, 403},
+		{"a name that begins like ours",
+			func(r *http.Request) { r.Host = "localhost.evil.example.com" }, 403},
 		{"another machine's address", func(r *http.Request) { r.Host = "192.0.2.1" }, 403},
-		{"a page of this server", func(r *http.Request) { r.Header.Set("Origin", "http://localhost:"+u.Port()) }, 200},
-		{"a page behind the proxy", func(r *http.Request) { r.Header.Set("Origin", "https://files.example.org") }, 200},
-		{"a page of another server of this machine", func(r *http.Request) { r.Header.Set("Origin", "http://localhost:8080") }, 403},
-		{"a page of this machine without a port", func(r *http.Request) { r.Header.Set("Origin", "http://localhost") }, 403},
-		{"a page behind another port of the proxy", func(r *http.Request) { r.Header.Set("Origin", "https://files.example.org:8443") }, 403},
-		{"a page of another site", func(r *http.Request) { r.Header.Set("Origin", "https://evil.example.com") }, 403},
+		{"a page of this server",
+			func(r *http.Request) { r.Header.Set("Origin", "http://localhost:"+u.Port()) }, 200},
+		{"a page behind the proxy",
+			func(r *http.Request) { r.Header.Set("Origin", "https://files.example.org") }, 200},
+		{"a page of another server of this machine",
+			func(r *http.Request) { r.Header.Set("Origin", "http://localhost:8080") }, 403},
+		{"a page of this machine without a port",
+			func(r *http.Request) { r.Header.Set("Origin", "http://localhost") }, 403},
+		{"a page behind another port of the proxy",
+			func(r *http.Request) { r.Header.Set("Origin", "https://files.example.org:8443") }, 403},
+		{"a page of another site",
+			func(r *http.Request) { r.Header.Set("Origin", "https://evil.example.com") }, 403},
 		{"a page of nowhere", func(r *http.Request) { r.Header.Set("Origin", "null") }, 403},
 		{"two origins", func(r *http.Request) { r.Header["Origin"] = []string{"http://localhost", "https://evil.example.com"} }, 403},
 		{"no token", func(r *http.Request) { r.Header.Del("Authorization") }, 401},
 		{"a wrong token", func(r *http.Request) { r.Header.Set("Authorization", "Bearer secre") }, 401},
 		{"another scheme", func(r *http.Request) { r.Header.Set("Authorization", "Basic secret") }, 401},
-		{"a token in lower case", func(r *http.Request) { r.Header.Set("Authorization", "bearer secret") }, 200},
+		{"a token in lower case",
+			func(r *http.Request) { r.Header.Set("Authorization", "bearer secret") }, 200},
 		{"another type", func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, 415},
 		{"an unknown session", func(r *http.Request) { r.Header.Set("Mcp-Session-Id", "x") }, 404},
 		{"another method", func(r *http.Request) { r.Method = http.MethodPut }, 405},
@@ -248,7 +257,8 @@ func TestHTTPRefuses(t *testing.T) {
 		{"42", 400, -32600},
 		{`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, 400, -32600},
 		{`"` + strings.Repeat("x", 100000) + `"`, 413, 0},
-		{"[" + strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"tools/list"},`, 100) + `{"jsonrpc":"2.0","id":1,"method":"ping"}]`, 400, -32600},
+		{"[" + strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"tools/list"},`, 100) +
+			`{"jsonrpc":"2.0","id":1,"method":"ping"}]`, 400, -32600},
 	}
 	for _, tt := range bodies {
 		r, body := c.post(tt.body)
@@ -262,13 +272,15 @@ func TestHTTPRefuses(t *testing.T) {
 
 func TestHTTPNeedsATokenWhereOthersCanReachIt(t *testing.T) {
 	s, _ := newServer(t, nil)
-	for _, h := range []HTTP{{}, {Addr: "127.0.0.1:0"}, {Addr: "0.0.0.0:0"}, {Addr: "[::]:0"}, {Addr: "0.0.0.0:0", NoToken: true}} {
+	for _, h := range []HTTP{{}, {Addr: "127.0.0.1:0"}, {Addr: "0.0.0.0:0"}, {Addr: "[::]:0"},
+		{Addr: "0.0.0.0:0", NoToken: true}} {
 		if err := s.HTTP(t.Context(), h); !errors.Is(err, ErrNoToken) {
 			t.Errorf("%+v: %v", h, err)
 		}
 	}
 	at, _ := serveHTTP(t, s, HTTP{Addr: "0.0.0.0:0", Token: "secret"})
-	c := &httpClient{t: t, at: strings.Replace(at, "[::]", "127.0.0.1", 1), header: http.Header{"Authorization": {"Bearer secret"}}}
+	c := &httpClient{t: t, at: strings.Replace(at, "[::]", "127.0.0.1", 1),
+		header: http.Header{"Authorization": {"Bearer secret"}}}
 	c.at = strings.Replace(c.at, "0.0.0.0", "127.0.0.1", 1)
 	for host, status := range map[string]int{"192.0.2.1": 200, "evil.example.com": 403} {
 		r := c.request(http.MethodPost, greeting("{}"))
@@ -414,7 +426,8 @@ func TestSlowBodyIsRead(t *testing.T) {
 		}
 		w.Close()
 	}()
-	if answer, text := c.do(r); answer.StatusCode != 400 || !strings.Contains(text, "-32700") { // for the last comma
+	// for the last comma
+	if answer, text := c.do(r); answer.StatusCode != 400 || !strings.Contains(text, "-32700") {
 		t.Errorf("got %s %s", answer.Status, text)
 	}
 }
@@ -430,12 +443,14 @@ func TestHTTPServesOverAUnixSocket(t *testing.T) {
 		t.Errorf("the socket is %v, %v", info, err)
 	}
 	dial := func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", path) }
-	c := &httpClient{t: t, at: "http://skill/mcp", via: &http.Client{Transport: &http.Transport{DialContext: dial}}}
+	c := &httpClient{t: t, at: "http://skill/mcp",
+		via: &http.Client{Transport: &http.Transport{DialContext: dial}}}
 	if r, body := c.post(greeting("{}")); r.StatusCode != 200 {
 		t.Errorf("got %s %s", r.Status, body)
 	}
 	second, _ := newServer(t, nil)
-	if err := second.HTTP(t.Context(), HTTP{Addr: "unix:" + path}); err == nil || !strings.Contains(err.Error(), "served already") {
+	if err := second.HTTP(t.Context(), HTTP{Addr: "unix:" + path}); err == nil ||
+		!strings.Contains(err.Error(), "served already") {
 		t.Errorf("a second server at the same path: %v", err)
 	}
 	c.via.CloseIdleConnections()
@@ -461,9 +476,12 @@ func TestHTTPFastPathEqualsSDK(t *testing.T) {
 	last := func(body string) string { return strings.TrimSpace(body[strings.LastIndex(body, "data: ")+1:]) }
 	short := 0
 	for i, line := range []string{
-		call(1, "read_file", `{"path":"html"}`), call(2, "read_file", `{"path":"large"}`), call("x", "read_file", `{"path":"missing"}`),
-		call(3, "no_such", `{}`), call(4, "read_file", `{"path":5}`), call(5, "write_file", `{"path":"new","content":"\u2028<"}`),
-		`{"jsonrpc":"2.0","id":6,"method":"ping"}`, `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `{}`, `{"jsonrpc":"2.0","id":7,"method":"no/such"}`,
+		call(1, "read_file", `{"path":"html"}`), call(2, "read_file", `{"path":"large"}`),
+		call("x", "read_file", `{"path":"missing"}`),
+		call(3, "no_such", `{}`), call(4, "read_file", `{"path":5}`),
+		call(5, "write_file", `{"path":"new","content":"\u2028<"}`),
+		`{"jsonrpc":"2.0","id":6,"method":"ping"}`, `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `{}`,
+		`{"jsonrpc":"2.0","id":7,"method":"no/such"}`,
 	} {
 		r1, got := fast.post(line)
 		r2, want := slow.post(line)
@@ -471,7 +489,8 @@ func TestHTTPFastPathEqualsSDK(t *testing.T) {
 			short++
 			want = strings.TrimPrefix(last(want), "ata: ")
 		}
-		got, want = undoID.ReplaceAllString(strings.TrimSpace(got), "ID"), undoID.ReplaceAllString(strings.TrimSpace(want), "ID")
+		got, want = undoID.ReplaceAllString(strings.TrimSpace(got), "ID"),
+			undoID.ReplaceAllString(strings.TrimSpace(want), "ID")
 		if r1.StatusCode != r2.StatusCode || got != want {
 			t.Errorf("%d: %.100s\n got %s %.300s\nwant %s %.300s", i, line, r1.Status, got, r2.Status, want)
 		}
@@ -491,7 +510,8 @@ func TestHTTPServesBothKindsOfVersions(t *testing.T) {
 	if a := newHTTPClient(t, at).ask(call(1, "read_file", `{"path":"a.txt"}`)); a.text() != "alpha" {
 		t.Errorf("in a session: %+v", a)
 	}
-	c := &httpClient{t: t, at: at, header: http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"read_file"}}}
+	c := &httpClient{t: t, at: at, header: http.Header{"Mcp-Protocol-Version": {"2026-07-28"},
+		"Mcp-Method": {"tools/call"}, "Mcp-Name": {"read_file"}}}
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 	if a := c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a.txt"},` + meta + `}}`); a.text() != "alpha" {
 		t.Errorf("without a session: %+v", a)
@@ -530,7 +550,8 @@ func TestHTTPServesBesideOthersWhoDoNot(t *testing.T) {
 // BenchmarkHTTPCall is a call over one connection of HTTP, by our own path and by the
 // SDK's.
 func BenchmarkHTTPCall(b *testing.B) {
-	for name, kind := range map[string]string{"fast": "application/json", "sdk": "application/json; charset=utf-8"} {
+	for name, kind := range map[string]string{"fast": "application/json",
+		"sdk": "application/json; charset=utf-8"} {
 		b.Run(name, func(b *testing.B) { benchmarkHTTPCall(b, kind) })
 	}
 }

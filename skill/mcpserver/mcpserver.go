@@ -46,7 +46,8 @@ type Config struct {
 	Name     string             // of the program, sent to clients; "" means skill
 	Title    string             // for people; "" means Name, or Skill without one
 	Version  string             // of the program, sent to clients
-	Log      io.Writer          // receives a line for each event that the server's operator should see; may be nil
+	// receives a line for each event that the server's operator should see; may be nil
+	Log io.Writer
 
 	Instructions string // what clients are told; "" names the folder of the workspace
 
@@ -121,13 +122,15 @@ func New(cfg Config) (*Server, error) {
 		s.cfg.Dialects[i] = d
 		for _, t := range d.Tools {
 			if first, ok := s.tools[t.Name]; ok {
-				return nil, fmt.Errorf("the dialects %s and %s both have a tool %s; choose one of the two", first.dialect.Name, d.Name, t.Name)
+				return nil, fmt.Errorf("the dialects %s and %s both have a tool %s; choose one of the two",
+					first.dialect.Name, d.Name, t.Name)
 			}
 			s.tools[t.Name] = tool{d, t.Name, t.Effect == dialect.Reads}
 			s.order = append(s.order, t.Name)
 		}
 	}
-	info := &mcp.Implementation{Name: cmp.Or(cfg.Name, serverName), Title: cmp.Or(cfg.Title, cfg.Name, serverTitle), Version: cfg.Version}
+	info := &mcp.Implementation{Name: cmp.Or(cfg.Name, serverName),
+		Title: cmp.Or(cfg.Title, cfg.Name, serverTitle), Version: cfg.Version}
 	s.info, _ = json.Marshal(info) // texts can always be encoded
 	s.sdk = mcp.NewServer(info, s.options())
 	s.sdk.AddReceivingMiddleware(s.listInOrder)
@@ -135,9 +138,11 @@ func New(cfg Config) (*Server, error) {
 	s.add = sync.OnceFunc(s.addTools)
 	s.relaying.running = make(map[string]context.CancelFunc)
 	s.relaying.handler = sync.OnceValue(func() http.Handler {
-		return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &mcp.StreamableHTTPOptions{
-			Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxLine, DisableLocalhostProtection: true, PropagateRequestCancellation: true,
-		})
+		return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk },
+			&mcp.StreamableHTTPOptions{
+				Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxLine,
+				DisableLocalhostProtection: true, PropagateRequestCancellation: true,
+			})
 	})
 	s.addLinked = sync.OnceFunc(s.addResources)
 	return s, nil
@@ -154,7 +159,8 @@ func (s *Server) listed() (list []*mcp.Tool) {
 	for _, d := range s.cfg.Dialects {
 		for i := range d.Tools {
 			t := &d.Tools[i]
-			listed := &mcp.Tool{Name: t.Name, Title: t.Title, Description: t.Doc, InputSchema: t.Schema(), Annotations: annotations(t)}
+			listed := &mcp.Tool{Name: t.Name, Title: t.Title, Description: t.Doc, InputSchema: t.Schema(),
+				Annotations: annotations(t)}
 			if s := t.OutputSchema(); s != nil {
 				listed.OutputSchema = s
 			}
@@ -214,7 +220,8 @@ func annotations(t *dialect.Tool) *mcp.ToolAnnotations {
 	}
 	destroys := t.Effect == dialect.Destroys
 	a.DestructiveHint = &destroys
-	if t.Title != "" { // of our own: every client reads all definitions, and what these say by default is left out
+	// of our own: every client reads all definitions, and what these say by default is left out
+	if t.Title != "" {
 		a.DestructiveHint = nil
 		if !destroys && !a.ReadOnlyHint {
 			a.DestructiveHint = &destroys
@@ -240,7 +247,8 @@ func (s *Server) listInOrder(next mcp.MethodHandler) mcp.MethodHandler {
 			s.addLinked()
 		}
 		r, err := next(ctx, method, req)
-		if wrong, ok := errors.AsType[*jsonrpc.Error](err); ok && strings.HasPrefix(wrong.Message, "unknown tool ") {
+		if wrong, ok := errors.AsType[*jsonrpc.Error](err); ok &&
+			strings.HasPrefix(wrong.Message, "unknown tool ") {
 			wrong.Message += s.otherwise(req)
 		}
 		switch list, ok := r.(*mcp.ListToolsResult); {
@@ -248,7 +256,8 @@ func (s *Server) listInOrder(next mcp.MethodHandler) mcp.MethodHandler {
 		case ours:
 			list.Tools = s.listed()
 		default:
-			slices.SortStableFunc(list.Tools, func(a, b *mcp.Tool) int { return s.rank(a.Name) - s.rank(b.Name) })
+			slices.SortStableFunc(list.Tools,
+				func(a, b *mcp.Tool) int { return s.rank(a.Name) - s.rank(b.Name) })
 		}
 		return r, err
 	}
@@ -264,7 +273,8 @@ func (s *Server) otherwise(req mcp.Request) string {
 		if all := dialect.Named(d.Name); all != nil && d.Lookup(p.Name) == nil {
 			switch t := all.Lookup(p.Name); {
 			case t == nil:
-			case t.Open && t.Effect != dialect.Reads && !s.cfg.Executor.Config().ReadOnly && !s.cfg.Executor.Config().DryRun:
+			case t.Open && t.Effect != dialect.Reads && !s.cfg.Executor.Config().ReadOnly &&
+				!s.cfg.Executor.Config().DryRun:
 				return "; it needs a program that fences what it starts: Helper of skill.Config"
 			case t.Open && t.Effect == dialect.Reads && !s.cfg.Executor.Config().Reaches():
 				return "; it needs --network"
@@ -295,5 +305,6 @@ func (s *Server) logf(format string, args ...any) {
 	}
 	s.logging.Lock()
 	defer s.logging.Unlock()
-	fmt.Fprintf(s.cfg.Log, "%s: %s\n", s.cfg.Executor.Program(), strings.TrimSuffix(fmt.Sprintf(format, args...), "\n"))
+	fmt.Fprintf(s.cfg.Log, "%s: %s\n", s.cfg.Executor.Program(),
+		strings.TrimSuffix(fmt.Sprintf(format, args...), "\n"))
 }

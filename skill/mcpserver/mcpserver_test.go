@@ -28,7 +28,8 @@ func TestToolsAreListedAsTheirDialectsHaveThem(t *testing.T) {
 				t.Fatalf("%s is not where it belongs: %+v", tool.Name, listed)
 			}
 			a := listed[0].Annotations
-			if *a.ReadOnlyHint != (tool.Effect == dialect.Reads) || *a.DestructiveHint != (tool.Effect == dialect.Destroys) {
+			if *a.ReadOnlyHint != (tool.Effect == dialect.Reads) ||
+				*a.DestructiveHint != (tool.Effect == dialect.Destroys) {
 				t.Errorf("%s is annotated %+v", tool.Name, a)
 			}
 			listed = listed[1:]
@@ -51,9 +52,11 @@ func TestListIsSmall(t *testing.T) {
 
 func TestDialectsThatShareANameAreRefused(t *testing.T) {
 	s, _ := newServer(t, nil)
-	for _, list := range [][]*dialect.Dialect{{dialect.Achilles, dialect.Perstack}, {dialect.Filesystem, dialect.Filesystem}} {
+	for _, list := range [][]*dialect.Dialect{{dialect.Achilles, dialect.Perstack},
+		{dialect.Filesystem, dialect.Filesystem}} {
 		_, err := New(Config{Executor: s.cfg.Executor, Dialects: list})
-		if err == nil || !strings.Contains(err.Error(), list[0].Name) || !strings.Contains(err.Error(), list[1].Name) {
+		if err == nil || !strings.Contains(err.Error(), list[0].Name) ||
+			!strings.Contains(err.Error(), list[1].Name) {
 			t.Errorf("%s and %s: %v", list[0].Name, list[1].Name, err)
 		}
 	}
@@ -68,7 +71,8 @@ func TestDialectsThatShareANameAreRefused(t *testing.T) {
 func TestProgress(t *testing.T) {
 	late := make(chan func() (stopped bool), 10)
 	s, _ := newServer(t, map[string]string{"a.txt": "alpha"}, func(cfg *Config) {
-		cfg.Progress = func(ctx context.Context, report func(done, total int64, note string)) context.Context {
+		cfg.Progress = func(ctx context.Context,
+			report func(done, total int64, note string)) context.Context {
 			began := time.Now()
 			report(1, 0, "too soon")
 			stopped := time.Since(began) >= progressEvery
@@ -148,7 +152,8 @@ func (c *lineClient) told(line string) string {
 // TestTraceOfTheClient reports a call with the trace context that its client has sent.
 func TestTraceOfTheClient(t *testing.T) {
 	var traces []string
-	x, err := skill.New(skill.Config{Dir: newWorkspace(t, nil), NoSync: true, Called: func(c skill.Call) { traces = append(traces, c.Tool+" "+c.Trace) }})
+	x, err := skill.New(skill.Config{Dir: newWorkspace(t, nil), NoSync: true,
+		Called: func(c skill.Call) { traces = append(traces, c.Tool+" "+c.Trace) }})
 	if err != nil {
 		t.Fatal(err)
 	}

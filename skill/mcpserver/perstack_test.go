@@ -31,8 +31,10 @@ func TestTodosBelongToTheirClient(t *testing.T) {
 		{"the first client", a.ask(add("one")), `{"todos":[{"id":0,"title":"one","completed":false}]}`},
 		{"the second", b.ask(add("two")), `{"todos":[{"id":0,"title":"two","completed":false}]}`},
 		{"one over stdio", c.ask(add("three")), `{"todos":[{"id":0,"title":"three","completed":false}]}`},
-		{"the first again", a.ask(call(2, "todo", `{"completedTodos":[0]}`)), `{"todos":[{"id":0,"title":"one","completed":true}]}`},
-		{"the second again", b.ask(call(2, "attemptCompletion", `{}`)), `{"remainingTodos":[{"id":0,"title":"two","completed":false}]}`},
+		{"the first again", a.ask(call(2, "todo", `{"completedTodos":[0]}`)),
+			`{"todos":[{"id":0,"title":"one","completed":true}]}`},
+		{"the second again", b.ask(call(2, "attemptCompletion", `{}`)),
+			`{"remainingTodos":[{"id":0,"title":"two","completed":false}]}`},
 		{"one over stdio again", c.ask(call(2, "clearTodo", `{}`)), `{"todos":[]}`},
 		{"the first at last", a.ask(call(3, "attemptCompletion", `{}`)), `{}`},
 	}

@@ -60,7 +60,8 @@ func (r Relay) HTTP(ctx context.Context, h HTTP) error {
 	if err != nil {
 		return err
 	}
-	g := &guard{relay: r, http: h, door: door.New(listener.Addr(), h.Addr, h.Hosts), requests: make(chan struct{}, maxRequests)}
+	g := &guard{relay: r, http: h, door: door.New(listener.Addr(), h.Addr, h.Hosts),
+		requests: make(chan struct{}, maxRequests)}
 	return h.serve(ctx, listener, g, shutDown)
 }
 
@@ -147,8 +148,10 @@ func answerTo(id []byte, reply Reply, err error) []byte {
 // Stdio serves one client that writes messages to in, one per line, and reads them from
 // out, as [Server.Stdio] does.
 func (r Relay) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	c := &relayConn{relay: r, out: newLineWriter(out), session: rand.Text(), version: "2025-11-25", room: make(chan struct{}, maxPending)}
-	c.out.unread = &unread{limit: maxUnread, patience: unreadTime, hangUp: func(why error) { c.out.fail(why) }}
+	c := &relayConn{relay: r, out: newLineWriter(out), session: rand.Text(), version: "2025-11-25",
+		room: make(chan struct{}, maxPending)}
+	c.out.unread = &unread{limit: maxUnread, patience: unreadTime,
+		hangUp: func(why error) { c.out.fail(why) }}
 	ended := make(chan struct{})
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
@@ -159,7 +162,8 @@ func (r Relay) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 			line, err := readLine(lines, nil)
 			switch {
 			case err == errLongLine:
-				c.out.send(errorLine(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a line is longer than %d bytes", maxLine)))
+				c.out.send(errorLine(nil, jsonrpc.CodeInvalidRequest,
+					fmt.Sprintf("a line is longer than %d bytes", maxLine)))
 			case err != nil:
 				c.calls.Wait()
 				return
@@ -230,7 +234,8 @@ func (c *relayConn) carry(ctx context.Context, m Message, e envelope) {
 			Version string `json:"protocolVersion"`
 		}
 	}
-	if string(e.method) == `"initialize"` && json.Unmarshal(answer, &head) == nil && head.Result.Version != "" {
+	if string(e.method) == `"initialize"` && json.Unmarshal(answer, &head) == nil &&
+		head.Result.Version != "" {
 		c.version = head.Result.Version
 	}
 	c.out.send(append(bytes.TrimRight(answer, "\n"), '\n'))
@@ -279,7 +284,8 @@ func (s *Server) Relayed(ctx context.Context, place string, m Message) Reply {
 		defer stop()
 		defer s.relaying.begin(session, e.id, stop)()
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/mcp", bytes.NewReader(m.Body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/mcp",
+		bytes.NewReader(m.Body))
 	if err != nil {
 		return Reply{Status: http.StatusBadRequest, Body: []byte(err.Error())}
 	}
@@ -306,8 +312,8 @@ type relaying struct {
 	running map[string]context.CancelFunc // by session and ID
 }
 
-// carried is what a call needs of the message that it came in. The SDK hands on neither: it ends a call with its
-// request only in the protocol's newest version.
+// carried is what a call needs of the message that it came in. The SDK hands on neither: it ends a
+// call with its request only in the protocol's newest version.
 type carried struct {
 	ctx    context.Context
 	notify func([]byte) // nil if the client wants none

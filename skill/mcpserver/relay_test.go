@@ -61,7 +61,8 @@ func (p *places) replicas(t *testing.T) (at string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		to = append(to, &httputil.ReverseProxy{Transport: via, Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Host, r.Out.URL.Scheme, r.Out.Host = u.Host, "http", "" }})
+		to = append(to, &httputil.ReverseProxy{Transport: via,
+			Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Host, r.Out.URL.Scheme, r.Out.Host = u.Host, "http", "" }})
 	}
 	var turn atomic.Uint32
 	balancer := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { to[turn.Add(1)%2].ServeHTTP(w, r) })}
@@ -92,11 +93,14 @@ func TestRelayServesASDKClientThroughEachReplica(t *testing.T) {
 				c.Session = &skill.Session{}
 				c.Changed = func(context.Context) error { commits.Add(1); return nil }
 			}
-			first, dir := newServer(t, map[string]string{"a.txt": "alpha", "big.txt": strings.Repeat("0123456789abcde\n", 128<<10)}, shared)
+			first, dir := newServer(t,
+				map[string]string{"a.txt": "alpha",
+					"big.txt": strings.Repeat("0123456789abcde\n", 128<<10)}, shared)
 			var p places
 			p.move(first)
 			client := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, nil)
-			c, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: p.replicas(t), HTTPClient: &http.Client{Transport: bearer{}}, MaxRetries: -1},
+			c, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: p.replicas(t),
+				HTTPClient: &http.Client{Transport: bearer{}}, MaxRetries: -1},
 				&mcp.ClientSessionOptions{ProtocolVersion: version})
 			if err != nil {
 				t.Fatal(err)
@@ -118,7 +122,8 @@ func TestRelayServesASDKClientThroughEachReplica(t *testing.T) {
 				}
 				return text, nil
 			}
-			if got, err := ask("readTextFile", map[string]any{"path": "a.txt"}); err != nil || !strings.Contains(got, "alpha") {
+			if got, err := ask("readTextFile", map[string]any{"path": "a.txt"}); err != nil ||
+				!strings.Contains(got, "alpha") {
 				t.Fatalf("a read: %q, %v", got, err)
 			}
 			if n := commits.Load(); n != 0 {
@@ -127,13 +132,15 @@ func TestRelayServesASDKClientThroughEachReplica(t *testing.T) {
 			if _, err := ask("todo", map[string]any{"newTodos": []string{"feed the cat"}}); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := ask("todo", map[string]any{}); err != nil || !strings.Contains(got, "feed the cat") {
+			if got, err := ask("todo", map[string]any{}); err != nil ||
+				!strings.Contains(got, "feed the cat") {
 				t.Errorf("todos: %q, %v", got, err)
 			}
 			var all sync.WaitGroup
 			for range 20 {
 				all.Go(func() {
-					if got, err := ask("readTextFile", map[string]any{"path": "a.txt"}); err != nil || !strings.Contains(got, "alpha") {
+					if got, err := ask("readTextFile", map[string]any{"path": "a.txt"}); err != nil ||
+						!strings.Contains(got, "alpha") {
 						t.Errorf("one of many reads: %q, %v", got, err)
 					}
 				})
@@ -150,7 +157,9 @@ func TestRelayServesASDKClientThroughEachReplica(t *testing.T) {
 			})
 			p.move(second)
 			if version == "2025-11-25" { // the client gives a session up at any failure
-				if c, err = client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: p.replicas(t), HTTPClient: &http.Client{Transport: bearer{}}, MaxRetries: -1},
+				if c, err = client.Connect(t.Context(),
+					&mcp.StreamableClientTransport{Endpoint: p.replicas(t),
+						HTTPClient: &http.Client{Transport: bearer{}}, MaxRetries: -1},
 					&mcp.ClientSessionOptions{ProtocolVersion: version}); err != nil {
 					t.Fatal(err)
 				}
@@ -173,7 +182,8 @@ func TestRelayNames(t *testing.T) {
 	var p places
 	at := p.replicas(t)
 	c := &httpClient{t: t, at: at, header: http.Header{"Authorization": {"Bearer secret"}}}
-	if r, body := c.post(greeting("{}")); r.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "no worker holds ws") || r.Header.Get("Retry-After") == "" {
+	if r, body := c.post(greeting("{}")); r.StatusCode != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "no worker holds ws") || r.Header.Get("Retry-After") == "" {
 		t.Errorf("nobody holds it: %s %q", r.Status, body)
 	}
 	p.move(s)
@@ -195,18 +205,20 @@ func TestRelayNames(t *testing.T) {
 
 func TestRelayCancels(t *testing.T) {
 	began := make(chan bool)
-	own, err := dialect.New("own", "", dialect.Func("wait", "Wait until the call is cancelled.", func(ctx context.Context, _ struct{}) (string, error) {
-		began <- true
-		<-ctx.Done()
-		return "", ctx.Err()
-	}))
+	own, err := dialect.New("own", "", dialect.Func("wait", "Wait until the call is cancelled.",
+		func(ctx context.Context, _ struct{}) (string, error) {
+			began <- true
+			<-ctx.Done()
+			return "", ctx.Err()
+		}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s, _ := newServer(t, nil, func(c *Config) { c.Dialects = append(c.Dialects, own) })
 	var p places
 	p.move(s)
-	c := &httpClient{t: t, at: p.replicas(t), session: "any", header: http.Header{"Authorization": {"Bearer secret"}}}
+	c := &httpClient{t: t, at: p.replicas(t), session: "any",
+		header: http.Header{"Authorization": {"Bearer secret"}}}
 	cancelled := make(chan bool)
 	go func() {
 		<-began
@@ -233,7 +245,8 @@ func TestRelayCallIsAnsweredAfterItIsStored(t *testing.T) {
 	var p places
 	p.move(s)
 	for _, in := range []string{"2025-11-25", "2026-07-28"} {
-		reply := relayedLines(t, p.relay, in, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"write_file","arguments":{"path":"a","content":"x"}META}}`)
+		reply := relayedLines(t, p.relay, in,
+			`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"write_file","arguments":{"path":"a","content":"x"}META}}`)
 		if a := reply[7]; !a.Result.IsError || !strings.Contains(a.text(), failure.Error()) {
 			t.Errorf("%s: %+v", in, a)
 		}
@@ -255,7 +268,8 @@ func TestRelayStdio(t *testing.T) {
 		}
 	}
 	p.move(nil)
-	got := relayedLines(t, p.relay, "2026-07-28", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a.txt"}META}}`)
+	got := relayedLines(t, p.relay, "2026-07-28",
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a.txt"}META}}`)
 	if got[2].Error.Message != "no worker holds ws" {
 		t.Errorf("nobody: %+v", got[2])
 	}
@@ -267,7 +281,8 @@ func relayedLines(t *testing.T, r Relay, version string, lines ...string) map[in
 	t.Helper()
 	in, meta := "", ""
 	if version < statelessVersion {
-		in = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
+		in = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + version +
+			`","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
 			`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
 	} else {
 		meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
@@ -307,7 +322,8 @@ func relayedLines(t *testing.T, r Relay, version string, lines ...string) map[in
 func TestRelayTellsProgress(t *testing.T) {
 	late := make(chan func(), 10)
 	s, _ := newServer(t, map[string]string{"a.txt": "alpha"}, func(cfg *Config) {
-		cfg.Progress = func(ctx context.Context, report func(done, total int64, note string)) context.Context {
+		cfg.Progress = func(ctx context.Context,
+			report func(done, total int64, note string)) context.Context {
 			report(10, 10, "all")
 			late <- func() { report(11, 11, "too late") }
 			return ctx
@@ -336,7 +352,8 @@ func TestRelayTellsProgress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header = http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}, versionHeader: {"2025-11-25"}}
+	r.Header = http.Header{"Accept": {"application/json, text/event-stream"},
+		"Content-Type": {"application/json"}, versionHeader: {"2025-11-25"}}
 	resp, err := bearer{}.RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,8 @@ func (s *Server) addResources() {
 
 // readResource reads a resource in the part of the workspace that the client's roots leave. It is
 // allowed and reported as a call of read or history.
-func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (_ *mcp.ReadResourceResult, err error) {
+func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (_ *mcp.ReadResourceResult,
+	err error) {
 	defer func() {
 		if err != nil {
 			err = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
@@ -52,11 +53,14 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 		if path, err = rootPath(found.URI); err != nil {
 			return nil, fmt.Errorf("%s: %w", found.URI, err)
 		}
-		call = parser.ToolCall{Name: "read", Arguments: rawjson.Encode(map[string]any{"paths": []string{path}})}
+		call = parser.ToolCall{Name: "read",
+			Arguments: rawjson.Encode(map[string]any{"paths": []string{path}})}
 	}
 	t, began := s.tools[call.Name], time.Now()
-	sc, ask, err := c.admit(ctx, &mcp.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &mcp.CallToolParamsRaw{
-		Meta: req.Params.Meta, Name: call.Name, Arguments: call.Arguments, InputResponses: req.Params.InputResponses}}, t)
+	sc, ask, err := c.admit(ctx, &mcp.CallToolRequest{Session: req.Session, Extra: req.Extra,
+		Params: &mcp.CallToolParamsRaw{
+			Meta: req.Params.Meta, Name: call.Name, Arguments: call.Arguments,
+			InputResponses: req.Params.InputResponses}}, t)
 	switch {
 	case err != nil:
 		return nil, err
@@ -77,7 +81,8 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	return &mcp.ReadResourceResult{Cacheable: private, Contents: []*mcp.ResourceContents{found}}, err
 }
 
-func readHistory(ctx context.Context, x *skill.Executor, s *skill.Session, found *mcp.ResourceContents) error {
+func readHistory(ctx context.Context, x *skill.Executor, s *skill.Session,
+	found *mcp.ResourceContents) error {
 	list, err := x.Execute(ctx, s, skill.History{Limit: 200})
 	if err == nil {
 		found.Text = list.Message()
@@ -85,7 +90,8 @@ func readHistory(ctx context.Context, x *skill.Executor, s *skill.Session, found
 	return err
 }
 
-func readFile(ctx context.Context, x *skill.Executor, s *skill.Session, path string, found *mcp.ResourceContents) error {
+func readFile(ctx context.Context, x *skill.Executor, s *skill.Session, path string,
+	found *mcp.ResourceContents) error {
 	read, err := x.Execute(ctx, s, skill.ReadFile{Path: path, MaxBytes: maxResource})
 	if err != nil {
 		return err

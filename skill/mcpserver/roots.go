@@ -27,7 +27,8 @@ const statelessVersion = "2026-07-28"
 // enter returns the scope for one call, which must leave it afterwards. If ask is not
 // nil, it is the answer to the call instead: the client must name its roots and call
 // again.
-func (c *session) enter(ctx context.Context, req *mcp.CallToolRequest) (sc *scope, ask *mcp.CallToolResult, err error) {
+func (c *session) enter(ctx context.Context, req *mcp.CallToolRequest) (sc *scope, ask *mcp.CallToolResult,
+	err error) {
 	for {
 		if sc := c.enterKnown(); sc != nil {
 			return sc, nil, nil
@@ -64,7 +65,8 @@ func (c *session) adopt(sc *scope, changes int) bool {
 }
 
 // roots returns the roots that the client names; nil if it does not support roots.
-func (c *session) roots(ctx context.Context, req *mcp.CallToolRequest) (_ []*mcp.Root, ask *mcp.CallToolResult, err error) {
+func (c *session) roots(ctx context.Context, req *mcp.CallToolRequest) (_ []*mcp.Root,
+	ask *mcp.CallToolResult, err error) {
 	caps := req.ClientCapabilities()
 	if caps == nil || caps.RootsV2 == nil {
 		return nil, nil, nil
@@ -92,7 +94,8 @@ func (c *session) roots(ctx context.Context, req *mcp.CallToolRequest) (_ []*mcp
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil, nil, context.Cause(ctx)
 	}
-	c.server.warn(ctx, req.Session, "the client did not name its roots (%v); the whole workspace is used", err)
+	c.server.warn(ctx, req.Session,
+		"the client did not name its roots (%v); the whole workspace is used", err)
 	return nil, nil, nil
 }
 
@@ -162,7 +165,8 @@ func (s *Server) opened(ctx context.Context, ss *mcp.ServerSession, dirs []strin
 		problems = append(problems, err.Error())
 		dirs = slices.Delete(dirs, bad, bad+1)
 	}
-	return &scope{x: s.cfg.Executor, refusal: "none of the client's roots can be opened (" + strings.Join(problems, "; ") + ")"}
+	return &scope{x: s.cfg.Executor, refusal: "none of the client's roots can be opened (" +
+		strings.Join(problems, "; ") + ")"}
 }
 
 // intersect returns the parts of dir that are in a folder of the ceiling.
@@ -193,7 +197,8 @@ func outermost(dirs []string) []string {
 
 // within reports whether dir is root or is inside it. Both are clean and absolute.
 func within(dir, root string) bool {
-	return dir == root || strings.HasPrefix(dir, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
+	return dir == root || strings.HasPrefix(dir, strings.TrimSuffix(root, string(filepath.Separator))+
+		string(filepath.Separator))
 }
 
 // realPath returns dir as an absolute path with links followed, as far as it exists.
@@ -236,5 +241,6 @@ func rootPath(uri string) (string, error) {
 func (s *Server) warn(ctx context.Context, ss *mcp.ServerSession, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	s.logf("%s", text)
-	_ = ss.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Logger: "skill", Data: text}) // fails only if the client is gone
+	// fails only if the client is gone
+	_ = ss.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Logger: "skill", Data: text})
 }

@@ -50,13 +50,15 @@ func (c *lineClient) tellRoots(roots ...string) answer {
 			}
 			roots[i] = fmt.Sprintf(`{"uri":%q}`, r)
 		}
-		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[%s]}}`, a.ID, strings.Join(roots, ",")))
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[%s]}}`, a.ID,
+			strings.Join(roots, ",")))
 	}
 }
 
 func TestRootsNarrowAndNeverWiden(t *testing.T) {
 	_, ws, allowed, outside := rooted(t)
-	const a, b, link, evil, e, f, g = "a.txt", "sub/b.txt", "sub/link", "sub-evil/d.txt", "../allowed/e.txt", "../allowed/in/f.txt", "../outside/g.txt"
+	const a, b, link, evil, e, f, g = "a.txt", "sub/b.txt", "sub/link", "sub-evil/d.txt", "../allowed/e.txt",
+		"../allowed/in/f.txt", "../outside/g.txt"
 	tests := []struct {
 		roots    []string
 		readable string // of the names above, by the letter of their file
@@ -124,8 +126,10 @@ func TestRootsMayChange(t *testing.T) {
 	if a := read("a.txt"); a.Method != "roots/list" {
 		t.Fatalf("before it knows the roots the server says %+v", a)
 	}
-	c.send(`{"jsonrpc":"2.0","id":1,"result":{"roots":[{"uri":"file://` + ws + `/sub"},{"uri":"file:///elsewhere"}]}}`)
-	if a := c.parse(c.next()); a.Method != "notifications/message" || !strings.Contains(string(a.Params), "/elsewhere") {
+	c.send(`{"jsonrpc":"2.0","id":1,"result":{"roots":[{"uri":"file://` + ws +
+		`/sub"},{"uri":"file:///elsewhere"}]}}`)
+	if a := c.parse(c.next()); a.Method != "notifications/message" ||
+		!strings.Contains(string(a.Params), "/elsewhere") {
 		t.Errorf("of a root outside the server says %+v", a)
 	}
 	if a := c.parse(c.next()); !a.Result.IsError {
@@ -134,7 +138,8 @@ func TestRootsMayChange(t *testing.T) {
 	if a := read("sub/b.txt"); a.text() != "b" {
 		t.Errorf("got %+v", a)
 	}
-	c.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, call("again", "read_file", `{"path":"other/c.txt"}`))
+	c.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`,
+		call("again", "read_file", `{"path":"other/c.txt"}`))
 	if a := c.tellRoots(ws+"/other", ws+"/sub"); !a.Result.IsError { // relative names start at the first root
 		t.Errorf("got %+v", a)
 	}
@@ -179,11 +184,13 @@ func TestRootsOfNewClients(t *testing.T) {
 	}
 	defer session.Close()
 	for name, want := range map[string]string{"sub/b.txt": "b", "a.txt": ""} {
-		r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "read_file", Arguments: map[string]any{"path": filepath.Join(ws, name)}})
+		r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "read_file",
+			Arguments: map[string]any{"path": filepath.Join(ws, name)}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := r.Content[0].(*mcp.TextContent).Text; r.IsError != (want == "") || !r.IsError && text != want {
+		if text := r.Content[0].(*mcp.TextContent).Text; r.IsError != (want == "") || !r.IsError &&
+			text != want {
 			t.Errorf("%s is %q", name, text)
 		}
 	}

@@ -39,8 +39,9 @@ type session struct {
 }
 
 const (
-	maxNews   = 20                     // changes that are looked at for what a person has undone
-	newsEvery = 200 * time.Millisecond // to look takes longer than to read a file; a person takes longer than that
+	maxNews = 20 // changes that are looked at for what a person has undone
+	// to look takes longer than to read a file; a person takes longer than that
+	newsEvery = 200 * time.Millisecond
 )
 
 // news says what a person has undone since the last call, so that the model does not take the
@@ -114,7 +115,8 @@ func (sc *scope) refused() string {
 var errClientGone = errors.New("the client is gone")
 
 func newSession(s *Server) *session {
-	return &session{server: s, state: cmp.Or(s.cfg.Session, &skill.Session{Guard: s.guard()}), unread: &unread{limit: s.maxUnread, patience: s.patience},
+	return &session{server: s, state: cmp.Or(s.cfg.Session, &skill.Session{Guard: s.guard()}),
+		unread:     &unread{limit: s.maxUnread, patience: s.patience},
 		inputEnded: make(chan struct{}), running: make(map[*running]bool), always: make(map[string]bool)}
 }
 

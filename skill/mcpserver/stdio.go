@@ -68,10 +68,12 @@ type conn struct {
 	quick   atomic.Bool  // the last call took less than a moment
 
 	requests
-	sending  int           // messages that are being written
-	version  string        // of the protocol; "" before it has been negotiated
-	accepted []byte        // the client of callParams of the last call that the SDK has answered; nil before that
-	whenIdle chan struct{} // closed when no request is pending and no message is being written; nil when nobody waits for that
+	sending int    // messages that are being written
+	version string // of the protocol; "" before it has been negotiated
+	// the client of callParams of the last call that the SDK has answered; nil before that
+	accepted []byte
+	// closed when no request is pending and no message is being written; nil when nobody waits for that
+	whenIdle chan struct{}
 }
 
 func newConn(s *Server, in io.Reader, out io.Writer) *conn {

@@ -42,7 +42,8 @@ func TestProcessEndsWithASignal(t *testing.T) {
 	defer unlock()
 	c, cmd := start(t, dir, "filesystem")
 	c.greet("2025-11-25", "{}")
-	c.send(call(1, "write_file", `{"path":"a.txt","content":"x"}`), `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	c.send(call(1, "write_file", `{"path":"a.txt","content":"x"}`),
+		`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
 	if a := c.parse(c.next()); string(a.ID) != "2" {
 		t.Fatalf("got %+v", a)
 	}
@@ -50,7 +51,8 @@ func TestProcessEndsWithASignal(t *testing.T) {
 	if err := c.wait(); err != nil {
 		t.Errorf("the server ended with %v", err)
 	}
-	if a := c.parse(c.next()); string(a.ID) != "1" || !a.Result.IsError { // a call that is not stopped waits longer than the server
+	// a call that is not stopped waits longer than the server
+	if a := c.parse(c.next()); string(a.ID) != "1" || !a.Result.IsError {
 		t.Errorf("got %+v", a)
 	}
 }
@@ -77,7 +79,8 @@ func lockFolder(t *testing.T, dir string) (unlock func()) {
 		t.Fatal(err)
 	}
 	defer x.Close()
-	for _, a := range []skill.Args{skill.WriteFile{Path: "begin"}, skill.DeleteFile{Path: "begin"}} { // the history
+	// the history
+	for _, a := range []skill.Args{skill.WriteFile{Path: "begin"}, skill.DeleteFile{Path: "begin"}} {
 		if _, err := x.Execute(t.Context(), &skill.Session{}, a); err != nil {
 			t.Fatal(err)
 		}
@@ -127,33 +130,41 @@ func TestWhatIsNoMessageIsAnswered(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":null,"method":"ping"}`, `null`, -32600},
 		{`{"jsonrpc":"2.0","id":{},"method":"ping"}`, `null`, -32600},
 		{`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, `null`, -32600},
-		{`{"jsonrpc":"2.0","id":7,"method":"ping","params":` + strings.Repeat(`{"a":`, 5000) + `1` + strings.Repeat(`}`, 5000) + `}`, `7`, -32600},
+		{`{"jsonrpc":"2.0","id":7,"method":"ping","params":` + strings.Repeat(`{"a":`, 5000) + `1` +
+			strings.Repeat(`}`, 5000) + `}`, `7`, -32600},
 		{`{"jsonrpc":"2.0","id":7,"method":"no/such"}`, `7`, -32601},
 		{`{"jsonrpc":"2.0","id":7,"method":"initialize"}`, `7`, -32600},
 		{`{"jsonrpc":"2.0","id":7,"method":"logging/setLevel","params":{"level":[]}}`, `7`, -32602},
 		{`{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":"x"}`, `7`, -32602},
-		{`{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"file:///etc/passwd"}}`, `7`, -32602},
+		{`{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"file:///etc/passwd"}}`,
+			`7`, -32602},
 		{`{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"cursor":5}}`, `7`, -32602},
 		{`{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"cursor":"x"}}`, `7`, -32602},
 		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[]}`, `7`, -32602},
 		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{}}`, `7`, -32602},
 		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":5}}`, `7`, -32602},
-		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"read_file","_meta":5}}`, `7`, -32602},
+		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"read_file","_meta":5}}`,
+			`7`, -32602},
 		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"no_such"}}`, `7`, -32602},
-		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"no_such","arguments":{}}}`, `7`, -32602},
+		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"no_such","arguments":{}}}`,
+			`7`, -32602},
 		{strings.Repeat("x", maxLine+10), `null`, -32600},
 	}
 	for _, tt := range tests {
 		a := c.ask(tt.line)
 		shown := tt.line[:min(len(tt.line), 100)]
 		if string(a.ID) != tt.id || a.Error.Code != tt.code {
-			t.Errorf("%s\n got id %s code %d (%s)\nwant id %s code %d", shown, a.ID, a.Error.Code, a.Error.Message, tt.id, tt.code)
+			t.Errorf("%s\n got id %s code %d (%s)\nwant id %s code %d", shown, a.ID, a.Error.Code,
+				a.Error.Message, tt.id, tt.code)
 		}
-		if a.Error.Message == "" || strings.Contains(a.Error.Message, "json:") || strings.Contains(a.Error.Message, "mcp.") {
+		if a.Error.Message == "" || strings.Contains(a.Error.Message, "json:") ||
+			strings.Contains(a.Error.Message, "mcp.") {
 			t.Errorf("%s\n got message %q", shown, a.Error.Message)
 		}
 	}
-	c.send("", " \t", `{"jsonrpc":"2.0","method":"no/such/notification"}`, `{"jsonrpc":"2.0","id":99,"result":{}}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":[]}`)
+	c.send("", " \t", `{"jsonrpc":"2.0","method":"no/such/notification"}`,
+		`{"jsonrpc":"2.0","id":99,"result":{}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":[]}`)
 	if a := c.ask(call(1, "read_file", `{"path":"a.txt"}`) + "\r"); a.text() != "alpha" {
 		t.Errorf("afterwards the server answers %+v", a)
 	}
@@ -217,7 +228,8 @@ func TestLargeMessages(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(dir, "large")); err != nil || string(got) != content {
 		t.Errorf("%d bytes were written as %d, %v", len(content), len(got), err)
 	}
-	if a := c.ask(call(2, "read_file", `{"path":"large"}`)); !a.Result.IsError || !strings.Contains(a.text(), "head") {
+	if a := c.ask(call(2, "read_file", `{"path":"large"}`)); !a.Result.IsError ||
+		!strings.Contains(a.text(), "head") {
 		t.Errorf("a file that is too large for an answer: %.200s", a.text())
 	}
 	for i := range 10000 {
@@ -238,13 +250,16 @@ func TestCancelStopsACall(t *testing.T) {
 	withToken := `{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"write_file","arguments":{"path":"b","content":"x"},"_meta":{"progressToken":1}}}`
 	c.send(call("first", "read_file", `{"path":"a.txt"}`))
 	c.next()
-	c.send(call("a", "write_file", `{"path":"a","content":"x"}`), withToken) // one for a worker, one for the SDK
-	for i, line := range []string{call("c", "read_file", `{"path":"a.txt"}`), `{"jsonrpc":"2.0","id":"c","method":"ping"}`} {
+	// one for a worker, one for the SDK
+	c.send(call("a", "write_file", `{"path":"a","content":"x"}`), withToken)
+	for i, line := range []string{call("c", "read_file", `{"path":"a.txt"}`),
+		`{"jsonrpc":"2.0","id":"c","method":"ping"}`} {
 		if a := c.ask(line); string(a.ID) != `"c"` {
 			t.Fatalf("call %d is not answered beside the others: %+v", i, a)
 		}
 	}
-	if a := c.ask(call("a", "read_file", `{"path":"a.txt"}`)); string(a.ID) != "null" || a.Error.Code != -32600 {
+	if a := c.ask(call("a", "read_file", `{"path":"a.txt"}`)); string(a.ID) != "null" ||
+		a.Error.Code != -32600 {
 		t.Errorf("an id that is in use is answered %+v", a)
 	}
 	for _, id := range []string{"a", "b", "nobody's"} {

@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	maxUnread  = 32 << 20         // bytes of answers that may wait for one client before calls that read wait too
+	// bytes of answers that may wait for one client before calls that read wait too
+	maxUnread  = 32 << 20
 	unreadTime = 10 * time.Second // for a client to take something while its calls wait
 )
 
@@ -15,7 +16,8 @@ const (
 // while there is room for their answers, so a client that reads slowly is served at its
 // own speed; one that takes nothing while its calls wait is closed.
 type unread struct {
-	limit    int64 // bytes: calls that read wait from here on, and at 8 times as much the client is closed at once
+	// bytes: calls that read wait from here on, and at 8 times as much the client is closed at once
+	limit    int64
 	patience time.Duration
 	hangUp   func(why error) // closes the client; called at most once
 

@@ -25,7 +25,8 @@ const large = 512 << 10
 // impatient is a server of such a file. It closes a client that takes nothing for a
 // moment while some answers wait.
 func impatient(t *testing.T, log io.Writer) *Server {
-	s, _ := newServer(t, map[string]string{"a.txt": strings.Repeat("x", large)}, func(c *Config) { c.Log = log })
+	s, _ := newServer(t, map[string]string{"a.txt": strings.Repeat("x", large)},
+		func(c *Config) { c.Log = log })
 	s.maxUnread, s.patience = 16*large, 50*time.Millisecond
 	return s
 }
@@ -57,7 +58,8 @@ func (l *serverLog) check(t *testing.T, closed string) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	m := regexp.MustCompile(`^skill: ` + closed + `: (\d+) bytes of answers wait for it, and it took none for `).FindStringSubmatch(l.text.String())
+	m := regexp.MustCompile(`^skill: ` + closed +
+		`: (\d+) bytes of answers wait for it, and it took none for `).FindStringSubmatch(l.text.String())
 	if m == nil {
 		t.Fatalf("the log says %s", &l.text)
 	}

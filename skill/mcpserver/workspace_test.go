@@ -38,7 +38,8 @@ func hostSession(t *testing.T, cfg skill.Config, files map[string]string) *mcp.C
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { x.Close() })
-	return hostOf(t, Config{Executor: x, Dialects: []*dialect.Dialect{dialect.Workspace.For(x.Config())}, Version: "test"})
+	return hostOf(t, Config{Executor: x, Dialects: []*dialect.Dialect{dialect.Workspace.For(x.Config())},
+		Version: "test"})
 }
 
 // hostOf is a client of the SDK that is connected to a server.
@@ -52,7 +53,8 @@ func hostOf(t *testing.T, cfg Config) *mcp.ClientSession {
 	if _, err := s.SDK().Connect(t.Context(), there, nil); err != nil {
 		t.Fatal(err)
 	}
-	c, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(), here, nil)
+	c, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"},
+		nil).Connect(t.Context(), here, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +63,8 @@ func hostOf(t *testing.T, cfg Config) *mcp.ClientSession {
 }
 
 // hostCall calls a tool, and returns its text and its structured content.
-func hostCall(t *testing.T, c *mcp.ClientSession, name, arguments string) (*mcp.CallToolResult, string, map[string]any) {
+func hostCall(t *testing.T, c *mcp.ClientSession, name, arguments string) (*mcp.CallToolResult, string,
+	map[string]any) {
 	t.Helper()
 	r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: json.RawMessage(arguments)})
 	if err != nil {
@@ -96,7 +99,8 @@ func TestWorkspaceDefinitions(t *testing.T) {
 // TestWorkspaceStructured holds structured content to the schema of its tool, and finds none
 // where the text is the answer.
 func TestWorkspaceStructured(t *testing.T) {
-	c := hostSession(t, skill.Config{NoSync: true}, map[string]string{"a.txt": "alpha\nbeta\n", "d/b.go": "package b\n"})
+	c := hostSession(t, skill.Config{NoSync: true},
+		map[string]string{"a.txt": "alpha\nbeta\n", "d/b.go": "package b\n"})
 	list, err := c.ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +125,8 @@ func TestWorkspaceStructured(t *testing.T) {
 	for _, tt := range []struct{ tool, arguments, member string }{
 		{"write", `{"path":"n.txt","content":"n"}`, "undo"},
 		{"patch", `{"patch":"*** Begin Patch\n*** Add File: p\n+x\n*** End Patch"}`, "files"},
-		{"move", `{"source":"n.txt","destination":"m.txt"}`, "from"}, {"copy", `{"source":"d","destination":"e"}`, "undo"},
+		{"move", `{"source":"n.txt","destination":"m.txt"}`, "from"},
+		{"copy", `{"source":"d","destination":"e"}`, "undo"},
 		{"delete", `{"path":"e"}`, "undo"}, {"undo", `{}`, "undone"},
 	} {
 		r, text, object := hostCall(t, c, tt.tool, tt.arguments)
@@ -137,7 +142,8 @@ func TestWorkspaceStructured(t *testing.T) {
 				t.Errorf("%s: its schema does not name %s", tt.tool, member)
 			}
 		}
-		if undo, ok := object["undo"].(string); ok && (r.Meta["undo"] != undo || !strings.Contains(text, "undo ID "+undo)) {
+		if undo, ok := object["undo"].(string); ok &&
+			(r.Meta["undo"] != undo || !strings.Contains(text, "undo ID "+undo)) {
 			t.Errorf("%s: %s, %v, %v", tt.tool, text, object, r.Meta)
 		}
 	}
@@ -147,11 +153,13 @@ func TestWorkspaceStructured(t *testing.T) {
 		}
 	}
 	for tool, arguments := range map[string]string{
-		"read": `{"paths":["a.txt"]}`, "edit": `{"path":"a.txt","edits":[{"old_text":"beta","new_text":"b"}]}`,
+		"read": `{"paths":["a.txt"]}`,
+		"edit": `{"path":"a.txt","edits":[{"old_text":"beta","new_text":"b"}]}`,
 		"grep": `{"pattern":"a"}`, "glob": `{"pattern":"*.go"}`, "list": `{}`, "history": `{}`,
 	} {
 		if _, text, object := hostCall(t, c, tool, arguments); text == "" || object != nil {
-			t.Errorf("%s says %q, and as an object %v, which many hosts show in place of the text", tool, text, object)
+			t.Errorf("%s says %q, and as an object %v, which many hosts show in place of the text", tool,
+				text, object)
 		}
 	}
 }
@@ -171,15 +179,18 @@ func TestWorkspaceShows(t *testing.T) {
 		t.Fatal(err)
 	}
 	png, pdf := string(pixel), "%PDF-1.4\nrest"
-	c := hostSession(t, skill.Config{NoSync: true}, map[string]string{"p.png": png, "d.pdf": pdf, "z.bin": "\x1f\x8b\x00\x01", "t.txt": "text\n"})
+	c := hostSession(t, skill.Config{NoSync: true},
+		map[string]string{"p.png": png, "d.pdf": pdf, "z.bin": "\x1f\x8b\x00\x01", "t.txt": "text\n"})
 	r, text, _ := hostCall(t, c, "read", `{"paths":["p.png","d.pdf","z.bin","t.txt"]}`)
-	if len(r.Content) != 4 || r.IsError || !strings.Contains(text, "text\n") || !strings.Contains(text, "p.png: image/png") {
+	if len(r.Content) != 4 || r.IsError || !strings.Contains(text, "text\n") ||
+		!strings.Contains(text, "p.png: image/png") {
 		t.Fatalf("%d blocks: %s", len(r.Content), text)
 	}
 	if i, ok := r.Content[1].(*mcp.ImageContent); !ok || string(i.Data) != png || i.MIMEType != "image/png" {
 		t.Errorf("the picture is %+v", r.Content[1])
 	}
-	if d, ok := r.Content[2].(*mcp.EmbeddedResource); !ok || string(d.Resource.Blob) != pdf || d.Resource.MIMEType != "application/pdf" {
+	if d, ok := r.Content[2].(*mcp.EmbeddedResource); !ok || string(d.Resource.Blob) != pdf ||
+		d.Resource.MIMEType != "application/pdf" {
 		t.Errorf("the document is %+v", r.Content[2])
 	}
 	link, ok := r.Content[3].(*mcp.ResourceLink)
@@ -216,7 +227,8 @@ func TestWorkspaceResources(t *testing.T) {
 		return r.Contents[0].Text
 	}
 	for uri, want := range map[string]string{
-		"skill://history": "n.txt (write)", fileURI(filepath.Join(dir, "a b.txt")): "alpha", fileURI(outside): "is outside the workspace",
+		"skill://history": "n.txt (write)", fileURI(filepath.Join(dir, "a b.txt")): "alpha",
+		fileURI(outside):     "is outside the workspace",
 		"file://elsewhere/a": "on another host", fileURI(dir): "is a directory", "skill://other": "not found",
 	} {
 		if got := read(uri); !strings.Contains(got, want) || strings.HasSuffix(got, "secret") {
@@ -241,12 +253,13 @@ func TestWorkspaceResourcesAreCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	denied, asked := "", false
-	c := hostOf(t, Config{Executor: x, Dialects: []*dialect.Dialect{dialect.Workspace}, Check: func(tool string, _ dialect.Effect) (string, bool) {
-		if tool != "read" {
-			return "", false
-		}
-		return denied, asked
-	}})
+	c := hostOf(t, Config{Executor: x, Dialects: []*dialect.Dialect{dialect.Workspace},
+		Check: func(tool string, _ dialect.Effect) (string, bool) {
+			if tool != "read" {
+				return "", false
+			}
+			return denied, asked
+		}})
 	uri := fileURI(filepath.Join(x.Dir(), "a.txt"))
 	path := filepath.Join(x.Dir(), "a.txt")
 	for _, tt := range []struct {
@@ -255,16 +268,19 @@ func TestWorkspaceResourcesAreCalls(t *testing.T) {
 		err         string
 	}{
 		{uri, "", false, ""}, {historyURI, "", false, ""}, {uri + "x", "", false, "no such file"},
-		{uri, "not allowed", false, "read: not allowed"}, {uri, "nobody is asked", true, "read: nobody is asked"}, {historyURI, "not allowed", false, ""},
+		{uri, "not allowed", false, "read: not allowed"},
+		{uri, "nobody is asked", true, "read: nobody is asked"}, {historyURI, "not allowed", false, ""},
 	} {
 		denied, asked = tt.denied, tt.ask
 		_, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: tt.uri})
-		if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+		if tt.err == "" && err != nil || tt.err != "" &&
+			(err == nil || !strings.Contains(err.Error(), tt.err)) {
 			t.Errorf("%s: %v, want %q", tt.uri, err, tt.err)
 		}
 	}
 	read := "read map[paths:[" + path
-	want := []string{read + "]] false", "history map[] false", read + "x]] true", read + "]] true", read + "]] true", "history map[] false"}
+	want := []string{read + "]] false", "history map[] false", read + "x]] true", read + "]] true",
+		read + "]] true", "history map[] false"}
 	if !slices.Equal(calls, want) {
 		t.Errorf("reported\n%q, want\n%q", calls, want)
 	}
@@ -276,7 +292,8 @@ func TestWorkspaceIsBounded(t *testing.T) {
 	for i := range 20_000 {
 		big.WriteString(strings.Repeat("x", i%50) + "\n")
 	}
-	c := hostSession(t, skill.Config{NoSync: true}, map[string]string{"big.txt": big.String(), "one.txt": "1\n"})
+	c := hostSession(t, skill.Config{NoSync: true},
+		map[string]string{"big.txt": big.String(), "one.txt": "1\n"})
 	var all strings.Builder
 	path, calls := "big.txt", 0
 	for path != "" {
@@ -291,7 +308,8 @@ func TestWorkspaceIsBounded(t *testing.T) {
 			path = strings.TrimSuffix(next, "]\n")
 		}
 	}
-	if strings.ReplaceAll(all.String(), "\n\n", "\n") != strings.ReplaceAll(strings.TrimSuffix(big.String(), "\n")+"\n", "\n\n", "\n") {
+	if strings.ReplaceAll(all.String(), "\n\n",
+		"\n") != strings.ReplaceAll(strings.TrimSuffix(big.String(), "\n")+"\n", "\n\n", "\n") {
 		t.Errorf("%d bytes were read of %d", all.Len(), big.Len())
 	}
 	_, text, _ := hostCall(t, c, "read", `{"paths":["big.txt","one.txt"]}`)
@@ -299,7 +317,8 @@ func TestWorkspaceIsBounded(t *testing.T) {
 		t.Errorf("the second file: %s", text[len(text)-200:])
 	}
 	_, text, _ = hostCall(t, c, "grep", `{"pattern":"x{30}","limit":10000}`)
-	if shown := strings.Count(text, ": x"); len(text) > 66<<10 || shown < 1000 || !strings.Contains(text, fmt.Sprintf("[%d of 8000 matching lines", shown)) {
+	if shown := strings.Count(text, ": x"); len(text) > 66<<10 || shown < 1000 ||
+		!strings.Contains(text, fmt.Sprintf("[%d of 8000 matching lines", shown)) {
 		t.Errorf("%d bytes, %d matches: %s", len(text), shown, text[len(text)-100:])
 	}
 }
@@ -316,11 +335,13 @@ func TestWorkspaceUndoIsBounded(t *testing.T) {
 		t.Errorf("%d bytes of history: %s", len(text), text[len(text)-100:])
 	}
 	r, text, object := hostCall(t, c, "undo", `{"since":"1"}`)
-	if len(text) > 66<<10 || !strings.Contains(text, "bytes more; history lists them") || !strings.HasSuffix(text, "\nundo ID 601") || r.Meta["undo"] != "601" {
+	if len(text) > 66<<10 || !strings.Contains(text, "bytes more; history lists them") ||
+		!strings.HasSuffix(text, "\nundo ID 601") || r.Meta["undo"] != "601" {
 		t.Errorf("%d bytes of undo: %s", len(text), text[len(text)-100:])
 	}
 	data, err := json.Marshal(object)
-	if more, _ := object["more"].(float64); err != nil || len(data) > 66<<10 || int(more)+len(object["undone"].([]any)) != 300 || object["undo"] != "601" {
+	if more, _ := object["more"].(float64); err != nil || len(data) > 66<<10 ||
+		int(more)+len(object["undone"].([]any)) != 300 || object["undo"] != "601" {
 		t.Errorf("%d bytes, %v more", len(data), object["more"])
 	}
 }
@@ -330,7 +351,8 @@ func TestWorkspaceFastPathEqualsSDK(t *testing.T) {
 	for _, a := range []answerText{
 		{text: "a <b> & \u2028", structured: []byte(`{"a":"<b> & \u2028","n":[1]}`), undo: "7"},
 		{text: "x", structured: []byte(`{"exit_code":1}`), failed: true, notKept: "why"},
-		{text: "x", blocks: []dialect.Block{{Type: "image/png", Path: "/a.png", Data: []byte("png")}, {Type: "application/zip", Path: "/a b.zip"}}, undo: "8"},
+		{text: "x", blocks: []dialect.Block{{Type: "image/png", Path: "/a.png", Data: []byte("png")},
+			{Type: "application/zip", Path: "/a b.zip"}}, undo: "8"},
 	} {
 		want, err := json.Marshal(result(a))
 		if err != nil {
@@ -370,7 +392,8 @@ func TestWorkspaceTellsUndo(t *testing.T) {
 	}
 	time.Sleep(newsEvery)
 	all := contents("list", `{}`)
-	if len(all) != 2 || !strings.HasPrefix(all[1], "[change ") || !strings.HasSuffix(all[1], ": a.txt is as it was before that]") {
+	if len(all) != 2 || !strings.HasPrefix(all[1], "[change ") ||
+		!strings.HasSuffix(all[1], ": a.txt is as it was before that]") {
 		t.Errorf("the user's undo is told as %q", all)
 	}
 	time.Sleep(newsEvery)
@@ -385,9 +408,12 @@ func TestWorkspaceFor(t *testing.T) {
 		cfg  skill.Config
 		lack string
 	}{
-		{skill.Config{}, "run server fetch"}, {skill.Config{Unfenced: true}, "fetch"}, {skill.Config{Helper: "h"}, ""},
-		{skill.Config{Network: true, Helper: "h"}, ""}, {skill.Config{DryRun: true, Helper: "h"}, "run server fetch"},
-		{skill.Config{ReadOnly: true}, "write edit replace patch move copy delete run server undo restore fetch"},
+		{skill.Config{}, "run server fetch"}, {skill.Config{Unfenced: true}, "fetch"},
+		{skill.Config{Helper: "h"}, ""},
+		{skill.Config{Network: true, Helper: "h"}, ""},
+		{skill.Config{DryRun: true, Helper: "h"}, "run server fetch"},
+		{skill.Config{ReadOnly: true},
+			"write edit replace patch move copy delete run server undo restore fetch"},
 	} {
 		for _, tool := range dialect.Workspace.Tools {
 			has := dialect.Workspace.For(tt.cfg).Lookup(tool.Name) != nil

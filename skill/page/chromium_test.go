@@ -35,7 +35,9 @@ type tab struct {
 func openTab(t *testing.T, url string) tab {
 	t.Helper()
 	needs.Browser(t)
-	at, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WSURLReadTimeout(patience), chromedp.Flag("disable-dev-shm-usage", true))...)
+	at, cancel := chromedp.NewExecAllocator(t.Context(),
+		append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox,
+			chromedp.WSURLReadTimeout(patience), chromedp.Flag("disable-dev-shm-usage", true))...)
 	t.Cleanup(cancel)
 	ctx, cancelTab := chromedp.NewContext(at)
 	t.Cleanup(cancelTab)
@@ -103,7 +105,9 @@ func (b tab) picture(name string) {
 
 func (b tab) scheme(name string) {
 	b.Helper()
-	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}})
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
+			Value: name}}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -123,7 +127,8 @@ func workspace(t *testing.T) *skill.Executor {
 
 func write(t *testing.T, x *skill.Executor, name, content string) {
 	t.Helper()
-	if _, err := x.Execute(t.Context(), &skill.Session{}, skill.WriteFile{Path: name, Content: content, Parents: true}); err != nil {
+	if _, err := x.Execute(t.Context(), &skill.Session{},
+		skill.WriteFile{Path: name, Content: content, Parents: true}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -143,7 +148,8 @@ func pageOf(t *testing.T, x *skill.Executor) page.Config {
 		t.Fatal(err)
 	}
 	w := page.Workspace{Executor: x}
-	return page.Config{Title: x.Dir(), Token: "the-token", Runs: runs.Of(agent.Records{Executor: x}, prices), Changes: w.Changes(), Servers: w.Servers()}
+	return page.Config{Title: x.Dir(), Token: "the-token", Runs: runs.Of(agent.Records{Executor: x}, prices),
+		Changes: w.Changes(), Servers: w.Servers()}
 }
 
 // serve serves a page until the test ends, and returns the link that opens it.
@@ -187,8 +193,9 @@ func call(name, args string) []agent.Call {
 func begin(t *testing.T, x *skill.Executor, query string) (steps, func()) {
 	t.Helper()
 	model, done := make(steps), make(chan error, 1)
-	cfg := agent.Config{Executor: x, Model: model, Expert: "writer", Experts: map[string]agent.Expert{"writer": {Version: "1.0.0", Instruction: "You write."}},
-		RunID: "r1", About: agent.About{Provider: "openai", Model: "gpt-4o"}}
+	cfg := agent.Config{Executor: x, Model: model, Expert: "writer",
+		Experts: map[string]agent.Expert{"writer": {Version: "1.0.0", Instruction: "You write."}},
+		RunID:   "r1", About: agent.About{Provider: "openai", Model: "gpt-4o"}}
 	ctx := t.Context()
 	go func() {
 		var last error
@@ -224,7 +231,9 @@ func TestRunIsFollowedAndUndone(t *testing.T) {
 	b.follow(`a[href$="/runs/r1"]`)
 	b.has("Step 1 · writer begins")
 	b.eval("window.loaded = 1")
-	model <- agent.Answer{Text: "I write them now.", Calls: call("writeTextFile", `{"path":"notes.md","text":"after\n","note":"`+strings.Repeat(`a line\n`, 20)+`"}`)}
+	model <- agent.Answer{Text: "I write them now.",
+		Calls: call("writeTextFile", `{"path":"notes.md","text":"after\n","note":"`+
+			strings.Repeat(`a line\n`, 20)+`"}`)}
 	b.has("I write them now.")
 	b.has("Step 1 · calls writeTextFile")
 	b.has("Step 1 · result of writeTextFile")
@@ -267,7 +276,8 @@ func TestRunIsFollowedAndUndone(t *testing.T) {
 	b.has("Done: change 4 is undone.")
 	held(t, x, "notes.md", "before\n")
 
-	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
+	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled,
+		emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
 		t.Fatal(err)
 	}
 	b.do(chromedp.Reload())
@@ -308,7 +318,8 @@ func TestPageFits(t *testing.T) {
 			for _, scheme := range []string{"light", "dark"} {
 				b.scheme(scheme)
 				if wide := b.eval("document.scrollingElement.scrollWidth > innerWidth"); wide != "false" {
-					t.Errorf("/%s on a %s scrolls sideways, for %s", path, size.name, b.eval(`[...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > innerWidth && !e.closest("pre")).map(e => e.outerHTML.slice(0, 100)).join("\n")`))
+					t.Errorf("/%s on a %s scrolls sideways, for %s", path, size.name,
+						b.eval(`[...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > innerWidth && !e.closest("pre")).map(e => e.outerHTML.slice(0, 100)).join("\n")`))
 				}
 				if low := b.eval(contrast); low != "" {
 					t.Errorf("/%s in %s colours cannot be read well:\n%s", path, scheme, low)
@@ -375,7 +386,8 @@ func TestPageByAxe(t *testing.T) {
 	c := pageOf(t, x)
 	f := &fake{n: 3, text: "site"}
 	c.Tests, c.Servers = f, fakeServers{f}
-	model <- agent.Answer{Text: "I look at the notes first.", Calls: call("readTextFile", `{"path":"notes.md"}`)}
+	model <- agent.Answer{Text: "I look at the notes first.",
+		Calls: call("readTextFile", `{"path":"notes.md"}`)}
 	model <- agent.Answer{Calls: call("readTextFile", `{"path":"missing.md"}`)}
 	model <- agent.Answer{Calls: call("writeTextFile", `{"path":"notes.md","text":"more\n"}`)}
 	model <- agent.Answer{Calls: call("attemptCompletion", "{}")}
@@ -384,7 +396,8 @@ func TestPageByAxe(t *testing.T) {
 	b := openTab(t, serve(t, c))
 	base := strings.TrimSuffix(b.eval("location.href"), "/")
 	const found = `(globalThis.found = undefined, axe.run().then((r) => globalThis.found = r.violations.map((v) => v.id + ": " + v.help + "\n" + v.nodes.map((n) => n.html.slice(0, 150)).join("\n")).join("\n")), "")`
-	for _, path := range []string{"", "runs/r1", "changes", "changes?q=notes", "changes/2", "changes/4", "changes/5", "servers", "servers/srv0", "tests", "nothing"} {
+	for _, path := range []string{"", "runs/r1", "changes", "changes?q=notes", "changes/2", "changes/4",
+		"changes/5", "servers", "servers/srv0", "tests", "nothing"} {
 		b.do(chromedp.Navigate(base + "/" + path))
 		for _, scheme := range []string{"light", "dark"} {
 			b.scheme(scheme)
@@ -453,7 +466,8 @@ func TestPagePictures(t *testing.T) {
 	c.Tests, c.Servers = f, fakeServers{f}
 	model <- agent.Answer{Text: "I look at the notes first.", Calls: call("readTextFile", `{"path":"notes.md"}`)}
 	model <- agent.Answer{Calls: call("readTextFile", `{"path":"missing.md"}`)}
-	model <- agent.Answer{Calls: call("writeTextFile", `{"path":"summary.md","text":"`+strings.Repeat(`A line of the summary.\n`, 12)+`"}`)}
+	model <- agent.Answer{Calls: call("writeTextFile", `{"path":"summary.md","text":"`+
+		strings.Repeat(`A line of the summary.\n`, 12)+`"}`)}
 	b := openTab(t, serve(t, c))
 	base := strings.TrimSuffix(b.eval("location.href"), "/")
 	for _, size := range []struct {
@@ -461,7 +475,8 @@ func TestPagePictures(t *testing.T) {
 		width, height int64
 	}{{"phone", 375, 667}, {"tablet", 768, 1024}, {"desk", 1440, 900}} {
 		b.do(chromedp.EmulateViewport(size.width, size.height))
-		for _, path := range []string{"", "runs/r1", "changes", "changes/4", "servers", "servers/srv0", "tests"} {
+		for _, path := range []string{"", "runs/r1", "changes", "changes/4", "servers",
+			"servers/srv0", "tests"} {
 			b.do(chromedp.Navigate(base + "/" + path))
 			for _, scheme := range []string{"light", "dark"} {
 				b.scheme(scheme)

@@ -25,14 +25,17 @@ type fake struct {
 }
 
 func (f *fake) config() page.Config {
-	return page.Config{Title: "/w/" + f.text, Token: "the-token", Runs: fakeRuns{f}, Changes: fakeChanges{f}, Servers: fakeServers{f}, Tests: f}
+	return page.Config{Title: "/w/" + f.text, Token: "the-token", Runs: fakeRuns{f}, Changes: fakeChanges{f},
+		Servers: fakeServers{f}, Tests: f}
 }
 
 type fakeRuns struct{ *fake }
 
 func (f fakeRuns) run(i int) page.Run {
-	return page.Run{ID: fmt.Sprintf("run%d", i), Expert: "expert" + f.text, Model: "gpt-4o" + f.text, Query: "Do this: " + f.text, State: "running", Live: i%2 == 0, Failed: i%3 == 0,
-		Holder: "worker" + f.text, Step: i + 1, Tokens: 12345, Cost: "$0.1234", Started: then, Updated: then, Problem: f.text}
+	return page.Run{ID: fmt.Sprintf("run%d", i), Expert: "expert" + f.text, Model: "gpt-4o" + f.text,
+		Query: "Do this: " + f.text, State: "running", Live: i%2 == 0, Failed: i%3 == 0,
+		Holder: "worker" + f.text, Step: i + 1, Tokens: 12345, Cost: "$0.1234", Started: then, Updated: then,
+		Problem: f.text}
 }
 
 func (f fakeRuns) List(_ context.Context, limit int) (list []page.Run, more int, err error) {
@@ -48,7 +51,9 @@ func (f fakeRuns) Run(_ context.Context, id string, limit int) (page.Run, []page
 	}
 	var list []page.Event
 	for i := range min(f.n, limit) {
-		list = append(list, page.Event{ID: fmt.Sprint(i), Time: then, Step: i + 1, What: "calls " + f.text, Words: "I do that. " + f.text, Text: strings.Repeat(f.text+"\n", i), More: "skill log", Failed: i%3 == 1, Changes: []string{"7", f.text}})
+		list = append(list, page.Event{ID: fmt.Sprint(i), Time: then, Step: i + 1, What: "calls " + f.text,
+			Words: "I do that. " + f.text, Text: strings.Repeat(f.text+"\n", i), More: "skill log",
+			Failed: i%3 == 1, Changes: []string{"7", f.text}})
 	}
 	if f.words != "" {
 		list = append(list, page.Event{ID: "end", Time: then, What: "reports", Words: f.words, Report: true})
@@ -59,7 +64,8 @@ func (f fakeRuns) Run(_ context.Context, id string, limit int) (page.Run, []page
 type fakeChanges struct{ *fake }
 
 func (f fakeChanges) change(id string) page.Change {
-	return page.Change{ID: id, Time: then, What: "write notes/" + f.text, By: "writeFile" + f.text, Run: "run1", Step: 3}
+	return page.Change{ID: id, Time: then, What: "write notes/" + f.text, By: "writeFile" + f.text,
+		Run: "run1", Step: 3}
 }
 
 func (f fakeChanges) List(_ context.Context, limit int) (list []page.Change, more int, err error) {
@@ -86,7 +92,8 @@ func (f fakeChanges) Change(_ context.Context, id string) (page.Change, error) {
 }
 
 func (f fakeChanges) Diff(context.Context, string) (string, error) {
-	return "--- a\n+++ b\n@@ -1 +1 @@\n-" + f.text + "\n+" + f.text + "\n" + strings.Repeat(" line\n", 10*f.n), nil
+	return "--- a\n+++ b\n@@ -1 +1 @@\n-" + f.text + "\n+" + f.text + "\n" +
+		strings.Repeat(" line\n", 10*f.n), nil
 }
 
 func (f fakeChanges) UndoAll(_ context.Context, since, run string) error {
@@ -108,7 +115,8 @@ func (f fakeChanges) Undo(_ context.Context, id string, force bool) (string, err
 type fakeServers struct{ *fake }
 
 func (f fakeServers) server(id string) page.Server {
-	return page.Server{ID: id, Command: "python3 -m http.server " + f.text, State: "server listens " + f.text, Running: true, Started: then, Log: "/state/server.log" + f.text}
+	return page.Server{ID: id, Command: "python3 -m http.server " + f.text, State: "server listens " + f.text,
+		Running: true, Started: then, Log: "/state/server.log" + f.text}
 }
 
 func (f fakeServers) List(context.Context) (list []page.Server, err error) {
@@ -138,4 +146,5 @@ func (f *fake) Results(context.Context) (page.TestRun, error) {
 }
 
 // paths are all views of a fake.
-var paths = []string{"", "runs", "runs?more", "runs/run1", "runs/none", "changes", "changes/2", "changes/2?done", "changes/none", "servers", "servers/srv0", "tests", "nowhere"}
+var paths = []string{"", "runs", "runs?more", "runs/run1", "runs/none", "changes", "changes/2",
+	"changes/2?done", "changes/none", "servers", "servers/srv0", "tests", "nowhere"}

@@ -33,7 +33,8 @@ type guard struct {
 }
 
 func newGuard(d *door.Door, token, program string) *guard {
-	return &guard{d, token, program, "/" + derive(token, "folder")[:12], derive(token, "read"), derive(token, "change")}
+	return &guard{d, token, program, "/" + derive(token, "folder")[:12], derive(token, "read"),
+		derive(token, "change")}
 }
 
 // derive returns a key from which neither the token nor another key can be found.
@@ -72,13 +73,16 @@ func (g *guard) admits(w http.ResponseWriter, r *http.Request) bool {
 		h.Set("Allow", "GET, HEAD, POST")
 		http.Error(w, "only GET, HEAD and POST are answered", http.StatusMethodNotAllowed)
 	case !g.sameSite(r):
-		http.Error(w, fmt.Sprintf("Origin %q is not this server", r.Header.Get("Origin")), http.StatusForbidden)
+		http.Error(w, fmt.Sprintf("Origin %q is not this server", r.Header.Get("Origin")),
+			http.StatusForbidden)
 	case r.Method != http.MethodPost && token != "" && door.Same(token, g.token):
-		http.SetCookie(w, &http.Cookie{Name: cookieName, Value: g.read, Path: g.base + "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
+		http.SetCookie(w, &http.Cookie{Name: cookieName, Value: g.read, Path: g.base + "/", HttpOnly: true,
+			SameSite: http.SameSiteLaxMode})
 		http.Redirect(w, r, g.base+"/", http.StatusSeeOther)
 	case !g.mayRead(r):
 		h.Set("WWW-Authenticate", "Bearer")
-		http.Error(w, "this page needs its token: open the address that "+g.program+" web has printed", http.StatusUnauthorized)
+		http.Error(w, "this page needs its token: open the address that "+g.program+" web has printed",
+			http.StatusUnauthorized)
 	case r.Method == http.MethodPost && !g.mayChange(w, r):
 		http.Error(w, "nothing was changed: the request does not have the key of this page; reload the page and try again", http.StatusForbidden)
 	default:
@@ -98,7 +102,8 @@ func (g *guard) sameSite(r *http.Request) bool {
 }
 
 func (g *guard) mayRead(r *http.Request) bool {
-	if c, err := r.Cookie(cookieName); err == nil && strings.HasPrefix(r.URL.Path, g.base+"/") && door.Same(c.Value, g.read) {
+	if c, err := r.Cookie(cookieName); err == nil && strings.HasPrefix(r.URL.Path, g.base+"/") &&
+		door.Same(c.Value, g.read) {
 		return true
 	}
 	return door.Bearer(r.Header.Get("Authorization"), g.token)

@@ -48,7 +48,8 @@ func open(t *testing.T, link string) *browser {
 }
 
 // ask sends a request that a test may change.
-func (b *browser) ask(method, path, body string, change func(*http.Request)) (status int, header http.Header, text string) {
+func (b *browser) ask(method, path, body string, change func(*http.Request)) (status int, header http.Header,
+	text string) {
 	b.Helper()
 	r, err := http.NewRequestWithContext(b.Context(), method, b.base+path, strings.NewReader(body))
 	if err != nil {
@@ -112,7 +113,8 @@ func TestPageRefuses(t *testing.T) {
 		status             int
 	}{
 		{"a reader", "GET", "", nil, 200},
-		{"a name of this machine", "GET", "", host("localhost:" + u.Port()), 401}, // the cookie is of 127.0.0.1
+		// the cookie is of 127.0.0.1
+		{"a name of this machine", "GET", "", host("localhost:" + u.Port()), 401},
 		{"a rebound name", "GET", "", host("evil.example.com:" + u.Port()), 403},
 		{"another machine's address", "GET", "", host("192.0.2.1"), 403},
 		{"a page of another site", "GET", "", set("Origin", "https://evil.example.com"), 403},
@@ -124,14 +126,18 @@ func TestPageRefuses(t *testing.T) {
 		{"another token", "GET", "", both(stranger, set("Authorization", "Bearer the-toke")), 401},
 		{"another method", "DELETE", "", nil, 405},
 		{"a form without the key", "POST", "", nil, 403},
-		{"a form with the key for no change", "POST", "key=" + key, func(r *http.Request) { r.URL.Path = strings.TrimSuffix(r.URL.Path, "2") }, 404},
-		{"a form of another forwarded port", "POST", "key=" + key, set("Origin", "http://localhost:8080"), 403},
+		{"a form with the key for no change", "POST", "key=" + key,
+			func(r *http.Request) { r.URL.Path = strings.TrimSuffix(r.URL.Path, "2") }, 404},
+		{"a form of another forwarded port", "POST", "key=" + key,
+			set("Origin", "http://localhost:8080"), 403},
 		{"a form with a wrong key", "POST", "key=" + key[1:], nil, 403},
 		{"a wrong key in the header", "POST", "key=" + key, set("Skill-Key", "x"), 403},
 		{"a form with the key, without the cookie", "POST", "key=" + key, stranger, 401},
 		{"a form of another site", "POST", "key=" + key, set("Origin", "https://evil.example.com"), 403},
-		{"a form of another site without a referrer", "POST", "key=" + key, both(set("Origin", "null"), set("Sec-Fetch-Site", "cross-site")), 403},
-		{"a form of another server of this machine", "POST", "key=" + key, both(set("Origin", "null"), set("Sec-Fetch-Site", "same-site")), 403},
+		{"a form of another site without a referrer", "POST", "key=" + key,
+			both(set("Origin", "null"), set("Sec-Fetch-Site", "cross-site")), 403},
+		{"a form of another server of this machine", "POST", "key=" + key,
+			both(set("Origin", "null"), set("Sec-Fetch-Site", "same-site")), 403},
 		{"a form of an unknown origin", "POST", "key=" + key, set("Origin", "null"), 403},
 		{"a form of more than a form", "POST", strings.Repeat("x", 5000) + "&key=" + key, nil, 403},
 	}
@@ -152,7 +158,8 @@ func TestPageRefuses(t *testing.T) {
 		if status != 200 && strings.Contains(text, key) {
 			t.Errorf("%s: the answer has the key", tt.what)
 		}
-		for name, want := range map[string]string{"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"} {
+		for name, want := range map[string]string{"Referrer-Policy": "no-referrer",
+			"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"} {
 			if got := header.Get(name); got != want {
 				t.Errorf("%s: %s is %q", tt.what, name, got)
 			}
@@ -170,18 +177,24 @@ func TestPageRefuses(t *testing.T) {
 		change func(*http.Request)
 	}{
 		{"key=" + key, nil},
-		{"key=" + key, both(set("Origin", "null"), set("Sec-Fetch-Site", "same-origin"))},                                                           // as browsers send a form
-		{"", both(set("Origin", "http://"+u.Host), set("Skill-Key", key))},                                                                          // as the script sends it
-		{"", both(host("localhost:8080"), set("Authorization", "Bearer the-token"), set("Origin", "http://localhost:8080"), set("Skill-Key", key))}, // through a forwarded port
+		// as browsers send a form
+		{"key=" + key, both(set("Origin", "null"), set("Sec-Fetch-Site", "same-origin"))},
+		// as the script sends it
+		{"", both(set("Origin", "http://"+u.Host), set("Skill-Key", key))},
+		// through a forwarded port
+		{"", both(host("localhost:8080"), set("Authorization", "Bearer the-token"),
+			set("Origin", "http://localhost:8080"), set("Skill-Key", key))},
 	} {
-		if status, _, text := b.ask("POST", "changes/2", send.body, send.change); status != 200 || !strings.Contains(text, "Change 99") {
+		if status, _, text := b.ask("POST", "changes/2", send.body, send.change); status != 200 ||
+			!strings.Contains(text, "Change 99") {
 			t.Errorf("%+v: %d %s", send, status, text)
 		}
 	}
 	if len(f.undone) != 4 {
 		t.Errorf("changes %v were undone", f.undone)
 	}
-	if status, _, text := b.ask("POST", "changes/1", "key="+key, nil); status != 409 || !strings.Contains(text, "change 1 cannot be undone") {
+	if status, _, text := b.ask("POST", "changes/1", "key="+key, nil); status != 409 ||
+		!strings.Contains(text, "change 1 cannot be undone") {
 		t.Errorf("an undo that needs force: %d %s", status, text)
 	}
 }
@@ -201,10 +214,12 @@ func TestPageLink(t *testing.T) {
 		t.Errorf("the link leads to %s: %s", to, r.Status)
 	}
 	cookie := r.Header.Get("Set-Cookie")
-	if !strings.HasSuffix(cookie, "; Path="+to+"; HttpOnly; SameSite=Lax") || strings.Contains(cookie, "the-token") {
+	if !strings.HasSuffix(cookie, "; Path="+to+"; HttpOnly; SameSite=Lax") ||
+		strings.Contains(cookie, "the-token") {
 		t.Errorf("the cookie is %q", cookie)
 	}
-	if r, err = c.Get(strings.Replace(link, "the-token", "the-toke", 1)); err != nil || r.StatusCode != http.StatusUnauthorized || !r.Close {
+	if r, err = c.Get(strings.Replace(link, "the-token", "the-toke", 1)); err != nil ||
+		r.StatusCode != http.StatusUnauthorized || !r.Close {
 		t.Errorf("a wrong token: %v, %v", r, err)
 	}
 	r.Body.Close()
@@ -224,7 +239,8 @@ func TestPageShowsHostileText(t *testing.T) {
 		if strings.ContainsAny(got, "\x00\x1b\u202e\u200b") {
 			t.Errorf("%s: controls are sent", path)
 		}
-		if path != "nowhere" && !strings.Contains(html.UnescapeString(got), "␛[31m␀[U+202E]gnp.exe[U+200B]\ufffd end") {
+		if path != "nowhere" && !strings.Contains(html.UnescapeString(got),
+			"␛[31m␀[U+202E]gnp.exe[U+200B]\ufffd end") {
 			t.Errorf("%s: controls are not shown", path)
 		}
 	}
@@ -250,7 +266,8 @@ func shape(t *testing.T, page string) string {
 				if a.Key == "class" {
 					b.WriteString("=" + a.Val)
 				}
-				if (a.Key == "href" || a.Key == "src" || a.Key == "action") && !strings.HasPrefix(a.Val, "/") && a.Val != "#main" {
+				if (a.Key == "href" || a.Key == "src" || a.Key == "action") &&
+					!strings.HasPrefix(a.Val, "/") && a.Val != "#main" {
 					t.Errorf("%s leads to %s", token.Data, a.Val)
 				}
 			}
@@ -263,9 +280,12 @@ func shape(t *testing.T, page string) string {
 func TestPageIsBounded(t *testing.T) {
 	b := open(t, serve(t, (&fake{n: 30000, text: strings.Repeat("long ", 20)}).config()))
 	for path, want := range map[string]string{
-		"runs": "Show 1900 more runs", "runs?more": "Not shown: 28000 more runs.", "runs/run1": "29900 earlier events are not shown",
-		"changes": "Show 1900 more changes", "changes/2": "This is cut; <code>skill diff 2</code> prints all of it.",
-		"servers/srv0": "This is the end of the log; all of it is in <code>/state/server.log", "tests": "28000 more files are not shown",
+		"runs": "Show 1900 more runs", "runs?more": "Not shown: 28000 more runs.",
+		"runs/run1":    "29900 earlier events are not shown",
+		"changes":      "Show 1900 more changes",
+		"changes/2":    "This is cut; <code>skill diff 2</code> prints all of it.",
+		"servers/srv0": "This is the end of the log; all of it is in <code>/state/server.log",
+		"tests":        "28000 more files are not shown",
 	} {
 		status, _, text := b.ask("GET", path, "", nil)
 		if status != 200 || !strings.Contains(text, want) {
@@ -279,7 +299,8 @@ func TestPageIsBounded(t *testing.T) {
 
 // TestPageCountsToABound has more changes than are counted.
 func TestPageCountsToABound(t *testing.T) {
-	for n, want := range map[int]string{1100: "Show at least 1000 more changes", 1099: "Show 999 more changes"} {
+	for n, want := range map[int]string{1100: "Show at least 1000 more changes",
+		1099: "Show 999 more changes"} {
 		b := open(t, serve(t, (&fake{n: n}).config()))
 		if _, _, text := b.ask("GET", "changes", "", nil); !strings.Contains(text, want) {
 			t.Errorf("it does not say %q", want)
@@ -311,15 +332,18 @@ func TestPageUndoesAll(t *testing.T) {
 		{"runs/refused", "", 409, ""},
 		{"servers/srv1", "", 404, ""},
 	} {
-		if status, _, text := b.ask("POST", tt.path, "key="+b.key()+tt.body, nil); status != tt.status || !strings.Contains(text, tt.text) {
+		if status, _, text := b.ask("POST", tt.path, "key="+b.key()+tt.body, nil); status != tt.status ||
+			!strings.Contains(text, tt.text) {
 			t.Errorf("%s: %d %s", tt.path, status, text)
 		}
 	}
 	if got := strings.Join(f.undone, "; "); got != "since , run run1; since 3, run ; since , run refused" {
 		t.Errorf("undone is %s", got)
 	}
-	for find, want := range map[string]string{"WRITE+notes": "150 of 150 changes; 50 of them are not shown", "149": "1 of 150 changes", "nothing+notes": "0 of 150 changes"} {
-		if _, _, text := b.ask("GET", "changes?find="+find, "", nil); !strings.Contains(text, want) || !strings.Contains(text, `data-stream="/`) {
+	for find, want := range map[string]string{"WRITE+notes": "150 of 150 changes; 50 of them are not shown",
+		"149": "1 of 150 changes", "nothing+notes": "0 of 150 changes"} {
+		if _, _, text := b.ask("GET", "changes?find="+find, "", nil); !strings.Contains(text, want) ||
+			!strings.Contains(text, `data-stream="/`) {
 			t.Errorf("%s: %s", find, text)
 		}
 	}
@@ -332,7 +356,8 @@ func TestPageShowsMarkdown(t *testing.T) {
 	_, _, text := b.ask("GET", "runs/run1", "", nil)
 	const want = "<h2>Report</h2><div class=\"words\"><strong>Done</strong>\nI ran <code>go &lt;test&gt;</code> and <strong>all</strong> of *it*, 2**3.\n" +
 		"<pre class=\"text\">**x** &lt;b&gt;\n</pre>[x](javascript:alert(1)) ![p](https://example.com/p.png)</div>"
-	if !strings.Contains(text, want) || strings.Count(text, "<strong>Done") != 1 || strings.Index(text, "Report") > strings.Index(text, "What happened") {
+	if !strings.Contains(text, want) || strings.Count(text, "<strong>Done") != 1 ||
+		strings.Index(text, "Report") > strings.Index(text, "What happened") {
 		t.Errorf("the run is shown as %s", text)
 	}
 }
@@ -434,7 +459,9 @@ type results struct{ n, lines int }
 // Results implements [page.Tests].
 func (f results) Results(context.Context) (t page.TestRun, err error) {
 	for i := range f.n {
-		t.Results = append(t.Results, page.Result{File: fmt.Sprint(i), Text: strings.Repeat("+line\n", f.lines), More: fmt.Sprintf("skill test 'a %d'", i)})
+		t.Results = append(t.Results,
+			page.Result{File: fmt.Sprint(i), Text: strings.Repeat("+line\n", f.lines),
+				More: fmt.Sprintf("skill test 'a %d'", i)})
 	}
 	return t, nil
 }

@@ -24,7 +24,8 @@ import (
 var assets embed.FS
 
 // types are the content types of the assets; the system may have others.
-var types = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+var types = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml"}
 
 const (
 	headerTime    = 10 * time.Second // for the head of a request
@@ -60,7 +61,8 @@ func Serve(ctx context.Context, c Config, addr string, ready func(link string)) 
 	}
 	var silent sync.Map // connections without a request, for which Shutdown waits
 	c.Program, c.Begin = cmp.Or(c.Program, "skill"), cmp.Or(c.Begin, `run EXPERT "QUERY"`)
-	p := &page{Config: c, guard: newGuard(door.New(listener.Addr(), addr, c.Hosts), c.Token, c.Program), streams: make(chan struct{}, maxStreams), views: make(chan struct{}, maxViews)}
+	p := &page{Config: c, guard: newGuard(door.New(listener.Addr(), addr, c.Hosts), c.Token, c.Program),
+		streams: make(chan struct{}, maxStreams), views: make(chan struct{}, maxViews)}
 	if p.templates, err = p.parse(); err != nil {
 		listener.Close()
 		return err
@@ -110,7 +112,8 @@ type page struct {
 
 // ServeHTTP implements [http.Handler].
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // without deadlines, a slow browser is waited for
+	// without deadlines, a slow browser is waited for
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
 	if !p.guard.admits(w, r) {
 		return
 	}
@@ -124,7 +127,8 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Write(data)
 		return
 	}
-	q := query{path: at, more: r.URL.Query().Has("more"), done: r.URL.Query().Has("done"), find: strings.TrimSpace(r.URL.Query().Get("find"))}
+	q := query{path: at, more: r.URL.Query().Has("more"), done: r.URL.Query().Has("done"),
+		find: strings.TrimSpace(r.URL.Query().Get("find"))}
 	if stream, ok := strings.CutPrefix(at, "live/"); ok && r.Method == http.MethodGet {
 		q.path, q.stream = stream, true
 		p.stream(w, r, q)
@@ -140,7 +144,8 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // post undoes a change, and leads to what that has become.
 func (p *page) post(w http.ResponseWriter, r *http.Request, q query) {
 	section, id, _ := strings.Cut(q.path, "/")
-	if section != "changes" && section != "runs" || id == "" || p.Changes == nil || p.ReadOnly {
+	if section != "changes" && section != "runs" ||
+		id == "" || p.Changes == nil || p.ReadOnly {
 		p.write(w, p.missing())
 		return
 	}

@@ -50,7 +50,8 @@ func showValues(node parse.Node) {
 	switch n := node.(type) {
 	case *parse.ActionNode:
 		name := parse.NewIdentifier("shown").SetPos(n.Pos)
-		n.Pipe.Cmds = append(n.Pipe.Cmds, &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{name}})
+		n.Pipe.Cmds = append(n.Pipe.Cmds, &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos,
+			Args: []parse.Node{name}})
 	case *parse.IfNode:
 		lists = []*parse.ListNode{n.List, n.ElseList}
 	case *parse.WithNode:
@@ -123,7 +124,8 @@ func hidden(r rune) bool {
 		r == 0x34f, r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0, // joiners, fillers
 		r == 0x200b, r == 0x200e, r == 0x200f,
 		0x2028 <= r && r <= 0x202e, 0x2060 <= r && r <= 0x206f, // lines, directions
-		0xfff9 <= r && r <= 0xfffb, 0xe0000 <= r && r <= 0xe0fff: // annotations, tags, variants that hold any text
+		// annotations, tags, variants that hold any text
+		0xfff9 <= r && r <= 0xfffb, 0xe0000 <= r && r <= 0xe0fff:
 		return true
 	}
 	return false

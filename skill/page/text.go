@@ -136,7 +136,8 @@ func marked(text long) (blocks []block) {
 		case fence:
 			blocks[len(blocks)-1].Code += long(line)
 		case 0 < marks && marks <= 6 && strings.HasPrefix(title, " "):
-			blocks = append(blocks, block{Spans: []span{{Text: long(strings.TrimSpace(title)), Bold: true}, {Text: "\n"}}})
+			blocks = append(blocks, block{Spans: []span{{Text: long(strings.TrimSpace(title)), Bold: true},
+				{Text: "\n"}}})
 		default:
 			blocks = append(blocks, block{Spans: spans(line)})
 		}

@@ -36,7 +36,8 @@ func (p *page) run(ctx context.Context, v *view, id string, q query) {
 		All      buttonForAll
 		Before   int // events that are not shown
 		Earlier  int // how many events a link shows
-	}{Run: r, Events: events, Refused: q.why(), Done: q.done, Before: before, All: buttonForAll{"runs", r.ID, "run", "Undo this run"}}
+	}{Run: r, Events: events, Refused: q.why(), Done: q.done, Before: before,
+		All: buttonForAll{"runs", r.ID, "run", "Undo this run"}}
 	if len(events) > 0 {
 		last := &events[len(events)-1]
 		data.Last = last.What

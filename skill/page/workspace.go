@@ -28,7 +28,8 @@ func (w changes) List(ctx context.Context, limit int) (list []Change, more int, 
 	}
 	history := r.(skill.Changes)
 	for _, e := range history.List {
-		c := Change{ID: e.ID, Time: e.Time, What: string(e.Kind) + " " + w.short(e.Path), By: e.Tool, Run: e.Run, Step: e.RunStep, Of: e.Of, Undone: e.Undone, Idle: e.Idle, NotKept: e.NotKept}
+		c := Change{ID: e.ID, Time: e.Time, What: string(e.Kind) + " " + w.short(e.Path), By: e.Tool,
+			Run: e.Run, Step: e.RunStep, Of: e.Of, Undone: e.Undone, Idle: e.Idle, NotKept: e.NotKept}
 		switch {
 		case e.Of != "":
 			c.What = "undo change " + e.Of + ": " + w.short(e.Path)
@@ -72,7 +73,8 @@ func (w changes) Diff(ctx context.Context, id string) (string, error) {
 }
 
 func (w changes) Undo(ctx context.Context, id string, force bool) (string, error) {
-	r, err := w.Executor.Execute(skill.WithLabel(ctx, "", w.Executor.Program()+" web"), &skill.Session{}, skill.Undo{ID: id, Force: force})
+	r, err := w.Executor.Execute(skill.WithLabel(ctx, "", w.Executor.Program()+" web"), &skill.Session{},
+		skill.Undo{ID: id, Force: force})
 	if err != nil {
 		return "", err
 	}
@@ -80,7 +82,8 @@ func (w changes) Undo(ctx context.Context, id string, force bool) (string, error
 }
 
 func (w changes) UndoAll(ctx context.Context, since, run string) error {
-	_, err := w.Executor.Execute(skill.WithLabel(ctx, "", w.Executor.Program()+" web"), &skill.Session{}, skill.Undo{Since: since, Run: run})
+	_, err := w.Executor.Execute(skill.WithLabel(ctx, "", w.Executor.Program()+" web"), &skill.Session{},
+		skill.Undo{Since: since, Run: run})
 	return err
 }
 
@@ -98,7 +101,8 @@ func (w servers) List(ctx context.Context) (list []Server, err error) {
 }
 
 func (w servers) Log(ctx context.Context, id string) (s Server, log string, more bool, err error) {
-	r, err := w.Executor.Execute(ctx, &skill.Session{}, skill.ReadServerLog{ServerName: skill.ServerName{ID: id}, Lines: 1000})
+	r, err := w.Executor.Execute(ctx, &skill.Session{},
+		skill.ReadServerLog{ServerName: skill.ServerName{ID: id}, Lines: 1000})
 	if err != nil {
 		return s, "", false, err
 	}
@@ -107,5 +111,6 @@ func (w servers) Log(ctx context.Context, id string) (s Server, log string, more
 }
 
 func server(s skill.ServerState) Server {
-	return Server{ID: s.ID, Command: s.Command, State: s.Message(), Running: s.Running, Started: s.Started, Log: s.Log}
+	return Server{ID: s.ID, Command: s.Command, State: s.Message(), Running: s.Running, Started: s.Started,
+		Log: s.Log}
 }

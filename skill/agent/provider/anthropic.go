@@ -91,7 +91,8 @@ var fixedBudget = words.Pattern(`claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-20\d{
 
 // request returns a request without what the endpoint refuses.
 func (p *anthropic) request(q question) (r anthropicRequest) {
-	r = anthropicRequest{MaxTokens: p.limit.Load(), Model: p.endpoint.Model, Stream: q.accepts(remote.NoStream)}
+	r = anthropicRequest{MaxTokens: p.limit.Load(), Model: p.endpoint.Model,
+		Stream: q.accepts(remote.NoStream)}
 	if text := q.instruction(); strings.TrimSpace(text) != "" {
 		r.System = []anthropicBlock{{Type: "text", Text: text}}
 	}
@@ -141,7 +142,8 @@ func (r *anthropicRequest) think(much string, q question) {
 			r.configure("effort", strings.Replace(much, "minimal", "low", 1))
 		}
 	case q.accepts(thinkingEnabled):
-		r.Thinking = map[string]any{"type": "enabled", "budget_tokens": min(int64(budgets[much]), max(r.MaxTokens/2, 1024))}
+		r.Thinking = map[string]any{"type": "enabled",
+			"budget_tokens": min(int64(budgets[much]), max(r.MaxTokens/2, 1024))}
 	}
 }
 
@@ -179,16 +181,18 @@ func (p *anthropic) send(ctx context.Context, q question, r anthropicRequest) (a
 		return agent.Answer{}, err
 	}
 	kind, _ := r.Thinking["type"].(string)
-	request := remote.Request{Path: "/messages", Body: body, Stream: r.Stream, Heard: func() { q.Heard("") }, Refused: refusedOf(
-		optional{toolChoice, r.ToolChoice != nil, []string{"toolchoice"}},
-		optional{temperature, r.Temperature != nil, []string{"temperature"}},
-		optional{"thinking." + kind, r.Thinking != nil, []string{"thinking"}},
-		optional{effort, r.OutputConfig["effort"] != nil, []string{"effort"}},
-		optional{outputFormat, r.OutputConfig["format"] != nil, []string{"outputconfig", "format", "schema"}},
-		optional{cacheControl, r.CacheControl != nil, []string{"cachecontrol"}},
-		optional{images, body.ListHas(`"type":"image"`), []string{"image"}},
-		optional{files, body.ListHas(`"type":"document"`), []string{"document", "pdf"}},
-	)}
+	request := remote.Request{Path: "/messages", Body: body, Stream: r.Stream, Heard: func() { q.Heard("") },
+		Refused: refusedOf(
+			optional{toolChoice, r.ToolChoice != nil, []string{"toolchoice"}},
+			optional{temperature, r.Temperature != nil, []string{"temperature"}},
+			optional{"thinking." + kind, r.Thinking != nil, []string{"thinking"}},
+			optional{effort, r.OutputConfig["effort"] != nil, []string{"effort"}},
+			optional{outputFormat, r.OutputConfig["format"] != nil,
+				[]string{"outputconfig", "format", "schema"}},
+			optional{cacheControl, r.CacheControl != nil, []string{"cachecontrol"}},
+			optional{images, body.ListHas(`"type":"image"`), []string{"image"}},
+			optional{files, body.ListHas(`"type":"document"`), []string{"document", "pdf"}},
+		)}
 	a := anthropicAnswer{heard: q.Heard}
 	_, err = p.client.Ask(ctx, request, a.add)
 	answer := a.answer()
@@ -214,14 +218,17 @@ func (p *anthropic) spell(m agent.Message, s spelling) []any {
 		out.Role = "assistant"
 	}
 	text := m.Text()
-	calls := slices.DeleteFunc(slices.Clone(m.Contents), func(p agent.Part) bool { return p.Type != agent.ToolCallPart })
+	calls := slices.DeleteFunc(slices.Clone(m.Contents),
+		func(p agent.Part) bool { return p.Type != agent.ToolCallPart })
 	add := func(bytes, n int) {
 		bytes, n = min(bytes, len(text)), min(n, len(calls))
 		if strings.TrimSpace(text[:bytes]) != "" { // endpoints refuse a blank one
 			out.Content = append(out.Content, anthropicBlock{Type: "text", Text: text[:bytes]})
 		}
 		for _, c := range calls[:n] {
-			out.Content = append(out.Content, anthropicBlock{Type: "tool_use", ID: agent.ToolName(c.ToolCallID), Name: callName(c), Input: c.Args})
+			out.Content = append(out.Content,
+				anthropicBlock{Type: "tool_use", ID: agent.ToolName(c.ToolCallID), Name: callName(c),
+					Input: c.Args})
 		}
 		text, calls = text[bytes:], calls[n:]
 	}

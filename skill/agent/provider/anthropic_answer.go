@@ -143,7 +143,8 @@ func (a *anthropicAnswer) count(u anthropicUsage) {
 func (a *anthropicAnswer) answer() agent.Answer {
 	u := agent.Usage{
 		InputTokens: a.usage.Input + a.usage.Created + a.usage.Read, OutputTokens: a.usage.Output,
-		CachedInputTokens: a.usage.Read, CacheWriteTokens: a.usage.Created, ReasoningTokens: a.usage.Details.Thinking,
+		CachedInputTokens: a.usage.Read, CacheWriteTokens: a.usage.Created,
+		ReasoningTokens: a.usage.Details.Thinking,
 	}
 	u.TotalTokens = u.InputTokens + u.OutputTokens
 	out := agent.Answer{Usage: u, Cut: a.stop == "max_tokens" || a.stop == "model_context_window_exceeded"}
@@ -165,7 +166,8 @@ func (a *anthropicAnswer) answer() agent.Answer {
 		case "thinking":
 			text := rawjson.JoinHalves(b.Thinking + b.reasoning.String())
 			out.Thinking.Text += text
-			replay = append(replay, map[string]string{"type": b.Type, "thinking": text, "signature": b.Signature})
+			replay = append(replay, map[string]string{"type": b.Type, "thinking": text,
+				"signature": b.Signature})
 			thoughts = len(replay)
 		case "redacted_thinking":
 			replay = append(replay, map[string]string{"type": b.Type, "data": b.Data})

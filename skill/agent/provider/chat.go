@@ -49,10 +49,12 @@ func (p *chat) ask(ctx context.Context, q question) (agent.Answer, error) {
 		return agent.Answer{}, &remote.Error{Reason: err.Error(), Err: err}
 	}
 	c, err := p.client.Complete(ctx, r)
-	a := agent.Answer{Text: c.Text + c.Refusal, Cut: c.Finish == "length", Thinking: thought(c), Usage: agent.Usage{
-		InputTokens: c.Usage.Prompt, OutputTokens: c.Usage.Completion, TotalTokens: c.Usage.Total,
-		CachedInputTokens: c.Usage.Cached, CacheWriteTokens: c.Usage.Written, ReasoningTokens: c.Usage.Reasoning,
-	}}
+	a := agent.Answer{Text: c.Text + c.Refusal, Cut: c.Finish == "length", Thinking: thought(c),
+		Usage: agent.Usage{
+			InputTokens: c.Usage.Prompt, OutputTokens: c.Usage.Completion, TotalTokens: c.Usage.Total,
+			CachedInputTokens: c.Usage.Cached, CacheWriteTokens: c.Usage.Written,
+			ReasoningTokens: c.Usage.Reasoning,
+		}}
 	for _, call := range c.Calls {
 		a.Calls = append(a.Calls, agent.Call{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
 	}
@@ -64,7 +66,8 @@ func (p *chat) ask(ctx context.Context, q question) (agent.Answer, error) {
 	case !ok:
 	case fault.Parameter == "tools":
 		fault.Parameter = remote.NoTools
-	case !slices.Contains(chatOptional, fault.Parameter) && !strings.HasPrefix(fault.Parameter, remote.RefusedTool):
+	case !slices.Contains(chatOptional, fault.Parameter) &&
+		!strings.HasPrefix(fault.Parameter, remote.RefusedTool):
 		fault.Parameter = ""
 	}
 	return a, err
@@ -72,7 +75,8 @@ func (p *chat) ask(ctx context.Context, q question) (agent.Answer, error) {
 
 // request returns a request without what the endpoint refuses.
 func (p *chat) request(q question) (s openai.Request, err error) {
-	s = openai.Request{Model: p.endpoint.Model, Stream: q.accepts(remote.NoStream), Heard: q.Heard, Conversation: q.conversation}
+	s = openai.Request{Model: p.endpoint.Model, Stream: q.accepts(remote.NoStream), Heard: q.Heard,
+		Conversation: q.conversation}
 	if s.Stream && q.accepts(streamOptions) {
 		s.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 	}
@@ -90,7 +94,8 @@ func (p *chat) request(q question) (s openai.Request, err error) {
 		s.ReasoningEffort = p.endpoint.Reasoning
 	}
 	if q.Schema != nil && q.accepts(responseFormat) && q.accepts(jsonSchema) {
-		s.ResponseFormat, err = json.Marshal(map[string]any{"type": jsonSchema, jsonSchema: map[string]any{"name": "report", "schema": q.Schema}})
+		s.ResponseFormat, err = json.Marshal(map[string]any{"type": jsonSchema,
+			jsonSchema: map[string]any{"name": "report", "schema": q.Schema}})
 	}
 	if len(tools) > 0 && q.accepts(toolChoice) {
 		s.ToolChoice = choice
@@ -100,10 +105,12 @@ func (p *chat) request(q question) (s openai.Request, err error) {
 
 // chatReplay is what a model wants back beside its reasoning.
 type chatReplay struct {
-	Under string                  `json:"under,omitempty"` // the field that the reasoning came in
-	Extra map[int]json.RawMessage `json:"extra,omitempty"` // of calls by their index: signatures of Google's models
+	Under string `json:"under,omitempty"` // the field that the reasoning came in
+	// of calls by their index: signatures of Google's models
+	Extra map[int]json.RawMessage `json:"extra,omitempty"`
 
-	Details []map[string]json.RawMessage `json:"details,omitempty"` // in place of the reasoning, if the endpoint has them
+	// in place of the reasoning, if the endpoint has them
+	Details []map[string]json.RawMessage `json:"details,omitempty"`
 }
 
 func thought(c openai.Completion) (t agent.Thinking) {
@@ -178,7 +185,8 @@ func (out *chatMessage) calls(m agent.Message, replay chatReplay, s spelling) {
 		if c.Type != agent.ToolCallPart {
 			continue
 		}
-		call := chatCall{Call: openai.Call{ID: s.id(c.ToolCallID), Name: callName(c), Arguments: string(c.Args)}}
+		call := chatCall{Call: openai.Call{ID: s.id(c.ToolCallID), Name: callName(c),
+			Arguments: string(c.Args)}}
 		if s.accepts(extraContent) {
 			call.extra = replay.Extra[len(out.ToolCalls)]
 		}

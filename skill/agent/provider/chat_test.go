@@ -88,29 +88,41 @@ func TestOpenAIAnswers(t *testing.T) {
 		{"whole", whole(200, `{"choices":[{"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"todo","arguments":{"x":1}}},{"id":"b","function":{"name":"n","arguments":"{}"}}]}}],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}`),
 			`{ [{a todo {"x":1}} {b n {}}] {1 2 0 3 0 0} false}`},
 		{"parts", whole(200, `{"choices":[{"message":{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}}]}`), `{ab [] {0 0 0 0 0 0} false}`},
-		{"length", whole(200, `{"choices":[{"finish_reason":"length","message":{"content":"a"}}]}`), `{a [] {0 0 0 0 0 0} true}`},
+		{"length", whole(200, `{"choices":[{"finish_reason":"length","message":{"content":"a"}}]}`),
+			`{a [] {0 0 0 0 0 0} true}`},
 		{"cut", pieces(false, asked), "broke off in the middle; again true"},
 		{"ends early", pieces(true, asked), "broke off in the middle; again true"},
-		{"error in the stream", pieces(true, asked, `{"error":{"message":"overloaded"}}`), "the endpoint answered with an error: overloaded; again true"},
-		{"error with success", whole(200, `{"error":{"message":"overloaded"}}`), "the endpoint answered with an error: overloaded; again true"},
+		{"error in the stream", pieces(true, asked, `{"error":{"message":"overloaded"}}`),
+			"the endpoint answered with an error: overloaded; again true"},
+		{"error with success", whole(200, `{"error":{"message":"overloaded"}}`),
+			"the endpoint answered with an error: overloaded; again true"},
 		{"no choices", whole(200, `{"choices":[]}`), "the answer has no choices; again true"},
 		{"cut JSON", whole(200, `{"choices":[`), "the answer is not valid JSON; again true"},
-		{"page", func(w http.ResponseWriter) { io.WriteString(w, "<html>") }, "the answer is not JSON; check that the base URL (OPENAI_BASE_URL) is the address of the API; again false"},
-		{"key", whole(401, `{"error":{"message":"Incorrect API key"}}`), "the key was refused: Incorrect API key (status 401); check OPENAI_API_KEY; again false"},
-		{"model", whole(404, `{"error":"no such\n  model"}`), "not found: no such model (status 404); check the base URL (OPENAI_BASE_URL) and the name of the model; again false"},
-		{"bad", whole(400, `{"detail":[{"msg":"x"}]}`), "the request was refused: [{\"msg\":\"x\"}] (status 400); again false"},
-		{"busy", whole(529, `{"error":{"message":"Overloaded"}}`), "server error: Overloaded (status 529); again true"},
-		{"quota", whole(429, `{"error":{"message":"no more","code":"insufficient_quota"}}`), "the quota is spent: no more (status 429); again false"},
+		{"page", func(w http.ResponseWriter) { io.WriteString(w, "<html>") },
+			"the answer is not JSON; check that the base URL (OPENAI_BASE_URL) is the address of the API; again false"},
+		{"key", whole(401, `{"error":{"message":"Incorrect API key"}}`),
+			"the key was refused: Incorrect API key (status 401); check OPENAI_API_KEY; again false"},
+		{"model", whole(404, `{"error":"no such\n  model"}`),
+			"not found: no such model (status 404); check the base URL (OPENAI_BASE_URL) and the name of the model; again false"},
+		{"bad", whole(400, `{"detail":[{"msg":"x"}]}`),
+			"the request was refused: [{\"msg\":\"x\"}] (status 400); again false"},
+		{"busy", whole(529, `{"error":{"message":"Overloaded"}}`),
+			"server error: Overloaded (status 529); again true"},
+		{"quota", whole(429, `{"error":{"message":"no more","code":"insufficient_quota"}}`),
+			"the quota is spent: no more (status 429); again false"},
 		{"rate", whole(429, ``), "too many requests (status 429); again true"},
 		{"redirect", func(w http.ResponseWriter) { w.Header().Set("Location", "/"); w.WriteHeader(307) },
 			"a redirect, which is not followed (status 307); give the address it leads to as the base URL (OPENAI_BASE_URL); again false"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, m := newEndpoint(t, tt.answer)
-			a, err := m.Next(t.Context(), agent.Request{Messages: []agent.Message{newMessage(agent.UserMessage, textPart("hi"))}})
-			got := strings.ReplaceAll(fmt.Sprintf("{%s %v %v %v}", a.Text, a.Calls, a.Usage, a.Cut), " <nil>}", "}")
+			a, err := m.Next(t.Context(),
+				agent.Request{Messages: []agent.Message{newMessage(agent.UserMessage, textPart("hi"))}})
+			got := strings.ReplaceAll(fmt.Sprintf("{%s %v %v %v}", a.Text, a.Calls, a.Usage, a.Cut),
+				" <nil>}", "}")
 			if fault, ok := errors.AsType[*remote.Error](err); ok {
-				got = fmt.Sprintf("%s; again %v", strings.TrimPrefix(fault.Error(), "the model could not be asked: "), fault.Retry)
+				got = fmt.Sprintf("%s; again %v",
+					strings.TrimPrefix(fault.Error(), "the model could not be asked: "), fault.Retry)
 			}
 			if strings.TrimPrefix(got, "the answer ") != strings.TrimPrefix(tt.want, "the answer ") {
 				t.Errorf("\n got %s\nwant %s", got, tt.want)
@@ -125,11 +137,18 @@ func TestOpenAIRequest(t *testing.T) {
 	args := json.RawMessage(`{"path":"i.png"}`)
 	_, err := m.Next(t.Context(), agent.Request{
 		Messages: []agent.Message{
-			newMessage(agent.InstructionMessage, textPart("rules")), newMessage(agent.UserMessage, textPart("go")),
-			newMessage(agent.ExpertMessage, callPart(agent.ToolCall{ID: "a", ToolName: "readImageFile", Args: args}), callPart(agent.ToolCall{ID: "b", ToolName: "readPdfFile", Args: args}), textPart("I look")),
+			newMessage(agent.InstructionMessage, textPart("rules")),
+			newMessage(agent.UserMessage, textPart("go")),
+			newMessage(agent.ExpertMessage,
+				callPart(agent.ToolCall{ID: "a", ToolName: "readImageFile", Args: args}),
+				callPart(agent.ToolCall{ID: "b", ToolName: "readPdfFile", Args: args}), textPart("I look")),
 			newMessage(agent.ToolMessage,
-				agent.Part{Type: agent.ToolResultPart, ToolCallID: "a", ToolName: "readImageFile", Contents: []agent.Part{textPart("{}"), {Type: agent.ImageInlinePart, EncodedData: "AAAA", MimeType: "image/png"}}},
-				agent.Part{Type: agent.ToolResultPart, ToolCallID: "b", ToolName: "readPdfFile", Contents: []agent.Part{textPart("{}"), {Type: agent.FileInlinePart, EncodedData: "BBBB", MimeType: "application/pdf"}}}),
+				agent.Part{Type: agent.ToolResultPart, ToolCallID: "a", ToolName: "readImageFile",
+					Contents: []agent.Part{textPart("{}"),
+						{Type: agent.ImageInlinePart, EncodedData: "AAAA", MimeType: "image/png"}}},
+				agent.Part{Type: agent.ToolResultPart, ToolCallID: "b", ToolName: "readPdfFile",
+					Contents: []agent.Part{textPart("{}"),
+						{Type: agent.FileInlinePart, EncodedData: "BBBB", MimeType: "application/pdf"}}}),
 		},
 		Tools: []agent.Tool{{Name: "todo", Doc: "d", Schema: json.RawMessage(`{"type":"object"}`)}},
 	})
@@ -153,7 +172,9 @@ func TestOpenAIRequestNames(t *testing.T) {
 	e, m := newEndpoint(t, whole(200, `{"choices":[{"message":{"content":"x"}}]}`))
 	args := json.RawMessage("{}")
 	_, err := m.Next(t.Context(), agent.Request{Messages: []agent.Message{
-		newMessage(agent.ExpertMessage, callPart(agent.ToolCall{ID: "a", ToolName: "files.read it", Args: args}), callPart(agent.ToolCall{ID: "b", Args: args})),
+		newMessage(agent.ExpertMessage,
+			callPart(agent.ToolCall{ID: "a", ToolName: "files.read it", Args: args}),
+			callPart(agent.ToolCall{ID: "b", Args: args})),
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -172,15 +193,19 @@ func TestOpenAILearns(t *testing.T) {
 		whole(400, `{"error":{"message":"Unsupported value: 'temperature' does not support 0"}}`),
 		whole(400, `{"error":{"message":"bad value","param":"tool_choice"}}`),
 		whole(422, `{"detail":"this model takes no image input"}`), ok, ok)
-	r := agent.Request{Tools: []agent.Tool{{Name: "todo", Schema: json.RawMessage(`{}`)}}, Messages: []agent.Message{newMessage(agent.ToolMessage,
-		agent.Part{Type: agent.ToolResultPart, ToolCallID: "a", ToolName: "t", Contents: []agent.Part{textPart("{}"), {Type: agent.ImageInlinePart, EncodedData: "AAAA", MimeType: "image/png"}}})}}
+	r := agent.Request{Tools: []agent.Tool{{Name: "todo", Schema: json.RawMessage(`{}`)}},
+		Messages: []agent.Message{newMessage(agent.ToolMessage,
+			agent.Part{Type: agent.ToolResultPart, ToolCallID: "a", ToolName: "t",
+				Contents: []agent.Part{textPart("{}"),
+					{Type: agent.ImageInlinePart, EncodedData: "AAAA", MimeType: "image/png"}}})}}
 	for range 2 {
 		if a, err := m.Next(t.Context(), r); err != nil || a.Text != "x" {
 			t.Fatalf("%+v, %v", a, err)
 		}
 	}
 	for _, word := range []string{"temperature", "tool_choice", "AAAA"} {
-		if !strings.Contains(e.bodies[0], word) || strings.Contains(e.bodies[3], word) || strings.Contains(e.bodies[4], word) {
+		if !strings.Contains(e.bodies[0], word) || strings.Contains(e.bodies[3], word) ||
+			strings.Contains(e.bodies[4], word) {
 			t.Errorf("%s is not left out:\n%s", word, strings.Join(e.bodies, "\n"))
 		}
 	}
@@ -192,21 +217,28 @@ func TestOpenAILearns(t *testing.T) {
 // TestOpenAIImages has an endpoint that refuses one image of two.
 func TestOpenAIImages(t *testing.T) {
 	ok := whole(200, `{"choices":[{"message":{"content":"x"}}]}`)
-	e, m := newEndpoint(t, ok, whole(400, `{"error":{"message":"messages.3.content.1.image: image exceeds 5 MB maximum"}}`), ok, ok)
+	e, m := newEndpoint(t, ok,
+		whole(400, `{"error":{"message":"messages.3.content.1.image: image exceeds 5 MB maximum"}}`), ok, ok)
 	image := func(id, data string) agent.Message {
-		return newMessage(agent.ToolMessage, agent.Part{Type: agent.ToolResultPart, ToolCallID: id, ToolName: "t", Contents: []agent.Part{{Type: agent.ImageInlinePart, EncodedData: data, MimeType: "image/png"}}})
+		return newMessage(agent.ToolMessage,
+			agent.Part{Type: agent.ToolResultPart, ToolCallID: id, ToolName: "t",
+				Contents: []agent.Part{{Type: agent.ImageInlinePart, EncodedData: data,
+					MimeType: "image/png"}}})
 	}
 	call := func(id string) agent.Message {
-		return newMessage(agent.ExpertMessage, callPart(agent.ToolCall{ID: id, ToolName: "t", Args: json.RawMessage("{}")}))
+		return newMessage(agent.ExpertMessage,
+			callPart(agent.ToolCall{ID: id, ToolName: "t", Args: json.RawMessage("{}")}))
 	}
-	messages := []agent.Message{call("a"), image("a", "SMAL"), call("b"), image("b", "LARG"), call("c"), image("c", "OTHE")}
+	messages := []agent.Message{call("a"), image("a", "SMAL"), call("b"), image("b", "LARG"), call("c"),
+		image("c", "OTHE")}
 	for n := 2; n <= 6; n += 2 {
 		if _, err := m.Next(t.Context(), agent.Request{Messages: messages[:n]}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	last := e.bodies[3]
-	if !strings.Contains(last, "SMAL") || strings.Contains(last, "LARG") || !strings.Contains(last, "OTHE") || !strings.Contains(last, "its endpoint refused this image/png: messages.3.content.1.image: image exceeds 5 MB") {
+	if !strings.Contains(last, "SMAL") || strings.Contains(last, "LARG") || !strings.Contains(last, "OTHE") ||
+		!strings.Contains(last, "its endpoint refused this image/png: messages.3.content.1.image: image exceeds 5 MB") {
 		t.Errorf("the last request is %s", last)
 	}
 	for _, body := range e.bodies {
@@ -275,8 +307,10 @@ func TestNewOpenAI(t *testing.T) {
 		{Endpoint{Model: "m"}, "<nil>"},
 		{Endpoint{Model: "m", BaseURL: "http://localhost:1", Key: "k"}, "<nil>"},
 		{Endpoint{}, "the model is not named"},
-		{Endpoint{Model: "m", BaseURL: "localhost"}, "the base URL (OPENAI_BASE_URL) is not an address; it looks like http://localhost:11434/v1"},
-		{Endpoint{Model: "m", BaseURL: "http://example.org", Key: "k"}, "a key is not sent over plain http to example.org; use https, or give no key"},
+		{Endpoint{Model: "m", BaseURL: "localhost"},
+			"the base URL (OPENAI_BASE_URL) is not an address; it looks like http://localhost:11434/v1"},
+		{Endpoint{Model: "m", BaseURL: "http://example.org", Key: "k"},
+			"a key is not sent over plain http to example.org; use https, or give no key"},
 	} {
 		if _, err := New(tt.e); fmt.Sprint(err) != tt.want {
 			t.Errorf("%+v: %v, want %s", tt.e, err, tt.want)
@@ -288,9 +322,13 @@ func TestNewOpenAI(t *testing.T) {
 // sees each of them for the first time does.
 func TestOpenAIConversation(t *testing.T) {
 	turn := func(text string) agent.Message { return newMessage(agent.UserMessage, textPart(text)) }
-	image := newMessage(agent.ToolMessage, agent.Part{Type: agent.ToolResultPart, ToolCallID: "a", ToolName: "t", Contents: []agent.Part{{Type: agent.ImageInlinePart, EncodedData: "AAAA", MimeType: "image/png"}}})
+	image := newMessage(agent.ToolMessage,
+		agent.Part{Type: agent.ToolResultPart, ToolCallID: "a", ToolName: "t",
+			Contents: []agent.Part{{Type: agent.ImageInlinePart, EncodedData: "AAAA",
+				MimeType: "image/png"}}})
 	a, b, c := turn("a"), turn("b"), turn("c")
-	conversations := [][]agent.Message{{a}, {a, b}, {a, b, c}, {a, c}, {b}, {a, b, c, turn("d")}, {a, image, c}, {}, {a, image, c, b}}
+	conversations := [][]agent.Message{{a}, {a, b}, {a, b, c}, {a, c}, {b}, {a, b, c, turn("d")},
+		{a, image, c}, {}, {a, image, c, b}}
 	answers := make([]func(http.ResponseWriter), 2*len(conversations))
 	for i := range answers {
 		answers[i] = whole(200, `{"choices":[{"message":{"content":"x"}}]}`)

@@ -57,7 +57,8 @@ func (m *Model) question(r agent.Request) (question, error) {
 		e = m.encoded[i]
 		m.encoded = slices.Delete(m.encoded, i, i+1)
 	} else if len(r.Messages) > 0 { // one with the same beginning was compacted since
-		m.encoded = slices.DeleteFunc(m.encoded, func(e *encoding) bool { return len(e.ids) > len(r.Messages) && e.ids[0] == r.Messages[0].ID })
+		m.encoded = slices.DeleteFunc(m.encoded,
+			func(e *encoding) bool { return len(e.ids) > len(r.Messages) && e.ids[0] == r.Messages[0].ID })
 	}
 	for _, message := range r.Messages[len(e.ids):] {
 		e.ids = append(e.ids, message.ID)
@@ -67,7 +68,8 @@ func (m *Model) question(r agent.Request) (question, error) {
 			continue
 		}
 		if e.carried != "" && message.Type == agent.UserMessage {
-			message.Contents = slices.Insert(slices.Clone(message.Contents), 0, agent.Part{Type: agent.TextPart, Text: e.carried})
+			message.Contents = slices.Insert(slices.Clone(message.Contents),
+				0, agent.Part{Type: agent.TextPart, Text: e.carried})
 			e.carried = ""
 		}
 		if err := e.turn(m.spell(message, q.spelling), q.spelling, m.spell); err != nil {
@@ -83,5 +85,6 @@ func (m *Model) question(r agent.Request) (question, error) {
 // begins reports whether e is the beginning of a conversation.
 func (e *encoding) begins(messages []agent.Message) bool {
 	return len(e.ids) > 0 && len(e.ids) <= len(messages) &&
-		slices.EqualFunc(e.ids, messages[:len(e.ids)], func(id string, m agent.Message) bool { return id == m.ID })
+		slices.EqualFunc(e.ids, messages[:len(e.ids)],
+			func(id string, m agent.Message) bool { return id == m.ID })
 }

@@ -28,8 +28,9 @@ const scripted = "../../../testdata/endpoints/*.jsonl"
 
 // An endpointRow is an endpoint and what must have happened at the end of a run with it.
 type endpointRow struct {
-	ID       string            `json:"id"`
-	Provider string            `json:"provider"` // "openai", "responses", "anthropic" or "google"; "" means openai
+	ID string `json:"id"`
+	// "openai", "responses", "anthropic" or "google"; "" means openai
+	Provider string            `json:"provider"`
 	Model    string            `json:"model"`
 	Files    map[string]string `json:"files"` // that the workspace has
 	Window   int               `json:"window"`
@@ -47,7 +48,8 @@ type endpointRow struct {
 		Learned  []string          `json:"learned"`
 		Events   map[string]int    `json:"events"` // how many of a type
 		Calls    []string          `json:"calls"`  // names, with the arguments
-		Used     []int             `json:"used"`   // tokens of the first answer: input, output, cached, reasoning
+		// tokens of the first answer: input, output, cached, reasoning
+		Used []int `json:"used"`
 	} `json:"want"`
 }
 
@@ -207,8 +209,10 @@ func (r *endpointRow) play(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := agent.Config{
-		Executor: x, Model: model, Expert: "e", Experts: map[string]agent.Expert{"e": {Version: "1.0.0", Instruction: "You work."}}, RunID: "run",
-		MaxSteps: 15, MaxRetries: 2, Timeout: 5 * time.Second, Budget: agent.Budget{EqualCalls: 25}, About: agent.About{ContextWindow: r.Window},
+		Executor: x, Model: model, Expert: "e",
+		Experts: map[string]agent.Expert{"e": {Version: "1.0.0", Instruction: "You work."}}, RunID: "run",
+		MaxSteps: 15, MaxRetries: 2, Timeout: 5 * time.Second, Budget: agent.Budget{EqualCalls: 25},
+		About: agent.About{ContextWindow: r.Window},
 	}
 	events, failed := ran(t, cfg, "do it")
 	r.judge(t, e, events, failed, learned, dir)
@@ -268,8 +272,9 @@ func TestStreamCuts(t *testing.T) {
 				}
 				heard := ""
 				answer, err := m.Next(t.Context(), agent.Request{
-					Messages: []agent.Message{{Type: agent.UserMessage, ID: "m", Contents: []agent.Part{{Type: agent.TextPart, Text: "go"}}}},
-					Heard:    func(text string) { heard += text },
+					Messages: []agent.Message{{Type: agent.UserMessage, ID: "m",
+						Contents: []agent.Part{{Type: agent.TextPart, Text: "go"}}}},
+					Heard: func(text string) { heard += text },
 				})
 				got := fmt.Sprintf("%+v, %v", answer, err)
 				if err == nil && strings.ToValidUTF8(answer.Text, "") != answer.Text {
@@ -279,7 +284,8 @@ func TestStreamCuts(t *testing.T) {
 					want = got
 				}
 				if got != want {
-					t.Errorf("%s, answer %d in pieces of %d bytes\n got %s\nwant %s", r.ID, i, size, got, want)
+					t.Errorf("%s, answer %d in pieces of %d bytes\n got %s\nwant %s", r.ID, i,
+						size, got, want)
 				}
 			}
 		}
@@ -299,7 +305,8 @@ type pieces struct {
 func (p *pieces) Read(into []byte) (int, error) { return p.Reader.Read(into[:min(len(into), p.size)]) }
 
 func (r *endpointRow) endpoint(url string, learned *[]string) provider.Endpoint {
-	e := provider.Endpoint{Provider: r.Provider, BaseURL: url, Key: "k", Model: r.Model, TextTools: r.Text, Rules: r.Rules}
+	e := provider.Endpoint{Provider: r.Provider, BaseURL: url, Key: "k", Model: r.Model, TextTools: r.Text,
+		Rules: r.Rules}
 	if e.Model == "" {
 		e.Model = "m"
 	}
@@ -310,7 +317,8 @@ func (r *endpointRow) endpoint(url string, learned *[]string) provider.Endpoint 
 	return e
 }
 
-func (r *endpointRow) judge(t *testing.T, e *scriptedEndpoint, events []agent.Event, failed error, learned []string, dir string) {
+func (r *endpointRow) judge(t *testing.T, e *scriptedEndpoint, events []agent.Event, failed error,
+	learned []string, dir string) {
 	w := r.Want
 	if (failed == nil) != (w.Error == "") || failed != nil && !strings.Contains(failed.Error(), w.Error) {
 		t.Errorf("error %v, want %q", failed, w.Error)
@@ -365,7 +373,8 @@ func (r *endpointRow) judge(t *testing.T, e *scriptedEndpoint, events []agent.Ev
 			continue
 		}
 		body := string(e.requests[n])
-		if !regexp.MustCompile(x.Has).MatchString(body) || x.Lacks != "" && regexp.MustCompile(x.Lacks).MatchString(body) {
+		if !regexp.MustCompile(x.Has).MatchString(body) || x.Lacks != "" &&
+			regexp.MustCompile(x.Lacks).MatchString(body) {
 			t.Errorf("request %d is %s\nwant %q in it, and not %q", x.N, body, x.Has, x.Lacks)
 		}
 	}
@@ -403,7 +412,8 @@ func (e *scriptedEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.requests = append(e.requests, body)
 	for _, f := range e.row.Refuses {
 		if f.refuses(body) {
-			reply{Status: f.Status, Body: f.Body, Raw: f.Raw, Type: "application/json"}.write(w, e.row.Provider, "")
+			reply{Status: f.Status, Body: f.Body, Raw: f.Raw, Type: "application/json"}.write(w,
+				e.row.Provider, "")
 			return
 		}
 	}
@@ -482,9 +492,11 @@ type object = map[string]any
 var written = map[string]func(p reply, id, text string) string{
 	"": writtenChat, "openai": writtenChat,
 	"anthropic": func(p reply, id, text string) string {
-		events := []object{{"type": "message_start", "message": object{"usage": object{"input_tokens": 1, "output_tokens": 1}}}}
+		events := []object{{"type": "message_start",
+			"message": object{"usage": object{"input_tokens": 1, "output_tokens": 1}}}}
 		block := func(i int, begin, delta object) {
-			events = append(events, object{"type": "content_block_start", "index": i, "content_block": begin}, object{"type": "content_block_delta", "index": i, "delta": delta},
+			events = append(events, object{"type": "content_block_start", "index": i, "content_block": begin},
+				object{"type": "content_block_delta", "index": i, "delta": delta},
 				object{"type": "content_block_stop", "index": i})
 		}
 		if text != "" {
@@ -492,10 +504,12 @@ var written = map[string]func(p reply, id, text string) string{
 		}
 		stop := "end_turn"
 		for i, c := range p.Calls {
-			block(i+1, object{"type": "tool_use", "id": c.id(fmt.Sprint(id, "_", i)), "name": c.Name, "input": object{}}, object{"type": "input_json_delta", "partial_json": string(c.Args)})
+			block(i+1, object{"type": "tool_use", "id": c.id(fmt.Sprint(id, "_", i)), "name": c.Name,
+				"input": object{}}, object{"type": "input_json_delta", "partial_json": string(c.Args)})
 			stop = "tool_use"
 		}
-		events = append(events, object{"type": "message_delta", "delta": object{"stop_reason": stop}, "usage": object{"output_tokens": 5}}, object{"type": "message_stop"})
+		events = append(events, object{"type": "message_delta", "delta": object{"stop_reason": stop},
+			"usage": object{"output_tokens": 5}}, object{"type": "message_stop"})
 		out := ""
 		for _, e := range events {
 			out += fmt.Sprintf("event: %s\ndata: %s\n\n", e["type"], jsonOf(e))
@@ -510,17 +524,21 @@ var written = map[string]func(p reply, id, text string) string{
 		for _, c := range p.Calls {
 			parts = append(parts, object{"functionCall": object{"name": c.Name, "args": c.Args}})
 		}
-		return "data: " + jsonOf(object{"candidates": []object{{"content": object{"role": "model", "parts": parts}, "finishReason": "STOP"}}}) + "\n\n"
+		return "data: " + jsonOf(object{"candidates": []object{{"content": object{"role": "model",
+			"parts": parts}, "finishReason": "STOP"}}}) + "\n\n"
 	},
 	"responses": func(p reply, id, text string) string {
 		items := []object{}
 		if text != "" {
-			items = append(items, object{"type": "message", "content": []object{{"type": "output_text", "text": text}}})
+			items = append(items, object{"type": "message",
+				"content": []object{{"type": "output_text", "text": text}}})
 		}
 		for i, c := range p.Calls {
-			items = append(items, object{"type": "function_call", "call_id": c.id(fmt.Sprint(id, "_", i)), "name": c.Name, "arguments": string(c.Args)})
+			items = append(items, object{"type": "function_call", "call_id": c.id(fmt.Sprint(id, "_", i)),
+				"name": c.Name, "arguments": string(c.Args)})
 		}
-		return "data: " + jsonOf(object{"type": "response.completed", "response": object{"status": "completed", "output": items}}) + "\n\n"
+		return "data: " + jsonOf(object{"type": "response.completed",
+			"response": object{"status": "completed", "output": items}}) + "\n\n"
 	},
 }
 
@@ -532,7 +550,8 @@ func writtenChat(p reply, id, text string) string {
 		if args == "" {
 			args = "{}"
 		}
-		calls = append(calls, object{"index": i, "id": c.id(fmt.Sprint(id, "_", i)), "type": "function", "function": object{"name": c.Name, "arguments": args}})
+		calls = append(calls, object{"index": i, "id": c.id(fmt.Sprint(id, "_", i)), "type": "function",
+			"function": object{"name": c.Name, "arguments": args}})
 	}
 	if calls != nil {
 		delta["tool_calls"] = calls

@@ -144,14 +144,17 @@ func (p *google) ask(ctx context.Context, q question) (agent.Answer, error) {
 	}
 	thinking, _ := r.GenerationConfig["thinkingConfig"].(map[string]any)
 	request := remote.Request{
-		Path: "/models/" + url.PathEscape(strings.TrimPrefix(p.endpoint.Model, "models/")) + ":streamGenerateContent?alt=sse", Body: body, Stream: true,
+		Path: "/models/" + url.PathEscape(strings.TrimPrefix(p.endpoint.Model, "models/")) +
+			":streamGenerateContent?alt=sse", Body: body, Stream: true,
 		Heard: func() { q.Heard("") },
 		Refused: refusedOf(
-			optional{toolChoice, r.ToolConfig != nil, []string{"toolconfig", "functioncallingconfig", "function calling config"}},
+			optional{toolChoice, r.ToolConfig != nil,
+				[]string{"toolconfig", "functioncallingconfig", "function calling config"}},
 			optional{temperature, r.GenerationConfig[temperature] != nil, []string{"temperature"}},
 			optional{thinkingLevel, thinking["thinkingLevel"] != nil, []string{"thinking"}},
 			optional{thinkingBudget, thinking["thinkingBudget"] != nil, []string{"thinking", "budget"}},
-			optional{responseSchema, r.GenerationConfig[responseSchema] != nil, []string{"schema", "mime type", "mimetype"}},
+			optional{responseSchema, r.GenerationConfig[responseSchema] != nil,
+				[]string{"schema", "mime type", "mimetype"}},
 			optional{images, body.ListHas(`"mimeType":"image/`), []string{"image"}},
 			optional{files, body.ListHas(`"mimeType":"application/`), []string{"document", "pdf"}},
 		)}
@@ -160,7 +163,8 @@ func (p *google) ask(ctx context.Context, q question) (agent.Answer, error) {
 	answer := a.answer()
 	if !q.accepts(remote.OpenAPI) {
 		for i, c := range answer.Calls {
-			answer.Calls[i].Arguments = string(wire.GeminiArguments(json.RawMessage(c.Arguments), q.schema(c.Name)))
+			answer.Calls[i].Arguments = string(wire.GeminiArguments(json.RawMessage(c.Arguments),
+				q.schema(c.Name)))
 		}
 	}
 	return answer, err
@@ -190,8 +194,10 @@ func (p *google) spell(m agent.Message, s spelling) []any {
 		if c.Type != agent.ToolCallPart {
 			continue
 		}
-		part := googlePart{FunctionCall: &googleCall{c.ToolCallID, callName(c), c.Args}, ThoughtSignature: replay.Calls[calls]}
-		if calls == 0 && len(replay.Calls) == 0 && (signs().MatchString(p.endpoint.Model) || !s.accepts(remote.Signed)) {
+		part := googlePart{FunctionCall: &googleCall{c.ToolCallID, callName(c), c.Args},
+			ThoughtSignature: replay.Calls[calls]}
+		if calls == 0 && len(replay.Calls) == 0 &&
+			(signs().MatchString(p.endpoint.Model) || !s.accepts(remote.Signed)) {
 			part.ThoughtSignature = unsigned
 		}
 		out.Parts = append(out.Parts, part)
@@ -271,7 +277,8 @@ func (a *googleAnswer) add(data []byte, whole bool) (complete bool, err error) {
 	case p.Error != nil:
 		return false, remote.Failure(*p.Error)
 	case p.PromptFeedback.BlockReason != "":
-		return false, &remote.Error{Reason: "the endpoint's content filter stopped the request", Said: p.PromptFeedback.BlockReason}
+		return false, &remote.Error{Reason: "the endpoint's content filter stopped the request",
+			Said: p.PromptFeedback.BlockReason}
 	case len(p.Candidates) == 0:
 		if whole {
 			return false, &remote.Error{Reason: "the answer has no candidates", Retry: true}
@@ -292,7 +299,8 @@ func (a *googleAnswer) add(data []byte, whole bool) (complete bool, err error) {
 	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY":
 		return false, filtered()
 	}
-	return false, &remote.Error{Reason: "the model stopped", Said: remote.OneLine(strings.TrimSpace(c.FinishReason + " " + c.FinishMessage)), Retry: true}
+	return false, &remote.Error{Reason: "the model stopped",
+		Said: remote.OneLine(strings.TrimSpace(c.FinishReason + " " + c.FinishMessage)), Retry: true}
 }
 
 // part adds a part. One of a kind that it does not know is passed over.
@@ -305,7 +313,8 @@ func (a *googleAnswer) part(p googlePart) {
 			}
 			a.replay.Calls[len(a.calls)] = p.ThoughtSignature
 		}
-		a.calls = append(a.calls, agent.Call{ID: p.FunctionCall.ID, Name: p.FunctionCall.Name, Arguments: string(p.FunctionCall.Args)})
+		a.calls = append(a.calls, agent.Call{ID: p.FunctionCall.ID, Name: p.FunctionCall.Name,
+			Arguments: string(p.FunctionCall.Args)})
 	case p.Text != nil && p.Thought:
 		a.think.WriteString(*p.Text)
 	case p.Text != nil:
@@ -321,9 +330,11 @@ func (a *googleAnswer) part(p googlePart) {
 
 func (a *googleAnswer) answer() agent.Answer {
 	u := a.usage
-	out := agent.Answer{Text: rawjson.JoinHalves(a.text.String()), Calls: a.calls, Cut: a.finish == "MAX_TOKENS", Usage: agent.Usage{
-		InputTokens: u.Prompt + u.ToolUse, OutputTokens: u.Candidates + u.Thoughts, ReasoningTokens: u.Thoughts, CachedInputTokens: u.Cached,
-	}}
+	out := agent.Answer{Text: rawjson.JoinHalves(a.text.String()), Calls: a.calls,
+		Cut: a.finish == "MAX_TOKENS", Usage: agent.Usage{
+			InputTokens: u.Prompt + u.ToolUse, OutputTokens: u.Candidates + u.Thoughts,
+			ReasoningTokens: u.Thoughts, CachedInputTokens: u.Cached,
+		}}
 	out.Usage.TotalTokens = max(u.Total, out.Usage.InputTokens+out.Usage.OutputTokens)
 	out.Thinking.Text = a.think.String()
 	if a.replay.Calls != nil || a.replay.Text != "" {

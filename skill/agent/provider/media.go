@@ -95,7 +95,8 @@ func (m *Model) refuseMedia(messages []agent.Message, fault *remote.Error) bool 
 	defer m.mu.Unlock()
 	found := false
 	for _, message := range messages {
-		if _, refused := m.media.refused[message.ID]; refused || m.media.shown[message.ID] || !agent.Inlined(message.Contents) {
+		if _, refused := m.media.refused[message.ID]; refused || m.media.shown[message.ID] ||
+			!agent.Inlined(message.Contents) {
 			continue
 		}
 		m.media.refused[message.ID], found = fault.Said, true

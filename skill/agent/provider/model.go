@@ -80,7 +80,8 @@ func (m *Model) Next(ctx context.Context, r agent.Request) (agent.Answer, error)
 	for {
 		q, err := m.question(r)
 		if err != nil {
-			return agent.Answer{}, &remote.Error{Reason: "the conversation cannot be written as JSON: " + err.Error(), Err: err}
+			return agent.Answer{}, &remote.Error{Reason: "the conversation cannot be written as JSON: " +
+				err.Error(), Err: err}
 		}
 		answer, err := m.ask(ctx, q)
 		fault, failed := errors.AsType[*remote.Error](err)
@@ -152,7 +153,8 @@ func refusedOf(parameters ...optional) func(complaint []byte) string {
 	return func(complaint []byte) string {
 		said := strings.ReplaceAll(strings.ToLower(string(complaint)), "_", "")
 		for _, p := range parameters {
-			if p.sent && slices.ContainsFunc(p.words, func(word string) bool { return strings.Contains(said, word) }) {
+			if p.sent && slices.ContainsFunc(p.words,
+				func(word string) bool { return strings.Contains(said, word) }) {
 				return p.name
 			}
 		}

@@ -46,8 +46,10 @@ type Provider struct {
 var All = []Provider{
 	{OpenAI, "OPENAI_BASE_URL", []string{"OPENAI_API_KEY"}, nil, "", false},
 	{Anthropic, "ANTHROPIC_BASE_URL", []string{"ANTHROPIC_API_KEY"}, []string{"claude-"}, "", false},
-	{Google, "GOOGLE_GEMINI_BASE_URL", []string{"GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"}, []string{"gemini-", "gemma-"}, "", false},
-	{"deepseek", "DEEPSEEK_BASE_URL", []string{"DEEPSEEK_API_KEY"}, []string{"deepseek-"}, "https://api.deepseek.com/v1", false},
+	{Google, "GOOGLE_GEMINI_BASE_URL", []string{"GOOGLE_API_KEY", "GEMINI_API_KEY",
+		"GOOGLE_GENERATIVE_AI_API_KEY"}, []string{"gemini-", "gemma-"}, "", false},
+	{"deepseek", "DEEPSEEK_BASE_URL", []string{"DEEPSEEK_API_KEY"}, []string{"deepseek-"},
+		"https://api.deepseek.com/v1", false},
 	{"ollama", "OLLAMA_BASE_URL", []string{"OLLAMA_API_KEY"}, nil, "http://localhost:11434/v1", true},
 }
 
@@ -68,7 +70,8 @@ func (p Provider) NoKey(named bool) error {
 	if !named {
 		other = ", or name the provider of the model with --provider"
 	}
-	return fmt.Errorf("%s is not set; set it, or %s to an endpoint that needs no key%s", p.Keys[0], p.BaseURL, other)
+	return fmt.Errorf("%s is not set; set it, or %s to an endpoint that needs no key%s", p.Keys[0],
+		p.BaseURL, other)
 }
 
 // Named returns the provider of a name, or an error that lists those that there are.
@@ -78,7 +81,8 @@ func Named(name string) (Provider, error) {
 	case i >= 0:
 		return All[i], nil
 	case elsewhere[name] != "":
-		return Provider{}, fmt.Errorf("provider %q is not one of this program; use the provider %s, %s", name, OpenAI, elsewhere[name])
+		return Provider{}, fmt.Errorf("provider %q is not one of this program; use the provider %s, %s",
+			name, OpenAI, elsewhere[name])
 	}
 	return Provider{}, fmt.Errorf("provider %q is not supported; there are %s (any endpoint that speaks OpenAI's protocols), %s, %s, %s and %s",
 		name, OpenAI, Anthropic, Google, All[3].Name, All[4].Name)
@@ -89,7 +93,9 @@ func Named(name string) (Provider, error) {
 // chosen.
 func ByModel(model string, key func(p Provider) string) (p Provider, why string) {
 	for _, p := range All[1:] {
-		if key(p) != "" && key(All[0]) == "" && slices.ContainsFunc(p.models, func(prefix string) bool { return strings.HasPrefix(model, prefix) }) {
+		if key(p) != "" && key(All[0]) == "" &&
+			slices.ContainsFunc(p.models,
+				func(prefix string) bool { return strings.HasPrefix(model, prefix) }) {
 			return p, "the name of the model, and " + key(p)
 		}
 	}
@@ -98,17 +104,22 @@ func ByModel(model string, key func(p Provider) string) (p Provider, why string)
 
 // An Endpoint says where a model is, and what it is asked for.
 type Endpoint struct {
-	Provider    string // "" means OpenAI
-	API         string // of OpenAI: "chat" or "responses"; "" means responses for a reasoning model at OpenAI's own address, else chat
+	Provider string // "" means OpenAI
+	// of OpenAI: "chat" or "responses"; "" means responses for a reasoning model at OpenAI's own
+	// address, else chat
+	API         string
 	BaseURL     string // "" means the provider's own
 	Key         string // sent over https or to this machine only; may be ""
 	Model       string
 	Temperature float64 // below 0 leaves it to the endpoint
 	Reasoning   string  // "none", "minimal", "low", "medium" or "high"; "" leaves it to the endpoint
-	TextTools   bool    // describe tools in the instruction, and read calls from the text, for a model that has no tools
+	// describe tools in the instruction, and read calls from the text, for a model that has no tools
+	TextTools bool
 
-	Rules   []string          // that the endpoint is known to have, from Learned
-	Learned func(rule string) // is called with each parameter that the endpoint turns out to refuse, and each rule that it has; may be nil
+	Rules []string // that the endpoint is known to have, from Learned
+	// is called with each parameter that the endpoint turns out to refuse, and each rule that it
+	// has; may be nil
+	Learned func(rule string)
 
 	Transport http.RoundTripper // nil means one of its own
 }
@@ -121,14 +132,16 @@ func New(e Endpoint) (*Model, error) {
 		return nil, err
 	}
 	e.BaseURL = cmp.Or(e.BaseURL, provider.own)
-	m := &Model{name: e.Provider + "/" + e.Model, learned: e.Learned, media: mediaState{map[string]bool{}, map[string]string{}}}
+	m := &Model{name: e.Provider + "/" + e.Model, learned: e.Learned,
+		media: mediaState{map[string]bool{}, map[string]string{}}}
 	if e.TextTools {
 		m.refused, m.given = []string{remote.NoTools}, 1
 	}
 	m.Learn(e.Rules)
 	switch {
 	case e.API != "" && (e.Provider != OpenAI || e.API != "chat" && e.API != "responses"):
-		return nil, fmt.Errorf("the API %q of the provider %s is not supported; %s has chat and responses", e.API, e.Provider, OpenAI)
+		return nil, fmt.Errorf("the API %q of the provider %s is not supported; %s has chat and responses",
+			e.API, e.Provider, OpenAI)
 	case e.Provider == Anthropic:
 		m.protocol, err = newAnthropic(e, provider)
 	case e.Provider == Google:

@@ -74,7 +74,8 @@ func (p *responses) request(q question) (r responsesRequest) {
 		r.PromptCacheKey = q.Messages[0].ID
 	}
 	if q.Schema != nil && q.accepts(textFormat) {
-		r.Text = map[string]any{"format": map[string]any{"type": jsonSchema, "name": "report", "schema": q.Schema, "strict": false}}
+		r.Text = map[string]any{"format": map[string]any{"type": jsonSchema, "name": "report",
+			"schema": q.Schema, "strict": false}}
 	}
 	tools := q.Tools
 	if tools == nil && q.accepts(toolChoice) {
@@ -97,17 +98,19 @@ func (p *responses) ask(ctx context.Context, q question) (agent.Answer, error) {
 	if err != nil {
 		return agent.Answer{}, err
 	}
-	request := remote.Request{Path: "/responses", Body: body, Stream: r.Stream, Heard: func() { q.Heard("") }, Refused: refusedOf(
-		optional{toolChoice, r.ToolChoice != "", []string{"toolchoice"}},
-		optional{temperature, r.Temperature != nil, []string{"temperature"}},
-		optional{include, r.Include != nil, []string{"encryptedcontent", "encrypted content", "include"}},
-		optional{reasoning, body.ListHas(`"type":"reasoning"`), []string{"type 'reasoning'", "'rs", "reasoning item", "reasoning' item"}},
-		optional{responsesReason, r.Reasoning != nil, []string{"reasoning"}},
-		optional{promptCacheKey, r.PromptCacheKey != "", []string{"promptcachekey"}},
-		optional{textFormat, r.Text != nil, []string{"text.format", "schema", "format"}},
-		optional{images, body.ListHas(`"type":"input_image"`), []string{"image"}},
-		optional{files, body.ListHas(`"type":"input_file"`), []string{"file", "pdf"}},
-	)}
+	request := remote.Request{Path: "/responses", Body: body, Stream: r.Stream, Heard: func() { q.Heard("") },
+		Refused: refusedOf(
+			optional{toolChoice, r.ToolChoice != "", []string{"toolchoice"}},
+			optional{temperature, r.Temperature != nil, []string{"temperature"}},
+			optional{include, r.Include != nil, []string{"encryptedcontent", "encrypted content", "include"}},
+			optional{reasoning, body.ListHas(`"type":"reasoning"`),
+				[]string{"type 'reasoning'", "'rs", "reasoning item", "reasoning' item"}},
+			optional{responsesReason, r.Reasoning != nil, []string{"reasoning"}},
+			optional{promptCacheKey, r.PromptCacheKey != "", []string{"promptcachekey"}},
+			optional{textFormat, r.Text != nil, []string{"text.format", "schema", "format"}},
+			optional{images, body.ListHas(`"type":"input_image"`), []string{"image"}},
+			optional{files, body.ListHas(`"type":"input_file"`), []string{"file", "pdf"}},
+		)}
 	a := responsesAnswer{heard: q.Heard}
 	_, err = p.client.Ask(ctx, request, a.add)
 	answer := a.answer()
@@ -149,7 +152,8 @@ func (p *responses) spell(m agent.Message, s spelling) (list []any) {
 		if calls > 0 {
 			think(calls)
 		}
-		list = append(list, responsesItem{Type: "function_call", CallID: s.id(c.ToolCallID), Name: callName(c), Arguments: string(c.Args)})
+		list = append(list, responsesItem{Type: "function_call", CallID: s.id(c.ToolCallID),
+			Name: callName(c), Arguments: string(c.Args)})
 		calls++
 	}
 	return list
@@ -276,7 +280,8 @@ func (a *responsesAnswer) answer() agent.Answer {
 				out.Text += c.Text + c.Refusal
 			}
 		case "function_call":
-			out.Calls = append(out.Calls, agent.Call{ID: item.CallID, Name: item.Name, Arguments: textOf(item.Arguments)})
+			out.Calls = append(out.Calls,
+				agent.Call{ID: item.CallID, Name: item.Name, Arguments: textOf(item.Arguments)})
 		case reasoning:
 			for _, s := range item.Summary {
 				out.Thinking.Text += s.Text + "\n"

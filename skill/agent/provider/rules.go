@@ -41,7 +41,8 @@ func (q question) learnable(rule string) string {
 		}
 		name = tools[i].Name
 	}
-	if name == agent.CompletionTool || !slices.ContainsFunc(tools, func(t agent.Tool) bool { return t.Name == name }) {
+	if name == agent.CompletionTool ||
+		!slices.ContainsFunc(tools, func(t agent.Tool) bool { return t.Name == name }) {
 		return ""
 	}
 	return remote.RefusedTool + " " + name
@@ -50,8 +51,10 @@ func (q question) learnable(rule string) string {
 // offer leaves out the tools that the endpoint refuses: some, or all.
 func (q *question) offer() {
 	refused := func(t agent.Tool) bool { return !q.accepts(remote.RefusedTool + " " + t.Name) }
-	if slices.ContainsFunc(q.refused, func(rule string) bool { return strings.HasPrefix(rule, remote.RefusedTool) }) {
-		q.Tools, q.Withheld = slices.DeleteFunc(slices.Clone(q.Tools), refused), slices.DeleteFunc(slices.Clone(q.Withheld), refused)
+	if slices.ContainsFunc(q.refused,
+		func(rule string) bool { return strings.HasPrefix(rule, remote.RefusedTool) }) {
+		q.Tools, q.Withheld = slices.DeleteFunc(slices.Clone(q.Tools), refused),
+			slices.DeleteFunc(slices.Clone(q.Withheld), refused)
 	}
 	if !q.accepts(remote.NoTools) {
 		q.worded = q.Tools

@@ -62,7 +62,9 @@ func wrongChat(request []byte) string {
 			return at + "it is empty"
 		}
 		for _, c := range m.ToolCalls {
-			if c.ID == "" || open[c.ID] || c.Type != "function" || !nameOfTool.MatchString(c.Function.Name) || !isObject([]byte(c.Function.Arguments)) {
+			if c.ID == "" || open[c.ID] || c.Type != "function" ||
+				!nameOfTool.MatchString(c.Function.Name) ||
+				!isObject([]byte(c.Function.Arguments)) {
 				return at + fmt.Sprintf("the call %+v", c)
 			}
 			open[c.ID] = true
@@ -120,7 +122,9 @@ func wrongAnthropic(request []byte) string {
 			if b.Type != "tool_use" {
 				continue
 			}
-			if m.Role != "assistant" || b.ID == "" || open[b.ID] || !nameOfTool.MatchString(b.Name) || !isObject(b.Input) {
+			if m.Role != "assistant" || b.ID == "" ||
+				open[b.ID] || !nameOfTool.MatchString(b.Name) ||
+				!isObject(b.Input) {
 				return at + fmt.Sprintf("the call %+v", b)
 			}
 			open[b.ID] = true
@@ -192,7 +196,8 @@ func wrongResponses(request []byte) string {
 		at := fmt.Sprintf("item %d (%s): ", i, item.Type)
 		switch item.Type {
 		case "function_call":
-			if item.CallID == "" || open[item.CallID] || !nameOfTool.MatchString(item.Name) || !isObject([]byte(item.Arguments)) {
+			if item.CallID == "" || open[item.CallID] || !nameOfTool.MatchString(item.Name) ||
+				!isObject([]byte(item.Arguments)) {
 				return at + "the call"
 			}
 			open[item.CallID] = true

@@ -24,7 +24,10 @@ func NewCalls(getenv func(string) string) (*Calls, error) {
 // Add adds a call that was answered. It does not wait for the collector: of a collector that
 // is not reached spans are lost.
 func (c *Calls) Add(call skill.Call) {
-	_, s := c.tracer.Start(remote(call.Trace), "tools/call "+call.Tool, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(call.Began))
-	c.end(s, call.Began.Add(call.Took), call.Failure != "", "tool_error", attribute.String("mcp.method.name", "tools/call"), attribute.String("gen_ai.operation.name", "execute_tool"),
+	_, s := c.tracer.Start(remote(call.Trace), "tools/call "+call.Tool,
+		trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(call.Began))
+	c.end(s, call.Began.Add(call.Took), call.Failure != "", "tool_error",
+		attribute.String("mcp.method.name", "tools/call"),
+		attribute.String("gen_ai.operation.name", "execute_tool"),
 		attribute.String("gen_ai.tool.name", call.Tool), attribute.String("gen_ai.tool.type", "function"))
 }

@@ -31,18 +31,21 @@ type reporter struct {
 
 // newReporter returns a reporter of a package below skill, which sends to the collector that
 // the variables name; nil if they name none.
-func newReporter(getenv func(string) string, scope string, options ...sdk.TracerProviderOption) (*reporter, error) {
+func newReporter(getenv func(string) string, scope string,
+	options ...sdk.TracerProviderOption) (*reporter, error) {
 	to, err := newExporter(getenv)
 	if to == nil || err != nil {
 		return nil, err
 	}
 	otel.SetErrorHandler(to) // the SDK would print
-	provider := sdk.NewTracerProvider(append(options, sdk.WithResource(Resource()), sdk.WithBatcher(to, sdk.WithExportTimeout(maxWait)))...)
+	provider := sdk.NewTracerProvider(append(options, sdk.WithResource(Resource()),
+		sdk.WithBatcher(to, sdk.WithExportTimeout(maxWait)))...)
 	return &reporter{provider, provider.Tracer("textskill/skill/" + scope), to}, nil
 }
 
 // end ends a span at a time, now if that is zero. The error is that of a span that failed.
-func (r *reporter) end(s trace.Span, at time.Time, failed bool, errorType string, attributes ...attribute.KeyValue) {
+func (r *reporter) end(s trace.Span, at time.Time, failed bool, errorType string,
+	attributes ...attribute.KeyValue) {
 	s.SetAttributes(attributes...)
 	if failed {
 		s.SetAttributes(attribute.String("error.type", errorType))
@@ -107,7 +110,8 @@ func Collector(getenv func(string) string, signal string) (address string, err e
 
 // Resource returns what sends signals, as the variables of the process have it.
 func Resource() *resource.Resource {
-	r, err := resource.New(context.Background(), resource.WithAttributes(attribute.String("service.name", "skill")),
+	r, err := resource.New(context.Background(),
+		resource.WithAttributes(attribute.String("service.name", "skill")),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
 		otel.Handle(fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err))
@@ -121,7 +125,8 @@ func newExporter(getenv func(string) string) (*exporter, error) {
 		return nil, err
 	}
 	e := &exporter{url: address, header: http.Header{"Content-Type": {"application/json"}}}
-	for _, pair := range strings.Split(cmp.Or(getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS"), getenv("OTEL_EXPORTER_OTLP_HEADERS")), ",") {
+	for _, pair := range strings.Split(cmp.Or(getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS"),
+		getenv("OTEL_EXPORTER_OTLP_HEADERS")), ",") {
 		name, value, ok := strings.Cut(pair, "=")
 		if value, err := url.PathUnescape(strings.TrimSpace(value)); ok && err == nil {
 			e.header.Set(strings.TrimSpace(name), value)
@@ -184,7 +189,8 @@ type status struct {
 
 func otlpSpan(s sdk.ReadOnlySpan) span {
 	o := span{
-		TraceID: s.SpanContext().TraceID(), SpanID: s.SpanContext().SpanID(), ParentID: s.Parent().SpanID(), Name: s.Name(), Kind: s.SpanKind(),
+		TraceID: s.SpanContext().TraceID(), SpanID: s.SpanContext().SpanID(), ParentID: s.Parent().SpanID(),
+		Name: s.Name(), Kind: s.SpanKind(),
 		Start: s.StartTime().UnixNano(), End: s.EndTime().UnixNano(), Attributes: pairs(s.Attributes()),
 	}
 	for _, l := range s.Links() {
@@ -236,7 +242,8 @@ func (e *exporter) send(ctx context.Context, spans []sdk.ReadOnlySpan) (refused 
 	}
 	resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
-		return resp.StatusCode/100 == 4 && resp.StatusCode != http.StatusTooManyRequests, fmt.Errorf("the spans are refused: status %d", resp.StatusCode)
+		return resp.StatusCode/100 == 4 && resp.StatusCode != http.StatusTooManyRequests,
+			fmt.Errorf("the spans are refused: status %d", resp.StatusCode)
 	}
 	return false, nil
 }

@@ -39,9 +39,10 @@ type Recorder struct {
 	parent  trace.SpanContext // of the run; not valid without one
 	started time.Time
 	run     string
-	agents  []invoked  // the run's expert and, each by the one before it, delegates; none before the first event
-	asked   trace.Span // of the request to the model; nil for none
-	calls   sync.Map   // spans of those under way, by their IDs
+	// the run's expert and, each by the one before it, delegates; none before the first event
+	agents []invoked
+	asked  trace.Span // of the request to the model; nil for none
+	calls  sync.Map   // spans of those under way, by their IDs
 }
 
 // invoked is an expert at work, or that waits for its delegate.
@@ -74,7 +75,8 @@ func (r *Recorder) Continue(traceparent string) {
 
 // remote returns a context in the trace of a traceparent, if it is one.
 func remote(traceparent string) context.Context {
-	return propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": traceparent})
+	return propagation.TraceContext{}.Extract(context.Background(),
+		propagation.MapCarrier{"traceparent": traceparent})
 }
 
 // Traceparent returns the traceparent of a tool call under way, "" for another. It is safe for
@@ -82,7 +84,8 @@ func remote(traceparent string) context.Context {
 func (r *Recorder) Traceparent(callID string) string {
 	carrier := propagation.MapCarrier{}
 	if s, ok := r.calls.Load(callID); ok {
-		propagation.TraceContext{}.Inject(trace.ContextWithSpan(context.Background(), s.(trace.Span)), carrier)
+		propagation.TraceContext{}.Inject(trace.ContextWithSpan(context.Background(),
+			s.(trace.Span)), carrier)
 	}
 	return carrier["traceparent"]
 }
@@ -110,7 +113,8 @@ func (r *Recorder) begin(e agent.Event) {
 	if first := r.join(); first.IsValid() {
 		options = append(options, trace.WithLinks(trace.Link{SpanContext: first}))
 	}
-	r.invoke(trace.ContextWithRemoteSpanContext(context.Background(), r.parent), cmp.Or(r.cfg.Expert, e.ExpertKey), options...)
+	r.invoke(trace.ContextWithRemoteSpanContext(context.Background(), r.parent),
+		cmp.Or(r.cfg.Expert, e.ExpertKey), options...)
 }
 
 // invoke begins the span of an expert.
@@ -210,14 +214,17 @@ var providers = map[string]string{"google": "gcp.gemini"}
 
 func (r *Recorder) model(operation string) []attribute.KeyValue {
 	return []attribute.KeyValue{
-		attribute.String("gen_ai.operation.name", operation), attribute.String("gen_ai.provider.name", cmp.Or(providers[r.cfg.About.Provider], r.cfg.About.Provider)),
-		attribute.String("gen_ai.request.model", r.cfg.About.Model), attribute.String("gen_ai.conversation.id", r.run),
+		attribute.String("gen_ai.operation.name", operation), attribute.String("gen_ai.provider.name",
+			cmp.Or(providers[r.cfg.About.Provider], r.cfg.About.Provider)),
+		attribute.String("gen_ai.request.model", r.cfg.About.Model),
+		attribute.String("gen_ai.conversation.id", r.run),
 	}
 }
 
 func usage(u agent.Usage) []attribute.KeyValue {
 	list := []attribute.KeyValue{
-		attribute.Int("gen_ai.usage.input_tokens", u.InputTokens), attribute.Int("gen_ai.usage.output_tokens", u.OutputTokens),
+		attribute.Int("gen_ai.usage.input_tokens", u.InputTokens),
+		attribute.Int("gen_ai.usage.output_tokens", u.OutputTokens),
 		attribute.Int("gen_ai.usage.cache_read.input_tokens", u.CachedInputTokens),
 	}
 	if u.CacheWriteTokens > 0 {
@@ -232,7 +239,8 @@ func usage(u agent.Usage) []attribute.KeyValue {
 // call starts the span of a tool call.
 func (r *Recorder) call(expert string, c agent.ToolCall) trace.Span {
 	attributes := []attribute.KeyValue{
-		attribute.String("gen_ai.operation.name", "execute_tool"), attribute.String("gen_ai.tool.name", c.ToolName),
+		attribute.String("gen_ai.operation.name", "execute_tool"),
+		attribute.String("gen_ai.tool.name", c.ToolName),
 		attribute.String("gen_ai.tool.call.id", c.ID), attribute.String("gen_ai.tool.type", "function"),
 	}
 	if kind := r.cfg.Experts[expert].Skills[c.SkillName].Type; strings.HasPrefix(kind, "mcp") {

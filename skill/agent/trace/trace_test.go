@@ -28,7 +28,8 @@ func collectorAt(t *testing.T, status int) (getenv func(string) string, got *[]s
 	}))
 	t.Cleanup(s.Close)
 	return func(name string) string {
-		return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": s.URL + "/", "OTEL_EXPORTER_OTLP_HEADERS": "x-team=a%20b, other=1"}[name]
+		return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": s.URL + "/",
+			"OTEL_EXPORTER_OTLP_HEADERS": "x-team=a%20b, other=1"}[name]
 	}, got
 }
 
@@ -43,7 +44,8 @@ func TestSpans(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := func(id, skill, tool string) *agent.ToolCall {
-		return &agent.ToolCall{ID: id, SkillName: skill, ToolName: tool, Args: json.RawMessage(`{"path":"secret.txt"}`)}
+		return &agent.ToolCall{ID: id, SkillName: skill, ToolName: tool,
+			Args: json.RawMessage(`{"path":"secret.txt"}`)}
 	}
 	during := ""
 	used := agent.Usage{InputTokens: 10, OutputTokens: 2, CachedInputTokens: 4}
@@ -54,7 +56,8 @@ func TestSpans(t *testing.T) {
 		{Type: agent.ResolveToolResult, ToolResult: &agent.ToolResult{ID: "b", IsError: true}},
 		{Type: agent.ResolveToolResult, ToolResult: &agent.ToolResult{ID: "a"}},
 		{Type: agent.ResolveToolResult, ToolResult: &agent.ToolResult{ID: "unknown"}},
-		{Type: agent.ContinueToNextStep}, {Type: agent.CompactConversation, Usage: &used}, {Type: agent.StartGeneration}, {Type: agent.Retry, Usage: &used},
+		{Type: agent.ContinueToNextStep}, {Type: agent.CompactConversation, Usage: &used},
+		{Type: agent.StartGeneration}, {Type: agent.Retry, Usage: &used},
 		{Type: agent.StartGeneration}, {Type: agent.StopRunByError},
 	} {
 		e.ExpertKey = "e"
@@ -64,13 +67,15 @@ func TestSpans(t *testing.T) {
 		r.Event(e)
 		during = cmp.Or(during, r.Traceparent("a"))
 	}
-	if after := r.Traceparent("a"); !regexp.MustCompile(`^00-\w{32}-\w{16}-01$`).MatchString(during) || after != "" {
+	if after := r.Traceparent("a"); !regexp.MustCompile(`^00-\w{32}-\w{16}-01$`).MatchString(during) ||
+		after != "" {
 		t.Errorf("the trace context of a call is %q, and %q after it", during, after)
 	}
 	if err := r.Close(errors.New("no key")); err != nil {
 		t.Fatal(err)
 	}
-	if len(*got) != 1 || !strings.HasPrefix((*got)[0], "/v1/traces a b ") || strings.Contains((*got)[0], "secret") {
+	if len(*got) != 1 || !strings.HasPrefix((*got)[0], "/v1/traces a b ") ||
+		strings.Contains((*got)[0], "secret") {
 		t.Fatalf("the collector is sent %q", *got)
 	}
 	type attribute struct {
@@ -108,15 +113,19 @@ func TestSpans(t *testing.T) {
 			}
 		}
 		lines = append(lines, line)
-		if s.TraceID != root.TraceID || s.SpanID != root.SpanID && s.ParentID != root.SpanID || s.Start > s.End || len(s.TraceID) != 32 || len(s.SpanID) != 16 {
+		if s.TraceID != root.TraceID || s.SpanID != root.SpanID && s.ParentID != root.SpanID ||
+			s.Start > s.End || len(s.TraceID) != 32 || len(s.SpanID) != 16 {
 			t.Errorf("span %+v", s)
 		}
-		if failed := slices.ContainsFunc(s.Attributes, func(a attribute) bool { return a.Key == "error.type" }); failed != (s.Status != nil && s.Status.Code == 2) {
+		if failed := slices.ContainsFunc(s.Attributes,
+			func(a attribute) bool { return a.Key == "error.type" }); failed != (s.Status != nil && s.Status.Code == 2) {
 			t.Errorf("span %s: failed %v, status %v", s.Name, failed, s.Status)
 		}
 	}
-	want := []string{"chat gemini-3-pro gcp.gemini r1 in=10", "execute_tool search mcp tools/call tool_error", "execute_tool readTextFile",
-		"chat gemini-3-pro gcp.gemini r1 in=10", "chat gemini-3-pro gcp.gemini r1 in=0 _OTHER", "invoke_agent e gcp.gemini r1 in=30 _OTHER"}
+	want := []string{"chat gemini-3-pro gcp.gemini r1 in=10", "execute_tool search mcp tools/call tool_error",
+		"execute_tool readTextFile",
+		"chat gemini-3-pro gcp.gemini r1 in=10", "chat gemini-3-pro gcp.gemini r1 in=0 _OTHER",
+		"invoke_agent e gcp.gemini r1 in=30 _OTHER"}
 	want[1] = "execute_tool search tools/call tool_error"
 	if !slices.Equal(lines, want) {
 		t.Errorf("spans\n got %q\nwant %q", lines, want)
@@ -127,26 +136,32 @@ func TestSpans(t *testing.T) {
 // a process that continues a run when a delegate's delegate works.
 func TestDelegates(t *testing.T) {
 	start := func(expert string, status agent.Status, delegated bool) agent.Event {
-		e := agent.Event{Type: agent.StartRun, ExpertKey: expert, InitialCheckpoint: &agent.Checkpoint{Status: status}}
+		e := agent.Event{Type: agent.StartRun, ExpertKey: expert,
+			InitialCheckpoint: &agent.Checkpoint{Status: status}}
 		if delegated {
 			e.InitialCheckpoint.DelegatedBy = &agent.DelegatedBy{}
 		}
 		return e
 	}
-	asked, done := agent.Event{Type: agent.StartGeneration}, agent.Event{Type: agent.CompleteRun, Usage: &agent.Usage{InputTokens: 1}}
+	asked, done := agent.Event{Type: agent.StartGeneration},
+		agent.Event{Type: agent.CompleteRun, Usage: &agent.Usage{InputTokens: 1}}
 	delegates := agent.Event{Type: agent.CallDelegate, Usage: &agent.Usage{InputTokens: 1}}
 	for _, tt := range []struct {
 		events []agent.Event
 		want   string
 	}{
 		{[]agent.Event{
-			start("a", agent.Init, false), asked, delegates, start("b", agent.Init, true), asked, delegates, start("c", agent.Init, true), asked, done,
-			start("b", agent.StoppedByDelegate, true), asked, done, start("a", agent.StoppedByDelegate, false), asked, done,
+			start("a", agent.Init, false), asked, delegates, start("b", agent.Init, true), asked, delegates,
+			start("c", agent.Init, true), asked, done,
+			start("b", agent.StoppedByDelegate, true), asked, done,
+			start("a", agent.StoppedByDelegate, false), asked, done,
 		}, "chat<a chat<b chat<c c(1)<b chat<b b(3)<a chat<a a(5)<"},
 		{[]agent.Event{
-			start("c", agent.Proceeding, true), asked, done, start("b", agent.StoppedByDelegate, true), asked, done, start("a", agent.StoppedByDelegate, false), asked, done,
+			start("c", agent.Proceeding, true), asked, done, start("b", agent.StoppedByDelegate, true),
+			asked, done, start("a", agent.StoppedByDelegate, false), asked, done,
 		}, "chat<c c(1)<a chat<b b(1)<a chat<a a(3)<"},
-		{[]agent.Event{start("a", agent.Init, false), asked, delegates, start("b", agent.Init, true), asked}, "chat<a chat<b b(0)<a a(1)<"},
+		{[]agent.Event{start("a", agent.Init, false), asked, delegates, start("b", agent.Init, true), asked},
+			"chat<a chat<b b(0)<a a(1)<"},
 	} {
 		getenv, got := collectorAt(t, 200)
 		r, err := New(getenv, agent.Config{Expert: "a"})
@@ -187,7 +202,8 @@ func TestCalls(t *testing.T) {
 	}
 	began := time.Unix(5, 0)
 	c.Add(skill.Call{Tool: "find", Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"})
-	c.Add(skill.Call{Tool: "read", Arguments: map[string]any{"path": "secret.txt"}, Began: began, Took: time.Millisecond})
+	c.Add(skill.Call{Tool: "read", Arguments: map[string]any{"path": "secret.txt"}, Began: began,
+		Took: time.Millisecond})
 	c.Add(skill.Call{Tool: "edit", Began: began, Failure: "secret"})
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
@@ -195,7 +211,10 @@ func TestCalls(t *testing.T) {
 	if len(*got) != 1 || strings.Contains((*got)[0], "secret") {
 		t.Fatalf("the collector is sent %q", *got)
 	}
-	for _, want := range []string{`"name":"textskill/skill/mcpserver"`, `"name":"tools/call read","kind":2,"startTimeUnixNano":"5000000000","endTimeUnixNano":"5001000000"`, `"name":"tools/call edit"`, `"parentSpanId":"b7ad6b7169203331","name":"tools/call find"`, `"status":{"code":2}`} {
+	for _, want := range []string{`"name":"textskill/skill/mcpserver"`,
+		`"name":"tools/call read","kind":2,"startTimeUnixNano":"5000000000","endTimeUnixNano":"5001000000"`,
+		`"name":"tools/call edit"`, `"parentSpanId":"b7ad6b7169203331","name":"tools/call find"`,
+		`"status":{"code":2}`} {
 		if strings.Count((*got)[0], want) != 1 {
 			t.Errorf("the collector is sent %s, want once %s", (*got)[0], want)
 		}
@@ -207,7 +226,8 @@ func TestCalls(t *testing.T) {
 	for range maxSpans + 1 {
 		c.Add(skill.Call{Tool: "read", Began: began})
 	}
-	if err := c.Close(); err == nil || !strings.Contains(err.Error(), "status 400") || !strings.Contains(err.Error(), "lost") {
+	if err := c.Close(); err == nil || !strings.Contains(err.Error(), "status 400") ||
+		!strings.Contains(err.Error(), "lost") {
 		t.Error(err)
 	}
 }
@@ -217,7 +237,8 @@ func TestNoCollector(t *testing.T) {
 		t.Errorf("%v, %v", r, err)
 	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
-		if r, err := New(func(n string) string { return map[string]string{name: "collector:4318"}[n] }, agent.Config{}); r != nil || err == nil {
+		if r, err := New(func(n string) string { return map[string]string{name: "collector:4318"}[n] },
+			agent.Config{}); r != nil || err == nil {
 			t.Errorf("%s: %v, %v", name, r, err)
 		}
 	}
@@ -246,7 +267,8 @@ func TestKilledRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Event(agent.Event{Type: agent.StartGeneration, RunID: "r1"})
-	r.Event(agent.Event{Type: agent.CallTool, ToolCall: &agent.ToolCall{ID: "a"}, Usage: &agent.Usage{InputTokens: 1}})
+	r.Event(agent.Event{Type: agent.CallTool, ToolCall: &agent.ToolCall{ID: "a"},
+		Usage: &agent.Usage{InputTokens: 1}})
 	if got := <-came; !strings.Contains(got, `"chat m"`) {
 		t.Fatalf("the collector is sent %q", got)
 	}
@@ -297,7 +319,8 @@ func TestAddressWithKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Add(skill.Call{Tool: "read"})
-	if err := c.Close(); err == nil || !strings.HasPrefix(err.Error(), "the spans cannot be sent: ") || strings.Contains(err.Error(), "secret") {
+	if err := c.Close(); err == nil || !strings.HasPrefix(err.Error(), "the spans cannot be sent: ") ||
+		strings.Contains(err.Error(), "secret") {
 		t.Error(err)
 	}
 }
@@ -339,8 +362,10 @@ func TestResource(t *testing.T) {
 func TestTraceOfAnother(t *testing.T) {
 	getenv, got := collectorAt(t, 200)
 	for _, tt := range []struct{ given, want string }{
-		{"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", `"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"`},
-		{"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", `"parentSpanId":"b7ad6b7169203331","name":"invoke_agent e"`},
+		{"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+			`"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"`},
+		{"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+			`"parentSpanId":"b7ad6b7169203331","name":"invoke_agent e"`},
 		{"nonsense", `"name":"invoke_agent e"`},
 	} {
 		*got = nil
@@ -353,7 +378,8 @@ func TestTraceOfAnother(t *testing.T) {
 		if err := r.Close(nil); err != nil {
 			t.Fatal(err)
 		}
-		if len(*got) != 1 || !strings.Contains((*got)[0], tt.want) || tt.given == "nonsense" && strings.Contains((*got)[0], "parentSpanId") {
+		if len(*got) != 1 || !strings.Contains((*got)[0], tt.want) || tt.given == "nonsense" &&
+			strings.Contains((*got)[0], "parentSpanId") {
 			t.Errorf("%s: %q", tt.given, *got)
 		}
 	}

@@ -80,8 +80,10 @@ func (b *Board) List(ctx context.Context, limit int) (list []page.Run, more int,
 // shown is a run as a page has it.
 func shown(r fleet.Run) page.Run {
 	s := page.Run{
-		ID: r.ID, Expert: cmp.Or(r.Expert, "calls to "+r.Workspace), Model: r.Model, Query: r.Query, State: string(r.Status), Live: r.Status == fleet.Running,
-		Failed: r.Status == fleet.Failed, Step: r.Step, Tokens: r.Tokens, Started: r.Submitted, Updated: r.Updated, Holder: r.Worker,
+		ID: r.ID, Expert: cmp.Or(r.Expert, "calls to "+r.Workspace), Model: r.Model, Query: r.Query,
+		State: string(r.Status), Live: r.Status == fleet.Running,
+		Failed: r.Status == fleet.Failed, Step: r.Step, Tokens: r.Tokens, Started: r.Submitted,
+		Updated: r.Updated, Holder: r.Worker,
 	}
 	if r.Cancelled && !r.Status.Over() {
 		s.State = "is being cancelled"
@@ -96,7 +98,8 @@ func shown(r fleet.Run) page.Run {
 }
 
 // Run implements [page.Runs].
-func (b *Board) Run(ctx context.Context, id string, limit int) (s page.Run, events []page.Event, before int, err error) {
+func (b *Board) Run(ctx context.Context, id string, limit int) (s page.Run, events []page.Event, before int,
+	err error) {
 	state, err := b.plane.Run(ctx, id)
 	if err != nil {
 		return s, nil, 0, fmt.Errorf("run %s: %w", id, err)
@@ -138,7 +141,8 @@ func (b *Board) of(id string) *run {
 	r := b.open[id]
 	if r == nil {
 		for len(b.open) >= maxOpen {
-			oldest := slices.MinFunc(slices.Collect(maps.Values(b.open)), func(x, y *run) int { return x.looked.Compare(y.looked) })
+			oldest := slices.MinFunc(slices.Collect(maps.Values(b.open)),
+				func(x, y *run) int { return x.looked.Compare(y.looked) })
 			oldest.stop()
 			delete(b.open, oldest.id)
 		}
@@ -203,7 +207,8 @@ func (e *event) size() int { return len(e.Text) + len(e.Words) + len(e.What) + l
 
 // decode returns an event if a page shows it.
 func decode(e fleet.Event) (event, bool) {
-	own := page.Event{ID: strconv.FormatUint(e.Sequence, 10), Time: e.Time, Step: e.Step, What: strings.Clone(cmp.Or(e.Text, string(e.Kind)))}
+	own := page.Event{ID: strconv.FormatUint(e.Sequence, 10), Time: e.Time, Step: e.Step,
+		What: strings.Clone(cmp.Or(e.Text, string(e.Kind)))}
 	switch {
 	case e.Kind != fleet.Agent:
 		own.Failed = e.Kind == fleet.Ended && strings.HasPrefix(e.Text, string(fleet.Failed))

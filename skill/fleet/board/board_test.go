@@ -51,7 +51,8 @@ func TestBoardShowsARunAndItsTakeover(t *testing.T) {
 	p := connect(t)
 	b := board.Of(p, "")
 	defer b.Close()
-	r := fleet.Run{ID: "one", Tenant: "t", Workspace: "one", Expert: "e", Query: "do it", Status: fleet.Running, Worker: "w1", Epoch: 1, Step: 1, Cost: 0.25}
+	r := fleet.Run{ID: "one", Tenant: "t", Workspace: "one", Expert: "e", Query: "do it",
+		Status: fleet.Running, Worker: "w1", Epoch: 1, Step: 1, Cost: 0.25}
 	large := calls(1, strings.Repeat("x", 700<<10))
 	sum := sha256.Sum256(large.Agent)
 	large.Blob = hex.EncodeToString(sum[:])
@@ -61,7 +62,8 @@ func TestBoardShowsARunAndItsTakeover(t *testing.T) {
 	large.Agent = nil
 	commit(t, p, &r, fleet.Event{Kind: fleet.Claimed, Text: "worker w1 begins"}, large)
 	s, events, before, err := b.Run(t.Context(), "one", 100)
-	if err != nil || before != 0 || len(events) != 2 || s.Holder != "w1" || !s.Live || s.Cost != "$0.2500" {
+	if err != nil || before != 0 || len(events) != 2 ||
+		s.Holder != "w1" || !s.Live || s.Cost != "$0.2500" {
 		t.Fatalf("%+v, %d events, %d before, %v", s, len(events), before, err)
 	}
 	if e := events[1]; e.What != "calls write" || len(e.Text) < 8<<10 || len(e.Text) > 16<<10 {
@@ -118,7 +120,9 @@ func TestBoardShowsARunAndItsTakeover(t *testing.T) {
 	r.Status, r.Reason = fleet.Failed, "the model failed"
 	commit(t, p, &r, fleet.Event{Kind: fleet.Ended, Text: "failed after step 1: the model failed"})
 	s, events, before, err = b.Run(t.Context(), "one", 2)
-	if err != nil || s.Live || !s.Failed || s.Problem != r.Reason || len(events) != 2 || before != 3 || !events[1].Failed {
+	if err != nil || s.Live || !s.Failed ||
+		s.Problem != r.Reason || len(events) != 2 || before != 3 ||
+		!events[1].Failed {
 		t.Errorf("%+v, %+v, %d before, %v", s, events, before, err)
 	}
 	if _, _, _, err := b.Run(t.Context(), "two", 2); err == nil {

@@ -43,7 +43,8 @@ func (b *blobs) Put(ctx context.Context, sum string, data []byte) error {
 		return err
 	}
 	if len(data) > fleet.MaxMessage {
-		return fmt.Errorf("a blob of %d bytes, more than the %d that are allowed", len(data), fleet.MaxMessage)
+		return fmt.Errorf("a blob of %d bytes, more than the %d that are allowed", len(data),
+			fleet.MaxMessage)
 	}
 	m := nats.NewMsg(subj)
 	m.Data = data

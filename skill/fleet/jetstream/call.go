@@ -36,7 +36,8 @@ func (p *Plane) Call(ctx context.Context, name string, request []byte) ([]byte, 
 		return nil, err
 	}
 	if len(request) > fleet.MaxMessage {
-		return nil, fmt.Errorf("a request of %d bytes, more than the %d that are allowed", len(request), fleet.MaxMessage)
+		return nil, fmt.Errorf("a request of %d bytes, more than the %d that are allowed", len(request),
+			fleet.MaxMessage)
 	}
 	m := nats.NewMsg(subj)
 	m.Data = request
@@ -92,7 +93,8 @@ func (p *Plane) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 		}
 		began := time.Now()
 		there, err := p.ask(ctx, m)
-		silent += asking + min(time.Since(began), oneTry) // the other is not silent while this machine is stopped
+		// the other is not silent while this machine is stopped
+		silent += asking + min(time.Since(began), oneTry)
 		switch {
 		case there:
 			silent = 0
@@ -173,7 +175,8 @@ func (p *Plane) Serve(name string, answer func(ctx context.Context, request []by
 			if ctx.Err() != nil { // it was sent before the server knew of stop
 				reply.Header.Set(errorHeader, stopped)
 			} else if reply.Data = answer(ctx, m.Data); len(reply.Data) > fleet.MaxMessage {
-				reply.Header.Set(errorHeader, fmt.Sprintf("the answer of %s has %d bytes, more than the %d that are allowed; ask for less at once", name, len(reply.Data), fleet.MaxMessage))
+				reply.Header.Set(errorHeader,
+					fmt.Sprintf("the answer of %s has %d bytes, more than the %d that are allowed; ask for less at once", name, len(reply.Data), fleet.MaxMessage))
 				reply.Data = nil
 			}
 			_ = p.nc.PublishMsg(reply) // the caller of a lost answer stops waiting by itself

@@ -38,7 +38,8 @@ func (c Check) Run(ctx context.Context) (report []string, err error) {
 			wrong = append(wrong, err)
 			continue
 		}
-		report = append(report, fmt.Sprintf("%s: version %s, %s, cluster of %d", s.name, s.version, s.syncs(), s.size))
+		report = append(report, fmt.Sprintf("%s: version %s, %s, cluster of %d", s.name, s.version,
+			s.syncs(), s.size))
 		for _, reason := range c.judge(s) {
 			wrong = append(wrong, fmt.Errorf("%s: %s", s.name, reason))
 		}
@@ -69,20 +70,25 @@ func (c Check) judge(s serverState) (reasons []string) {
 		return []string{"JetStream is off; start it with a jetstream block in its configuration"}
 	}
 	if !newEnough(s.version) {
-		reasons = append(reasons, fmt.Sprintf("version %s has no atomic batches; %s or later is needed", s.version, minVersion))
+		reasons = append(reasons, fmt.Sprintf("version %s has no atomic batches; %s or later is needed",
+			s.version, minVersion))
 	}
 	if !s.syncAlways && s.syncInterval > c.AcceptLoss {
-		reasons = append(reasons, fmt.Sprintf("when the power of all servers fails, up to %s of accepted steps are lost; set sync_interval: always in its jetstream block, or accept that with --accept-loss %s", s.syncInterval, s.syncInterval))
+		reasons = append(reasons,
+			fmt.Sprintf("when the power of all servers fails, up to %s of accepted steps are lost; set sync_interval: always in its jetstream block, or accept that with --accept-loss %s", s.syncInterval, s.syncInterval))
 	}
 	if c.AcceptFew {
 		return reasons
 	}
 	if s.size < servers {
-		reasons = append(reasons, fmt.Sprintf("its cluster has %d servers; without %d, nothing goes on when one is lost", s.size, servers))
+		reasons = append(reasons,
+			fmt.Sprintf("its cluster has %d servers; without %d, nothing goes on when one is lost",
+				s.size, servers))
 	}
 	for stream, n := range s.replicas {
 		if n < servers {
-			reasons = append(reasons, fmt.Sprintf("stream %s has %d copies, fewer than %d; change that with nats stream edit %s --replicas %d", stream, n, servers, stream, servers))
+			reasons = append(reasons,
+				fmt.Sprintf("stream %s has %d copies, fewer than %d; change that with nats stream edit %s --replicas %d", stream, n, servers, stream, servers))
 		}
 	}
 	return reasons
@@ -128,7 +134,8 @@ func inspect(ctx context.Context, monitor string) (serverState, error) {
 	if err := get(ctx, monitor+"/jsz?accounts=true&streams=true&config=true", &stored); err != nil {
 		return serverState{}, err
 	}
-	s := serverState{name: general.Name, version: general.Version, size: max(stored.Meta.Size, 1), replicas: map[string]int{}}
+	s := serverState{name: general.Name, version: general.Version, size: max(stored.Meta.Size, 1),
+		replicas: map[string]int{}}
 	if config := general.JetStream.Config; config != nil {
 		s.jetStream, s.syncAlways, s.syncInterval = true, config.SyncAlways, config.SyncInterval
 	}

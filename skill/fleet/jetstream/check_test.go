@@ -22,11 +22,13 @@ func TestCheck(t *testing.T) {
 		check Check
 		want  []string // in the error; none if it is nil
 	}{
-		{Check{Monitors: []string{alone}}, []string{"name those of all", "up to 2m0s of accepted steps", "cluster has 1 servers", "SKILL_RUNS has 1 copies"}},
+		{Check{Monitors: []string{alone}}, []string{"name those of all", "up to 2m0s of accepted steps",
+			"cluster has 1 servers", "SKILL_RUNS has 1 copies"}},
 		{Check{Monitors: []string{alone}, AcceptFew: true}, []string{"--accept-loss 2m0s"}},
 		{Check{Monitors: []string{alone}, AcceptFew: true, AcceptLoss: time.Minute}, []string{"up to 2m0s"}},
 		{Check{Monitors: []string{alone}, AcceptFew: true, AcceptLoss: 2 * time.Minute}, nil},
-		{Check{Monitors: []string{fmt.Sprintf("http://127.0.0.1:%d", ports[1])}, AcceptFew: true}, []string{"http_port"}},
+		{Check{Monitors: []string{fmt.Sprintf("http://127.0.0.1:%d", ports[1])}, AcceptFew: true},
+			[]string{"http_port"}},
 	} {
 		_, err := test.check.Run(within(t))
 		if (err == nil) != (test.want == nil) {
@@ -53,7 +55,8 @@ func TestCheck(t *testing.T) {
 }
 
 func TestNewEnough(t *testing.T) {
-	for version, want := range map[string]bool{"2.11.9": false, "2.12.0": true, "2.15.2": true, "3.0.0-beta": true, "1.99": false, "": false, "2.9.0": false} {
+	for version, want := range map[string]bool{"2.11.9": false, "2.12.0": true, "2.15.2": true,
+		"3.0.0-beta": true, "1.99": false, "": false, "2.9.0": false} {
 		if newEnough(version) != want {
 			t.Errorf("version %q: %v", version, !want)
 		}

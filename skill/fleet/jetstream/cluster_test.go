@@ -40,7 +40,8 @@ func startClusterWith(t testing.TB, n int, o ServerOptions) *cluster {
 	dir := t.TempDir()
 	for i := range n {
 		o := o
-		o.Dir, o.Name, o.Port, o.Monitor = filepath.Join(dir, fmt.Sprint(i)), fmt.Sprintf("n%d", i), ports[n+i], ports[2*n+i]
+		o.Dir, o.Name, o.Port, o.Monitor = filepath.Join(dir, fmt.Sprint(i)), fmt.Sprintf("n%d", i),
+			ports[n+i], ports[2*n+i]
 		if n > 1 {
 			o.Cluster, o.Routes = ports[i], routes
 		}

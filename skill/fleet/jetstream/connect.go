@@ -37,7 +37,9 @@ type Options struct {
 	Name     string        // of this connection, as the servers list it
 	Replicas int           // copies of each stream; 0 means 3, or 1 for a server without a cluster
 	Patience time.Duration // 0 means [fleet.Patience]
-	Waiting  int           // jobs of a tenant, class and place, those with a worker included; a queue that has more keeps that; 0 means 50
+	// jobs of a tenant, class and place, those with a worker included; a queue that has more keeps
+	// that; 0 means 50
+	Waiting int
 }
 
 // waiting is the quota of a queue that is made without one.
@@ -96,7 +98,8 @@ func Connect(ctx context.Context, o Options) (*Plane, error) {
 		nc.Close()
 		return nil, fmt.Errorf("%w at %s", ErrOpen, addresses(o.Servers))
 	}
-	p := &Plane{nc: nc, patience: cmp.Or(o.Patience, fleet.Patience), queues: map[string]int{}, silences: map[string]int{}, empties: map[string]int{}}
+	p := &Plane{nc: nc, patience: cmp.Or(o.Patience, fleet.Patience), queues: map[string]int{},
+		silences: map[string]int{}, empties: map[string]int{}}
 	if p.js, err = jetstream.New(nc); err == nil {
 		err = p.makeStreams(ctx, o)
 	}
@@ -137,7 +140,8 @@ func (p *Plane) makeStreams(ctx context.Context, o Options) error {
 		{&p.jobs, jetstream.StreamConfig{
 			Name: "SKILL_JOBS", Subjects: []string{"skill.jobs.*.*.*"},
 			Retention: jetstream.WorkQueuePolicy, Duplicates: time.Hour,
-			Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: int64(cmp.Or(o.Waiting, waiting)),
+			Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
+			MaxMsgsPerSubject: int64(cmp.Or(o.Waiting, waiting)),
 		}},
 		{&p.runs, jetstream.StreamConfig{
 			Name: "SKILL_RUNS", Subjects: []string{"skill.runs.*.*", "skill.ws.*.state"},

@@ -18,7 +18,8 @@ import (
 const heartbeat = time.Second
 
 // Events implements [fleet.Plane]. An unknown run fails with [fleet.ErrNoRun].
-func (p *Plane) Events(ctx context.Context, run string, after uint64, follow bool) iter.Seq2[fleet.Event, error] {
+func (p *Plane) Events(ctx context.Context, run string, after uint64,
+	follow bool) iter.Seq2[fleet.Event, error] {
 	return func(yield func(fleet.Event, error) bool) {
 		var newest fleet.Event
 		last, err := p.last(ctx, runEvents, run, &newest)
@@ -62,11 +63,13 @@ func (p *Plane) read(ctx context.Context, run string, after uint64, hear func(fl
 	var messages jetstream.MessagesContext
 	err = p.reach(ctx, func(ctx context.Context) error {
 		c, err := p.runs.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-			FilterSubjects: []string{filter}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+			FilterSubjects: []string{filter}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
+			OptStartSeq:       after + 1,
 			InactiveThreshold: time.Minute,
 		})
 		if err == nil {
-			messages, err = c.Messages(jetstream.PullHeartbeat(heartbeat), jetstream.PullExpiry(30*time.Second))
+			messages, err = c.Messages(jetstream.PullHeartbeat(heartbeat),
+				jetstream.PullExpiry(30*time.Second))
 		}
 		return err
 	})

@@ -195,7 +195,8 @@ func (p *Plane) Unqueue(ctx context.Context, r fleet.Run) error {
 }
 
 // queue calls visit with the run of each job of the tenant, class and place of r.
-func (p *Plane) queue(ctx context.Context, r fleet.Run, visit func(ctx context.Context, run string, sequence uint64) error) error {
+func (p *Plane) queue(ctx context.Context, r fleet.Run,
+	visit func(ctx context.Context, run string, sequence uint64) error) error {
 	subj, err := jobSubject(r)
 	for next := uint64(1); err == nil; {
 		err = p.reach(ctx, func(ctx context.Context) error {
@@ -217,7 +218,8 @@ func (p *Plane) queue(ctx context.Context, r fleet.Run, visit func(ctx context.C
 
 // Jobs implements [fleet.Plane]. No job is taken before Next is called.
 func (p *Plane) Jobs(ctx context.Context, w fleet.Worker) (fleet.Jobs, error) {
-	j := &jobs{plane: p, places: map[string]bool{"any": true}, quotas: map[string]int{}, news: make(chan bool, 1)}
+	j := &jobs{plane: p, places: map[string]bool{"any": true}, quotas: map[string]int{},
+		news: make(chan bool, 1)}
 	mine, err := token("worker-" + w.Name)
 	if err != nil {
 		return nil, err
@@ -344,7 +346,8 @@ func (j *jobs) take(ctx context.Context, subj string) (fleet.Job, error) {
 		return nil, nil
 	}
 	defer sub.Unsubscribe()
-	if err := j.plane.nc.PublishRequest("$JS.API.CONSUMER.MSG.NEXT.SKILL_JOBS."+consumerOf(subj), inbox, []byte(`{"batch":1,"no_wait":true,"expires":250000000}`)); err != nil {
+	if err := j.plane.nc.PublishRequest("$JS.API.CONSUMER.MSG.NEXT.SKILL_JOBS."+consumerOf(subj), inbox,
+		[]byte(`{"batch":1,"no_wait":true,"expires":250000000}`)); err != nil {
 		return nil, nil
 	}
 	m, err := sub.NextMsgWithContext(once)

@@ -40,7 +40,8 @@ func TestServersLost(t *testing.T) {
 				t.Errorf("step %d: %v", step, err)
 				return
 			}
-			if err := p.Commit(ctx, fleet.Batch{Run: &r, Workspace: &w, Events: []fleet.Event{{Kind: fleet.Agent, Step: step}, {Kind: kind, Step: step}}}); err != nil {
+			if err := p.Commit(ctx, fleet.Batch{Run: &r, Workspace: &w,
+				Events: []fleet.Event{{Kind: fleet.Agent, Step: step}, {Kind: kind, Step: step}}}); err != nil {
 				t.Errorf("step %d: %v", step, err)
 				return
 			}
@@ -88,7 +89,8 @@ func TestServersLost(t *testing.T) {
 	c.stop(1)
 	short, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	if err := viewer.Commit(short, fleet.Batch{Workspace: &fleet.Workspace{Name: "other"}}); err == nil || !strings.Contains(err.Error(), "the queue cannot be reached") {
+	if err := viewer.Commit(short, fleet.Batch{Workspace: &fleet.Workspace{Name: "other"}}); err == nil ||
+		!strings.Contains(err.Error(), "the queue cannot be reached") {
 		t.Errorf("a commit with one server of three: %v", err)
 	}
 	c.start(0)
@@ -97,7 +99,9 @@ func TestServersLost(t *testing.T) {
 	for i := range 3 {
 		c.stop(i)
 	}
-	if _, err := Connect(ctx, Options{Servers: []string{"nats://" + fmt.Sprint("127.0.0.1:", c.options[0].Port)}}); err == nil || !strings.Contains(err.Error(), "the queue cannot be reached") {
+	if _, err := Connect(ctx,
+		Options{Servers: []string{"nats://" + fmt.Sprint("127.0.0.1:", c.options[0].Port)}}); err == nil ||
+		!strings.Contains(err.Error(), "the queue cannot be reached") {
 		t.Errorf("connecting to no server: %v", err)
 	}
 	for i := range 3 {
@@ -110,7 +114,8 @@ func TestServersLost(t *testing.T) {
 	got, err := viewer.Run(ctx, "long")
 	must(t, err)
 	if got.Step != r.Step || got.Revision != r.Revision {
-		t.Errorf("the state is of step %d, revision %d; committed was %d, %d", got.Step, got.Revision, r.Step, r.Revision)
+		t.Errorf("the state is of step %d, revision %d; committed was %d, %d", got.Step, got.Revision,
+			r.Step, r.Revision)
 	}
 	for _, all := range [][]fleet.Event{events(t, viewer, "long", 0), followed} {
 		for i, e := range all {

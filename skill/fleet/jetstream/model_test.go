@@ -74,7 +74,8 @@ func TestCommitModel(t *testing.T) {
 			var got view
 			got.read(ctx, t, planes[(i+1)%2], id)
 			if got.run.Revision != stored.run.Revision || got.files.Revision != stored.files.Revision ||
-				got.run.Revision > 0 && got.run.Query != stored.run.Query || got.files.Revision > 0 && got.files != stored.files {
+				got.run.Revision > 0 && got.run.Query != stored.run.Query || got.files.Revision > 0 &&
+				got.files != stored.files {
 				t.Fatalf("after commit %d of %s\n got %+v\nwant %+v", n, what, got, stored)
 			}
 		}

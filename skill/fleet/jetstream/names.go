@@ -17,7 +17,9 @@ func token(name string) (string, error) {
 	var b strings.Builder
 	for i := range len(name) {
 		c := name[i]
-		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' {
+		if 'a' <= c && c <= 'z' || 'A' <= c &&
+			c <= 'Z' || '0' <= c && c <= '9' ||
+			c == '_' || c == '-' {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(&b, "=%02X", c)

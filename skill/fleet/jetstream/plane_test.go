@@ -69,11 +69,13 @@ func commitsWhole(t *testing.T, p, other *Plane) {
 	r := submit(t, p, fleet.Run{ID: "commit", Workspace: "commit"})
 	for step := range 20 {
 		r.Step, w.Manifest = step, fmt.Sprint(step)
-		must(t, p.Commit(ctx, fleet.Batch{Run: &r, Workspace: &w, Events: []fleet.Event{{Kind: fleet.Agent, Step: step}, {Kind: fleet.Agent, Step: step}}}))
+		must(t, p.Commit(ctx, fleet.Batch{Run: &r, Workspace: &w,
+			Events: []fleet.Event{{Kind: fleet.Agent, Step: step}, {Kind: fleet.Agent, Step: step}}}))
 		got, err := other.Run(ctx, "commit")
 		must(t, err)
 		if got.Step != step || got.Revision != r.Revision {
-			t.Fatalf("after step %d another reads step %d, revision %d and not %d", step, got.Step, got.Revision, r.Revision)
+			t.Fatalf("after step %d another reads step %d, revision %d and not %d", step, got.Step,
+				got.Revision, r.Revision)
 		}
 		files, err := other.Workspace(ctx, "commit")
 		must(t, err)
@@ -103,7 +105,8 @@ func refusesTheSecondWriter(t *testing.T, p, other *Plane) {
 	must(t, p.Commit(ctx, fleet.Batch{Run: &first, Events: []fleet.Event{{Text: "first"}}}))
 	stale, w := second.Revision, fleet.Workspace{Name: "fence"}
 	second.Worker = "w2"
-	err = other.Commit(ctx, fleet.Batch{Run: &second, Workspace: &w, Events: []fleet.Event{{Text: "second"}, {Text: "second"}}})
+	err = other.Commit(ctx, fleet.Batch{Run: &second, Workspace: &w,
+		Events: []fleet.Event{{Text: "second"}, {Text: "second"}}})
 	if !errors.Is(err, fleet.ErrTaken) {
 		t.Errorf("the second writer: %v", err)
 	}
@@ -140,7 +143,8 @@ func letsOneOfManyWin(t *testing.T, p, other *Plane) {
 		wg.Go(func() {
 			r := start
 			r.Worker = fmt.Sprint("w", i)
-			err := []*Plane{p, other}[i%2].Commit(ctx, fleet.Batch{Run: &r, Events: []fleet.Event{{Kind: fleet.Claimed, Worker: r.Worker}}})
+			err := []*Plane{p, other}[i%2].Commit(ctx,
+				fleet.Batch{Run: &r, Events: []fleet.Event{{Kind: fleet.Claimed, Worker: r.Worker}}})
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
@@ -186,7 +190,8 @@ func replaysAndFollows(t *testing.T, p, other *Plane) {
 			if step == steps {
 				kind = fleet.Ended
 			}
-			if err := p.Commit(ctx, fleet.Batch{Run: &r, Events: []fleet.Event{{Kind: fleet.Agent, Step: step}, {Kind: kind, Step: step}}}); err != nil {
+			if err := p.Commit(ctx, fleet.Batch{Run: &r,
+				Events: []fleet.Event{{Kind: fleet.Agent, Step: step}, {Kind: kind, Step: step}}}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -209,7 +214,8 @@ func replaysAndFollows(t *testing.T, p, other *Plane) {
 		t.Errorf("%d events replayed", len(all))
 	}
 	middle := followed[50].Sequence
-	if rest := events(t, other, "events", middle); len(rest) != len(followed)-51 || rest[0].Sequence != followed[51].Sequence {
+	if rest := events(t, other, "events", middle); len(rest) != len(followed)-51 ||
+		rest[0].Sequence != followed[51].Sequence {
 		t.Errorf("%d events after %d", len(rest), middle)
 	}
 	for range other.Events(ctx, "events", followed[len(followed)-1].Sequence, true) {
@@ -264,7 +270,8 @@ func eventually(t testing.TB, what string, holds func() bool) {
 }
 
 // oddNames are what users type.
-var oddNames = []string{"a.b", "a", "b", "*", ">", "a.*", "a b", "ä", "日本語", "=2E", "a=2Eb", "%", "a\nb", "x\x00y", "state", ".", "..", "A", "$JS", strings.Repeat("ü", 100)}
+var oddNames = []string{"a.b", "a", "b", "*", ">", "a.*", "a b", "ä", "日本語", "=2E", "a=2Eb", "%", "a\nb",
+	"x\x00y", "state", ".", "..", "A", "$JS", strings.Repeat("ü", 100)}
 
 func keepsNamesApart(t *testing.T, p, other *Plane) {
 	ctx := within(t)
@@ -333,7 +340,8 @@ func refusesOverQuota(t *testing.T, p, other *Plane) {
 	for range waiting {
 		must(t, p.Queue(ctx, r))
 	}
-	if err := other.Queue(ctx, r); !errors.Is(err, fleet.ErrQuota) || err.Error() != fleet.OverQuota("greedy", waiting).Error() {
+	if err := other.Queue(ctx, r); !errors.Is(err, fleet.ErrQuota) ||
+		err.Error() != fleet.OverQuota("greedy", waiting).Error() {
 		t.Errorf("one job more than the quota: %v", err)
 	}
 	r.Urgent = true
@@ -368,7 +376,8 @@ func givesUrgentJobsFirst(t *testing.T, p, other *Plane) {
 
 // connectHasty connects a plane whose jobs come again soon.
 func connectHasty(t *testing.T, p *Plane) *Plane {
-	hasty, err := Connect(within(t), Options{Servers: []string{p.nc.ConnectedUrl()}, Patience: 500 * time.Millisecond})
+	hasty, err := Connect(within(t),
+		Options{Servers: []string{p.nc.ConnectedUrl()}, Patience: 500 * time.Millisecond})
 	must(t, err)
 	t.Cleanup(hasty.Close)
 	return hasty
@@ -430,7 +439,8 @@ func givesAJobAgain(t *testing.T, p, other *Plane) {
 // first can still be ended.
 func makesAQueueAnew(t *testing.T, p, other *Plane) {
 	ctx := within(t)
-	a, b := submit(t, p, fleet.Run{ID: "anew-a", Tenant: "anew"}), submit(t, p, fleet.Run{ID: "anew-b", Tenant: "anew"})
+	a, b := submit(t, p, fleet.Run{ID: "anew-a", Tenant: "anew"}),
+		submit(t, p, fleet.Run{ID: "anew-b", Tenant: "anew"})
 	must(t, p.Queue(ctx, a))
 	jobs, err := p.Jobs(ctx, fleet.Worker{Name: "anew"})
 	must(t, err)
@@ -465,7 +475,8 @@ func findsAJobPassedOver(t *testing.T, p, other *Plane) {
 	subj, err := jobSubject(r)
 	must(t, err)
 	c, err := p.jobs.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable: consumerOf(subj), FilterSubject: subj, AckPolicy: jetstream.AckExplicitPolicy, AckWait: 100 * time.Millisecond, MaxDeliver: 1,
+		Durable: consumerOf(subj), FilterSubject: subj, AckPolicy: jetstream.AckExplicitPolicy,
+		AckWait: 100 * time.Millisecond, MaxDeliver: 1,
 	})
 	must(t, err)
 	must(t, p.Queue(ctx, r))
@@ -654,7 +665,8 @@ func answersCalls(t *testing.T, p, other *Plane) {
 	if got, err := p.Call(ctx, name, full); err != nil || len(got) != fleet.MaxMessage {
 		t.Errorf("the largest answer: %d bytes, %v", len(got), err)
 	}
-	eventually(t, "the server learns the deadline of a call", func() bool { // the call may not reach it in time
+	// the call may not reach it in time
+	eventually(t, "the server learns the deadline of a call", func() bool {
 		short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 		defer cancel()
 		if _, err := p.Call(short, name, []byte("slow")); !errors.Is(err, context.DeadlineExceeded) {

@@ -57,8 +57,10 @@ func (p *Plane) reach(ctx context.Context, try func(ctx context.Context) error) 
 // passing reports whether an error may be gone when servers are back or have agreed.
 func passing(err error) bool {
 	for _, e := range []error{
-		errBusy, ErrUnreachable, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected,
-		nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting, nats.ErrStaleConnection, nats.ErrNoServers,
+		errBusy, ErrUnreachable, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders,
+		nats.ErrDisconnected,
+		nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting, nats.ErrStaleConnection,
+		nats.ErrNoServers,
 		jetstream.ErrNoStreamResponse, jetstream.ErrJetStreamNotEnabled, jetstream.ErrNoHeartbeat,
 	} {
 		if errors.Is(err, e) {
@@ -70,7 +72,8 @@ func passing(err error) bool {
 		return false
 	}
 	switch api.ErrorCode {
-	case 10005, 10158, 10176, 10210: // too few servers yet, the same job on its way, a batch cut by a new leader, too many batches at once
+	case 10005, 10158, 10176, 10210:
+		// too few servers yet, the same job on its way, a batch cut by a new leader, too many batches at once
 		return true
 	}
 	return api.Code >= 500

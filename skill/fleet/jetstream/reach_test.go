@@ -15,7 +15,8 @@ func TestReachSaysWhatFailed(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 			defer cancel()
 			err := (&Plane{}).reach(ctx, func(context.Context) error { return errBusy })
-			if !errors.Is(err, ErrUnreachable) || !errors.Is(err, errBusy) || !errors.Is(err, context.DeadlineExceeded) {
+			if !errors.Is(err, ErrUnreachable) || !errors.Is(err, errBusy) ||
+				!errors.Is(err, context.DeadlineExceeded) {
 				t.Error(err)
 			}
 		})

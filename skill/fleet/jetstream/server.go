@@ -39,7 +39,8 @@ type Server struct {
 // another one has left in its folder.
 func StartServer(o ServerOptions) (*Server, error) {
 	opts := &server.Options{
-		ServerName: cmp.Or(o.Name, "skill"), Host: cmp.Or(o.Host, "127.0.0.1"), Port: cmp.Or(o.Port, server.RANDOM_PORT),
+		ServerName: cmp.Or(o.Name, "skill"), Host: cmp.Or(o.Host, "127.0.0.1"),
+		Port:     cmp.Or(o.Port, server.RANDOM_PORT),
 		Username: o.User, Password: o.Password,
 		HTTPHost: "127.0.0.1", HTTPPort: o.Monitor,
 		JetStream: true, StoreDir: o.Dir, SyncAlways: !o.SyncLater,

@@ -43,7 +43,8 @@ func (p *Plane) Commit(ctx context.Context, b fleet.Batch) error {
 	var last uint64
 	err = p.reach(ctx, func(ctx context.Context) (err error) {
 		last, err = p.store(ctx, msgs)
-		wrong := []jetstream.ErrorCode{jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant}
+		wrong := []jetstream.ErrorCode{jetstream.JSErrCodeStreamWrongLastSequence,
+			jetstream.JSErrCodeStreamWrongLastSequenceConstant}
 		if api, ok := errors.AsType[*jetstream.APIError](err); ok && slices.Contains(wrong, api.ErrorCode) {
 			last, err = p.owner(ctx, states, id)
 		}
@@ -64,7 +65,8 @@ func messages(b fleet.Batch, id string) (msgs []*nats.Msg, states []fenced, err 
 		return nil, nil, errors.New("events without the run that they are of")
 	}
 	if len(b.Events) > maxBatch-2 {
-		return nil, nil, fmt.Errorf("%d events in one step, more than the %d that are stored at once", len(b.Events), maxBatch-2)
+		return nil, nil, fmt.Errorf("%d events in one step, more than the %d that are stored at once",
+			len(b.Events), maxBatch-2)
 	}
 	add := func(pattern, name string, v any, revision *uint64) {
 		var m *nats.Msg
@@ -108,7 +110,8 @@ func message(pattern, name string, v any) (*nats.Msg, error) {
 	}
 	m := nats.NewMsg(subj)
 	if m.Data, err = json.Marshal(v); err == nil && len(m.Data) > fleet.MaxMessage {
-		err = fmt.Errorf("%s has %d bytes, more than the %d that are stored in one message", subj, len(m.Data), fleet.MaxMessage)
+		err = fmt.Errorf("%s has %d bytes, more than the %d that are stored in one message", subj,
+			len(m.Data), fleet.MaxMessage)
 	}
 	return m, err
 }

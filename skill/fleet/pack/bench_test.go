@@ -12,7 +12,8 @@ import (
 func treeOf(b testing.TB, n int) string {
 	dir := b.TempDir()
 	rnd := rand.New(rand.NewPCG(1, 2))
-	words := []string{"func", "return", "error", "folder", "the", "of", "(ctx", "nil)", "{\n", "}\n", ":=", "range"}
+	words := []string{"func", "return", "error", "folder", "the", "of", "(ctx", "nil)", "{\n", "}\n",
+		":=", "range"}
 	for i := range n {
 		sub := filepath.Join(dir, fmt.Sprintf("pkg%d/part%d", i/100, i/10))
 		if i%10 == 0 {
@@ -66,7 +67,8 @@ func BenchmarkStep(b *testing.B) {
 					for _, k := range []int{3, n / 2, n - 1} {
 						name := fmt.Sprintf("pkg%d/part%d/file%d.go", k/100, k/10, k)
 						changed = append(changed, name)
-						if err := os.WriteFile(filepath.Join(dir, name), fmt.Appendf(nil, "%d %d", k, i), 0o644); err != nil {
+						if err := os.WriteFile(filepath.Join(dir, name), fmt.Appendf(nil, "%d %d", k, i),
+							0o644); err != nil {
 							b.Fatal(err)
 						}
 					}

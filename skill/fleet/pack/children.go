@@ -117,7 +117,8 @@ func (s *settled) read(block int) iter.Seq[entry] {
 			e.mode = fs.FileMode(r.number(uint64(fs.ModePerm)))
 			e.mtime += r.signed()
 			e.size = int64(r.number(maxSettled))
-			e.stamp, e.content = binary.LittleEndian.Uint64(r.bytes(8)), binary.LittleEndian.Uint64(r.bytes(8))
+			e.stamp, e.content = binary.LittleEndian.Uint64(r.bytes(8)),
+				binary.LittleEndian.Uint64(r.bytes(8))
 			if e.size > 0 {
 				e.pack, e.off = int(r.number(uint64(len(s.packs)))), int(r.number(packSize))
 			}
@@ -209,7 +210,8 @@ func (f *Folder) settle(dir *node) {
 			recent[name] = n
 		}
 	}
-	c.recent, c.settled = recent, settled{slices.Clone(w.data), slices.Clone(w.blocks), w.packs} // without room for more
+	// without room for more
+	c.recent, c.settled = recent, settled{slices.Clone(w.data), slices.Clone(w.blocks), w.packs}
 }
 
 func (n *node) settles() bool { return n.mode.IsRegular() && n.size <= maxSettled }

@@ -26,7 +26,8 @@ func TestChildren(t *testing.T) {
 		}
 		packs := []*pack{{sum: "a"}, {sum: "b"}, {sum: "c"}}
 		want := map[string]*node{}
-		names := rapid.OneOf(rapid.SampledFrom([]string{"a", "ab", "\xff", "event-1", "event-12"}), rapid.StringMatching(`e-[0-9]{1,2}`))
+		names := rapid.OneOf(rapid.SampledFrom([]string{"a", "ab", "\xff", "event-1", "event-12"}),
+			rapid.StringMatching(`e-[0-9]{1,2}`))
 		draw := func(r *rapid.T) *node {
 			switch rapid.IntRange(0, 9).Draw(r, "kind") {
 			case 0:
@@ -35,12 +36,15 @@ func TestChildren(t *testing.T) {
 				return &node{mode: fs.ModeSymlink, target: "x"}
 			}
 			n := &node{
-				mode: fs.FileMode(rapid.IntRange(0, 0o777).Draw(r, "mode")), mtime: rapid.Int64().Draw(r, "mtime"),
-				size: rapid.SampledFrom([]int64{0, 1, 700, maxSettled, maxSettled + 1}).Draw(r, "size"),
+				mode:  fs.FileMode(rapid.IntRange(0, 0o777).Draw(r, "mode")),
+				mtime: rapid.Int64().Draw(r, "mtime"),
+				size:  rapid.SampledFrom([]int64{0, 1, 700, maxSettled, maxSettled + 1}).Draw(r, "size"),
 			}
-			n.stamp = stamp{tree.FileID{Ino: rapid.Uint64Min(1).Draw(r, "ino")}, n.size, n.mtime, rapid.Int64().Draw(r, "changed"), n.mode, rapid.Bool().Draw(r, "racy")}
+			n.stamp = stamp{tree.FileID{Ino: rapid.Uint64Min(1).Draw(r, "ino")}, n.size, n.mtime,
+				rapid.Int64().Draw(r, "changed"), n.mode, rapid.Bool().Draw(r, "racy")}
 			if n.size > 0 {
-				p := &piece{pack: rapid.SampledFrom(packs).Draw(r, "pack"), off: rapid.Uint32Range(0, packSize).Draw(r, "off"), len: uint32(n.size)}
+				p := &piece{pack: rapid.SampledFrom(packs).Draw(r, "pack"),
+					off: rapid.Uint32Range(0, packSize).Draw(r, "off"), len: uint32(n.size)}
 				p.sum[rapid.IntRange(0, 31).Draw(r, "place")] = 1
 				n.pieces = []*piece{p}
 			}
@@ -81,7 +85,9 @@ func checkChildren(r *rapid.T, f *Folder, c *children, want map[string]*node, co
 		listed = append(listed, name)
 		for _, got := range []*node{n, c.get(name)} {
 			w := want[name]
-			if w == nil || got == nil || got.mode != w.mode || got.size != w.size || got.mtime != w.mtime || got.target != w.target || len(got.pieces) != len(w.pieces) {
+			if w == nil || got == nil || got.mode != w.mode ||
+				got.size != w.size || got.mtime != w.mtime ||
+				got.target != w.target || len(got.pieces) != len(w.pieces) {
 				r.Fatalf("%q is %+v, not %+v", name, got, w)
 			}
 			info := w.stamp
@@ -94,7 +100,8 @@ func checkChildren(r *rapid.T, f *Folder, c *children, want map[string]*node, co
 				r.Fatalf("%q is not looked at again", name)
 			}
 			for i, p := range w.pieces {
-				if g := got.pieces[i]; g.pack != p.pack || g.off != p.off || g.len != p.len || !f.holds(g, p.sum) || f.holds(g, [32]byte{2}) {
+				if g := got.pieces[i]; g.pack != p.pack || g.off != p.off || g.len != p.len ||
+					!f.holds(g, p.sum) || f.holds(g, [32]byte{2}) {
 					r.Fatalf("%q has the piece %+v, not %+v", name, g, p)
 				}
 			}

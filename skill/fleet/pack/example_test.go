@@ -34,7 +34,8 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
-	err = errors.Join(os.Mkdir(from, 0o777), os.Mkdir(to, 0o777), os.WriteFile(filepath.Join(from, "a.txt"), []byte("hi"), 0o666))
+	err = errors.Join(os.Mkdir(from, 0o777), os.Mkdir(to, 0o777),
+		os.WriteFile(filepath.Join(from, "a.txt"), []byte("hi"), 0o666))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -34,12 +34,14 @@ func holdsCredentials(rel, name string) bool {
 	if rest, ok := strings.CutPrefix(name, ".env"); ok {
 		return !slices.Contains(envExamples, rest)
 	}
-	if slices.Contains(credentialFiles, name) || name == "config.lock" && inGit(rel) { // of git, while it writes its config file
+	// of git, while it writes its config file
+	if slices.Contains(credentialFiles, name) || name == "config.lock" && inGit(rel) {
 		return true
 	}
 	for _, end := range credentialPaths {
 		folder, last := path.Split(end)
-		if folder = folder[:len(folder)-1]; name == last && (rel == folder || strings.HasSuffix(rel, "/"+folder)) {
+		if folder = folder[:len(folder)-1]; name == last &&
+			(rel == folder || strings.HasSuffix(rel, "/"+folder)) {
 			return true
 		}
 	}

@@ -29,7 +29,8 @@ func FuzzRestore(f *testing.F) {
 	}
 	f.Add(plain)
 	for _, records := range [][]byte{
-		record1(opFile, "../outside/x"), record1(opFile, "/tmp/pack-outside"), record1(opFolder, ".."), record1(opFile, "a\x00b"),
+		record1(opFile, "../outside/x"), record1(opFile, "/tmp/pack-outside"), record1(opFolder, ".."),
+		record1(opFile, "a\x00b"),
 		append(record1(opLink, "l"), record1(opFile, "l/x")...),
 		append(record1(opLink, "l"), record1(opFile, "l")...),
 		append(record1(opFolder, "l"), append(record1(opLink, "l"), record1(opFile, "l/x")...)...),
@@ -53,7 +54,8 @@ func FuzzRestore(f *testing.F) {
 		}
 		hash := sha256.Sum256(data)
 		sum := hex.EncodeToString(hash[:])
-		_, err = Restore(t.Context(), Options{Blobs: with{m, sum, data}, MaxBytes: 1 << 20, MaxFiles: 100}, sum, dir)
+		_, err = Restore(t.Context(),
+			Options{Blobs: with{m, sum, data}, MaxBytes: 1 << 20, MaxFiles: 100}, sum, dir)
 		defer removeAll(base)
 		if entries, rerr := os.ReadDir(base); rerr != nil || len(entries) != 2 {
 			t.Fatalf("beside the folder there is %v, %v", entries, rerr)

@@ -20,7 +20,9 @@ func TestRepository(t *testing.T) {
 	needs.Program(t, "git")
 	dir, to, o := t.TempDir(), t.TempDir(), Options{Blobs: newMemory(), Key: make([]byte, 32)}
 	git := func(dir string, args ...string) string {
-		out, err := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...).CombinedOutput()
+		out, err := exec.Command("git",
+			append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.com"},
+				args...)...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("git %q: %v\n%s", args, err, out)
 		}

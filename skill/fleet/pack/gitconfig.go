@@ -33,7 +33,8 @@ var (
 // others, and credential helpers, which may be scripts that print one. A file without any
 // it returns as it is.
 func withoutSecrets(config []byte) []byte {
-	lines := bytes.ReplaceAll(config, []byte("\\\r\n"), nil) // a backslash ends a line that goes on in the next
+	// a backslash ends a line that goes on in the next
+	lines := bytes.ReplaceAll(config, []byte("\\\r\n"), nil)
 	lines = bytes.ReplaceAll(lines, []byte("\\\n"), nil)
 	safe := gitSecret.ReplaceAll(lines, []byte("$1"))
 	safe = webUser.ReplaceAll(safe, []byte("$1"))

@@ -19,10 +19,12 @@ var ErrTooLarge = errors.New("the folder is too large")
 func (f *Folder) exceeds(files int, bytes int64, largest []string) error {
 	var over []string
 	if bytes > f.maxBytes {
-		over = append(over, fmt.Sprintf("%s, %s more than the %s that move between machines", sizeText(bytes), sizeText(bytes-f.maxBytes), sizeText(f.maxBytes)))
+		over = append(over, fmt.Sprintf("%s, %s more than the %s that move between machines", sizeText(bytes),
+			sizeText(bytes-f.maxBytes), sizeText(f.maxBytes)))
 	}
 	if files > f.maxFiles {
-		over = append(over, fmt.Sprintf("%d files, %d more than the %d that move between machines", files, files-f.maxFiles, f.maxFiles))
+		over = append(over, fmt.Sprintf("%d files, %d more than the %d that move between machines", files,
+			files-f.maxFiles, f.maxFiles))
 	}
 	text := strings.Join(over, ", and ")
 	if len(largest) > 0 {

@@ -202,7 +202,9 @@ const (
 
 // validName reports whether a file may have that name.
 func validName(name string) bool {
-	return name != "" && name != "." && name != ".." && len(name) <= maxName && !strings.ContainsAny(name, "/\x00")
+	return name != "" && name != "." &&
+		name != ".." && len(name) <= maxName &&
+		!strings.ContainsAny(name, "/\x00")
 }
 
 // A record reads a manifest. It is bad after something that cannot be read; all that is

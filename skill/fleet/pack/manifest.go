@@ -137,7 +137,8 @@ func (e *encoder) node(path string, n *node) {
 // room begins a new manifest if the next record, with so many pieces, may not fit.
 func (e *encoder) room(pieces int) {
 	const pathSize, pieceRecord = 8 << 10, sumSize + 6
-	if used := len(e.records) + len(e.packs)*sumSize; used > 0 && used+pieces*pieceRecord+pathSize > partSize {
+	if used := len(e.records) + len(e.packs)*sumSize; used > 0 &&
+		used+pieces*pieceRecord+pathSize > partSize {
 		sum := new(string)
 		e.parts = append(e.parts, sum)
 		e.w.flush() // later parts need its sum, too

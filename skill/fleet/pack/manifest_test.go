@@ -34,9 +34,11 @@ func TestParts(t *testing.T) {
 		dir := add(f.root, fmt.Sprintf("folder %d", i), n)
 		for k := range 100 {
 			size := rnd.Int64N(pieceSize - 100)
-			add(dir, fmt.Sprintf("%d %s", k, strings.Repeat("n", rnd.IntN(100))), &node{mode: 0o640, mtime: rnd.Int64(), size: size, pieces: pieces(size)})
+			add(dir, fmt.Sprintf("%d %s", k, strings.Repeat("n", rnd.IntN(100))),
+				&node{mode: 0o640, mtime: rnd.Int64(), size: size, pieces: pieces(size)})
 		}
-		add(dir, "link", &node{mode: fs.ModeSymlink, mtime: -rnd.Int64(), target: strings.Repeat("../", rnd.IntN(1000)+1)})
+		add(dir, "link", &node{mode: fs.ModeSymlink, mtime: -rnd.Int64(),
+			target: strings.Repeat("../", rnd.IntN(1000)+1)})
 	}
 	chain := encoded(t, f, func(e *encoder) { e.whole(f.root, nil) })
 	if len(chain) < 3 {
@@ -88,7 +90,9 @@ func loaded(t *testing.T, o Options, chain []string) *node {
 // compare compares nodes by what a manifest says of them.
 func compare(t *testing.T, got, want *node, path string) {
 	t.Helper()
-	if got == nil || got.mode != want.mode || got.mtime != want.mtime || got.size != want.size || got.target != want.target || len(got.pieces) != len(want.pieces) {
+	if got == nil || got.mode != want.mode ||
+		got.mtime != want.mtime || got.size != want.size ||
+		got.target != want.target || len(got.pieces) != len(want.pieces) {
 		t.Fatalf("%q is %+v, not %+v", path, got, want)
 	}
 	for i, p := range want.pieces {

@@ -129,9 +129,11 @@ func (m *model) write(r *rapid.T) {
 	abs := filepath.Join(m.dir, path)
 	info, err := os.Lstat(abs)
 	there := err == nil
-	size := rapid.SampledFrom([]int{0, 1, 100, 5000, 70_000, pieceSize - 1, pieceSize, pieceSize + 1, 2*pieceSize + 77}).Draw(r, "size")
+	size := rapid.SampledFrom([]int{0, 1, 100, 5000, 70_000, pieceSize - 1, pieceSize, pieceSize + 1,
+		2*pieceSize + 77}).Draw(r, "size")
 	text := strings.Repeat(rapid.StringMatching(`[a-z]{3}`).Draw(r, "text"), size/3+1)[:size]
-	switch kind := rapid.SampledFrom([]string{"file", "append", "in place", "folder", "link"}).Draw(r, "kind"); {
+	switch kind := rapid.SampledFrom([]string{"file", "append", "in place", "folder",
+		"link"}).Draw(r, "kind"); {
 	case kind == "append" && there && info.Mode().IsRegular():
 		f, err := os.OpenFile(abs, os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil {
@@ -156,7 +158,8 @@ func (m *model) write(r *rapid.T) {
 		}
 	case kind == "link":
 		os.RemoveAll(abs)
-		target := rapid.SampledFrom([]string{"a", "../../..", "/nowhere/x", "\xfe", "gone/x y"}).Draw(r, "target")
+		target := rapid.SampledFrom([]string{"a", "../../..", "/nowhere/x", "\xfe",
+			"gone/x y"}).Draw(r, "target")
 		if err := os.Symlink(target, abs); err != nil {
 			r.Fatal(err)
 		}
@@ -187,7 +190,8 @@ func (m *model) many(r *rapid.T) {
 
 func (m *model) rename(r *rapid.T) {
 	from, to := m.path(r, "from"), m.path(r, "to")
-	if !m.real(filepath.Dir(from)) || !m.real(filepath.Dir(to)) || strings.HasPrefix(to+"/", from+"/") || strings.HasPrefix(from+"/", to+"/") {
+	if !m.real(filepath.Dir(from)) || !m.real(filepath.Dir(to)) || strings.HasPrefix(to+"/", from+"/") ||
+		strings.HasPrefix(from+"/", to+"/") {
 		return
 	}
 	if _, err := os.Lstat(filepath.Join(m.dir, from)); err != nil {
@@ -209,8 +213,10 @@ func (m *model) remove(r *rapid.T) {
 func (m *model) mode(r *rapid.T) {
 	path := m.path(r, "path")
 	abs := filepath.Join(m.dir, path)
-	if info, err := os.Lstat(abs); err == nil && m.real(filepath.Dir(path)) && info.Mode()&os.ModeSymlink == 0 {
-		mode := rapid.SampledFrom([]os.FileMode{0o644, 0o755, 0o600, 0o777, 0o400 | 0o100, 0o700}).Draw(r, "mode")
+	if info, err := os.Lstat(abs); err == nil && m.real(filepath.Dir(path)) &&
+		info.Mode()&os.ModeSymlink == 0 {
+		mode := rapid.SampledFrom([]os.FileMode{0o644, 0o755, 0o600, 0o777, 0o400 | 0o100,
+			0o700}).Draw(r, "mode")
 		if info.IsDir() {
 			mode |= 0o700
 		}
@@ -223,7 +229,8 @@ func (m *model) touch(r *rapid.T) {
 	path := m.path(r, "path")
 	abs := filepath.Join(m.dir, path)
 	if info, err := os.Lstat(abs); err == nil && m.real(filepath.Dir(path)) && info.Mode()&os.ModeSymlink == 0 {
-		at := time.Unix(rapid.Int64Range(-1e9, 4e9).Draw(r, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(r, "nanoseconds"))
+		at := time.Unix(rapid.Int64Range(-1e9, 4e9).Draw(r, "seconds"),
+			rapid.Int64Range(0, 999_999_999).Draw(r, "nanoseconds"))
 		os.Chtimes(abs, at, at)
 		m.changed = append(m.changed, path)
 	}

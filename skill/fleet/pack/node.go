@@ -71,7 +71,8 @@ const timeGrain = 20 * time.Millisecond
 // it at or after t.
 func (s stamp) checked(t time.Time) stamp {
 	grain := timeGrain
-	if s.changed%int64(time.Second) == 0 { // perhaps of a file system that counts seconds, or every second one
+	// perhaps of a file system that counts seconds, or every second one
+	if s.changed%int64(time.Second) == 0 {
 		grain = 2 * time.Second
 	}
 	s.racy = s.changed > t.Add(-grain).UnixNano()
@@ -80,7 +81,9 @@ func (s stamp) checked(t time.Time) stamp {
 
 // same reports whether two nodes are described in the same way by a manifest.
 func (n *node) same(m *node) bool {
-	if n.mode != m.mode || n.mtime != m.mtime || n.size != m.size || n.target != m.target || len(n.pieces) != len(m.pieces) {
+	if n.mode != m.mode || n.mtime != m.mtime ||
+		n.size != m.size || n.target != m.target ||
+		len(n.pieces) != len(m.pieces) {
 		return false
 	}
 	for i := range n.pieces {
@@ -185,7 +188,8 @@ func (f *Folder) thin(changes []*change) (more []*change) {
 			}
 			for _, p := range n.pieces {
 				if p.pack.thin {
-					more = append(more, &change{path: path, dir: dir, name: name, old: n, now: &node{mode: n.mode, mtime: n.mtime, size: n.size}, read: true})
+					more = append(more, &change{path: path, dir: dir, name: name, old: n,
+						now: &node{mode: n.mode, mtime: n.mtime, size: n.size}, read: true})
 					break
 				}
 			}

@@ -66,15 +66,16 @@ type Folder struct {
 	maxBytes int64
 	maxFiles int
 
-	root     *node               // what the last manifest lists, and nothing that was not accepted
-	count    int                 // of nodes below root
-	bytes    int64               // of their files
-	pieces   map[[32]byte]*piece // of files that are not settled, by the sums of their content
-	seed     maphash.Seed        // of short stamps and sums
-	packs    map[*pack]bool      // that hold pieces of root's files; two may be the same blob, if a content was gone and came back
-	chain    []string            // the manifests that describe root together, the last one last
-	deltas   int                 // of them since the whole folder was described
-	deltaLen int                 // their size, to be compared with that of the whole description
+	root   *node               // what the last manifest lists, and nothing that was not accepted
+	count  int                 // of nodes below root
+	bytes  int64               // of their files
+	pieces map[[32]byte]*piece // of files that are not settled, by the sums of their content
+	seed   maphash.Seed        // of short stamps and sums
+	// that hold pieces of root's files; two may be the same blob, if a content was gone and came back
+	packs    map[*pack]bool
+	chain    []string // the manifests that describe root together, the last one last
+	deltas   int      // of them since the whole folder was described
+	deltaLen int      // their size, to be compared with that of the whole description
 	baseLen  int
 	scans    uint32
 
@@ -85,8 +86,10 @@ type Folder struct {
 // Open returns a folder that is not stored yet.
 func Open(o Options, dir string) (*Folder, error) {
 	f := &Folder{
-		storage: storage{o.Blobs, o.Key}, dir: dir, maxBytes: cmp.Or(o.MaxBytes, 2<<30), maxFiles: cmp.Or(o.MaxFiles, 200_000),
-		root: newFolderNode(), seed: maphash.MakeSeed(), pieces: map[[32]byte]*piece{}, packs: map[*pack]bool{},
+		storage: storage{o.Blobs, o.Key}, dir: dir, maxBytes: cmp.Or(o.MaxBytes, 2<<30),
+		maxFiles: cmp.Or(o.MaxFiles, 200_000),
+		root:     newFolderNode(), seed: maphash.MakeSeed(), pieces: map[[32]byte]*piece{},
+		packs: map[*pack]bool{},
 	}
 	if f.maxBytes > maxMaxBytes {
 		return nil, fmt.Errorf("MaxBytes is %d; at most %d are possible", f.maxBytes, int64(maxMaxBytes))

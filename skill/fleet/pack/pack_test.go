@@ -31,7 +31,8 @@ func TestDeltas(t *testing.T) {
 			t.Fatal(err)
 		}
 		if m.purge(f.Sums()); m.puts > 1 || len(m.blobs) > maxDeltas+1 {
-			t.Fatalf("after %d snapshots %d blobs are needed; the last one has stored %d", i+1, len(m.blobs), m.puts)
+			t.Fatalf("after %d snapshots %d blobs are needed; the last one has stored %d", i+1,
+				len(m.blobs), m.puts)
 		}
 		m.puts = 0
 		if i%10 == 0 {
@@ -42,20 +43,25 @@ func TestDeltas(t *testing.T) {
 
 // TestSecret keeps credentials on the machine.
 func TestSecret(t *testing.T) {
-	dir, o := t.TempDir(), Options{Blobs: newMemory(), Exclude: []string{"*.secret", "/build/", "!keep.secret", "logs/*.txt"}}
+	dir, o := t.TempDir(), Options{Blobs: newMemory(),
+		Exclude: []string{"*.secret", "/build/", "!keep.secret", "logs/*.txt"}}
 	stays := map[string]string{
-		".env": "A=1", ".env.local": "A=1", "sub/.envrc": "x", ".git-credentials": "x", "home/.netrc": "x", ".ssh/config": "x", "sub/id_ed25519": "x",
+		".env": "A=1", ".env.local": "A=1", "sub/.envrc": "x", ".git-credentials": "x", "home/.netrc": "x",
+		".ssh/config": "x", "sub/id_ed25519": "x",
 		".git/credentials": "x", ".aws/credentials": "x", ".docker/config.json": "x",
 		"a.secret": "x", "sub/b.secret": "x", "build/out": "x", "logs/a.txt": "x", ".git/config.lock": "x",
 	}
 	moves := map[string]string{
-		".env.example": "A=", "environment": "x", "id_rsa.pub": "x", "cert.pem": "x", "keep.secret": "x", "sub/build/out": "x", "logs/a/b.txt": "x",
-		".docker/Dockerfile": "x", "credentials": "x", "config.lock": "x", ".github/config": "[a]\n\ttoken = x\n",
+		".env.example": "A=", "environment": "x", "id_rsa.pub": "x", "cert.pem": "x", "keep.secret": "x",
+		"sub/build/out": "x", "logs/a/b.txt": "x",
+		".docker/Dockerfile": "x", "credentials": "x", "config.lock": "x",
+		".github/config": "[a]\n\ttoken = x\n",
 	}
 	write(t, dir, stays)
 	write(t, dir, moves)
 	f := open(t, o, dir)
-	manifest, err := f.Snapshot(t.Context(), slices.Concat(slices.Collect(maps.Keys(stays)), slices.Collect(maps.Keys(moves))), false)
+	manifest, err := f.Snapshot(t.Context(),
+		slices.Concat(slices.Collect(maps.Keys(stays)), slices.Collect(maps.Keys(moves))), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,15 +97,20 @@ func TestGitConfig(t *testing.T) {
 `
 	tests := []struct{ in, want string }{
 		{safe, safe},
-		{safe + "[http \"https://x/\"]\n\textraheader = AUTHORIZATION: basic c2VjcmV0\n", safe + "[http \"https://x/\"]\n\n"},
+		{safe + "[http \"https://x/\"]\n\textraheader = AUTHORIZATION: basic c2VjcmV0\n",
+			safe + "[http \"https://x/\"]\n\n"},
 		{"[http] extraHeader=secret\n", "[http]\n"},
-		{"[remote \"o\"]\n\turl = https://u:secret@example.com/a\n", "[remote \"o\"]\n\turl = https://example.com/a\n"},
-		{"[remote \"o\"]\r\n\turl = https://secret@example.com/a\r\n", "[remote \"o\"]\r\n\turl = https://example.com/a\r\n"},
-		{"[url \"https://u:secret@example.com/\"]\n\tinsteadOf = gh:\n", "[url \"https://example.com/\"]\n\tinsteadOf = gh:\n"},
+		{"[remote \"o\"]\n\turl = https://u:secret@example.com/a\n",
+			"[remote \"o\"]\n\turl = https://example.com/a\n"},
+		{"[remote \"o\"]\r\n\turl = https://secret@example.com/a\r\n",
+			"[remote \"o\"]\r\n\turl = https://example.com/a\r\n"},
+		{"[url \"https://u:secret@example.com/\"]\n\tinsteadOf = gh:\n",
+			"[url \"https://example.com/\"]\n\tinsteadOf = gh:\n"},
 		{"\turl = ssh://git:secret@example.com/a\n", "\turl = ssh://git@example.com/a\n"},
 		{"\turl = https://u:sec\\\nret@example.com/a\n", "\turl = https://example.com/a\n"},
 		{"\turl = \"https://u:s@ecret@example.com/a\"\n", "\turl = \"https://example.com/a\"\n"},
-		{"[credential]\n\thelper = \"!f() { echo password=secret; }; f\"\n\tusername = u\n", "[credential]\n\n\tusername = u\n"},
+		{"[credential]\n\thelper = \"!f() { echo password=secret; }; f\"\n\tusername = u\n",
+			"[credential]\n\n\tusername = u\n"},
 		{"[github]\n\ttoken = secret\n# password = secret\n", "[github]\n\n\n"},
 	}
 	for _, tt := range tests {
@@ -140,7 +151,8 @@ func TestKey(t *testing.T) {
 		want     string
 	}{
 		{nil, manifest, "is encrypted; the key of its tenant is needed"},
-		{bytes.Repeat([]byte{2}, 32), manifest, "was encrypted with another key; the key of its tenant is needed"},
+		{bytes.Repeat([]byte{2}, 32), manifest,
+			"was encrypted with another key; the key of its tenant is needed"},
 		{key, plain, "is not encrypted, though a key is set"},
 		{[]byte("short"), manifest, "the key has 5 bytes; it must have 32"},
 	} {
@@ -194,7 +206,8 @@ func TestDamaged(t *testing.T) {
 			m.blobs[sum] = data
 		}
 	}
-	if _, err := Restore(t.Context(), o, manifest, dir); err == nil || !strings.Contains(err.Error(), "is not empty") {
+	if _, err := Restore(t.Context(), o, manifest, dir); err == nil ||
+		!strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("restoring into a folder with files is %v", err)
 	}
 	equal(t, restored(t, o, manifest), describe(t, dir))
@@ -246,7 +259,8 @@ func TestLarge(t *testing.T) {
 func TestManyPieces(t *testing.T) {
 	dir, o := t.TempDir(), Options{Blobs: newMemory(), Key: make([]byte, 32)}
 	all := noise(8 << 20)
-	for i, n := range []int{packSize - 1, packSize, packSize + 1, packSize / 2, packSize/2 + 1, 3 * packSize, 1, 2, 3} {
+	for i, n := range []int{packSize - 1, packSize, packSize + 1, packSize / 2, packSize/2 + 1,
+		3 * packSize, 1, 2, 3} {
 		write(t, dir, map[string]string{fmt.Sprint(i): string(all[:n])})
 		all = all[n/2:]
 	}
@@ -257,7 +271,8 @@ func TestManyPieces(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	dir, m := t.TempDir(), newMemory()
 	for i := range 30 {
-		write(t, dir, map[string]string{fmt.Sprintf("web/modules/%d", i): "12345", fmt.Sprintf("src/%d", i%10): "1"})
+		write(t, dir, map[string]string{fmt.Sprintf("web/modules/%d", i): "12345",
+			fmt.Sprintf("src/%d", i%10): "1"})
 	}
 	for _, tt := range []struct {
 		o    Options

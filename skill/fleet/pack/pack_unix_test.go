@@ -16,7 +16,8 @@ import (
 func TestExact(t *testing.T) {
 	dir, o := t.TempDir(), Options{Blobs: newMemory()}
 	defer removeAll(dir)
-	write(t, dir, map[string]string{"run": "x", "closed/deep/f": "x", "empty/": "", "\xff\n": "bytes", "nothing": "", "read": "x"})
+	write(t, dir, map[string]string{"run": "x", "closed/deep/f": "x", "empty/": "", "\xff\n": "bytes",
+		"nothing": "", "read": "x"})
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for _, target := range []string{"run", "/", "../../..", "\xfe", "closed"} {
 		if err := os.Symlink(target, at("link"+string(target[0])+".")); err != nil && !os.IsExist(err) {
@@ -42,12 +43,14 @@ func TestExact(t *testing.T) {
 	if err := os.Rename(filepath.Join(short, "s"), at("socket")); err != nil && !os.IsExist(err) {
 		t.Log(err)
 	}
-	for name, mode := range map[string]os.FileMode{"run": 0o755 | os.ModeSetuid, "read": 0o400, "closed/deep": 0o555, "closed": 0o511, "empty": 0o777 | os.ModeSticky} {
+	for name, mode := range map[string]os.FileMode{"run": 0o755 | os.ModeSetuid, "read": 0o400,
+		"closed/deep": 0o555, "closed": 0o511, "empty": 0o777 | os.ModeSticky} {
 		if err := os.Chmod(at(name), mode); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, when := range map[string]time.Time{"run": time.Unix(1, 1), "closed": time.Unix(-5, 999_999_999), "nothing": time.Unix(4e9, 123_456_789)} {
+	for name, when := range map[string]time.Time{"run": time.Unix(1, 1), "closed": time.Unix(-5, 999_999_999),
+		"nothing": time.Unix(4e9, 123_456_789)} {
 		if err := os.Chtimes(at(name), when, when); err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +132,8 @@ func TestSharedFilesystem(t *testing.T) {
 	if _, err := SharedFilesystem(filepath.Join(t.TempDir(), "gone")); !os.IsNotExist(err) {
 		t.Errorf("the error is %v", err)
 	}
-	for fstype, want := range map[string]string{"nfs4": "nfs4", "fuse.sshfs": "fuse.sshfs", "SMBFS": "smbfs", "ext4": "", "fuse.fuse-overlayfs": "", "fuseblk": "", "apfs": ""} {
+	for fstype, want := range map[string]string{"nfs4": "nfs4", "fuse.sshfs": "fuse.sshfs", "SMBFS": "smbfs",
+		"ext4": "", "fuse.fuse-overlayfs": "", "fuseblk": "", "apfs": ""} {
 		if got := sharedKind(fstype); got != want {
 			t.Errorf("%s is %q", fstype, got)
 		}

@@ -41,7 +41,8 @@ func Restore(ctx context.Context, o Options, manifest, dir string) (*Folder, err
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	case len(entries) > 0:
-		return nil, fmt.Errorf("%s is not empty: it has %q; files are restored into an empty folder", dir, entries[0].Name)
+		return nil, fmt.Errorf("%s is not empty: it has %q; files are restored into an empty folder",
+			dir, entries[0].Name)
 	}
 	if err := f.load(ctx, manifest); err != nil {
 		return nil, err
@@ -191,7 +192,8 @@ func (r *restorer) unpack(p *pack, plain []byte, jobs []job) (err error) {
 		piece := j.node.pieces[j.index]
 		end := int(piece.off) + int(piece.len)
 		if end > len(plain) {
-			return fmt.Errorf("pack %s is damaged: it has no byte %d, which %s needs", p.sum, end-1, join(j.rel, j.name))
+			return fmt.Errorf("pack %s is damaged: it has no byte %d, which %s needs", p.sum, end-1,
+				join(j.rel, j.name))
 		}
 		content := plain[piece.off:end]
 		if len(j.node.pieces) == 1 {
@@ -255,7 +257,8 @@ func finishOne(folder tree.Folder, name string, n *node, rel string, now time.Ti
 	if n.children != nil || len(n.pieces) > 1 {
 		err = folder.Chmod(name, n.mode.Perm())
 	}
-	if err == nil && (!link || runtime.GOOS == "linux") { // elsewhere the time of what it leads to would change
+	// elsewhere the time of what it leads to would change
+	if err == nil && (!link || runtime.GOOS == "linux") {
 		err = folder.Chtimes(name, tree.Info{Accessed: now, ModTime: time.Unix(0, n.mtime)})
 	}
 	if err == nil && n.children == nil {

@@ -174,7 +174,8 @@ func (l *looker) all() error {
 			if c.scanned == l.scans {
 				continue
 			}
-			if info, err := dir.Stat([]byte(name)); err == nil && portable(info) { // it is settled, which notes no scan
+			// it is settled, which notes no scan
+			if info, err := dir.Stat([]byte(name)); err == nil && portable(info) {
 				continue
 			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("%s: %w", name, err)
@@ -206,13 +207,15 @@ func (l *looker) name(dir tree.Dir, name []byte) error {
 		return nil
 	case absent:
 		if !l.hint.all { // else it is found to be missing
-			l.changes = append(l.changes, &change{path: join(l.rel, string(name)), dir: l.node, name: string(name), old: old})
+			l.changes = append(l.changes,
+				&change{path: join(l.rel, string(name)), dir: l.node, name: string(name), old: old})
 		}
 		return nil
 	case old != nil && old.children == nil && l.is(old.stamp, stampOf(info)):
 		return nil
 	}
-	c := &change{path: join(l.rel, string(name)), dir: l.node, name: string(name), old: old, now: newNode(info)}
+	c := &change{path: join(l.rel, string(name)), dir: l.node, name: string(name), old: old,
+		now: newNode(info)}
 	if !info.IsDir() {
 		c.read, c.now.size = true, info.Size
 		if info.IsLink() {

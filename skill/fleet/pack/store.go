@@ -141,7 +141,8 @@ func (w *writer) flush() {
 // with that index in the file before, if that is the same.
 func (w *writer) piece(content []byte, old *node, index int) *piece {
 	sum := sha256.Sum256(content)
-	if old != nil && index < len(old.pieces) && w.holds(old.pieces[index], sum) && !old.pieces[index].pack.thin {
+	if old != nil && index < len(old.pieces) && w.holds(old.pieces[index], sum) &&
+		!old.pieces[index].pack.thin {
 		return old.pieces[index]
 	}
 	w.mu.Lock()

@@ -130,7 +130,8 @@ func (c *carrier) part(id string, data []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.kept+len(data) > maxKept {
-		return fmt.Appendf([]byte{isTooMuch}, "the worker has %d MB of calls to receive; try again later", maxKept>>20)
+		return fmt.Appendf([]byte{isTooMuch}, "the worker has %d MB of calls to receive; try again later",
+			maxKept>>20)
 	}
 	call := c.calls[id]
 	if call == nil {
@@ -169,7 +170,8 @@ func (c *carrier) call(id string, parts byte, data []byte) []byte {
 		return append([]byte{isLast}, answer...)
 	}
 	if c.kept+len(answer) > maxKept {
-		return fmt.Appendf([]byte{isTooMuch}, "the call was made; its answer has %d bytes, more than the worker can send now", len(answer))
+		return fmt.Appendf([]byte{isTooMuch},
+			"the call was made; its answer has %d bytes, more than the worker can send now", len(answer))
 	}
 	var split [][]byte
 	for len(answer) > maxPart {

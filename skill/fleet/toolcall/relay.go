@@ -56,14 +56,17 @@ type Answer struct {
 const stateless = "2026-07-28"
 
 // Call calls a tool.
-func Call(ctx context.Context, r mcpserver.Relay, tool string, arguments json.RawMessage) (a Answer, err error) {
+func Call(ctx context.Context, r mcpserver.Relay, tool string, arguments json.RawMessage) (a Answer,
+	err error) {
 	const meta = "io.modelcontextprotocol/"
 	type object = map[string]any
-	body, err := json.Marshal(object{"jsonrpc": "2.0", "id": rand.Text(), "method": "tools/call", "params": object{
-		"name": tool, "arguments": arguments, "_meta": object{
-			meta + "protocolVersion": stateless, meta + "clientCapabilities": object{}, meta + "clientInfo": object{"name": "skill-fleet", "version": "1"},
-		},
-	}})
+	body, err := json.Marshal(object{"jsonrpc": "2.0", "id": rand.Text(), "method": "tools/call",
+		"params": object{
+			"name": tool, "arguments": arguments, "_meta": object{
+				meta + "protocolVersion": stateless, meta + "clientCapabilities": object{},
+				meta + "clientInfo": object{"name": "skill-fleet", "version": "1"},
+			},
+		}})
 	if err != nil {
 		return a, err
 	}

@@ -157,8 +157,10 @@ func (d *Desk) server(tools []string) (*mcpserver.Server, error) {
 		list = append(list, found.For(d.cfg.Executor.Config()))
 	}
 	s, err := mcpserver.New(mcpserver.Config{
-		Executor: d.cfg.Executor, Dialects: list, Version: d.cfg.Version, Log: d.cfg.Log, Session: d.session, Progress: skill.WithProgress,
-		Instructions: "Files are those of the workspace " + d.cfg.Workspace + "; names are relative to it. Nothing outside can be reached. The workspace may move to another machine with its files, and not with what runs.",
+		Executor: d.cfg.Executor, Dialects: list, Version: d.cfg.Version, Log: d.cfg.Log, Session: d.session,
+		Progress: skill.WithProgress,
+		Instructions: "Files are those of the workspace " + d.cfg.Workspace +
+			"; names are relative to it. Nothing outside can be reached. The workspace may move to another machine with its files, and not with what runs.",
 		Changed: func(ctx context.Context) error {
 			if err := d.cfg.Commit(ctx, d.session.Snapshot()); err != nil {
 				return fmt.Errorf("the call was made, but not stored, and may be lost: %w", err)

@@ -37,7 +37,8 @@ func connect(t testing.TB) *jetstream.Plane {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Shutdown)
-	p, err := jetstream.Connect(t.Context(), jetstream.Options{Servers: []string{s.URL()}, Patience: patience})
+	p, err := jetstream.Connect(t.Context(),
+		jetstream.Options{Servers: []string{s.URL()}, Patience: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,14 +52,16 @@ func work(t testing.TB, p fleet.Plane, name string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	cfg := fleet.WorkerConfig{
-		Plane: p, Worker: fleet.Worker{Name: name, Slots: 2}, Root: t.TempDir(), Patience: patience, Executor: skill.Config{Unfenced: true},
+		Plane: p, Worker: fleet.Worker{Name: name, Slots: 2}, Root: t.TempDir(), Patience: patience,
+		Executor: skill.Config{Unfenced: true},
 		Model: func(cfg *agent.Config, _ agent.Project) error {
 			cfg.Model = slow(asked)
 			return nil
 		},
 		Say: func(line string) { t.Log(time.Now().Format("05.000"), name+": "+line) },
 		Held: func(h fleet.Holding) (fleet.Calls, error) {
-			return toolcall.Open(toolcall.Config{Plane: p, Worker: name, Workspace: h.Run.Workspace, Executor: h.Executor, Todos: h.Todos, Version: "1", Commit: h.Commit})
+			return toolcall.Open(toolcall.Config{Plane: p, Worker: name, Workspace: h.Run.Workspace,
+				Executor: h.Executor, Todos: h.Todos, Version: "1", Commit: h.Commit})
 		},
 	}
 	go func() { ended <- fleet.Work(ctx, cfg) }()
@@ -97,7 +100,8 @@ func hold(t testing.TB, p fleet.Plane, name string, idle time.Duration, files ma
 			t.Fatal(err)
 		}
 	}
-	if _, err := fleet.Submit(t.Context(), p, fleet.Submission{Run: fleet.Run{ID: name, Workspace: name, Tenant: "t", Idle: idle}, Dir: dir}); err != nil {
+	if _, err := fleet.Submit(t.Context(), p,
+		fleet.Submission{Run: fleet.Run{ID: name, Workspace: name, Tenant: "t", Idle: idle}, Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -131,7 +135,8 @@ func TestProgress(t *testing.T) {
 	call(t, r, "readTextFile", map[string]any{"path": "a.txt"}) // it is held
 	told := make(chan string, 100)
 	reply, err := r(t.Context(), mcpserver.Message{
-		Header: http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {"2025-11-25"}},
+		Header: http.Header{"Content-Type": {"application/json"},
+			"Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {"2025-11-25"}},
 		Body:   []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"exec","arguments":{"command":"sleep","args":["3"],"cwd":".","env":{},"stdout":true,"stderr":true},"_meta":{"progressToken":"x"}}}`),
 		Notify: func(notification []byte) { told <- string(notification) },
 	})
@@ -151,13 +156,16 @@ func TestProgress(t *testing.T) {
 func TestCall(t *testing.T) {
 	p := connect(t)
 	r := toolcall.Relay(p, "ws", nil)
-	if _, err := toolcall.Call(t.Context(), r, "read", json.RawMessage(`{"path":"a.txt"}`)); err == nil || err.Error() != "no worker holds ws" {
+	if _, err := toolcall.Call(t.Context(), r, "read", json.RawMessage(`{"path":"a.txt"}`)); err == nil ||
+		err.Error() != "no worker holds ws" {
 		t.Fatalf("nobody: %v", err)
 	}
 	stop := work(t, p, "w1")
-	big := strings.Repeat("0123456789abcde\n", 62500) // nearly as much as one answer may have, and more than one message
+	// nearly as much as one answer may have, and more than one message
+	big := strings.Repeat("0123456789abcde\n", 62500)
 	hold(t, p, "ws", 0, map[string]string{"a.txt": "alpha", "big.txt": big})
-	if a := call(t, r, "read", map[string]any{"path": "a.txt"}); a.Failed || !strings.Contains(a.Text, "alpha") {
+	if a := call(t, r, "read", map[string]any{"path": "a.txt"}); a.Failed ||
+		!strings.Contains(a.Text, "alpha") {
 		t.Errorf("%+v", a)
 	}
 	if a := call(t, r, "read", map[string]any{"path": "nothing"}); !a.Failed {
@@ -169,7 +177,8 @@ func TestCall(t *testing.T) {
 	if a := call(t, r, "write", map[string]any{"path": "larger.txt", "content": big + big}); a.Failed {
 		t.Errorf("%.200s", a.Text)
 	}
-	if a := call(t, toolcall.Relay(p, "ws", []string{"filesystem"}), "read_file", map[string]any{"path": "larger.txt"}); !a.Failed || !strings.Contains(a.Text, "more than the") {
+	if a := call(t, toolcall.Relay(p, "ws", []string{"filesystem"}), "read_file",
+		map[string]any{"path": "larger.txt"}); !a.Failed || !strings.Contains(a.Text, "more than the") {
 		t.Errorf("more than one answer may have: %.200s", a.Text)
 	}
 	before, err := p.Workspace(t.Context(), "ws")
@@ -182,7 +191,8 @@ func TestCall(t *testing.T) {
 	if after, err := p.Workspace(t.Context(), "ws"); err != nil || after.Manifest == before.Manifest {
 		t.Errorf("the call is answered before it is stored: %+v, %v", after, err)
 	}
-	if a := call(t, toolcall.Relay(p, "ws", []string{"filesystem"}), "read_file", map[string]any{"path": "b.txt"}); a.Text != big {
+	if a := call(t, toolcall.Relay(p, "ws", []string{"filesystem"}), "read_file",
+		map[string]any{"path": "b.txt"}); a.Text != big {
 		t.Errorf("%d bytes come back of %d: %.200s", len(a.Text), len(big), a.Text)
 	}
 
@@ -191,7 +201,8 @@ func TestCall(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
-			if a := call(t, r, "write", map[string]any{"path": string(rune('c' + i)), "content": "many"}); a.Failed {
+			if a := call(t, r, "write",
+				map[string]any{"path": string(rune('c' + i)), "content": "many"}); a.Failed {
 				t.Error(a.Text)
 			}
 		})
@@ -210,7 +221,8 @@ func TestCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 20 {
-		if data, err := os.ReadFile(filepath.Join(dir, string(rune('c'+i)))); err != nil || string(data) != "many" {
+		if data, err := os.ReadFile(filepath.Join(dir, string(rune('c'+i)))); err != nil ||
+			string(data) != "many" {
 			t.Errorf("%q, %v", data, err)
 		}
 	}
@@ -249,10 +261,12 @@ func TestCallBesideAnExpert(t *testing.T) {
 	p := connect(t)
 	work(t, p, "w1")
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte("[experts.e]\ninstruction = \"Wait.\"\n"), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "perstack.toml"),
+		[]byte("[experts.e]\ninstruction = \"Wait.\"\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fleet.Submit(t.Context(), p, fleet.Submission{Run: fleet.Run{ID: "ws", Tenant: "t", Expert: "e", Query: "go"}, Dir: dir}); err != nil {
+	if _, err := fleet.Submit(t.Context(), p,
+		fleet.Submission{Run: fleet.Run{ID: "ws", Tenant: "t", Expert: "e", Query: "go"}, Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	answers := <-asked
@@ -265,7 +279,8 @@ func TestCallBesideAnExpert(t *testing.T) {
 		}
 		written <- a
 	}()
-	for !strings.Contains(call(t, r, "list", map[string]any{"path": "."}).Text, "b.txt") { // reads wait for nothing
+	// reads wait for nothing
+	for !strings.Contains(call(t, r, "list", map[string]any{"path": "."}).Text, "b.txt") {
 	}
 	select {
 	case a := <-written:
@@ -303,7 +318,8 @@ func TestLostWorker(t *testing.T) {
 		<-begun
 		stop()
 	}()
-	_, err = toolcall.Call(t.Context(), toolcall.Relay(p, "ws", nil), "read", json.RawMessage(`{"path":"a.txt"}`))
+	_, err = toolcall.Call(t.Context(), toolcall.Relay(p, "ws", nil), "read",
+		json.RawMessage(`{"path":"a.txt"}`))
 	if err == nil || !strings.Contains(err.Error(), "lost during the call") {
 		t.Errorf("%v", err)
 	}
@@ -314,7 +330,8 @@ func BenchmarkCall(b *testing.B) {
 	work(b, p, "w1")
 	hold(b, p, "ws", 0, map[string]string{"a.txt": "alpha"})
 	r := toolcall.Relay(p, "ws", nil)
-	for tool, args := range map[string]map[string]any{"read": {"path": "a.txt"}, "write": {"path": "b.txt", "content": "beta"}} {
+	for tool, args := range map[string]map[string]any{"read": {"path": "a.txt"},
+		"write": {"path": "b.txt", "content": "beta"}} {
 		call(b, r, tool, args)
 		b.Run(tool, func(b *testing.B) {
 			for b.Loop() {

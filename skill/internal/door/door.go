@@ -110,7 +110,8 @@ func (d *Door) Origin(hostport string, origins []string) bool {
 		return true
 	}
 	origin := strings.ToLower(origins[0])
-	return len(origins) == 1 && (origin == "http://"+strings.ToLower(hostport) || slices.Contains(d.origins, origin))
+	return len(origins) == 1 &&
+		(origin == "http://"+strings.ToLower(hostport) || slices.Contains(d.origins, origin))
 }
 
 // Same reports whether a token that was given is the one that is wanted, in a time that

@@ -22,7 +22,8 @@ type Dialer struct {
 const dialTimeout = 10 * time.Second
 
 func (d *Dialer) dial(ctx context.Context, host string, port int) (net.Conn, error) {
-	dialer, to := net.Dialer{Timeout: dialTimeout, Resolver: d.Resolver}, net.JoinHostPort(host, strconv.Itoa(port))
+	dialer, to := net.Dialer{Timeout: dialTimeout, Resolver: d.Resolver},
+		net.JoinHostPort(host, strconv.Itoa(port))
 	if addr, known := d.Hosts[to]; known {
 		to = addr
 	} else {

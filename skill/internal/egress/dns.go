@@ -42,7 +42,8 @@ func (s *NameServer) answer(query []byte) []byte {
 		return nil
 	}
 	reply := dnsmessage.Message{Questions: []dnsmessage.Question{q}, Header: dnsmessage.Header{
-		ID: head.ID, Response: true, RecursionDesired: head.RecursionDesired, RecursionAvailable: true, RCode: dnsmessage.RCodeNameError,
+		ID: head.ID, Response: true, RecursionDesired: head.RecursionDesired, RecursionAvailable: true,
+		RCode: dnsmessage.RCodeNameError,
 	}}
 	if addr, found := s.find(q.Name.String()); found {
 		reply.RCode = dnsmessage.RCodeSuccess

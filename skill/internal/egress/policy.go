@@ -48,7 +48,8 @@ var presets = map[string][]string{
 	"pypi":   {"pypi.org:443", "files.pythonhosted.org:443"},
 	"cargo":  {"index.crates.io:443", "static.crates.io:443", "crates.io:443"},
 	"debian": {"deb.debian.org", "security.debian.org"},
-	"github": {"github.com", "api.github.com:443", "codeload.github.com:443", "raw.githubusercontent.com:443", "objects.githubusercontent.com:443", "release-assets.githubusercontent.com:443"},
+	"github": {"github.com", "api.github.com:443", "codeload.github.com:443", "raw.githubusercontent.com:443",
+		"objects.githubusercontent.com:443", "release-assets.githubusercontent.com:443"},
 }
 
 // NewPolicy returns the Policy of rules. Its errors say which rule is wrong.
@@ -84,7 +85,8 @@ func (p *Policy) Allow(rule string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil {
-		p.allow, p.rules.Allow = append(slices.Clip(p.allow), more...), append(slices.Clip(p.rules.Allow), rule)
+		p.allow, p.rules.Allow = append(slices.Clip(p.allow), more...),
+			append(slices.Clip(p.rules.Allow), rule)
 	}
 	return err
 }

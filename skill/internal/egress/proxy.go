@@ -21,7 +21,8 @@ type Proxy struct {
 	Policy *Policy
 	Dialer *Dialer
 	Log    *Log
-	Open   func(ctx context.Context, network, target string) (net.Conn, error) // connects in the place of the three others; may be nil
+	// connects in the place of the three others; may be nil
+	Open func(ctx context.Context, network, target string) (net.Conn, error)
 
 	once    sync.Once
 	places  chan struct{} // one for each connection
@@ -47,7 +48,8 @@ func (p *Proxy) Environment(addr string) (env []string) {
 	const local = "localhost,127.0.0.1,::1,.localhost"
 	set(local, "npm_config_noproxy")
 	if p.Policy.Empty() {
-		set("http://"+addr, "npm_config_proxy", "npm_config_https_proxy", "YARN_HTTP_PROXY", "YARN_HTTPS_PROXY", "PIP_PROXY", "CARGO_HTTP_PROXY")
+		set("http://"+addr, "npm_config_proxy", "npm_config_https_proxy", "YARN_HTTP_PROXY",
+			"YARN_HTTPS_PROXY", "PIP_PROXY", "CARGO_HTTP_PROXY")
 		set("0", "PIP_RETRIES", "CARGO_NET_RETRY", "npm_config_fetch_retries")
 		set("false", "npm_config_audit", "npm_config_update_notifier") // which ask the registry, too
 		set("1", "PIP_DISABLE_PIP_VERSION_CHECK")
@@ -103,7 +105,8 @@ func (c *placed) CloseWrite() error { return closeWrite(c.Conn) }
 // Serve serves l until it is closed.
 func (p *Proxy) Serve(l net.Listener) {
 	p.once.Do(p.init)
-	server := &http.Server{Handler: http.HandlerFunc(p.serveHTTP), ReadHeaderTimeout: greetingTimeout, IdleTimeout: time.Minute}
+	server := &http.Server{Handler: http.HandlerFunc(p.serveHTTP), ReadHeaderTimeout: greetingTimeout,
+		IdleTimeout: time.Minute}
 	defer server.Close()
 	go server.Serve(&queue{p.conns, l.Addr(), make(chan struct{})})
 	p.accept(l, p.serve)

@@ -31,7 +31,8 @@ type site struct {
 
 func newSite(t *testing.T, r Rules, hosts map[string]string) *site {
 	s := &site{hits: map[string]*atomic.Int32{}, log: &Log{}, roots: x509.NewCertPool()}
-	for _, o := range []struct{ name, ip string }{{"good.example", "127.0.0.2"}, {"evil.example", "127.0.0.3"}} {
+	for _, o := range []struct{ name, ip string }{{"good.example", "127.0.0.2"},
+		{"evil.example", "127.0.0.3"}} {
 		hit := &atomic.Int32{}
 		s.hits[o.name] = hit
 		cert, leaf := needs.Certificate(t, o.name, "sub.wild.example")
@@ -41,7 +42,8 @@ func newSite(t *testing.T, r Rules, hosts map[string]string) *site {
 			io.Copy(io.Discard, r.Body)
 			fmt.Fprintf(w, "%s %s %s", o.name, r.Method, r.Host)
 		})
-		for port, cfg := range map[string]*tls.Config{"443": {Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"}}, "80": nil, "22": nil} {
+		for port, cfg := range map[string]*tls.Config{"443": {Certificates: []tls.Certificate{cert},
+			NextProtos: []string{"http/1.1"}}, "80": nil, "22": nil} {
 			l, err := net.Listen("tcp", o.ip+":"+port)
 			if err != nil {
 				t.Skip(err)
@@ -115,11 +117,13 @@ func (s *site) tls(target, sni, host, method string) string {
 		return strings.TrimSpace(line)
 	}
 	r.ReadString('\n')
-	t := tls.Client(c, &tls.Config{ServerName: sni, InsecureSkipVerify: sni == "" || sni != "good.example", RootCAs: s.roots})
+	t := tls.Client(c, &tls.Config{ServerName: sni, InsecureSkipVerify: sni == "" || sni != "good.example",
+		RootCAs: s.roots})
 	if err := t.Handshake(); err != nil {
 		return "TLS: " + err.Error()
 	}
-	fmt.Fprintf(t, "%s / HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", method, host)
+	fmt.Fprintf(t, "%s / HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+		method, host)
 	res, err := http.ReadResponse(bufio.NewReader(t), nil)
 	if err != nil {
 		return "HTTP: " + err.Error()
@@ -159,7 +163,8 @@ func (s *site) socks(kind byte, target []byte, port int, command byte, then stri
 
 // TestAttempts has programs try to reach a host that is not allowed, by every way through the proxy.
 func TestAttempts(t *testing.T) {
-	s := newSite(t, Rules{Allow: []string{"good.example", "*.wild.example", "good.example:22"}, Deny: []string{"denied.wild.example"}},
+	s := newSite(t, Rules{Allow: []string{"good.example", "*.wild.example", "good.example:22"},
+		Deny: []string{"denied.wild.example"}},
 		map[string]string{"good.example": "127.0.0.2", "sub.wild.example": "127.0.0.2"})
 	get := func(host string) string { return "GET / HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n" }
 	count := 0
@@ -168,7 +173,8 @@ func TestAttempts(t *testing.T) {
 		before := s.hits["evil.example"].Load()
 		got := f()
 		if !strings.Contains(got, want) || s.hits["evil.example"].Load() != before {
-			t.Errorf("%s: %q, want %q; evil was reached: %t", name, got, want, s.hits["evil.example"].Load() != before)
+			t.Errorf("%s: %q, want %q; evil was reached: %t", name, got, want,
+				s.hits["evil.example"].Load() != before)
 		}
 		t.Logf("%-46s %.90q", name, got)
 	}
@@ -176,36 +182,51 @@ func TestAttempts(t *testing.T) {
 		return func() string { return s.raw("CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n\r\n") }
 	}
 	// allowed
-	try("CONNECT, TLS", "200 good.example", func() string { return s.tls("good.example:443", "good.example", "good.example", "GET") })
-	try("CONNECT in capitals with a dot", "200 good.example", func() string { return s.tls("GOOD.example.:443", "good.example", "good.example", "GET") })
-	try("below a wildcard", "200 good.example", func() string { return s.tls("sub.wild.example:443", "sub.wild.example", "sub.wild.example", "GET") })
+	try("CONNECT, TLS", "200 good.example",
+		func() string { return s.tls("good.example:443", "good.example", "good.example", "GET") })
+	try("CONNECT in capitals with a dot", "200 good.example",
+		func() string { return s.tls("GOOD.example.:443", "good.example", "good.example", "GET") })
+	try("below a wildcard", "200 good.example",
+		func() string { return s.tls("sub.wild.example:443", "sub.wild.example", "sub.wild.example", "GET") })
 	try("plain", "good.example GET", func() string {
 		return s.raw("GET http://good.example/ HTTP/1.1\r\nHost: good.example\r\nConnection: close\r\n\r\n")
 	})
 	try("plain HTTP in a tunnel to 80", "good.example GET", func() string {
 		return s.raw("CONNECT good.example:80 HTTP/1.1\r\nHost: x\r\n\r\n", get("good.example"))
 	})
-	try("SOCKS by name", "good.example GET", func() string { return s.socks(3, []byte("good.example"), 80, 1, get("good.example")) })
+	try("SOCKS by name", "good.example GET",
+		func() string { return s.socks(3, []byte("good.example"), 80, 1, get("good.example")) })
 	try("another port that is allowed", "good.example GET", func() string {
 		return s.raw("CONNECT good.example:22 HTTP/1.1\r\nHost: x\r\n\r\n", get("good.example"))
 	})
 	// other hosts
-	for _, target := range []string{"evil.example:443", "xgood.example:443", "good.example.evil.example:443", "wild.example:443", "denied.wild.example:443", "good.example:8443", "good.example:25", "localhost:443", "foo.localhost:443",
-		"127.0.0.3:443", "127.0.0.2:443", "[::1]:443", "[::ffff:127.0.0.3]:443", "2130706435:443", "0x7f000003:443", "0177.0.0.3:443", "127.3:443", "127.0.0.3.:443", "[fe80::1%25lo]:443", "0:443", "good.example%00.evil.example:443", "good.example@evil.example:443", "evil.example#good.example:443", "good.example:443@evil.example:443", "evil。example:443", "*:443", "*.wild.example:443", ".wild.example:443", "a..wild.example:443", "evil.example:443/good.example:443"} {
+	for _, target := range []string{"evil.example:443", "xgood.example:443", "good.example.evil.example:443",
+		"wild.example:443", "denied.wild.example:443", "good.example:8443", "good.example:25",
+		"localhost:443", "foo.localhost:443",
+		"127.0.0.3:443", "127.0.0.2:443", "[::1]:443", "[::ffff:127.0.0.3]:443", "2130706435:443",
+		"0x7f000003:443", "0177.0.0.3:443", "127.3:443", "127.0.0.3.:443", "[fe80::1%25lo]:443", "0:443",
+		"good.example%00.evil.example:443", "good.example@evil.example:443", "evil.example#good.example:443",
+		"good.example:443@evil.example:443", "evil。example:443", "*:443", "*.wild.example:443",
+		".wild.example:443", "a..wild.example:443", "evil.example:443/good.example:443"} {
 		try("CONNECT "+target, " 40", connect(target))
 	}
 	for _, host := range []string{"inside", "meta", "six", "mapped", "ten", "nat", "zero", "azure"} {
 		try("CONNECT to a private address: "+host, " 403 ", connect(host+".wild.example:443"))
-		try("plain to a private address: "+host, " 403 ", func() string { return s.raw("GET http://" + host + ".wild.example/ HTTP/1.1\r\nHost: x\r\n\r\n") })
+		try("plain to a private address: "+host, " 403 ",
+			func() string { return s.raw("GET http://" + host + ".wild.example/ HTTP/1.1\r\nHost: x\r\n\r\n") })
 	}
 	// one name outside, another inside
-	try("another name in TLS", "TLS:", func() string { return s.tls("good.example:443", "evil.example", "evil.example", "GET") })
-	try("a name below another in TLS", "TLS:", func() string { return s.tls("sub.wild.example:443", "inside.wild.example", "x", "GET") })
-	try("no name in TLS", "TLS:", func() string { return s.tls("good.example:443", "", "evil.example", "GET") })
+	try("another name in TLS", "TLS:",
+		func() string { return s.tls("good.example:443", "evil.example", "evil.example", "GET") })
+	try("a name below another in TLS", "TLS:",
+		func() string { return s.tls("sub.wild.example:443", "inside.wild.example", "x", "GET") })
+	try("no name in TLS", "TLS:",
+		func() string { return s.tls("good.example:443", "", "evil.example", "GET") })
 	try("no TLS at 443", "200 Connection", func() string {
 		return s.raw("CONNECT good.example:443 HTTP/1.1\r\nHost: x\r\n\r\n", get("good.example"))
 	})
-	if strings.Contains(s.raw("CONNECT good.example:443 HTTP/1.1\r\nHost: x\r\n\r\n", get("good.example")), "400") {
+	if strings.Contains(s.raw("CONNECT good.example:443 HTTP/1.1\r\nHost: x\r\n\r\n",
+		get("good.example")), "400") {
 		t.Error("plain HTTP reached port 443")
 	}
 	try("another Host in a tunnel to 80", "200 Connection", func() string {
@@ -236,7 +257,8 @@ func TestAttempts(t *testing.T) {
 		return s.raw("CONNECT good.example:443 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello")
 	})
 	try("a path", "400", func() string { return s.raw("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n") })
-	try("https in the open", "400", func() string { return s.raw("GET https://good.example/ HTTP/1.1\r\nHost: x\r\n\r\n") })
+	try("https in the open", "400",
+		func() string { return s.raw("GET https://good.example/ HTTP/1.1\r\nHost: x\r\n\r\n") })
 	try("ftp", "400", func() string { return s.raw("GET ftp://good.example/ HTTP/1.1\r\nHost: x\r\n\r\n") })
 	try("unix socket by header", "400", func() string {
 		return s.raw("GET / HTTP/1.1\r\nHost: x\r\nX-Unix-Socket: /var/run/docker.sock\r\n\r\n")
@@ -248,13 +270,18 @@ func TestAttempts(t *testing.T) {
 	try("SOCKS by IPv4", "refused 2", func() string { return s.socks(1, []byte{127, 0, 0, 2}, 443, 1, "") })
 	try("SOCKS by IPv6", "refused 2", func() string { return s.socks(4, net.ParseIP("::1"), 443, 1, "") })
 	try("SOCKS evil", "refused 2", func() string { return s.socks(3, []byte("evil.example"), 443, 1, "") })
-	try("SOCKS name that is an address", "refused 2", func() string { return s.socks(3, []byte("127.0.0.3"), 443, 1, "") })
-	try("SOCKS name with NUL", "refused 2", func() string { return s.socks(3, []byte("good.example\x00.evil.example"), 443, 1, "") })
+	try("SOCKS name that is an address", "refused 2",
+		func() string { return s.socks(3, []byte("127.0.0.3"), 443, 1, "") })
+	try("SOCKS name with NUL", "refused 2",
+		func() string { return s.socks(3, []byte("good.example\x00.evil.example"), 443, 1, "") })
 	try("SOCKS bind", "refused 7", func() string { return s.socks(3, []byte("good.example"), 443, 2, "") })
 	try("SOCKS UDP", "refused 7", func() string { return s.socks(1, []byte{0, 0, 0, 0}, 0, 3, "") })
-	try("SOCKS private", "refused 2", func() string { return s.socks(3, []byte("ten.wild.example"), 443, 1, "") })
-	try("SOCKS, another Host at 80", "carried ", func() string { return s.socks(3, []byte("good.example"), 80, 1, get("evil.example")) })
-	try("SOCKS, no TLS at 443", "carried ", func() string { return s.socks(3, []byte("good.example"), 443, 1, get("good.example")) })
+	try("SOCKS private", "refused 2",
+		func() string { return s.socks(3, []byte("ten.wild.example"), 443, 1, "") })
+	try("SOCKS, another Host at 80", "carried ",
+		func() string { return s.socks(3, []byte("good.example"), 80, 1, get("evil.example")) })
+	try("SOCKS, no TLS at 443", "carried ",
+		func() string { return s.socks(3, []byte("good.example"), 443, 1, get("good.example")) })
 	try("SOCKS4", "", func() string { return s.raw("\x04\x01\x01\xbb\x7f\x00\x00\x03x\x00") })
 	refused := s.log.Take()
 	t.Logf("%d attempts; %d refused hosts logged", count, len(refused))
@@ -266,13 +293,14 @@ func TestAttempts(t *testing.T) {
 // A name whose answer changes between two questions is judged by the address that is connected to.
 func TestRebinding(t *testing.T) {
 	var n atomic.Int32 // dials run at the same time
-	flip := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
-		to := "x.example=203.0.113.9" // special, too, but not this machine
-		if n.Add(1) > 1 {
-			to = "x.example=127.0.0.1"
-		}
-		return fixedResolver(to).Dial(ctx, network, addr)
-	}}
+	flip := &net.Resolver{PreferGo: true,
+		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			to := "x.example=203.0.113.9" // special, too, but not this machine
+			if n.Add(1) > 1 {
+				to = "x.example=127.0.0.1"
+			}
+			return fixedResolver(to).Dial(ctx, network, addr)
+		}}
 	d := &Dialer{Resolver: flip}
 	for range 3 {
 		if c, err := d.dial(t.Context(), "x.example", 443); err == nil {
@@ -313,9 +341,11 @@ func fixedResolver(known string) *net.Resolver {
 					h := dnsmessage.ResourceHeader{Name: m.Questions[0].Name, Class: dnsmessage.ClassINET}
 					switch {
 					case a.Is4() && m.Questions[0].Type == dnsmessage.TypeA:
-						m.Answers = append(m.Answers, dnsmessage.Resource{Header: h, Body: &dnsmessage.AResource{A: a.As4()}})
+						m.Answers = append(m.Answers,
+							dnsmessage.Resource{Header: h, Body: &dnsmessage.AResource{A: a.As4()}})
 					case a.Is6() && m.Questions[0].Type == dnsmessage.TypeAAAA:
-						m.Answers = append(m.Answers, dnsmessage.Resource{Header: h, Body: &dnsmessage.AAAAResource{AAAA: a.As16()}})
+						m.Answers = append(m.Answers,
+							dnsmessage.Resource{Header: h, Body: &dnsmessage.AAAAResource{AAAA: a.As16()}})
 					}
 				}
 				if len(addrs[strings.ToLower(m.Questions[0].Name.String())]) == 0 {

@@ -44,13 +44,15 @@ func hostOf(address string) (host, port string) {
 
 // checkAddress refuses an address that may not be reached. It reports whether the
 // address is a directory of this machine.
-func (r *repository) checkAddress(ctx context.Context, use remoteUse, address string) (local bool, err error) {
+func (r *repository) checkAddress(ctx context.Context, use remoteUse, address string) (local bool,
+	err error) {
 	shown := redact([]byte(address))
 	path, isFile := strings.CutPrefix(address, "file://")
 	switch {
 	case helperAddress().MatchString(address):
 		return false, fmt.Errorf("remote %s is %s, which runs a program; a remote must be an address with https, ssh, or a path inside the workspace", use.remote, shown)
-	case netAddress().MatchString(address), !anyAddress().MatchString(address) && scpAddress().MatchString(address):
+	case netAddress().MatchString(address), !anyAddress().MatchString(address) &&
+		scpAddress().MatchString(address):
 		return false, r.checkRemote(ctx, address)
 	case anyAddress().MatchString(address) && !isFile:
 		return false, fmt.Errorf("remote %s is %s; a remote must be an address with https, ssh, or a path inside the workspace", use.remote, shown)

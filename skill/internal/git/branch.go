@@ -58,7 +58,8 @@ func (x *Git) Branch(ctx context.Context, base string, a BranchChange) (b Branch
 	defer r.close()
 	switch {
 	case a.Create != "":
-		e, err := r.git(ctx, command{args: []string{"checkout", "--quiet", "--no-track", "--no-recurse-submodules", "-b", a.Create, "--"}})
+		e, err := r.git(ctx, command{args: []string{"checkout", "--quiet", "--no-track",
+			"--no-recurse-submodules", "-b", a.Create, "--"}})
 		return Branches{Created: a.Create, Output: output(e)}, err
 	case a.Delete != "":
 		return r.deleteBranch(ctx, a)
@@ -112,7 +113,8 @@ func shortRef(ref string) string {
 // checkBranch refuses a name that git would read as something else than one branch: an
 // option, an earlier branch, a forced update, a pair of names.
 func checkBranch(arg, name string) error {
-	if strings.HasPrefix(name, "-") || strings.HasPrefix(name, "+") || strings.Contains(name, "@{") || strings.ContainsAny(name, ":^~*?[\\") {
+	if strings.HasPrefix(name, "-") || strings.HasPrefix(name, "+") || strings.Contains(name, "@{") ||
+		strings.ContainsAny(name, ":^~*?[\\") {
 		return &refusal.ArgError{Arg: arg, Reason: fmt.Sprintf("%q is not the name of a branch", name)}
 	}
 	return nil

@@ -39,14 +39,16 @@ const (
 // Commit stages files, whose names start at dir, and commits what is staged. No files
 // means all that have changed. Unmerged paths and conflict markers are refused unless
 // force is set.
-func (x *Git) Commit(ctx context.Context, base, dir, message string, files []string, force bool) (c Committed, err error) {
+func (x *Git) Commit(ctx context.Context, base, dir, message string, files []string, force bool) (c Committed,
+	err error) {
 	if err := x.process.CheckAllowed("a git commit"); err != nil {
 		return c, err
 	}
 	for i, file := range files {
 		arg := fmt.Sprintf("files[%d]", i)
 		if file == "" {
-			return c, &refusal.ArgError{Arg: arg, Reason: "is empty; no files at all, or \".\", mean all that has changed"}
+			return c, &refusal.ArgError{Arg: arg,
+				Reason: "is empty; no files at all, or \".\", mean all that has changed"}
 		}
 		if err := checkPath(arg, file); err != nil {
 			return c, err
@@ -68,7 +70,8 @@ func (x *Git) Commit(ctx context.Context, base, dir, message string, files []str
 	if err := r.add(ctx, files); err != nil {
 		return c, err
 	}
-	e, err := r.git(ctx, command{args: append([]string{"status", "--porcelain", "-z", "--ignore-submodules=dirty", "--", everything}, leftOut(files)...), patterns: true})
+	e, err := r.git(ctx, command{args: append([]string{"status", "--porcelain", "-z",
+		"--ignore-submodules=dirty", "--", everything}, leftOut(files)...), patterns: true})
 	if err != nil {
 		return c, err
 	}
@@ -79,11 +82,13 @@ func (x *Git) Commit(ctx context.Context, base, dir, message string, files []str
 	if x.cfg.AllowHooks {
 		sign = nil
 	}
-	e, err = r.git(ctx, command{args: append(append([]string{"commit", "--no-edit", "--no-verbose"}, sign...), "--message="+message)})
+	e, err = r.git(ctx, command{args: append(append([]string{"commit", "--no-edit", "--no-verbose"}, sign...),
+		"--message="+message)})
 	if err != nil {
 		return c, err
 	}
-	return Committed{Output: output(e), NotRun: r.notRun("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")}, nil
+	return Committed{Output: output(e), NotRun: r.notRun("pre-commit", "prepare-commit-msg", "commit-msg",
+		"post-commit")}, nil
 }
 
 // leftOut returns the pathspecs of what is not committed with files.
@@ -125,6 +130,7 @@ func (r *repository) removed(ctx context.Context, file string) bool {
 	if r.exists(file) {
 		return false
 	}
-	e, err := r.git(ctx, command{args: []string{"diff", "--cached", "--name-only", "--no-renames", "--diff-filter=D", "-z", "--", r.pathspec(file)}})
+	e, err := r.git(ctx, command{args: []string{"diff", "--cached", "--name-only", "--no-renames",
+		"--diff-filter=D", "-z", "--", r.pathspec(file)}})
 	return err == nil && len(e.Stdout) > 0
 }

@@ -78,11 +78,13 @@ func (r *repository) settings() []string {
 		section, of, name := s.parts()
 		switch {
 		case section == "filter" && (name == "clean" || name == "smudge" || name == "process"):
-			set = append(set, setting{key: s.key}, setting{key: "filter." + of + ".required", value: fmt.Sprint(r.writes)})
+			set = append(set, setting{key: s.key},
+				setting{key: "filter." + of + ".required", value: fmt.Sprint(r.writes)})
 		case section == "merge" && name == "driver":
 			set = append(set, setting{key: s.key, value: textMerge})
 		case section == "hook" && (name == "command" || name == "event"):
-			set = append(set, setting{key: "hook." + of + ".enabled", value: "false"}, setting{key: "hook." + of + ".event"}, setting{key: "hook." + of + ".command", value: "true"})
+			set = append(set, setting{key: "hook." + of + ".enabled", value: "false"},
+				setting{key: "hook." + of + ".event"}, setting{key: "hook." + of + ".command", value: "true"})
 		case section == "alias" && s.fromRepo: // it may name a command that this git lacks
 			set = append(set, setting{key: s.key})
 		}
@@ -152,8 +154,10 @@ func (r *repository) checkInclude(s setting) error {
 var transportSettings = map[string][]string{
 	"remote": {"uploadpack", "receivepack", "vcs", "proxy", "proxyauthmethod"},
 	"fetch":  {"bundleuri"},
-	"http": {"proxy", "proxyauthmethod", "sslverify", "sslcainfo", "sslcapath", "sslcert", "sslkey", "sslbackend",
-		"cookiefile", "savecookies", "curloptresolve", "delegation", "emptyauth", "proxysslcainfo", "proxysslcert", "proxysslkey", "followredirects"},
+	"http": {"proxy", "proxyauthmethod", "sslverify", "sslcainfo", "sslcapath", "sslcert", "sslkey",
+		"sslbackend",
+		"cookiefile", "savecookies", "curloptresolve", "delegation", "emptyauth", "proxysslcainfo",
+		"proxysslcert", "proxysslkey", "followredirects"},
 }
 
 // checkTransport refuses a repository whose own configuration decides how remotes are
@@ -188,14 +192,17 @@ func (r *repository) notRun(hooks ...string) (names []string) {
 		switch {
 		case s.key == "core.hookspath":
 			dir = r.x.ws.Abs(r.top, s.value)
-		case section == "filter" && (name == "clean" || name == "smudge" || name == "process") && (s.fromRepo || bytes.Contains(attributes, []byte("filter="+of))):
+		case section == "filter" &&
+			(name == "clean" || name == "smudge" || name == "process") &&
+			(s.fromRepo || bytes.Contains(attributes, []byte("filter="+of))):
 			names = append(names, "filter "+of)
 		case s.key == "commit.gpgsign" && isTrue(s.value) && slices.Contains(hooks, "pre-commit"):
 			names = append(names, "signing")
 		}
 	}
 	for _, hook := range hooks {
-		if info, err := r.x.ws.Stat(filepath.Join(dir, hook), true); err == nil && info.Mode.IsRegular() && info.Mode&0o111 != 0 {
+		if info, err := r.x.ws.Stat(filepath.Join(dir, hook), true); err == nil && info.Mode.IsRegular() &&
+			info.Mode&0o111 != 0 {
 			names = append(names, hook)
 		}
 	}

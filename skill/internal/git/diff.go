@@ -62,12 +62,15 @@ func (r *repository) checkKnown(ctx context.Context, file string) error {
 	if r.exists(file) {
 		return nil
 	}
-	for _, args := range [][]string{{"ls-files", "-z", "--"}, {"ls-tree", "-r", "-z", "--name-only", "HEAD", "--"}} {
-		if e, err := r.git(ctx, command{args: append(args, r.pathspec(file))}); err == nil && len(e.Stdout) > 0 {
+	for _, args := range [][]string{{"ls-files", "-z", "--"},
+		{"ls-tree", "-r", "-z", "--name-only", "HEAD", "--"}} {
+		if e, err := r.git(ctx, command{args: append(args, r.pathspec(file))}); err == nil &&
+			len(e.Stdout) > 0 {
 			return nil
 		}
 	}
-	return &refusal.ArgError{Arg: "file", Reason: fmt.Sprintf("%q does not exist, and git does not know it; git_status lists what has changed", file)}
+	return &refusal.ArgError{Arg: "file",
+		Reason: fmt.Sprintf("%q does not exist, and git does not know it; git_status lists what has changed", file)}
 }
 
 func (r *repository) exists(file string) bool {
@@ -78,7 +81,9 @@ func (r *repository) exists(file string) bool {
 // checkPath refuses a path that looks like an option.
 func checkPath(arg, path string) error {
 	if strings.HasPrefix(path, "-") {
-		return &refusal.ArgError{Arg: arg, Reason: fmt.Sprintf("%q begins with a dash, like an option; a file of that name is ./%s", path, path)}
+		return &refusal.ArgError{Arg: arg,
+			Reason: fmt.Sprintf("%q begins with a dash, like an option; a file of that name is ./%s",
+				path, path)}
 	}
 	return nil
 }

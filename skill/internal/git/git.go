@@ -102,7 +102,9 @@ func (r *repository) git(ctx context.Context, c command) (process.Executed, erro
 	if err := run.Check(); err != nil {
 		return process.Executed{}, err
 	}
-	e, err := r.x.process.Run(ctx, run, process.Spec{Path: r.program.Path, Args: append([]string{"git"}, run.Args...), Env: env, Dir: r.dir.Handle, Needs: r.needs(c)})
+	e, err := r.x.process.Run(ctx, run,
+		process.Spec{Path: r.program.Path, Args: append([]string{"git"}, run.Args...), Env: env,
+			Dir: r.dir.Handle, Needs: r.needs(c)})
 	if err != nil {
 		return process.Executed{}, err
 	}
@@ -174,7 +176,8 @@ func redact(text []byte) string { return string(login().ReplaceAll(text, []byte(
 func splitNUL(e process.Executed) (parts []string, cut bool) {
 	out := e.Stdout
 	if e.StdoutCut > 0 {
-		if head, _, found := bytes.Cut(out, fmt.Appendf(nil, "[… %d bytes left out …]\n", e.StdoutCut)); found {
+		if head, _, found := bytes.Cut(out,
+			fmt.Appendf(nil, "[… %d bytes left out …]\n", e.StdoutCut)); found {
 			out = head[:bytes.LastIndexByte(head, 0)+1]
 		}
 	}
@@ -200,7 +203,9 @@ var unattended = []string{
 func (x *Git) environment(dir string) []string {
 	var caches []string
 	if x.cfg.AllowHooks {
-		caches = slices.DeleteFunc(x.process.Caches(), func(v string) bool { return strings.HasPrefix(v, "GIT_") }) // git has the user's settings already
+		// git has the user's settings already
+		caches = slices.DeleteFunc(x.process.Caches(),
+			func(v string) bool { return strings.HasPrefix(v, "GIT_") })
 	}
 	env := slices.DeleteFunc(x.process.Environment(caches, dir), func(v string) bool {
 		return strings.HasPrefix(strings.ToUpper(v), "GIT_") && !keptVariables().MatchString(v)
@@ -213,7 +218,8 @@ func (x *Git) environment(dir string) []string {
 func (x *Git) rootOf(dir string) string {
 	root := x.ws.Dir()
 	for _, allowed := range x.cfg.Allow {
-		if real, err := filepath.EvalSymlinks(x.ws.Abs("", allowed)); err == nil && process.Contains(real, dir) && (!process.Contains(root, dir) || process.Contains(real, root)) {
+		if real, err := filepath.EvalSymlinks(x.ws.Abs("", allowed)); err == nil &&
+			process.Contains(real, dir) && (!process.Contains(root, dir) || process.Contains(real, root)) {
 			root = real
 		}
 	}

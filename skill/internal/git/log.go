@@ -30,8 +30,10 @@ func (x *Git) Log(ctx context.Context, base, dir string, limit int) (Log, error)
 	if limit < 0 || limit > maxCommits {
 		limit = maxCommits + 1
 	}
-	e, err := r.git(ctx, command{maxOutput: 4 << 20, args: []string{"log", "-z", "--max-count=" + strconv.Itoa(limit),
-		"--format=%h %s", "--no-decorate", "--no-notes", "--no-show-signature", "--no-color", "--no-patch", "--encoding=UTF-8", "--end-of-options", "--"}})
+	e, err := r.git(ctx, command{maxOutput: 4 << 20,
+		args: []string{"log", "-z", "--max-count=" + strconv.Itoa(limit),
+			"--format=%h %s", "--no-decorate", "--no-notes", "--no-show-signature", "--no-color",
+			"--no-patch", "--encoding=UTF-8", "--end-of-options", "--"}})
 	if err != nil {
 		return Log{}, err
 	}

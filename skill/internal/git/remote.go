@@ -87,13 +87,15 @@ func (x *Git) Pull(ctx context.Context, base, dir, remote, branch string) (p Pul
 		e, err = r.runRemote(ctx, via, args)
 		return r.leftOver(ctx, err)
 	})
-	return Pulled{tracked, remote, branch, output(e), r.notRun("post-merge", "post-checkout", "pre-merge-commit", "commit-msg", "pre-rebase", "post-rewrite")}, err
+	return Pulled{tracked, remote, branch, output(e), r.notRun("post-merge", "post-checkout",
+		"pre-merge-commit", "commit-msg", "pre-rebase", "post-rewrite")}, err
 }
 
 func (r *repository) checkedOut(ctx context.Context) (string, error) {
 	e, err := r.git(ctx, command{args: []string{"symbolic-ref", "--short", "--quiet", "HEAD"}})
 	if _, ok := errors.AsType[*Error](err); ok {
-		return "", &refusal.ArgError{Arg: "branch", Reason: "must be named: no branch is checked out (HEAD is detached)"}
+		return "", &refusal.ArgError{Arg: "branch",
+			Reason: "must be named: no branch is checked out (HEAD is detached)"}
 	}
 	return strings.TrimSpace(string(e.Stdout)), err
 }
@@ -174,7 +176,9 @@ func (r *repository) runSSH(ctx context.Context, address string, c command) (pro
 		return process.Executed{}, err
 	}
 	defer gate.Close()
-	config := []string{"Host *", "HostName 127.0.0.1", "HostKeyAlias " + sshAlias(host, port), "IdentityFile none", "UpdateHostKeys no", "CheckHostIP no", "GlobalKnownHostsFile /etc/ssh/ssh_known_hosts"}
+	config := []string{"Host *", "HostName 127.0.0.1", "HostKeyAlias " + sshAlias(host, port),
+		"IdentityFile none", "UpdateHostKeys no", "CheckHostIP no",
+		"GlobalKnownHostsFile /etc/ssh/ssh_known_hosts"}
 	if home, err := os.UserHomeDir(); err == nil {
 		known := filepath.Join(home, ".ssh", "known_hosts")
 		config = append(config, fmt.Sprintf("UserKnownHostsFile %q %q", known, known+"2"))
@@ -184,7 +188,9 @@ func (r *repository) runSSH(ctx context.Context, address string, c command) (pro
 	if err := os.WriteFile(file, []byte(strings.Join(config, "\n")+"\n"), 0o600); err != nil {
 		return process.Executed{}, err
 	}
-	c.env = append(slices.Clone(c.env), "GIT_SSH_COMMAND=ssh -o BatchMode=yes -F '"+strings.ReplaceAll(file, "'", `'\''`)+"' -p "+strconv.Itoa(gate.Port()), "GIT_SSH_VARIANT=ssh", "SSH_AUTH_SOCK="+os.Getenv("SSH_AUTH_SOCK"))
+	c.env = append(slices.Clone(c.env), "GIT_SSH_COMMAND=ssh -o BatchMode=yes -F '"+
+		strings.ReplaceAll(file, "'", `'\''`)+"' -p "+strconv.Itoa(gate.Port()), "GIT_SSH_VARIANT=ssh",
+		"SSH_AUTH_SOCK="+os.Getenv("SSH_AUTH_SOCK"))
 	c.needs.Read = append(c.needs.Read, "/etc/ssh/ssh_known_hosts", os.Getenv("SSH_AUTH_SOCK"))
 	c.needs.Gate = gate.Gate
 	e, err := r.git(ctx, c)
@@ -224,7 +230,8 @@ func (x *Git) openRemote(ctx context.Context, base string, use remoteUse) (*repo
 func (r *repository) transport(ctx context.Context, use remoteUse) (transport, error) {
 	var known []string
 	for _, s := range r.config {
-		if section, of, name := s.parts(); section == "remote" && of != "" && name == "url" && !slices.Contains(known, of) {
+		if section, of, name := s.parts(); section == "remote" && of != "" && name == "url" &&
+			!slices.Contains(known, of) {
 			known = append(known, of)
 		}
 	}
@@ -233,7 +240,8 @@ func (r *repository) transport(ctx context.Context, use remoteUse) (transport, e
 		if len(known) > 0 {
 			have = "the repository has " + strings.Join(known, ", ")
 		}
-		return transport{}, &refusal.ArgError{Arg: "remote", Reason: fmt.Sprintf("%q is not the name of a remote; %s", use.remote, have)}
+		return transport{}, &refusal.ArgError{Arg: "remote",
+			Reason: fmt.Sprintf("%q is not the name of a remote; %s", use.remote, have)}
 	}
 	args := []string{"remote", "get-url"}
 	if use.command == "push" {

@@ -38,7 +38,8 @@ type repository struct {
 // openRepository finds the repository that contains the directory name, checks that it
 // does not reach outside the workspace, and reads its configuration. The caller closes
 // it.
-func (x *Git) openRepository(ctx context.Context, base string, name string, writes bool) (*repository, error) {
+func (x *Git) openRepository(ctx context.Context, base string, name string,
+	writes bool) (*repository, error) {
 	dir, err := x.process.OpenDir(base, name)
 	if err != nil {
 		return nil, err
@@ -169,7 +170,8 @@ func (r *repository) checkAlternates(objects string, depth int) error {
 		case line == "" || line[0] == '#':
 			continue
 		case line[0] == '"' || depth > 5: // git follows at most five alternates
-			return fmt.Errorf("the repository borrows objects in a way that cannot be checked: %s in %s", line, f.Name())
+			return fmt.Errorf("the repository borrows objects in a way that cannot be checked: %s in %s",
+				line, f.Name())
 		case !filepath.IsAbs(line):
 			line = filepath.Join(objects, line)
 		}
@@ -186,7 +188,8 @@ func (r *repository) checkAlternates(objects string, depth int) error {
 // readSubmodules checks the submodules, into which git looks when it commits, and adds
 // their settings, so that [repository.settings] overrides them too.
 func (r *repository) readSubmodules(ctx context.Context) error {
-	e, err := r.git(ctx, command{args: []string{"ls-files", "--stage", "-z", "--", ":/"}, maxOutput: 4 * maxListing, patterns: true})
+	e, err := r.git(ctx, command{args: []string{"ls-files", "--stage", "-z", "--", ":/"},
+		maxOutput: 4 * maxListing, patterns: true})
 	if err != nil {
 		return err
 	}
@@ -213,7 +216,8 @@ func (r *repository) readSubmodules(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.config = slices.Concat(r.config, slices.DeleteFunc(inner.config, func(s setting) bool { return !s.fromRepo }))
+		r.config = slices.Concat(r.config,
+			slices.DeleteFunc(inner.config, func(s setting) bool { return !s.fromRepo }))
 	}
 	return nil
 }

@@ -20,14 +20,16 @@ const maxRepoFile = 8 << 20
 // state returns what the repository is in the middle of, such as "merge"; "" is nothing.
 func (r *repository) state() string {
 	for _, s := range []struct{ file, name string }{
-		{"rebase-merge", "rebase"}, {"rebase-apply/applying", "am"}, {"rebase-apply", "rebase"}, {"MERGE_HEAD", "merge"},
+		{"rebase-merge", "rebase"}, {"rebase-apply/applying", "am"}, {"rebase-apply", "rebase"},
+		{"MERGE_HEAD", "merge"},
 		{"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"BISECT_LOG", "bisect"},
 	} {
 		if _, err := r.x.ws.Stat(filepath.Join(r.gitDir, s.file), false); err == nil {
 			return s.name
 		}
 	}
-	next, _ := r.x.ws.ReadUpTo(filepath.Join(r.gitDir, "sequencer/todo"), maxRepoFile) // between two of several
+	// between two of several
+	next, _ := r.x.ws.ReadUpTo(filepath.Join(r.gitDir, "sequencer/todo"), maxRepoFile)
 	switch word, _, _ := bytes.Cut(next, []byte(" ")); string(word) {
 	case "":
 		return ""
@@ -40,7 +42,8 @@ func (r *repository) state() string {
 // checkCommit refuses a commit of unmerged paths that files does not name, and of files
 // with conflict markers. No files means all.
 func (r *repository) checkCommit(ctx context.Context, files []string) error {
-	e, err := r.git(ctx, command{maxOutput: maxListing, args: []string{"status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty"}})
+	e, err := r.git(ctx, command{maxOutput: maxListing, args: []string{"status", "--porcelain=v2", "-z",
+		"--untracked-files=all", "--ignore-submodules=dirty"}})
 	if err != nil {
 		return err
 	}
@@ -55,13 +58,16 @@ func (r *repository) checkCommit(ctx context.Context, files []string) error {
 		switch {
 		case f.Unmerged && !named:
 			unmerged = append(unmerged, f.Path)
-		case (named || len(files) == 0 || f.Index != "" && f.Index != "?") && r.hasMarkers(f.Path):
+		case (named || len(files) == 0 ||
+			f.Index != "" && f.Index != "?") &&
+			r.hasMarkers(f.Path):
 			marked = append(marked, f.Path)
 		}
 	}
 	switch {
 	case len(marked) > 0:
-		return fmt.Errorf("conflict markers are left in %s; edit them away, or commit them with force: true", someNames(marked))
+		return fmt.Errorf("conflict markers are left in %s; edit them away, or commit them with force: true",
+			someNames(marked))
 	case len(unmerged) > 0:
 		return fmt.Errorf("unmerged: %s; resolve what the %s left, then name each in files, or commit them as they are with force: true", someNames(unmerged), r.state())
 	}

@@ -12,9 +12,10 @@ import (
 
 // A Status lists what has changed in a repository.
 type Status struct {
-	Dir           string // root of the working tree
-	Branch        string // "" if HEAD is detached
-	State         string // what is not finished: "merge", "rebase", "am", "cherry-pick", "revert" or "bisect"; "" is nothing
+	Dir    string // root of the working tree
+	Branch string // "" if HEAD is detached
+	// what is not finished: "merge", "rebase", "am", "cherry-pick", "revert" or "bisect"; "" is nothing
+	State         string
 	Upstream      string // such as "origin/main"; "" if the branch has none
 	UpstreamGone  bool   // there is no such branch any more
 	Ahead, Behind int    // number of commits, relative to Upstream
@@ -46,8 +47,10 @@ func (x *Git) Status(ctx context.Context, base, dir string) (Status, error) {
 		return Status{}, err
 	}
 	defer r.close()
-	e, err := r.git(ctx, command{maxOutput: maxListing, patterns: true, args: []string{"status", "--porcelain=v2", "--branch", "-z",
-		"--untracked-files=normal", "--ignore-submodules=dirty", "--renames", "--", everything, notRecords}})
+	e, err := r.git(ctx, command{maxOutput: maxListing, patterns: true,
+		args: []string{"status", "--porcelain=v2", "--branch", "-z",
+			"--untracked-files=normal", "--ignore-submodules=dirty", "--renames", "--", everything,
+			notRecords}})
 	if err != nil {
 		return Status{}, err
 	}

@@ -16,7 +16,8 @@ import (
 // userFiles lists where the user's configuration of git is.
 func userFiles() []string {
 	home, _ := os.UserHomeDir()
-	return []string{home, os.Getenv("XDG_CONFIG_HOME"), os.Getenv("GIT_CONFIG_GLOBAL"), os.Getenv("GIT_CONFIG_SYSTEM")}
+	return []string{home, os.Getenv("XDG_CONFIG_HOME"), os.Getenv("GIT_CONFIG_GLOBAL"),
+		os.Getenv("GIT_CONFIG_SYSTEM")}
 }
 
 // ownHome returns the variables that keep git from the user's files, or none for a
@@ -25,7 +26,8 @@ func (r *repository) ownHome(asUser bool) []string {
 	if asUser {
 		return nil
 	}
-	env := []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1"}
+	env := []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull,
+		"GIT_CONFIG_NOSYSTEM=1"}
 	if r.x.cfg.AllowHooks { // the hooks are commands of the user
 		return env
 	}
@@ -45,16 +47,21 @@ var userData = map[string][]string{
 	"branch":    {"autosetupmerge", "autosetuprebase", "sort"},
 	"commit":    {"cleanup", "status"},
 	"committer": {"name", "email"},
-	"core": {"abbrev", "attributesfile", "autocrlf", "bigfilethreshold", "checkstat", "commentchar", "commentstring", "compression", "eol", "excludesfile",
-		"filemode", "fsync", "fsyncmethod", "ignorecase", "longpaths", "loosecompression", "precomposeunicode", "preloadindex", "protecthfs", "protectntfs",
+	"core": {"abbrev", "attributesfile", "autocrlf", "bigfilethreshold", "checkstat", "commentchar",
+		"commentstring", "compression", "eol", "excludesfile",
+		"filemode", "fsync", "fsyncmethod", "ignorecase", "longpaths", "loosecompression",
+		"precomposeunicode", "preloadindex", "protecthfs", "protectntfs",
 		"safecrlf", "sharedrepository", "symlinks", "trustctime", "untrackedcache", "whitespace"},
-	"diff":     {"algorithm", "context", "indentheuristic", "interhunkcontext", "mnemonicprefix", "noprefix", "renamelimit", "renames"},
-	"fetch":    {"fsckobjects", "parallel", "prune", "prunetags"},
-	"http":     {"lowspeedlimit", "lowspeedtime", "postbuffer", "proxy", "proxyauthmethod", "sslbackend", "sslcainfo", "sslcapath", "sslcert", "sslkey", "sslverify", "sslversion", "version"},
-	"i18n":     {"commitencoding", "logoutputencoding"},
-	"index":    {"threads", "version"},
-	"init":     {"defaultbranch"},
-	"merge":    {"autostash", "conflictstyle", "directoryrenames", "ff", "log", "renamelimit", "renames", "stat"},
+	"diff": {"algorithm", "context", "indentheuristic", "interhunkcontext", "mnemonicprefix", "noprefix",
+		"renamelimit", "renames"},
+	"fetch": {"fsckobjects", "parallel", "prune", "prunetags"},
+	"http": {"lowspeedlimit", "lowspeedtime", "postbuffer", "proxy", "proxyauthmethod", "sslbackend",
+		"sslcainfo", "sslcapath", "sslcert", "sslkey", "sslverify", "sslversion", "version"},
+	"i18n":  {"commitencoding", "logoutputencoding"},
+	"index": {"threads", "version"},
+	"init":  {"defaultbranch"},
+	"merge": {"autostash", "conflictstyle", "directoryrenames", "ff", "log", "renamelimit",
+		"renames", "stat"},
 	"pack":     {"threads", "windowmemory"},
 	"protocol": {"version"},
 	"pull":     {"ff", "rebase"},
@@ -70,7 +77,8 @@ var userData = map[string][]string{
 }
 
 // userPaths lists the settings among them that are paths.
-var userPaths = []string{"core.attributesfile", "core.excludesfile", "http.sslcainfo", "http.sslcapath", "http.sslcert", "http.sslkey"}
+var userPaths = []string{"core.attributesfile", "core.excludesfile", "http.sslcainfo", "http.sslcapath",
+	"http.sslcert", "http.sslkey"}
 
 // userSettings returns the settings of the user that git gets. Where the repository sets
 // the same, its own value holds, as ever; only lists are joined.
@@ -86,7 +94,8 @@ func (r *repository) userSettings() (set []setting) {
 			continue
 		}
 		list := section == "url" || section == "safe"
-		if !list && slices.ContainsFunc(r.config, func(of setting) bool { return of.fromRepo && of.key == s.key }) {
+		if !list && slices.ContainsFunc(r.config,
+			func(of setting) bool { return of.fromRepo && of.key == s.key }) {
 			continue
 		}
 		set = append(set, setting{key: s.key, value: s.value})
@@ -147,7 +156,8 @@ func (r *repository) runWithLogin(ctx context.Context, address string, c command
 	host := url.URL{Scheme: to.Scheme, Host: to.Host}
 	password, _ := login.Password()
 	r.extra = append(r.extra, setting{key: "credential." + host.String() + ".helper", value: tellLogin})
-	c.env = append(slices.Clone(c.env), "SKILL_GIT_USERNAME="+login.Username(), "SKILL_GIT_PASSWORD="+password)
+	c.env = append(slices.Clone(c.env), "SKILL_GIT_USERNAME="+login.Username(),
+		"SKILL_GIT_PASSWORD="+password)
 	return r.git(ctx, c)
 }
 
@@ -165,18 +175,23 @@ func (r *repository) askHelper(ctx context.Context, to *url.URL) (login *url.Use
 			set = append(set, s)
 		}
 	}
-	if len(set) == 1 || strings.ContainsAny(to.Path+to.User.Username(), "\r\n\x00") { // a line break would ask for another host
+	// a line break would ask for another host
+	if len(set) == 1 || strings.ContainsAny(to.Path+to.User.Username(), "\r\n\x00") {
 		return nil, false
 	}
-	question := "protocol=" + to.Scheme + "\nhost=" + to.Host + "\npath=" + strings.TrimPrefix(to.Path, "/") + "\n"
+	question := "protocol=" + to.Scheme + "\nhost=" + to.Host + "\npath=" +
+		strings.TrimPrefix(to.Path, "/") + "\n"
 	if to.User != nil {
 		question += "username=" + to.User.Username() + "\n"
 	}
-	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_") }) // a helper may need a token, or the user's keyring
+	// a helper may need a token, or the user's keyring
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_") })
 	env = process.SetVariables(env, slices.Concat(unattended, []string{"PATH=" + r.x.process.SafePath()}))
-	env = process.SetVariables(env, append(configVariables(set), "GIT_DIR="+os.DevNull, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1"))
+	env = process.SetVariables(env, append(configVariables(set), "GIT_DIR="+os.DevNull,
+		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1"))
 	e, err := r.x.process.Run(ctx, process.Command{Name: "git", Timeout: commandTimeout}, process.Spec{
-		Path: r.program.Path, Args: []string{"git", "credential", "fill"}, Env: env, Dir: "/", Stdin: question + "\n", Needs: process.Needs{Unfenced: true},
+		Path: r.program.Path, Args: []string{"git", "credential", "fill"}, Env: env, Dir: "/",
+		Stdin: question + "\n", Needs: process.Needs{Unfenced: true},
 	})
 	if err != nil || e.Failed() {
 		return nil, false

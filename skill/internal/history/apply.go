@@ -51,7 +51,8 @@ const newBlob = "new"
 
 // Keep marks an Entry without a sum: its content becomes a blob named after the number of the op.
 func (e Entry) Keep() Entry {
-	if e.Kind == File && e.Sum == "" && e.Derived == 0 || e.Kind == Dir && e.Whole || e.Kind == Other {
+	if e.Kind == File && e.Sum == "" && e.Derived == 0 ||
+		e.Kind == Dir && e.Whole || e.Kind == Other {
 		e.Blob = newBlob
 	}
 	return e
@@ -114,7 +115,8 @@ func (t *Tx) recover() error {
 			continue
 		}
 		ours := func(d Delta, now Entry) bool {
-			return d.Torn || now.Kind == absent || now.Same(d.Before) || now.Same(d.After) || t.isTorn(d, now)
+			return d.Torn || now.Kind == absent ||
+				now.Same(d.Before) || now.Same(d.After) || t.isTorn(d, now)
 		}
 		if op.Undoes == 0 || t.apply(op, ours) != nil {
 			t.Void(op, nil) // where that fails, the op stays, and an undo can take it back later
@@ -161,7 +163,9 @@ func (d Delta) isThere(now, e Entry) bool {
 func (t *Tx) rollBack(op *Op) error {
 	back := &Op{ID: op.ID, Deltas: reversed(op.Deltas)}
 	return t.apply(back, func(d Delta, now Entry) bool {
-		return d.Torn && now.Kind == File || now.Kind == absent || d.isThere(now, d.Before) || d.isThere(now, d.After)
+		return d.Torn && now.Kind == File ||
+			now.Kind == absent || d.isThere(now, d.Before) ||
+			d.isThere(now, d.After)
 	})
 }
 
@@ -177,8 +181,8 @@ func (t *Tx) apply(op *Op, only func(d Delta, now Entry) bool) error {
 // takes 3 ms.
 const manySteps = 64
 
-// run makes the deltas, and makes durable what is not durable with the log. A power cut before that leaves the
-// op to be finished: each file is compared again.
+// run makes the deltas, and makes durable what is not durable with the log. A power cut before that
+// leaves the op to be finished: each file is compared again.
 func (a *applier) run() error {
 	defer func() {
 		for _, d := range a.touched {
@@ -322,7 +326,8 @@ func sources(deltas []Delta) map[int]int {
 			continue
 		}
 		j, ok := byIno[d.After.Ino]
-		if ok && i != j && d.Before.Kind == absent && isContent(d.After) && deltas[j].Before.Same(d.After) {
+		if ok && i != j && d.Before.Kind == absent &&
+			isContent(d.After) && deltas[j].Before.Same(d.After) {
 			from[i] = j
 		}
 	}
@@ -340,7 +345,8 @@ func (a *applier) moveOne(d, src Delta) (moved bool, err error) {
 		return false, err
 	}
 	there, err := a.at(d.Path)
-	if err != nil || there.Kind != absent && !(there.Kind == Dir && d.Before.Kind == Dir && !d.Before.Whole) {
+	if err != nil || there.Kind != absent &&
+		!(there.Kind == Dir && d.Before.Kind == Dir && !d.Before.Whole) {
 		return false, err
 	}
 	from, name, err := a.parent(src.Path)
@@ -375,7 +381,8 @@ func (a *applier) moveOne(d, src Delta) (moved bool, err error) {
 }
 
 // moveAcross copies a file or folder to another file system, and removes it once the copy is durable.
-func (a *applier) moveAcross(from tree.Folder, name string, to tree.Folder, newName string, e Entry) (err error) {
+func (a *applier) moveAcross(from tree.Folder, name string, to tree.Folder, newName string,
+	e Entry) (err error) {
 	Discard(to, TempName) // of a process that was killed
 	switch e.Kind {
 	case Dir:
@@ -636,10 +643,12 @@ func (a *applier) contentToPut(d *Delta) (*content, error) {
 	return c, nil
 }
 
-// swaps reports whether a new file can be made among the blobs and exchanged for the one that is there. To make one
-// without a name takes five times as long on ext4.
+// swaps reports whether a new file can be made among the blobs and exchanged for the one that is
+// there. To make one without a name takes five times as long on ext4.
 func (a *applier) swaps(k *Keeper, dir tree.Folder, info tree.Info) bool {
-	return !a.noSwap && !a.o.Portable && k.needs() != "" && info.Links == 1 && dir.ID().Dev == a.blobs.ID().Dev
+	return !a.noSwap && !a.o.Portable &&
+		k.needs() != "" && info.Links == 1 &&
+		dir.ID().Dev == a.blobs.ID().Dev
 }
 
 // swapIn writes a new file among the blobs and exchanges it for the one at base.
@@ -664,7 +673,8 @@ func (a *applier) swapIn(k *Keeper, c *content, dir tree.Folder, base string, in
 }
 
 // draft writes a new file that has no name yet, or where there are no such files the temporary name.
-func (a *applier) draft(dir tree.Folder, c *content, e Entry, base string, exists bool, info tree.Info) (n *os.File, named bool, err error) {
+func (a *applier) draft(dir tree.Folder, c *content, e Entry, base string, exists bool,
+	info tree.Info) (n *os.File, named bool, err error) {
 	n, err = dir.CreateUnnamed(0o600)
 	if err != nil {
 		named = true
@@ -682,8 +692,10 @@ func (a *applier) draft(dir tree.Folder, c *content, e Entry, base string, exist
 	return n, named, nil
 }
 
-// fill gives a new file its content and metadata, and makes it durable unless that is done for all files at once.
-func (a *applier) fill(n *os.File, dir tree.Folder, c *content, e Entry, base string, exists bool, info tree.Info) error {
+// fill gives a new file its content and metadata, and makes it durable unless that is done for all
+// files at once.
+func (a *applier) fill(n *os.File, dir tree.Folder, c *content, e Entry, base string, exists bool,
+	info tree.Info) error {
 	_, err := io.Copy(n, io.NewSectionReader(c, 0, c.size))
 	if err == nil {
 		switch {

@@ -144,9 +144,11 @@ func (k *Keeper) Exchange(n *os.File, dir tree.Folder, name string, old tree.Inf
 	return k.swap(n, out, dir, name, old)
 }
 
-// swap exchanges the file n, which is out in blobs, for the one called name in dir, which becomes the blob. See
+// swap exchanges the file n, which is out in blobs, for the one called name in dir, which becomes
+// the blob. See
 // [Keeper.Exchange].
-func (k *Keeper) swap(n *os.File, out string, dir tree.Folder, name string, old tree.Info) (done bool, err error) {
+func (k *Keeper) swap(n *os.File, out string, dir tree.Folder, name string, old tree.Info) (done bool,
+	err error) {
 	b, blob := k.t.blobs, k.needs()
 	k.t.crash("linked")
 	err = b.Exchange(out, dir, name)
@@ -309,7 +311,8 @@ func (t *Tx) take(e Entry, blob string, d tree.Folder, name string) error {
 		shared = info.Links > 1
 	}
 	if !t.o.Portable && !shared { // what a command's blob holds may not be durable: the file replaces it
-		if err := d.Rename(name, b.Folder, blob, e.Kind == File); err == nil || !errors.Is(err, syscall.EXDEV) {
+		if err := d.Rename(name, b.Folder, blob, e.Kind == File); err == nil ||
+			!errors.Is(err, syscall.EXDEV) {
 			return err
 		}
 	}
@@ -360,7 +363,8 @@ func (t *Tx) takeTree(d tree.Folder, name, blob string) error {
 		return nil
 	}
 	if cerr := copyTree(b.Folder, blob, d, name, true); cerr != nil {
-		return fmt.Errorf("%w; what of it was removed cannot be put back (%v), and %s holds all of it", err, cerr, t.blobPath(blob))
+		return fmt.Errorf("%w; what of it was removed cannot be put back (%v), and %s holds all of it",
+			err, cerr, t.blobPath(blob))
 	}
 	Discard(b.Folder, blob)
 	return err

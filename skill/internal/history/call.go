@@ -92,7 +92,8 @@ func (s *Store) BeginCall(ctx context.Context, call Call, base string, limit int
 	late.name = openLate + o.name
 	err = t.saveCall(&late)
 	x, xerr := t.current()
-	c := &Command{s: s, about: call.About, walk: walk, limit: limit, base: base, call: o, beside: t.anyRunning()}
+	c := &Command{s: s, about: call.About, walk: walk, limit: limit, base: base, call: o,
+		beside: t.anyRunning()}
 	spared := t.editing("")
 	if err = errors.Join(err, xerr); err == nil && c.beside {
 		err = c.open(t)
@@ -453,12 +454,14 @@ func (s *Store) CloseCalls(ctx context.Context, session, agent, base string, wal
 // SeeCalls records the changes of the open calls so far, so that an undo finds them. The calls stay
 // open.
 func (s *Store) SeeCalls(ctx context.Context, base string, walk Walker) error {
-	return s.recordCalls(ctx, base, walk, func(*openCall) bool { return true }, func(*Tx, *openCall) error { return nil })
+	return s.recordCalls(ctx, base, walk, func(*openCall) bool { return true },
+		func(*Tx, *openCall) error { return nil })
 }
 
 // closeCalls closes some calls. A call that has changed nothing leaves no op.
 func (s *Store) closeCalls(ctx context.Context, base string, walk Walker, which func(*openCall) bool) error {
-	return s.recordCalls(ctx, base, walk, which, func(t *Tx, o *openCall) error { return t.closeCall(o, nil) })
+	return s.recordCalls(ctx, base, walk, which,
+		func(t *Tx, o *openCall) error { return t.closeCall(o, nil) })
 }
 
 // recordCalls records what some open calls have changed so far, and then calls done for each.
@@ -571,6 +574,7 @@ func (t *Tx) wasTold(c Call) bool {
 	return slices.ContainsFunc(t.told(), func(o toldEnd) bool {
 		fresh := time.Since(o.Time) < twinTime
 		twin := o.Twin != "" && o.Twin == c.Twin && (o.Host != c.Host || o.Tool != c.Tool)
-		return o.Key == c.Key && !c.Unkeyed || fresh && (o.Key == c.Key || twin)
+		return o.Key == c.Key && !c.Unkeyed ||
+			fresh && (o.Key == c.Key || twin)
 	})
 }

@@ -70,7 +70,8 @@ type Command struct {
 // root; "." is the root. Begin updates the index, unless other commands are running, and copies
 // files up to limit bytes in all. Errors are [ErrTooManyFiles], [*BusyError], errors of ctx and the
 // system's.
-func (s *Store) Begin(ctx context.Context, about About, base string, limit int64, walk Walker) (*Command, error) {
+func (s *Store) Begin(ctx context.Context, about About, base string, limit int64,
+	walk Walker) (*Command, error) {
 	c := &Command{s: s, about: about, walk: walk, limit: limit, base: base}
 	release, err := s.beginAlone(ctx)
 	if err != nil {
@@ -197,8 +198,8 @@ func (c *Command) close() {
 	c.file = nil
 }
 
-// leaveOpen leaves a command that cannot be recorded now to the next one who takes the lock, like that of a killed
-// process.
+// leaveOpen leaves a command that cannot be recorded now to the next one who takes the lock, like
+// that of a killed process.
 func (c *Command) leaveOpen() {
 	if c.file != nil {
 		c.file.Close()
@@ -292,7 +293,8 @@ func (t *Tx) closeOne(ctx context.Context, f *os.File) error {
 	found, err := t.scan(ctx, x, c.base, c.walk)
 	if err != nil {
 		op := c.op()
-		op.Note = "it is not known what the command changed: skill was killed while it ran, and then " + err.Error()
+		op.Note = "it is not known what the command changed: skill was killed while it ran, and then " +
+			err.Error()
 		return t.addMade(op)
 	}
 	_, err = c.record(ctx, t, found)
@@ -320,7 +322,8 @@ func (t *Tx) plainWalk(base string) Walker {
 				}
 				at := path.Join(rel, e.Name)
 				was := x.find(path.Join(base, at))
-				v := Visited{Folder: strings.TrimPrefix(rel, "."), Name: []byte(e.Name), File: statIn{d, e.Name}}
+				v := Visited{Folder: strings.TrimPrefix(rel, "."), Name: []byte(e.Name),
+					File: statIn{d, e.Name}}
 				v.Ignored = was != nil && was.ignored
 				err := visit(0, v)
 				if err == nil && e.Type == fs.ModeDir && !v.Ignored && e.Name != ".git" {
@@ -479,7 +482,8 @@ func (t *Tx) addMade(op *Op) error {
 }
 
 func (op *Op) saysTheSame(o *Op) bool {
-	return len(op.Deltas) == 0 && op.Kind == o.Kind && op.Command == o.Command && op.Note == o.Note &&
+	return len(op.Deltas) == 0 && op.Kind == o.Kind &&
+		op.Command == o.Command && op.Note == o.Note &&
 		op.Run == o.Run && op.RunStep == o.RunStep && slices.Equal(op.Left, o.Left)
 }
 
@@ -598,7 +602,8 @@ func (t *Tx) adopt(x *index, folder string, like *item) {
 		if err != nil {
 			continue
 		}
-		in := &item{path: folder + "/" + e.Name, kind: letterOf(info), stamp: stampOf(info), ignored: like.ignored}
+		in := &item{path: folder + "/" + e.Name, kind: letterOf(info), stamp: stampOf(info),
+			ignored: like.ignored}
 		if !info.IsDir() {
 			t.keepIn(d, e.Name, in, time.Now().UnixNano())
 		}
@@ -660,8 +665,8 @@ func (t *Tx) CatchUp(ctx context.Context, deltas ...Delta) error {
 	return err
 }
 
-// oneAndBelow compares a path with the index. Where a folder was or is, and something else is or was, so is all that
-// is in it.
+// oneAndBelow compares a path with the index. Where a folder was or is, and something else is or
+// was, so is all that is in it.
 func (r *recorder) oneAndBelow(ctx context.Context, name string) error {
 	was := r.index.find(name)
 	var below []*item
@@ -754,7 +759,8 @@ func (a About) common(b About) About {
 	if a.Run != b.Run || a.RunStep != b.RunStep {
 		return About{}
 	}
-	a.Dialect, a.Tool, a.Host, a.Agent = same(a.Dialect, b.Dialect), same(a.Tool, b.Tool), same(a.Host, b.Host), same(a.Agent, b.Agent)
+	a.Dialect, a.Tool, a.Host, a.Agent = same(a.Dialect, b.Dialect), same(a.Tool, b.Tool),
+		same(a.Host, b.Host), same(a.Agent, b.Agent)
 	return a
 }
 

@@ -110,7 +110,8 @@ var commands = map[string]func(in func(string) string){
 
 func fill(t testing.TB, in func(string) string) {
 	t.Helper()
-	for name, text := range map[string]string{"a": "old a", "d/a": "old d/a", "d/b": "old d/b", "d/e/f": "old f", "box/in/g": "g"} {
+	for name, text := range map[string]string{"a": "old a", "d/a": "old d/a", "d/b": "old d/b",
+		"d/e/f": "old f", "box/in/g": "g"} {
 		os.MkdirAll(filepath.Dir(in(name)), 0o755)
 		if err := os.WriteFile(in(name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -354,13 +355,15 @@ func aLog(t testing.TB, n int) []byte {
 		text = append(text, line...)
 	}
 	for i := range n {
-		line, err := seal(&Op{ID: int64(i + 1), Kind: "write", Time: time0, Deltas: []Delta{{Path: "f", After: Entry{Kind: File}}}})
+		line, err := seal(&Op{ID: int64(i + 1), Kind: "write", Time: time0,
+			Deltas: []Delta{{Path: "f", After: Entry{Kind: File}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		text = append(text, line...)
 	}
-	line, err := seal(&Op{ID: int64(n + 1), Kind: KindUndo, Undoes: 1, Time: time0, Deltas: []Delta{{Path: "f"}}})
+	line, err := seal(&Op{ID: int64(n + 1), Kind: KindUndo, Undoes: 1, Time: time0,
+		Deltas: []Delta{{Path: "f"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

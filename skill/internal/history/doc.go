@@ -8,8 +8,8 @@
 //	Index   the last recorded Entry of each path: a cache. Without it, the package reads the files again.
 //	Command a running command. Its process holds a lock on a file.
 //
-// Only blobs hold whole contents, and only the log holds changes. For a later edit of a large text, the op holds a
-// splice in place of a blob: which bytes the edit replaced, and with which.
+// Only blobs hold whole contents, and only the log holds changes. For a later edit of a large text,
+// the op holds a splice in place of a blob: which bytes the edit replaced, and with which.
 //
 // # The rules
 //
@@ -54,17 +54,18 @@
 //
 // # Which files are kept
 //
-// A command's changes are kept for files up to 16 MiB. For files that git ignores the limit is 1 MiB each and 64 MiB
-// in all. Ignored folders that a tool builds again, such as node_modules, are skipped. In a .git folder everything
-// but the objects is kept, so that an undo takes back a commit, a reset or a rebase. The undo holds git's own locks
-// meanwhile, and restores a ref only if its commit still exists. It restores files that make other programs run code,
-// such as hooks, only for a person or with --allow-config.
+// A command's changes are kept for files up to 16 MiB. For files that git ignores the limit is 1
+// MiB each and 64 MiB in all. Ignored folders that a tool builds again, such as node_modules, are
+// skipped. In a .git folder everything but the objects is kept, so that an undo takes back a
+// commit, a reset or a rebase. The undo holds git's own locks meanwhile, and restores a ref only if
+// its commit still exists. It restores files that make other programs run code, such as hooks, only
+// for a person or with --allow-config.
 //
 // # A history belongs to one folder
 //
-// The place of a history is named after the folder's device, inode and birth time. If the system does not know
-// these (FUSE, network file systems, no birth time), the path is part of the name. If a history belongs to another
-// folder that still exists, a new history is made.
+// The place of a history is named after the folder's device, inode and birth time. If the system
+// does not know these (FUSE, network file systems, no birth time), the path is part of the name. If
+// a history belongs to another folder that still exists, a new history is made.
 //
 // # The files
 //

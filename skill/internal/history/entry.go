@@ -26,13 +26,14 @@ const (
 
 // An Entry is the state of a path. The zero Entry means that nothing exists there.
 type Entry struct {
-	Kind    string `json:"kind,omitempty"`
-	Mode    uint32 `json:"mode,omitempty"` // permission bits
-	Size    int64  `json:"size,omitempty"` // bytes
-	MTime   int64  `json:"mtime,omitempty"`
-	Ino     uint64 `json:"ino,omitempty"`     // inode; 0 for a whole folder, if only its listing is known
-	Owner   string `json:"owner,omitempty"`   // "uid:gid", if it differs from this process
-	Sum     string `json:"sum,omitempty"`     // of a file's content or a whole folder's listing; "" if it was not read
+	Kind  string `json:"kind,omitempty"`
+	Mode  uint32 `json:"mode,omitempty"` // permission bits
+	Size  int64  `json:"size,omitempty"` // bytes
+	MTime int64  `json:"mtime,omitempty"`
+	Ino   uint64 `json:"ino,omitempty"`   // inode; 0 for a whole folder, if only its listing is known
+	Owner string `json:"owner,omitempty"` // "uid:gid", if it differs from this process
+	// of a file's content or a whole folder's listing; "" if it was not read
+	Sum     string `json:"sum,omitempty"`
 	Target  Name   `json:"target,omitempty"`  // of a link
 	Blob    string `json:"blob,omitempty"`    // name of the blob, if it is not the sum
 	Whole   bool   `json:"whole,omitempty"`   // the folder with everything in it
@@ -207,7 +208,9 @@ const UsualMode = 1 << 30
 
 // sameMode reports whether two entries have the same permissions. Links have none.
 func (e Entry) sameMode(o Entry) bool {
-	return e.Mode == o.Mode || e.Kind == Link || e.Kind == absent || e.Kind == Dir && max(e.Mode, o.Mode) == UsualMode
+	return e.Mode == o.Mode || e.Kind == Link ||
+		e.Kind == absent || e.Kind == Dir &&
+		max(e.Mode, o.Mode) == UsualMode
 }
 
 // equal is Same with permissions.

@@ -22,7 +22,8 @@ func named(dir string, err error) error {
 		e.Op, e.Path = strings.TrimSuffix(e.Op, "at"), filepath.Join(dir, e.Path)
 	}
 	if e, ok := errors.AsType[*os.LinkError](err); ok && !filepath.IsAbs(e.Old) {
-		e.Op, e.Old, e.New = strings.TrimSuffix(e.Op, "at"), filepath.Join(dir, e.Old), filepath.Join(dir, e.New)
+		e.Op, e.Old, e.New = strings.TrimSuffix(e.Op, "at"), filepath.Join(dir, e.Old),
+			filepath.Join(dir, e.New)
 	}
 	return err
 }
@@ -35,7 +36,8 @@ func (s *Store) noRoom(what string, err error) error {
 	if !isFull(err) {
 		return err
 	}
-	return fmt.Errorf("no room in %s for %s: %w; make room there, or go without undo with --no-journal", s.Path(), what, tree.Cause(err))
+	return fmt.Errorf("no room in %s for %s: %w; make room there, or go without undo with --no-journal",
+		s.Path(), what, tree.Cause(err))
 }
 
 // namesIn lists a folder of the store.

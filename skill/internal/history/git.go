@@ -58,10 +58,13 @@ func GitRunsCode(name string) bool {
 // gitState are the files and folders of .git through which git runs nothing.
 var gitState = map[string]bool{
 	"": true, "HEAD": true, "ORIG_HEAD": true, "FETCH_HEAD": true, "MERGE_HEAD": true, "MERGE_MSG": true,
-	"MERGE_MODE": true, "AUTO_MERGE": true, "CHERRY_PICK_HEAD": true, "REVERT_HEAD": true, "REBASE_HEAD": true,
-	"SQUASH_MSG": true, "COMMIT_EDITMSG": true, "TAG_EDITMSG": true, "index": true, "packed-refs": true,
-	"refs": true, "logs": true, "rebase-merge": true, "rebase-apply": true, "sequencer": true, "shallow": true,
-	"BISECT_LOG": true, "BISECT_NAMES": true, "BISECT_START": true, "BISECT_TERMS": true, "BISECT_ANCESTORS_OK": true,
+	"MERGE_MODE": true, "AUTO_MERGE": true, "CHERRY_PICK_HEAD": true, "REVERT_HEAD": true,
+	"REBASE_HEAD": true,
+	"SQUASH_MSG":  true, "COMMIT_EDITMSG": true, "TAG_EDITMSG": true, "index": true, "packed-refs": true,
+	"refs": true, "logs": true, "rebase-merge": true, "rebase-apply": true, "sequencer": true,
+	"shallow":    true,
+	"BISECT_LOG": true, "BISECT_NAMES": true, "BISECT_START": true, "BISECT_TERMS": true,
+	"BISECT_ANCESTORS_OK": true,
 	"BISECT_EXPECTED_REV": true, "description": true, "branches": true, "gc.log": true, "reftable": true,
 	"commondir": true, "gitdir": true, "locked": true, "lost-found": true, "info": true, "rr-cache": true,
 }
@@ -69,7 +72,8 @@ var gitState = map[string]bool{
 // isGitIndex reports whether a path is git's own index.
 func isGitIndex(name string) bool {
 	_, rest, ok := gitPart(name)
-	return ok && path.Base(rest) == "index" && !strings.HasPrefix(rest, "refs/") && !strings.HasPrefix(rest, "logs/")
+	return ok && path.Base(rest) == "index" && !strings.HasPrefix(rest, "refs/") &&
+		!strings.HasPrefix(rest, "logs/")
 }
 
 // indexSum returns a sum of what git's index says of its files, without the times and numbers that
@@ -81,7 +85,8 @@ func indexSum(data []byte) string {
 	version, n := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
 	h, rest := sha256.New(), data[12:]
 	for range n {
-		const stat, oid = 40, 20 // git's SHA-256 repositories have longer names, and fail the check of the padding
+		// git's SHA-256 repositories have longer names, and fail the check of the padding
+		const stat, oid = 40, 20
 		if len(rest) < stat+oid+2 {
 			return ""
 		}
@@ -116,7 +121,8 @@ func indexSum(data []byte) string {
 func refersTo(name string, data []byte) (objects []string) {
 	_, rest, ok := gitPart(name)
 	base := path.Base(rest)
-	isRef := strings.HasPrefix(rest, "refs/") || strings.Contains(rest, "/refs/") || strings.HasSuffix(base, "HEAD") || base == "packed-refs"
+	isRef := strings.HasPrefix(rest, "refs/") || strings.Contains(rest, "/refs/") ||
+		strings.HasSuffix(base, "HEAD") || base == "packed-refs"
 	if !ok || !isRef || strings.HasPrefix(rest, "logs/") {
 		return nil
 	}
@@ -203,7 +209,8 @@ func (s *Store) missingObject(name Name, data []byte) string {
 		return ""
 	}
 	_, rest, _ := gitPart(string(name))
-	if after, isModule := strings.CutPrefix(rest, "modules/"); isModule { // of a submodule, which has its own objects
+	// of a submodule, which has its own objects
+	if after, isModule := strings.CutPrefix(rest, "modules/"); isModule {
 		for i := range after {
 			if after[i] == '/' {
 				if _, err := s.o.Tree.Stat(dir + "/modules/" + after[:i] + "/objects"); err == nil {
@@ -254,13 +261,15 @@ func (s *Store) gitLocks(names []Name) (unlock func(), err error) {
 		d.Close()
 		if errors.Is(err, fs.ErrExist) {
 			unlock()
-			return func() {}, &ConflictError{Path: name, Reason: "is locked by git: wait until git has ended, or remove " + s.PathOf(name) + ".lock"}
+			return func() {}, &ConflictError{Path: name,
+				Reason: "is locked by git: wait until git has ended, or remove " + s.PathOf(name) + ".lock"}
 		}
 	}
 	return unlock, nil
 }
 
-// unlockKilled removes the locks of a process that was killed: they are empty, and for its user alone, as git's are not.
+// unlockKilled removes the locks of a process that was killed: they are empty, and for its user
+// alone, as git's are not.
 func (s *Store) unlockKilled(op *Op) {
 	for _, delta := range op.Deltas {
 		if _, _, ok := gitPart(string(delta.Path)); !ok {

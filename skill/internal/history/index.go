@@ -253,7 +253,8 @@ func (s *Store) readIndex() *index {
 		x.lost = true
 		return x
 	}
-	if boot := tree.Boot(); x.boot != boot { // a power cut may have left the index, and not what was kept before it
+	// a power cut may have left the index, and not what was kept before it
+	if boot := tree.Boot(); x.boot != boot {
 		x.boot = boot
 		for i := range x.list {
 			e := &x.list[i]
@@ -426,7 +427,8 @@ func (d *indexReader) item(e *item) {
 	e.racy, e.ignored, e.git = flags&flagRacy != 0, flags&flagIgnored != 0, flags&flagGit != 0
 	e.id = tree.FileID{Dev: d.number(), Ino: d.number()}
 	e.size, e.mod, e.changed = d.fixed(), d.fixed(), d.fixed()
-	e.mode, e.links, e.uid, e.gid = uint32(d.number()), uint32(d.number()), uint32(d.number()), uint32(d.number())
+	e.mode, e.links, e.uid, e.gid = uint32(d.number()), uint32(d.number()), uint32(d.number()),
+		uint32(d.number())
 	e.digest = d.text()
 	known := strings.IndexByte("fdls", e.kind) >= 0
 	d.bad = d.bad || !d.validPath(e.path) || e.size < 0 || !known

@@ -13,7 +13,8 @@ import (
 
 func someIndex() *index {
 	x := newIndex([]item{
-		{path: "sub/a", kind: aFile, stamp: stamp{tree.FileID{Dev: 1, Ino: 2}, 3, -4, 5, 0o644, 1, 7, 8}, digest: strings.Repeat("0a", sumLength)},
+		{path: "sub/a", kind: aFile, stamp: stamp{tree.FileID{Dev: 1, Ino: 2}, 3, -4, 5, 0o644, 1, 7, 8},
+			digest: strings.Repeat("0a", sumLength)},
 		{path: "sub/with attributes", kind: aFile, digest: strings.Repeat("0a", sumLength+8)},
 		{path: "sub/\xff\n", kind: aLink, racy: true, digest: "../x"},
 		{path: "sub/d", kind: aFolder, ignored: true},
@@ -50,7 +51,8 @@ func FuzzIndex(f *testing.F) {
 func TestIndex(t *testing.T) {
 	want := someIndex()
 	data := want.encode()
-	if got := decodeIndex(data); got == nil || !reflect.DeepEqual(got.list, want.list) || got.upTo != 12 || got.limit != 1<<20 {
+	if got := decodeIndex(data); got == nil || !reflect.DeepEqual(got.list, want.list) || got.upTo != 12 ||
+		got.limit != 1<<20 {
 		t.Errorf("%+v became %+v", want, got)
 	}
 	for i := range data {
@@ -60,7 +62,8 @@ func TestIndex(t *testing.T) {
 			t.Errorf("byte %d may be any", i)
 		}
 	}
-	for _, e := range []item{{path: "../x", kind: aFile}, {path: "x", kind: aFile, digest: "../../etc/passwd/../../../../../../../../../"}} {
+	for _, e := range []item{{path: "../x", kind: aFile},
+		{path: "x", kind: aFile, digest: "../../etc/passwd/../../../../../../../../../"}} {
 		if decodeIndex(newIndex([]item{e}).encode()) != nil {
 			t.Errorf("%+v was read", e)
 		}
@@ -88,7 +91,8 @@ func logOf(t *testing.T, data []byte) (*logFile, error) {
 func someLog(t testing.TB) []byte {
 	var data []byte
 	for _, v := range []any{
-		header{Version: logVersion}, Op{ID: 1, Kind: "write", Deltas: []Delta{{Path: "a"}}}, Op{ID: 2, Undoes: 1, Kind: KindUndo},
+		header{Version: logVersion}, Op{ID: 1, Kind: "write", Deltas: []Delta{{Path: "a"}}},
+		Op{ID: 2, Undoes: 1, Kind: KindUndo},
 		Op{ID: 3, Void: true}, Op{ID: 4, Kind: "write"},
 	} {
 		line, err := seal(v)

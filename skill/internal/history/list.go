@@ -72,7 +72,8 @@ func (s *Store) asListed(at line) Listed {
 	}
 	_, inForce := s.log.active(at.id)
 	return Listed{
-		Op: op, Undone: !inForce, Unmade: s.log.undoes[at.id] == at.id, Origin: s.log.origin(at).id, IsUndo: s.log.depth[at.id] > 0,
+		Op: op, Undone: !inForce, Unmade: s.log.undoes[at.id] == at.id, Origin: s.log.origin(at).id,
+		IsUndo: s.log.depth[at.id] > 0,
 	}
 }
 
@@ -122,7 +123,8 @@ func (s *Store) Damaged() int {
 
 // Read calls use with the content of an Entry of a path. found is false if the content is neither
 // kept nor still in the workspace.
-func (s *Store) Read(name Name, e Entry, use func(size int64, content io.ReaderAt) error) (found bool, err error) {
+func (s *Store) Read(name Name, e Entry, use func(size int64, content io.ReaderAt) error) (found bool,
+	err error) {
 	if err := s.enter(context.Background()); err != nil {
 		return false, err
 	}
@@ -160,7 +162,8 @@ func (s *Store) placesOf(name Name, e Entry) []Name {
 	return list
 }
 
-func (s *Store) readAt(name Name, e Entry, use func(size int64, content io.ReaderAt) error) (found bool, err error) {
+func (s *Store) readAt(name Name, e Entry, use func(size int64, content io.ReaderAt) error) (found bool,
+	err error) {
 	d, base, err := s.parent(name)
 	if err != nil {
 		return false, nil
@@ -283,7 +286,8 @@ func (t *Tx) inspect(r *Report) {
 	needed := t.neededBlobs()
 	entries, _ := t.blobs.Entries()
 	for _, e := range entries {
-		if info, err := t.blobs.Lstat(e.Name); err == nil && !needed[e.Name] && !(isSum(e.Name) && info.Mode.Perm() == 0o600) {
+		if info, err := t.blobs.Lstat(e.Name); err == nil && !needed[e.Name] &&
+			!(isSum(e.Name) && info.Mode.Perm() == 0o600) {
 			r.Orphans = append(r.Orphans, t.blobPath(e.Name))
 		}
 	}
@@ -342,7 +346,8 @@ func (op *Op) Mentions(name Name) bool {
 	in := func(path Name) bool {
 		return path == name || name == "." || strings.HasPrefix(string(path), string(name)+"/")
 	}
-	return slices.ContainsFunc(op.Deltas, func(d Delta) bool { return in(d.Path) || d.From != "" && in(d.From) }) ||
+	return slices.ContainsFunc(op.Deltas,
+		func(d Delta) bool { return in(d.Path) || d.From != "" && in(d.From) }) ||
 		slices.ContainsFunc(op.Left, func(l Left) bool { return in(l.Path) })
 }
 
@@ -409,5 +414,6 @@ func (s *Store) FlushAll() error {
 
 // IsIdle reports whether the op changed nothing.
 func (l Listed) IsIdle() bool {
-	return l.Note == "" && !slices.ContainsFunc(l.Deltas, func(d Delta) bool { return !d.Before.equal(d.After) })
+	return l.Note == "" && !slices.ContainsFunc(l.Deltas,
+		func(d Delta) bool { return !d.Before.equal(d.After) })
 }

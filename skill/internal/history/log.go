@@ -36,12 +36,13 @@ type logFile struct {
 	written atomic.Int64 // what end was when this process last wrote
 	durable atomic.Int64 // and when it last flushed
 	lines   []line
-	made    int64           // the number of the last op that an empty line follows
-	first   int64           // the number before the oldest op: older ones were dropped
-	lost    int64           // the number of the last op whose line is gone; 0 if none is
-	undoes  map[int64]int64 // by the number of an op, the last one that takes it back; void ops take back themselves
-	depth   map[int64]int   // how many ops lie between an undo and the change that it is about
-	damaged []int64         // numbers of lines that cannot be read
+	made    int64 // the number of the last op that an empty line follows
+	first   int64 // the number before the oldest op: older ones were dropped
+	lost    int64 // the number of the last op whose line is gone; 0 if none is
+	// by the number of an op, the last one that takes it back; void ops take back themselves
+	undoes  map[int64]int64
+	depth   map[int64]int // how many ops lie between an undo and the change that it is about
+	damaged []int64       // numbers of lines that cannot be read
 }
 
 // A line is where an op stands in the log.
@@ -129,7 +130,8 @@ func (l *logFile) readSome(repair bool) (grown bool, err error) {
 			return false, err
 		}
 		data = data[:n]
-		if last := bytes.LastIndexByte(data, '\n'); last >= 0 && (err == nil && size >= 1<<20 || err == io.EOF) {
+		if last := bytes.LastIndexByte(data, '\n'); last >= 0 &&
+			(err == nil && size >= 1<<20 || err == io.EOF) {
 			return true, l.take(data[:last+1])
 		}
 		if err == io.EOF { // the line of a process that was killed, or of a power cut

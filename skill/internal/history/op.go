@@ -23,14 +23,15 @@ type Op struct {
 	Command string    `json:"command,omitempty"`
 	Run     string    `json:"run,omitempty"` // the run of an expert, or the session of another agent
 	RunStep int       `json:"runStep,omitempty"`
-	Host    string    `json:"host,omitempty"`   // the program of another agent, which reported the change
-	Agent   string    `json:"agent,omitempty"`  // the kind of the agent's sub-agent; "" for the agent itself
-	Note    string    `json:"note,omitempty"`   // why the op cannot be undone; "" if it can
-	Unsure  string    `json:"unsure,omitempty"` // why some deltas may be changes of others; only force undoes such an op
-	Left    []Left    `json:"left,omitempty"`   // other changes, which undo does not take back
-	More    int       `json:"more,omitempty"`   // how many changes Left leaves out
-	Quiet   bool      `json:"quiet,omitempty"`  // an undo without an ID skips the op
-	Deltas  []Delta   `json:"deltas,omitempty"`
+	Host    string    `json:"host,omitempty"`  // the program of another agent, which reported the change
+	Agent   string    `json:"agent,omitempty"` // the kind of the agent's sub-agent; "" for the agent itself
+	Note    string    `json:"note,omitempty"`  // why the op cannot be undone; "" if it can
+	// why some deltas may be changes of others; only force undoes such an op
+	Unsure string  `json:"unsure,omitempty"`
+	Left   []Left  `json:"left,omitempty"`  // other changes, which undo does not take back
+	More   int     `json:"more,omitempty"`  // how many changes Left leaves out
+	Quiet  bool    `json:"quiet,omitempty"` // an undo without an ID skips the op
+	Deltas []Delta `json:"deltas,omitempty"`
 }
 
 // A Left is a change of an op that undo does not take back.
@@ -41,14 +42,15 @@ type Left struct {
 
 // A Delta is the change of an op at one path.
 type Delta struct {
-	Path    Name    `json:"path"`
-	From    Name    `json:"from,omitempty"` // of a move by a tool: the earlier path
-	Before  Entry   `json:"before,omitzero"`
-	After   Entry   `json:"after,omitzero"`
-	InPlace bool    `json:"inPlace,omitempty"` // the file has hard links, and keeps its inode
-	Torn    bool    `json:"torn,omitempty"`    // the file is written in place: after a kill it may hold a part of the content
-	Added   bool    `json:"added,omitempty"`   // After is Before with more at the end
-	Splice  *Splice `json:"splice,omitempty"`  // how Before becomes After
+	Path    Name  `json:"path"`
+	From    Name  `json:"from,omitempty"` // of a move by a tool: the earlier path
+	Before  Entry `json:"before,omitzero"`
+	After   Entry `json:"after,omitzero"`
+	InPlace bool  `json:"inPlace,omitempty"` // the file has hard links, and keeps its inode
+	// the file is written in place: after a kill it may hold a part of the content
+	Torn   bool    `json:"torn,omitempty"`
+	Added  bool    `json:"added,omitempty"`  // After is Before with more at the end
+	Splice *Splice `json:"splice,omitempty"` // how Before becomes After
 }
 
 // A Splice replaces Old bytes at Offset of a content with New.
@@ -75,7 +77,8 @@ func reversed(deltas []Delta) []Delta {
 	}
 	for _, d := range slices.Backward(deltas) {
 		back = append(back, Delta{
-			Path: d.Path, From: moved[d.Path], Before: d.After, After: d.Before, InPlace: d.InPlace, Torn: d.Torn, Added: d.Added,
+			Path: d.Path, From: moved[d.Path], Before: d.After, After: d.Before, InPlace: d.InPlace,
+			Torn: d.Torn, Added: d.Added,
 		})
 	}
 	return back

@@ -124,7 +124,8 @@ type finder struct {
 
 func (f *finder) add(rule int, path, why string) {
 	there, _ := existing(path)
-	f.found = append(f.found, Place{Path: path, Rule: rule, Why: why, Near: f.near(there), ignore: rule == 3 || rule == 4 || rule == 6})
+	f.found = append(f.found, Place{Path: path, Rule: rule, Why: why, Near: f.near(there),
+		ignore: rule == 3 || rule == 4 || rule == 6})
 }
 
 // named is rule 1.
@@ -153,7 +154,8 @@ func (f *finder) search(user string) {
 		f.add(2, user, "your state folder")
 	}
 	if top := f.above(); top != "" {
-		f.add(3, filepath.Join(top, fmt.Sprintf("%s-%d", Inside, os.Geteuid())), "the topmost folder of yours above the workspace on its disk")
+		f.add(3, filepath.Join(top, fmt.Sprintf("%s-%d", Inside, os.Geteuid())),
+			"the topmost folder of yours above the workspace on its disk")
 	}
 	inside := filepath.Join(f.root, Inside)
 	parent, err := identify(filepath.Dir(f.root))
@@ -216,7 +218,8 @@ func ownKey(place, root string, at identity) string {
 	if err != nil || json.Unmarshal(data, &r) != nil || r.Path == "" || r.Path == root {
 		return keys[0]
 	}
-	if there, err := identify(r.Path); err == nil && (there.dev != at.dev || there.ino != at.ino || there.born != at.born) {
+	if there, err := identify(r.Path); err == nil &&
+		(there.dev != at.dev || there.ino != at.ino || there.born != at.born) {
 		return keys[1]
 	}
 	return keys[0]
@@ -336,7 +339,9 @@ func makeAll(path string, sync bool) error {
 func (p Place) Explain() string {
 	how := "on the same disk, so deleted files are moved there"
 	if !p.Near {
-		how = fmt.Sprintf("on another disk, so deleted files are copied there, up to %d MB for each change", MaxCopied>>20)
+		how = fmt.Sprintf("on another disk, so deleted files are copied there, up to %d MB for each change",
+			MaxCopied>>20)
 	}
-	return fmt.Sprintf("the history of %s is in %s (%s), %s", p.Root, filepath.Join(p.Path, p.Key), p.Why, how)
+	return fmt.Sprintf("the history of %s is in %s (%s), %s", p.Root, filepath.Join(p.Path, p.Key),
+		p.Why, how)
 }

@@ -58,7 +58,8 @@ func TestPlace(t *testing.T) {
 			return Options{Root: mkdir(t, m+"/ws", 0), User: m + "/home/state"}
 		}, 2, "/real/state"},
 		{"user's, but in another root", func(t *testing.T, m string) Options {
-			return Options{Root: mkdir(t, m+"/a/ws", 0), Roots: []string{mkdir(t, m+"/a/home", 0)}, User: m + "/a/home/state"}
+			return Options{Root: mkdir(t, m+"/a/ws", 0), Roots: []string{mkdir(t, m+"/a/home", 0)},
+				User: m + "/a/home/state"}
 		}, 3, "/.skill-0"},
 		{"topmost folder", func(t *testing.T, m string) Options {
 			return Options{Root: mkdir(t, m+"/a/b/ws", 0), User: far + "/state"}
@@ -113,7 +114,8 @@ func TestPlace(t *testing.T) {
 				want = far + "/state"
 			}
 			if p.Rule != tt.rule || p.Path != want || p.Near != (tt.rule != 5) {
-				t.Errorf("%s\n got rule %d, %s, near %v\nwant rule %d, %s", p.Explain(), p.Rule, p.Path, p.Near, tt.rule, want)
+				t.Errorf("%s\n got rule %d, %s, near %v\nwant rule %d, %s", p.Explain(), p.Rule, p.Path,
+					p.Near, tt.rule, want)
 			}
 			if _, err := os.Lstat(p.Path); err == nil && tt.rule != 5 {
 				t.Errorf("Find has made %s", p.Path)
@@ -132,7 +134,8 @@ func TestPlace(t *testing.T) {
 
 func TestPlaceIsRefused(t *testing.T) {
 	root := t.TempDir()
-	if _, err := Open(Options{Root: root, Dir: root + "/state"}); err == nil || !strings.Contains(err.Error(), "outside") {
+	if _, err := Open(Options{Root: root, Dir: root + "/state"}); err == nil ||
+		!strings.Contains(err.Error(), "outside") {
 		t.Errorf("a state folder in the root: %v", err)
 	}
 	os.Symlink(root, root+"-link")
@@ -237,7 +240,8 @@ func TestKey(t *testing.T) {
 				for _, dir := range []string{"lower/old", "upper", "work"} {
 					mkdir(t, m+"/"+dir, 0)
 				}
-				base = mounted(t, "none", "overlay", 0, fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", m))
+				base = mounted(t, "none", "overlay",
+					0, fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", m))
 			}
 			dir := t.TempDir()
 			o := Options{Root: mkdir(t, base+"/ws", 0), Dir: dir}

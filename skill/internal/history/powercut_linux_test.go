@@ -73,7 +73,8 @@ func writeBy(t testing.TB, s *Store, name, content string) {
 	n.WriteString(content)
 	n.Sync()
 	after := Entry{Kind: File, Mode: before.Mode}.Holds([]byte(content))
-	op := &Op{Kind: "write", Deltas: []Delta{{Path: Name(name), Before: tx.Describe(Name(name), before), After: after}}}
+	op := &Op{Kind: "write", Deltas: []Delta{{Path: Name(name), Before: tx.Describe(Name(name), before),
+		After: after}}}
 	if err := tx.Add(op); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,8 @@ func TestPowerCutAfterCommand(t *testing.T) {
 	needs.EachDisk(t, 1, "SKILL_TEST_CUTS", func(t *testing.T, _ int, disks []*needs.Disk) {
 		for _, links := range []int{1, 2} {
 			for _, tool := range []string{"write", "delete"} {
-				t.Run(fmt.Sprint(tool, links), func(t *testing.T) { cutAfterCommand(t, disks[0], tool, links) })
+				t.Run(fmt.Sprint(tool, links),
+					func(t *testing.T) { cutAfterCommand(t, disks[0], tool, links) })
 			}
 		}
 	})
@@ -257,7 +259,8 @@ func TestKilledWithGitLocks(t *testing.T) {
 		}
 		data, err := os.ReadFile(ws + "/.git/HEAD")
 		if undone := string(data) == "ref: refs/heads/main\n"; undone == tx.InForce(1) {
-			t.Errorf("before step %d: HEAD holds %q, %v, and the change is in force: %v", n, data, err, tx.InForce(1))
+			t.Errorf("before step %d: HEAD holds %q, %v, and the change is in force: %v", n, data, err,
+				tx.InForce(1))
 		}
 		tx.End()
 	}

@@ -99,7 +99,9 @@ func (r *recorder) findMoves(gone []*item) {
 			r.only[e.id.Ino] = e
 		}
 		to := folders[e.id]
-		if e.kind == aFolder && to != nil && to.mode == e.mode && r.sameFile(e, to) && r.movedWhole(e.path, to.path) {
+		if e.kind == aFolder && to != nil &&
+			to.mode == e.mode && r.sameFile(e, to) &&
+			r.movedWhole(e.path, to.path) {
 			r.moved[e.path] = to.path
 		}
 	}
@@ -115,9 +117,12 @@ func (r *recorder) movedWhole(from, to string) bool {
 	before := r.index.below(from)
 	for _, e := range before {
 		now := r.found[to+strings.TrimPrefix(e.path, from)]
-		if now == nil || !r.sameFile(e, now) || now.mode != e.mode || now.size != e.size && e.kind != aFolder ||
+		if now == nil || !r.sameFile(e, now) ||
+			now.mode != e.mode || now.size != e.size &&
+			e.kind != aFolder ||
 			now.mod != e.mod && e.kind != aFolder {
-			return !e.kept() && now == nil // what is not entered under its old name may be entered under the new one
+			// what is not entered under its old name may be entered under the new one
+			return !e.kept() && now == nil
 		}
 		special = special || !e.kept() || e.git
 	}
@@ -167,12 +172,14 @@ func (r *recorder) one(name string) error {
 	if err != nil {
 		return err
 	}
-	if was == nil && now == nil || was != nil && now != nil && was.unchanged(now) && !was.racy {
+	if was == nil && now == nil || was != nil &&
+		now != nil && was.unchanged(now) && !was.racy {
 		return nil
 	}
 	before, after := was.entry(), now.entry()
 	switch {
-	case now != nil && was != nil && before.equal(after) && (was.digest != "" || was.kind == aFolder && was.kept()):
+	case now != nil && was != nil && before.equal(after) &&
+		(was.digest != "" || was.kind == aFolder && was.kept()):
 	case was != nil && now != nil && isGitIndex(name) && r.sameIndex(was, now):
 	default:
 		r.difference(name, was, now)
@@ -190,7 +197,8 @@ func (r *recorder) oneMoved(name string) bool {
 			was, now := r.index.find(from), r.found[to]
 			before, after := was.entry(), now.entry()
 			before.Whole, after.Whole = true, true
-			r.op.Deltas = append(r.op.Deltas, Delta{Path: Name(from), Before: before}, Delta{Path: Name(to), From: Name(from), After: after})
+			r.op.Deltas = append(r.op.Deltas, Delta{Path: Name(from), Before: before},
+				Delta{Path: Name(to), From: Name(from), After: after})
 			r.index.removeBelow(from)
 			r.index.set(from, nil)
 			r.index.set(to, now)
@@ -277,8 +285,8 @@ func (r *recorder) unkept(d Delta, was, now *item) {
 	}
 }
 
-// isLeftBehind reports whether a new path has a file whose old name is gone and whose content is not kept, and
-// which undo cannot move back.
+// isLeftBehind reports whether a new path has a file whose old name is gone and whose content is
+// not kept, and which undo cannot move back.
 func (r *recorder) isLeftBehind(name string, now *item) bool {
 	was := r.only[now.id.Ino]
 	return was != nil && r.sameFile(was, now) && !r.isMovedTo(name, now)
@@ -308,7 +316,8 @@ func (r *recorder) isMoved(was *item) bool {
 // isMovedTo reports whether a file that is not kept was moved to a path.
 func (r *recorder) isMovedTo(name string, now *item) bool {
 	was := r.only[now.id.Ino]
-	return r.movedTo[now.id.Ino] == name && r.found[was.path] == nil && r.sameFile(was, now) && was.sameContent(now.stamp)
+	return r.movedTo[now.id.Ino] == name && r.found[was.path] == nil && r.sameFile(was, now) &&
+		was.sameContent(now.stamp)
 }
 
 // sameContent reports whether two stamps are of the same file with the same content.
@@ -340,7 +349,8 @@ func whyNotKept(e *item) string {
 	case e.kind == aSpecial:
 		return "it was not a regular file"
 	case e.ignored && e.size > maxIgnored:
-		return fmt.Sprintf("git ignores it and it held %d bytes: ignored files of more than %d are not kept", e.size, maxIgnored)
+		return fmt.Sprintf("git ignores it and it held %d bytes: ignored files of more than %d are not kept",
+			e.size, maxIgnored)
 	case e.size > MaxKept:
 		return fmt.Sprintf("it held %d bytes, and files of more than %d are not kept", e.size, MaxKept)
 	}
@@ -352,7 +362,8 @@ const (
 	rebuiltReason = "git ignores it and a tool builds it again, so undo leaves it as it is"
 )
 
-// isQuiet reports whether an op changed only what is built again, or nothing that is known: an undo is not to stop at it.
+// isQuiet reports whether an op changed only what is built again, or nothing that is known: an undo
+// is not to stop at it.
 func (op *Op) isQuiet() bool {
 	return len(op.Deltas) == 0 && op.Note == "" && !slices.ContainsFunc(op.Left, func(l Left) bool {
 		return l.Why != cacheReason && l.Why != rebuiltReason && l.Path != ""

@@ -105,7 +105,8 @@ const countEach = 64
 
 // newScan returns a scan of the folder base of the root; "." is all of it.
 func (s *Store) newScan(old *index, base string, device uint64) *scan {
-	c := &scan{s: s, old: old, device: device, seen: make([]bool, len(old.list)), begin: time.Now().UnixNano()}
+	c := &scan{s: s, old: old, device: device, seen: make([]bool, len(old.list)),
+		begin: time.Now().UnixNano()}
 	if base == "." {
 		return c
 	}
@@ -202,16 +203,20 @@ func (c *scan) enter(part *scanPart, folder string, like item, deep int) {
 	if err != nil {
 		return
 	}
-	counter, most, why := &c.hidden, int64(ignoredNames), "git ignores it, it holds too many files, and undo leaves them as they are"
+	counter, most, why := &c.hidden, int64(ignoredNames),
+		"git ignores it, it holds too many files, and undo leaves them as they are"
 	if like.git {
-		counter, most, why = &c.inGit, gitNames, "it holds too many files of git's, and undo leaves them as they are"
+		counter, most, why = &c.inGit, gitNames,
+			"it holds too many files of git's, and undo leaves them as they are"
 	}
 	if counter.Add(int64(len(entries))) > most || deep > maxDeepFolder {
 		part.left = append(part.left, Left{Name(folder), why})
 		return
 	}
 	for _, e := range entries {
-		if like.git && gitSkips(folder, e.Name) || !like.git && e.Name == ".git" || strings.HasPrefix(e.Name, ".skill") {
+		if like.git && gitSkips(folder, e.Name) ||
+			!like.git && e.Name == ".git" ||
+			strings.HasPrefix(e.Name, ".skill") {
 			continue
 		}
 		info, err := d.Lstat(e.Name)
@@ -341,7 +346,8 @@ func fitting(list []*item, limit int64) (fit, rest []*item) {
 		return list, nil
 	}
 	slices.SortFunc(list, func(a, b *item) int {
-		return cmp.Or(cmp.Compare(a.diskSize(), b.diskSize()), cmp.Compare(a.size, b.size), byPath(a.path, b.path))
+		return cmp.Or(cmp.Compare(a.diskSize(), b.diskSize()), cmp.Compare(a.size, b.size),
+			byPath(a.path, b.path))
 	})
 	n := len(list)
 	for ; sum > limit; n-- {

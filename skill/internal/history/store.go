@@ -16,19 +16,21 @@ import (
 
 // Options name the folder of a history, its place, and how much to keep.
 type Options struct {
-	Root     string        // the folder whose changes are kept
-	Roots    []string      // all folders of the workspace; the history must be outside of them
-	Dir      string        // the place of the history; "" means that Find chooses it
-	User     string        // the user's state folder; "" means $XDG_STATE_HOME/skill, or .local/state/skill in the home folder
+	Root  string   // the folder whose changes are kept
+	Roots []string // all folders of the workspace; the history must be outside of them
+	Dir   string   // the place of the history; "" means that Find chooses it
+	// the user's state folder; "" means $XDG_STATE_HOME/skill, or .local/state/skill in the home folder
+	User     string
 	ReadOnly bool          // nothing is made or changed; without a history, Open returns fs.ErrNotExist
 	NoSync   bool          // nothing is flushed
 	Limits   Limits        // how much is kept
 	LockWait time.Duration // how long to wait for the lock; 0 means 10 seconds
 
-	Tree     tree.Tree                                           // of Root; the caller closes it
-	Outside  func(abs string) (t tree.Tree, rel string, ok bool) // opens an absolute path in another folder of the workspace
-	Forbids  func(rel string) string                             // why a tool's undo may not write a path; "" if it may
-	Portable bool                                                // contents cannot be moved between the root and the history
+	Tree tree.Tree // of Root; the caller closes it
+	// opens an absolute path in another folder of the workspace
+	Outside  func(abs string) (t tree.Tree, rel string, ok bool)
+	Forbids  func(rel string) string // why a tool's undo may not write a path; "" if it may
+	Portable bool                    // contents cannot be moved between the root and the history
 }
 
 // Limits say how many changes are kept. For each limit, 0 means the default and less than 0 means
@@ -148,7 +150,8 @@ func (s *Store) open() (err error) {
 		return err
 	}
 	if fresh && !s.o.NoSync {
-		if err := errors.Join(syncName(root, "."), syncName(root, "..")); err != nil && !errors.Is(err, fs.ErrInvalid) {
+		if err := errors.Join(syncName(root, "."), syncName(root, "..")); err != nil &&
+			!errors.Is(err, fs.ErrInvalid) {
 			syncParent(s.Path())
 		}
 	}
@@ -170,7 +173,8 @@ func (s *Store) makeDir() (fresh bool, err error) {
 		return false, nil
 	}
 	for _, name := range []string{"", blobsName, runningName} {
-		if err := place.Mkdir(filepath.Join(s.place.Key, name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := place.Mkdir(filepath.Join(s.place.Key, name), 0o700); err != nil &&
+			!errors.Is(err, fs.ErrExist) {
 			return false, named(s.place.Path, err)
 		}
 	}

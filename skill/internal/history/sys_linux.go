@@ -57,8 +57,10 @@ func keepsNumbers(path string) bool {
 		return false
 	}
 	switch uint32(st.Type) {
-	case unix.FUSE_SUPER_MAGIC, unix.V9FS_MAGIC, unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC,
-		unix.CIFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC, unix.AFS_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC, unix.MSDOS_SUPER_MAGIC,
+	case unix.FUSE_SUPER_MAGIC, unix.V9FS_MAGIC, unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC,
+		unix.SMB2_SUPER_MAGIC,
+		unix.CIFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC, unix.AFS_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC,
+		unix.MSDOS_SUPER_MAGIC,
 		unix.EXFAT_SUPER_MAGIC:
 		return false
 	}

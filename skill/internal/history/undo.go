@@ -103,7 +103,8 @@ func (t *Tx) Undo(ctx context.Context, id int64, how How) (Undone, error) {
 	if err := t.Add(p.Op); err != nil {
 		return p.Undone, err
 	}
-	unlock, err := t.gitLocks(pathsOf(p.Op.Deltas)) // after the op: by that, the locks of a killed process are found
+	// after the op: by that, the locks of a killed process are found
+	unlock, err := t.gitLocks(pathsOf(p.Op.Deltas))
 	if err != nil {
 		return p.Undone, t.Void(p.Op, p.named(err))
 	}
@@ -156,7 +157,8 @@ func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 		return p, &ConflictError{ID: id, Reason: "has a damaged record"}
 	}
 	a := how.About
-	p.Op = &Op{Kind: KindUndo, Undoes: active, Dialect: a.Dialect, Tool: a.Tool, Run: a.Run, RunStep: a.RunStep}
+	p.Op = &Op{Kind: KindUndo, Undoes: active, Dialect: a.Dialect, Tool: a.Tool, Run: a.Run,
+		RunStep: a.RunStep}
 	if t.log.depth[active]%2 != 0 {
 		p.Op.Kind = KindRedo
 	}
@@ -168,7 +170,8 @@ func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 		return p, p.onlyLeft()
 	}
 	if p.after.Unsure != "" && !how.Force {
-		return p, &ConflictError{ID: p.id(), Reason: "is not undone without force: " + p.after.Unsure, Force: true}
+		return p, &ConflictError{ID: p.id(), Reason: "is not undone without force: " + p.after.Unsure,
+			Force: true}
 	}
 	last := t.log.last()
 	if err := t.CatchUp(ctx, p.after.Deltas...); err != nil {
@@ -187,7 +190,8 @@ func (p *planner) stillRuns(id int64) error {
 	if op == nil || len(op.Deltas) == 0 {
 		return p.conflict("", "is not the newest change any more")
 	}
-	return p.conflict(op.Deltas[0].Path, fmt.Sprintf("was changed by a command that still runs; change %d is what it did so far", id))
+	return p.conflict(op.Deltas[0].Path,
+		fmt.Sprintf("was changed by a command that still runs; change %d is what it did so far", id))
 }
 
 // allDeltas returns the deltas of an op. If it made a change again, it had no need of paths that were as
@@ -318,8 +322,8 @@ func (p *planner) addFolders() {
 	}
 }
 
-// keepFull leaves out folders that the undo would remove and that hold something else. Where something else is to
-// be in its place, that is a conflict; force keeps the whole folder.
+// keepFull leaves out folders that the undo would remove and that hold something else. Where
+// something else is to be in its place, that is a conflict; force keeps the whole folder.
 func (p *planner) keepFull() error {
 	goes := map[Name]bool{}
 	for _, d := range p.Op.Deltas {
@@ -344,7 +348,8 @@ func (p *planner) keepFull() error {
 			return no
 		}
 	}
-	p.Op.Deltas = slices.DeleteFunc(p.Op.Deltas, func(d Delta) bool { return slices.Contains(p.Stays, d.Path) })
+	p.Op.Deltas = slices.DeleteFunc(p.Op.Deltas,
+		func(d Delta) bool { return slices.Contains(p.Stays, d.Path) })
 	return nil
 }
 
@@ -378,7 +383,8 @@ func dropPair(planned []Delta, d Delta) []Delta {
 
 // dropMoves removes what is still to be planned of the move.
 func dropMoves(deltas []Delta, i int, d Delta) []Delta {
-	rest := slices.DeleteFunc(slices.Clone(deltas[i+1:]), func(o Delta) bool { return d.From != "" && o.Path == d.From || o.From == d.Path })
+	rest := slices.DeleteFunc(slices.Clone(deltas[i+1:]),
+		func(o Delta) bool { return d.From != "" && o.Path == d.From || o.From == d.Path })
 	return append(deltas[:i+1:i+1], rest...)
 }
 
@@ -459,23 +465,26 @@ func (p *planner) one(d Delta) (step Delta, needed bool, err error) {
 	return d, true, nil
 }
 
-// movesAway reports whether what is at the path of a delta goes to another path, although the same is to be there
-// afterwards: a whole folder, or a file that was moved over one with the same content.
+// movesAway reports whether what is at the path of a delta goes to another path, although the same
+// is to be there afterwards: a whole folder, or a file that was moved over one with the same
+// content.
 func (p *planner) movesAway(d Delta) bool {
 	return d.Before.Whole && !d.After.Whole || !d.After.Whole &&
 		slices.ContainsFunc(p.after.Deltas, func(o Delta) bool { return o.Path == d.Path && o.From != "" })
 }
 
-// hasSameSize reports whether a file to which an op added is as long as the op left it, and the log holds what was
-// added, which is then compared. The file may be a copy that an undo brought back.
+// hasSameSize reports whether a file to which an op added is as long as the op left it, and the log
+// holds what was added, which is then compared. The file may be a copy that an undo brought back.
 func (p *planner) hasSameSize(d Delta, now Entry) bool {
-	return d.Added && now.Kind == File && now.Size == d.Before.Size && slices.ContainsFunc(p.after.Deltas, func(o Delta) bool {
-		return o.Path == d.Path && o.Splice != nil && o.Splice.New != nil
-	})
+	return d.Added && now.Kind == File && now.Size == d.Before.Size &&
+		slices.ContainsFunc(p.after.Deltas, func(o Delta) bool {
+			return o.Path == d.Path && o.Splice != nil && o.Splice.New != nil
+		})
 }
 
-// lookedAt reports whether git's index is as the op left it, but for times that git writes again when it looks at
-// files. Where it is so of what the undo would write, that is returned as what is there.
+// lookedAt reports whether git's index is as the op left it, but for times that git writes again
+// when it looks at files. Where it is so of what the undo would write, that is returned as what is
+// there.
 func (p *planner) lookedAt(d Delta, now Entry) (Entry, bool) {
 	if now.Kind != File || !isGitIndex(string(d.Path)) || now.Same(d.Before) || now.Same(d.After) {
 		return now, false
@@ -518,11 +527,13 @@ func (p *planner) later(text string, about func(Name) bool) int64 {
 		if at.id <= p.after.ID {
 			break
 		}
-		if p.log.undoes[at.id] != 0 || p.log.depth[at.id]%2 != 0 || p.log.origin(at).id <= origin || !p.log.has(at, text) {
+		if p.log.undoes[at.id] != 0 || p.log.depth[at.id]%2 != 0 || p.log.origin(at).id <= origin ||
+			!p.log.has(at, text) {
 			continue
 		}
 		op := p.log.op(at)
-		if op != nil && slices.ContainsFunc(op.Deltas, func(o Delta) bool { return about(o.Path) && !o.Before.equal(o.After) }) {
+		if op != nil && slices.ContainsFunc(op.Deltas,
+			func(o Delta) bool { return about(o.Path) && !o.Before.equal(o.After) }) {
 			return p.log.origin(at).id
 		}
 	}
@@ -589,7 +600,8 @@ func (p *planner) changedSince(d Delta, now Entry) error {
 // texts reads the three versions that a merge needs: what the op left, what is there now, and what
 // was there before the op. ok is false if one of them is not a text that is kept.
 func (p *planner) texts(d Delta, now Entry) (base, ours, theirs []byte, ok bool) {
-	mergeable := now.Kind == File && d.Before.Kind == File && d.After.Kind == File && !d.Added &&
+	mergeable := now.Kind == File &&
+		d.Before.Kind == File && d.After.Kind == File && !d.Added &&
 		max(now.Size, d.Before.Size, d.After.Size) <= merge.MaxSize
 	if _, _, git := gitPart(string(d.Path)); git || !mergeable {
 		return nil, nil, nil, false
@@ -604,8 +616,8 @@ func (p *planner) texts(d Delta, now Entry) (base, ours, theirs []byte, ok bool)
 	return base, ours, theirs, err == nil
 }
 
-// readLeft reads what the op left at the path of a delta that takes it back. Where something else has replaced that, it
-// is made again from what was there before, and the op's splice.
+// readLeft reads what the op left at the path of a delta that takes it back. Where something else
+// has replaced that, it is made again from what was there before, and the op's splice.
 func (p *planner) readLeft(d Delta) ([]byte, error) {
 	data, err := p.read(d.Path, d.Before)
 	if errors.Is(err, errGone) {
@@ -708,7 +720,8 @@ func (p *planner) appended(d *Delta, now Entry) error {
 		return nil
 	}
 	if long-short > most {
-		return p.conflict(d.Path, fmt.Sprintf("had %d bytes added, and an undo takes at most %d off", long-short, most))
+		return p.conflict(d.Path, fmt.Sprintf("had %d bytes added, and an undo takes at most %d off",
+			long-short, most))
 	}
 	dir, base, err := p.parent(d.Path)
 	if err != nil {
@@ -725,7 +738,8 @@ func (p *planner) appended(d *Delta, now Entry) error {
 		return cmp.Or(err, ErrChanged)
 	}
 	for _, o := range p.after.Deltas {
-		if o.Path == d.Path && o.Splice != nil && o.Splice.New != nil && string(o.Splice.New) != string(tail) {
+		if o.Path == d.Path && o.Splice != nil && o.Splice.New != nil &&
+			string(o.Splice.New) != string(tail) {
 			return p.conflict(d.Path, "was changed since at its end, where the change had added something")
 		}
 	}
@@ -768,7 +782,8 @@ func (p *planner) content(d *Delta, moves bool) error {
 		return p.conflict(d.Path, "has no saved version any more")
 	}
 	merged := p.how.Dry && slices.Contains(p.Merged, d.Path)
-	if d.After.Kind != File || moves || d.Added || merged || d.After.equalContent(d.Before) {
+	if d.After.Kind != File || moves ||
+		d.Added || merged || d.After.equalContent(d.Before) {
 		return nil
 	}
 	c, err := p.contentOf(d.Path, d.After)
@@ -781,7 +796,8 @@ func (p *planner) content(d *Delta, moves bool) error {
 	case errors.Is(err, errGone):
 		return p.conflict(d.Path, "has no saved version any more")
 	case errors.Is(err, errWritten):
-		return p.conflict(d.Path, "has a saved version that something wrote to since, under another name or with the file open: with force it comes back as it is now")
+		return p.conflict(d.Path,
+			"has a saved version that something wrote to since, under another name or with the file open: with force it comes back as it is now")
 	case err != nil:
 		return err
 	}
@@ -804,8 +820,8 @@ func (p *planner) gitContent(path Name, c *content) error {
 	return nil
 }
 
-// noFolderAbove returns a path above that of a delta where something is that is no folder, and that the undo does not
-// make one; "" if nothing has to be made.
+// noFolderAbove returns a path above that of a delta where something is that is no folder, and that
+// the undo does not make one; "" if nothing has to be made.
 func (p *planner) noFolderAbove(d Delta) Name {
 	for at := d.Path; d.After.Kind != absent; {
 		above := Name(path.Dir(string(at)))
@@ -816,7 +832,8 @@ func (p *planner) noFolderAbove(d Delta) Name {
 		if err != nil || now.Kind == Dir {
 			return ""
 		}
-		made := slices.ContainsFunc(p.Op.Deltas, func(o Delta) bool { return o.Path == above && o.After.Kind == Dir })
+		made := slices.ContainsFunc(p.Op.Deltas,
+			func(o Delta) bool { return o.Path == above && o.After.Kind == Dir })
 		if now.Kind != absent && !made {
 			return above
 		}

@@ -31,9 +31,11 @@ func TestText(t *testing.T) {
 		{five, "one\n2\n3\n4\n5\n", "1\ntwo\n3\n4\n5\n", "one\n2\n3\n4\n5\n", []Conflict{
 			{1, []byte("1\n2\n"), []byte("one\n2\n"), []byte("1\ntwo\n")}}},
 		{five, "one\n2\n3\n4\n5\n", "1\n2\nthree\n4\n5\n", "one\n2\nthree\n4\n5\n", nil},
-		{five, "0\n" + five, "zero\n" + five, "0\n" + five, []Conflict{{1, nil, []byte("0\n"), []byte("zero\n")}}},
-		{five, "0\n0\n1\n2\nthree\n4\n5\n", "1\n2\ntres\n4\n5\n6\n", "0\n0\n1\n2\nthree\n4\n5\n6\n", []Conflict{
-			{5, []byte("3\n"), []byte("three\n"), []byte("tres\n")}}},
+		{five, "0\n" + five, "zero\n" + five, "0\n" + five,
+			[]Conflict{{1, nil, []byte("0\n"), []byte("zero\n")}}},
+		{five, "0\n0\n1\n2\nthree\n4\n5\n", "1\n2\ntres\n4\n5\n6\n", "0\n0\n1\n2\nthree\n4\n5\n6\n",
+			[]Conflict{
+				{5, []byte("3\n"), []byte("three\n"), []byte("tres\n")}}},
 		{"a\r\nb\r\nc\r\n", "A\r\nb\r\nc\r\n", "a\r\nb\r\nC\n", "A\r\nb\r\nC\n", nil},
 		{"a\nb\nc", "\ufeffa\nb\nc", "a\nb\nC", "\ufeffa\nb\nC", nil},
 		{"", "a", "b", "a", []Conflict{{1, nil, []byte("a"), []byte("b")}}},
@@ -80,7 +82,8 @@ func laws(t *testing.T, base, ours, theirs []byte) {
 	t.Helper()
 	must := func(b, o, th, want []byte) {
 		t.Helper()
-		if got, conflicts, err := Text(b, o, th); err != nil || len(conflicts) > 0 || !bytes.Equal(got, want) {
+		if got, conflicts, err := Text(b, o, th); err != nil || len(conflicts) > 0 ||
+			!bytes.Equal(got, want) {
 			t.Fatalf("Text(%q, %q, %q) = %q %s %v, want %q", b, o, th, got, show(conflicts), err, want)
 		}
 	}
@@ -100,15 +103,19 @@ func laws(t *testing.T, base, ours, theirs []byte) {
 		}
 	}
 	if show(swapped) != show(conflicts) {
-		t.Fatalf("conflicts of %q, %q, %q:\n%s; with the sides swapped\n%s", base, ours, theirs, show(conflicts), show(mirror))
+		t.Fatalf("conflicts of %q, %q, %q:\n%s; with the sides swapped\n%s", base, ours, theirs,
+			show(conflicts), show(mirror))
 	}
 	for _, c := range conflicts {
 		lines := Split(ours)
-		if c.Line < 1 || c.Line > len(lines)+1 || !bytes.HasPrefix(bytes.Join(lines[c.Line-1:], nil), c.Ours) {
+		if c.Line < 1 || c.Line > len(lines)+1 ||
+			!bytes.HasPrefix(bytes.Join(lines[c.Line-1:], nil), c.Ours) {
 			t.Fatalf("Text(%q, %q, %q): line %d of ours is not %q", base, ours, theirs, c.Line, c.Ours)
 		}
-		if !bytes.Contains(base, c.Base) || !bytes.Contains(theirs, c.Theirs) || !bytes.Contains(merged, c.Ours) {
-			t.Fatalf("Text(%q, %q, %q): a conflict of no such lines: %s", base, ours, theirs, show([]Conflict{c}))
+		if !bytes.Contains(base, c.Base) || !bytes.Contains(theirs, c.Theirs) ||
+			!bytes.Contains(merged, c.Ours) {
+			t.Fatalf("Text(%q, %q, %q): a conflict of no such lines: %s", base, ours, theirs,
+				show([]Conflict{c}))
 		}
 	}
 	checkChanges(t, base, ours)
@@ -121,7 +128,9 @@ func checkChanges(t *testing.T, old, new []byte) {
 	var got []byte
 	at, newAt := 0, 0
 	for i, c := range Changes(a, b) {
-		if c.From < at || i > 0 && c.From == at || c.From-at != c.NewFrom-newAt || c.From == c.To && c.NewFrom == c.NewTo {
+		if c.From < at || i > 0 && c.From == at ||
+			c.From-at != c.NewFrom-newAt || c.From == c.To &&
+			c.NewFrom == c.NewTo {
 			t.Fatalf("changes of %q to %q: %+v", old, new, Changes(a, b))
 		}
 		got = add(add(got, a[at:c.From]), b[c.NewFrom:c.NewTo])
@@ -212,7 +221,8 @@ func TestTextAsGitMergeFile(t *testing.T) {
 			continue
 		}
 		if differ++; words > 4 || differ > 4 {
-			t.Errorf("Text(%q, %q, %q)\n got %q %s\nwant %q %v", texts[0], texts[1], texts[2], got, show(conflicts), want, err)
+			t.Errorf("Text(%q, %q, %q)\n got %q %s\nwant %q %v", texts[0], texts[1], texts[2], got,
+				show(conflicts), want, err)
 		}
 	}
 	t.Logf("%d of 400 texts differ", differ)

@@ -31,7 +31,8 @@ func Together(text []byte, edits []Edit) (now []byte, places []int, ok bool) {
 	if !unique || slices.Contains(places, -1) {
 		return nil, nil, false
 	}
-	p := &pieces{text: text, edits: edits, places: places, rank: make([]int, len(edits)), done: make([]bool, len(edits))}
+	p := &pieces{text: text, edits: edits, places: places, rank: make([]int, len(edits)),
+		done: make([]bool, len(edits))}
 	for i := range edits {
 		p.order = append(p.order, i)
 	}
@@ -190,7 +191,8 @@ func (f *textFinder) each(text []byte, found func(i, start int) bool) {
 		}
 		start := n + 1 - f.size
 		for _, i := range f.sums[sum] {
-			if old := f.edits[i].Old; len(text)-start >= len(old) && string(text[start:start+len(old)]) == old && !found(i, start) {
+			if old := f.edits[i].Old; len(text)-start >= len(old) &&
+				string(text[start:start+len(old)]) == old && !found(i, start) {
 				return
 			}
 		}
@@ -205,7 +207,8 @@ func (f *textFinder) changes(p *pieces, i int) (made bool) {
 	to := len(around)
 	f.each(p.after(around, i, f.longest-1), func(j, start int) bool {
 		end := start + len(f.edits[j].Old)
-		made = j > i && start < to && end > from || j > i && start < from && end > from
+		made = j > i && start < to &&
+			end > from || j > i && start < from && end > from
 		return !made
 	})
 	return made

@@ -130,7 +130,8 @@ func (t *target) spots(old []string) (found []spot) {
 // free returns the spots that no earlier hunk is about.
 func (t *target) free(spots []spot, n int) (list []spot) {
 	for _, s := range spots {
-		if !slices.Contains(t.taken[s.at:s.at+n], true) && !slices.Contains(t.cut[s.at+1:max(s.at+1, s.at+n)], true) {
+		if !slices.Contains(t.taken[s.at:s.at+n], true) &&
+			!slices.Contains(t.cut[s.at+1:max(s.at+1, s.at+n)], true) {
 			list = append(list, s)
 		}
 	}
@@ -148,7 +149,8 @@ func (t *target) place(h Hunk, later []Hunk) error {
 		return t.placeAdded(h, starts)
 	}
 	spots := t.spots(old)
-	if last := h.Lines[len(h.Lines)-1]; len(spots) == 0 && last.Mark == ' ' && last.Text == "" && len(old) > 1 {
+	if last := h.Lines[len(h.Lines)-1]; len(spots) == 0 && last.Mark == ' ' && last.Text == "" &&
+		len(old) > 1 {
 		h.Lines, old = h.Lines[:len(h.Lines)-1], old[:len(old)-1] // a blank line too many at the end
 		spots = t.spots(old)
 	}
@@ -273,7 +275,8 @@ func (t *target) numbered(h Hunk, free []spot) []spot {
 		return free
 	}
 	if pick = max(0, pick); free[pick].at != expected {
-		t.notes = append(t.notes, fmt.Sprintf("the hunk for line %d was applied at line %d", h.At, free[pick].at+1))
+		t.notes = append(t.notes, fmt.Sprintf("the hunk for line %d was applied at line %d", h.At,
+			free[pick].at+1))
 	}
 	t.moved = free[pick].at - (h.At - 1)
 	return free[pick : pick+1]
@@ -305,7 +308,8 @@ func (t *target) next(h Hunk, old []string, free []spot, later []Hunk) []spot {
 // put notes where a hunk goes.
 func (t *target) put(e edit) {
 	if e.fit.note != "" {
-		t.notes = append(t.notes, fmt.Sprintf("the hunk at line %d of the patch fits but for %s", e.hunk.Line, e.fit.note))
+		t.notes = append(t.notes, fmt.Sprintf("the hunk at line %d of the patch fits but for %s", e.hunk.Line,
+			e.fit.note))
 	}
 	for i := e.from; i < e.to; i++ {
 		t.taken[i] = true
@@ -344,7 +348,8 @@ func (t *target) join() (string, error) {
 	if i := slices.IndexFunc(t.lines, func(l line) bool { return l.end != "" }); i >= 0 {
 		usual = t.lines[i].end
 	}
-	slices.SortStableFunc(t.edits, func(a, b edit) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	slices.SortStableFunc(t.edits,
+		func(a, b edit) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	var out []line
 	at := 0
 	for _, e := range t.edits {

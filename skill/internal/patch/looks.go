@@ -110,10 +110,12 @@ func ways(pairs [][2]string) (list []fit) {
 	for _, p := range pairs {
 		from, to := p[0], p[1]
 		if more, ok := strings.CutSuffix(to, from); ok && more != "" {
-			add(blanks(more)+" more before each line", func(s string) (string, bool) { return more + s, true })
+			add(blanks(more)+" more before each line",
+				func(s string) (string, bool) { return more + s, true })
 		}
 		if less, ok := strings.CutSuffix(from, to); ok && less != "" {
-			add(blanks(less)+" fewer before each line", func(s string) (string, bool) { return strings.CutPrefix(s, less) })
+			add(blanks(less)+" fewer before each line",
+				func(s string) (string, bool) { return strings.CutPrefix(s, less) })
 		}
 	}
 	for _, n := range []int{1, 2, 3, 4, 8} {

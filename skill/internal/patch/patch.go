@@ -177,7 +177,8 @@ func newReader(text string) *reader {
 
 // isHeader reports whether a line names a file or a place, and is not one of a file.
 func isHeader(line string) bool {
-	return slices.ContainsFunc([]string{"*** ", "@@", "--- ", "+++ "}, func(head string) bool { return strings.HasPrefix(line, head) })
+	return slices.ContainsFunc([]string{"*** ", "@@", "--- ", "+++ "},
+		func(head string) bool { return strings.HasPrefix(line, head) })
 }
 
 // end returns the end that a line of a new file has.
@@ -228,7 +229,8 @@ func (r *reader) sections() (list []Section, err error) {
 			for ; r.more() && strings.HasPrefix(r.lines[r.at], "+"); r.at++ {
 				s.Text += r.lines[r.at][1:] + Line{crlf: r.crlf[r.at]}.end()
 			}
-			if rest := strings.TrimSpace(r.here()); rest != "" && !strings.HasPrefix(rest, "***") && !strings.HasPrefix(rest, "```") {
+			if rest := strings.TrimSpace(r.here()); rest != "" && !strings.HasPrefix(rest, "***") &&
+				!strings.HasPrefix(rest, "```") {
 				err = r.failf("is %.60q; lines of a new file begin with +", r.here())
 			}
 		case verb == "*** Delete File":

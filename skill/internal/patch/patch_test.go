@@ -75,7 +75,8 @@ func TestDiffsOfGit(t *testing.T) {
 		}
 		applied++
 		for _, line := range ours { // a new line is there once
-			if strings.Contains(line, "new") && !slices.Contains(lines, line) && strings.Count(got, line) != 1 {
+			if strings.Contains(line, "new") && !slices.Contains(lines, line) &&
+				strings.Count(got, line) != 1 {
 				t.Errorf("%q is lost of\n%s\nto\n%s\n got %q", line, out, strings.Join(ours, ""), got)
 			}
 		}
@@ -151,10 +152,13 @@ func TestAround(t *testing.T) {
 	}
 	indented := "  " + strings.ReplaceAll(strings.ReplaceAll(text, "\n \n", "\n\n"), "\n", "\n  ")
 	for _, around := range []string{
-		`"` + text + `"`, "'" + text + "'", "`" + text + "`", "\"\"\"" + text + "\"\"\"\n", "\"" + text + "\n\"", strconv.Quote(text),
-		indented, "Here:\n\n" + indented + "\nDone.", "    ```\n" + indented + "\n    ```", strings.ReplaceAll(indented, "  ", "\t"),
+		`"` + text + `"`, "'" + text + "'", "`" + text + "`", "\"\"\"" + text + "\"\"\"\n",
+		"\"" + text + "\n\"", strconv.Quote(text),
+		indented, "Here:\n\n" + indented + "\nDone.", "    ```\n" + indented + "\n    ```",
+		strings.ReplaceAll(indented, "  ", "\t"),
 	} {
-		if got, err := Parse(around); err != nil || len(got) != 1 || got[0].Path != "a" || len(got[0].Hunks) != 1 || got[0].Hunks[0].Lines[0].Text == "" {
+		if got, err := Parse(around); err != nil || len(got) != 1 || got[0].Path != "a" ||
+			len(got[0].Hunks) != 1 || got[0].Hunks[0].Lines[0].Text == "" {
 			t.Errorf("%q: %+v, %v, want %+v", around, got, err, want)
 		}
 	}

@@ -17,7 +17,8 @@ func (r *reader) unified() (list []Section, err error) {
 			}
 			s.Diff = true
 			list = append(list, s)
-		case strings.HasPrefix(line, "--- ") && r.at+1 < len(r.lines) && strings.HasPrefix(r.lines[r.at+1], "+++ "):
+		case strings.HasPrefix(line, "--- ") && r.at+1 < len(r.lines) &&
+			strings.HasPrefix(r.lines[r.at+1], "+++ "):
 			s := Section{Diff: true}
 			if err := r.fileSection(&s); err != nil {
 				return nil, err
@@ -38,7 +39,8 @@ func (r *reader) gitSection() (s Section, err error) {
 	for r.at++; r.more(); r.at++ {
 		line := r.lines[r.at]
 		key, value := line, ""
-		for _, k := range []string{"new file mode ", "deleted file mode ", "rename from ", "rename to ", "copy from ", "old mode ", "new mode ", "index ", "similarity index ", "dissimilarity index "} {
+		for _, k := range []string{"new file mode ", "deleted file mode ", "rename from ", "rename to ",
+			"copy from ", "old mode ", "new mode ", "index ", "similarity index ", "dissimilarity index "} {
 			if rest, ok := strings.CutPrefix(line, k); ok {
 				key, value = strings.TrimSpace(k), rest
 			}
@@ -131,7 +133,8 @@ func (r *reader) countedHunk() (Hunk, error) {
 		case strings.HasPrefix(line, `\ `) && len(h.Lines) > 0:
 			h.Lines[len(h.Lines)-1].Bare = true
 			continue
-		case strings.HasPrefix(line, "@@ "), strings.HasPrefix(line, "diff --git "), done && strings.HasPrefix(line, "--- "):
+		case strings.HasPrefix(line, "@@ "), strings.HasPrefix(line, "diff --git "), done &&
+			strings.HasPrefix(line, "--- "):
 			return h, r.full(h)
 		case line == "" && (done || r.blankToEnd()), line == "-- " && done, strings.HasPrefix(line, "```"):
 			return h, r.full(h)

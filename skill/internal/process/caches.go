@@ -80,12 +80,15 @@ func (x *Runner) findCaches() (env []string) {
 	if x.downloadsFrom("static.crates.io") {
 		env = append(env, "CARGO_HOME="+filepath.Join(dir, "cargo"))
 	}
-	env = append(env, "MAVEN_ARGS="+strings.TrimSpace(os.Getenv("MAVEN_ARGS")+" -Dmaven.repo.local="+filepath.Join(dir, "maven")+
+	env = append(env, "MAVEN_ARGS="+strings.TrimSpace(os.Getenv("MAVEN_ARGS")+" -Dmaven.repo.local="+
+		filepath.Join(dir, "maven")+
 		" -Dmaven.repo.local.tail="+filepath.Join(home, ".m2/repository")))
 	for variable, path := range map[string]string{
-		"GRADLE_RO_DEP_CACHE": ".gradle/caches", "NUGET_FALLBACK_PACKAGES": ".nuget/packages", "PLAYWRIGHT_BROWSERS_PATH": ".cache/ms-playwright",
+		"GRADLE_RO_DEP_CACHE": ".gradle/caches", "NUGET_FALLBACK_PACKAGES": ".nuget/packages",
+		"PLAYWRIGHT_BROWSERS_PATH": ".cache/ms-playwright",
 	} {
-		if info, err := os.Stat(filepath.Join(home, path)); err == nil && info.IsDir() && os.Getenv(variable) == "" {
+		if info, err := os.Stat(filepath.Join(home, path)); err == nil && info.IsDir() &&
+			os.Getenv(variable) == "" {
 			env = append(env, variable+"="+filepath.Join(home, path))
 		}
 	}
@@ -100,7 +103,8 @@ func (x *Runner) downloadsFrom(host string) bool {
 // goModules returns the folder of the user's Go modules.
 func goModules(home string) string {
 	list := filepath.SplitList(os.Getenv("GOPATH"))
-	return cmp.Or(os.Getenv("GOMODCACHE"), filepath.Join(append(list, filepath.Join(home, "go"))[0], "pkg/mod"))
+	return cmp.Or(os.Getenv("GOMODCACHE"), filepath.Join(append(list, filepath.Join(home, "go"))[0],
+		"pkg/mod"))
 }
 
 // ownModules returns the variables by which Go keeps modules in dir, and gets those that it does
@@ -110,12 +114,14 @@ func ownModules(dir, users string) []string {
 		found, _ := filepath.Glob(filepath.Join(users, path))
 		for _, toolchain := range found {
 			rel, _ := filepath.Rel(users, toolchain)
-			os.MkdirAll(filepath.Dir(filepath.Join(dir, rel)), 0o755) // on failure Go gets the toolchain again
+			// on failure Go gets the toolchain again
+			os.MkdirAll(filepath.Dir(filepath.Join(dir, rel)), 0o755)
 			os.Symlink(toolchain, filepath.Join(dir, rel))
 		}
 	}
 	proxies := cmp.Or(os.Getenv("GOPROXY"), "https://proxy.golang.org|direct")
-	return []string{"GOMODCACHE=" + dir, "GOPROXY=" + proxies + "|file://" + filepath.Join(users, "cache/download")}
+	return []string{"GOMODCACHE=" + dir, "GOPROXY=" + proxies + "|file://" +
+		filepath.Join(users, "cache/download")}
 }
 
 // goCache returns the user's cache of Go's builds, "" if it is not shared or not there.
@@ -133,7 +139,8 @@ func (x *Runner) goCache() string {
 // gitSettings writes the settings of the user that commands may read to a file, and returns its name,
 // "" if there are none.
 func (x *Runner) gitSettings(home, to string) string {
-	files := []string{filepath.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "git/config"), filepath.Join(home, ".gitconfig")}
+	files := []string{filepath.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")),
+		"git/config"), filepath.Join(home, ".gitconfig")}
 	if named := os.Getenv("GIT_CONFIG_GLOBAL"); named != "" {
 		files = []string{named}
 	}

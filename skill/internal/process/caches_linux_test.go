@@ -19,11 +19,16 @@ func TestCachesAreApart(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", home+"/.cache")
 	t.Setenv("PATH", strings.Join([]string{home + "/go/bin", home + "/.dotnet", os.Getenv("PATH")}, ":"))
 	t.Setenv("GOPATH", home+"/go")
-	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "CARGO_HOME", "MAVEN_ARGS", "GRADLE_RO_DEP_CACHE"} {
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "CARGO_HOME", "MAVEN_ARGS",
+		"GRADLE_RO_DEP_CACHE"} {
 		t.Setenv(name, "")
 	}
-	for _, name := range []string{".cache/black/x", ".cache/pylint/x", ".cache/typescript/5/.npmrc", ".cache/go-build/x", ".npm/x", ".cargo/config.toml", ".cargo/registry/x", ".m2/settings.xml", ".m2/repository/x",
-		".gradle/gradle.properties", ".gradle/caches/x", ".local/share/uv/credentials/x", ".local/share/uv/python/x", ".local/share/jupyter/runtime/x", ".dotnet/corefx/x.pfx", ".dotnet/dotnet",
+	for _, name := range []string{".cache/black/x", ".cache/pylint/x", ".cache/typescript/5/.npmrc",
+		".cache/go-build/x", ".npm/x", ".cargo/config.toml", ".cargo/registry/x", ".m2/settings.xml",
+		".m2/repository/x",
+		".gradle/gradle.properties", ".gradle/caches/x", ".local/share/uv/credentials/x",
+		".local/share/uv/python/x", ".local/share/jupyter/runtime/x", ".dotnet/corefx/x.pfx",
+		".dotnet/dotnet",
 		"go/src/x/x.go", "go/bin/x", "go/pkg/mod/golang.org/toolchain@v1/x"} {
 		if err := os.MkdirAll(filepath.Dir(home+"/"+name), 0o755); err != nil {
 			t.Fatal(err)
@@ -34,28 +39,33 @@ func TestCachesAreApart(t *testing.T) {
 	}
 	fenced(t, t.TempDir()) // skips where there is no whole fence
 	const writes = "echo x > .cache/black/x; echo x > .cache/pylint/x; echo x > .cache/typescript/5/.npmrc; echo x > .npm/x; echo x > .gradle/caches/x; echo x > .m2/repository/x; echo x > go/pkg/mod/x; echo x > .cargo/registry/x"
-	for _, cfg := range []Config{{}, {Network: true}, {Egress: egress.Rules{Allow: []string{"go", "cargo"}}}} {
+	for _, cfg := range []Config{{}, {Network: true},
+		{Egress: egress.Rules{Allow: []string{"go", "cargo"}}}} {
 		cfg.Helper = self(t)
 		x := newRunner(t, t.TempDir(), cfg)
-		got := mustExec(t, x, sh("cd "+home+"; "+writes+"; echo x > .cache/go-build/x; cat .cache/go-build/x .npm/x .cargo/config.toml .m2/settings.xml .gradle/gradle.properties go/src/x/x.go"))
+		got := mustExec(t, x, sh("cd "+home+"; "+writes+
+			"; echo x > .cache/go-build/x; cat .cache/go-build/x .npm/x .cargo/config.toml .m2/settings.xml .gradle/gradle.properties go/src/x/x.go"))
 		if len(got.Stdout) != 0 || strings.Count(string(got.Stderr), "\n") != 15 {
 			t.Errorf("%s%s", got.Stdout, got.Stderr)
 		}
-		got = mustExec(t, x, sh("cd "+home+"; cat .cargo/registry/x .m2/repository/x .gradle/caches/x .local/share/uv/python/x .dotnet/dotnet go/bin/x go/pkg/mod/*/*/x"))
+		got = mustExec(t, x, sh("cd "+home+
+			"; cat .cargo/registry/x .m2/repository/x .gradle/caches/x .local/share/uv/python/x .dotnet/dotnet go/bin/x go/pkg/mod/*/*/x"))
 		if got.Failed() || string(got.Stdout) != strings.Repeat("secret", 7) {
 			t.Errorf("%s%s", got.Stdout, got.Stderr)
 		}
 		got = mustExec(t, x, sh("mkdir -p $XDG_CACHE_HOME/a $GOCACHE $npm_config_cache && echo made > $GOCACHE/x && cat $GOCACHE/x; echo $GRADLE_RO_DEP_CACHE; cat $GOMODCACHE/golang.org/toolchain@v1/x; echo $GOPROXY; echo ${CARGO_HOME##*/}"))
 		want := "made\n" + home + "/.gradle/caches\n\n\n"
 		if x.downloadsFrom("proxy.golang.org") {
-			want = "made\n" + home + "/.gradle/caches\nsecrethttps://proxy.golang.org|direct|file://" + home + "/go/pkg/mod/cache/download\ncargo\n"
+			want = "made\n" + home + "/.gradle/caches\nsecrethttps://proxy.golang.org|direct|file://" +
+				home + "/go/pkg/mod/cache/download\ncargo\n"
 		}
 		if string(got.Stdout) != want || strings.Contains(x.cacheDir(), home+"/.cache") {
 			t.Errorf("%s%s, want %s", got.Stdout, got.Stderr, want)
 		}
 	}
 	x := newRunner(t, t.TempDir(), Config{Helper: self(t), ShareGo: true})
-	if got := mustExec(t, x, sh("cd "+home+"; echo shared > .cache/go-build/x; cat .cache/go-build/x; echo $GOCACHE; echo x > .cache/black/x")); string(got.Stdout) != "shared\n\n" || !got.Failed() {
+	if got := mustExec(t, x, sh("cd "+home+
+		"; echo shared > .cache/go-build/x; cat .cache/go-build/x; echo $GOCACHE; echo x > .cache/black/x")); string(got.Stdout) != "shared\n\n" || !got.Failed() {
 		t.Errorf("%s%s", got.Stdout, got.Stderr)
 	}
 }
@@ -69,13 +79,17 @@ func TestCommandsGetNoCredentials(t *testing.T) {
 		BW_SESSION=x OP_SESSION_my=x SSHPASS=x DOCKER_AUTH_CONFIG=x GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=http.extraheader GIT_CONFIG_VALUE_0=x GIT_CONFIG_PARAMETERS=x BUNDLE_GEMS__EXAMPLE__COM=x
 		ANTHROPIC_CUSTOM_HEADERS=x YARN_NPM_AUTH_IDENT=x NGROK_AUTHTOKEN=x SYSTEM_ACCESSTOKEN=x MNEMONIC=x HEADER=Authorization:x SETTINGS={"auths":{}} IDENTITY=AGE-SECRET-KEY-1X ENGINE=Server=db;Password=x`)
 	hidden = append(hidden, "LINE=Bearer abcdefgh", "PEM=x -----BEGIN CERTIFICATE-----")
-	shown := []string{"MAX_TOKENS=4096", "TOKENIZERS_PARALLELISM=false", "KEYBOARD=us", "GOPROXY=https://proxy.example", "COMPASS=north", "PATHS=a", "SHOWN_TOKEN=x", "AUTHOR=me", "KEYS_OF=x", "SITE=https://slack.com/services/",
-		"MODE=basic auth", "IMAGE=python:3.11", "XDG_SESSION_TYPE=tty", "PASSAGE=x", "BUNDLE_PATH=/x", "OPTIONS=a=b&c=d"}
+	shown := []string{"MAX_TOKENS=4096", "TOKENIZERS_PARALLELISM=false", "KEYBOARD=us",
+		"GOPROXY=https://proxy.example", "COMPASS=north", "PATHS=a", "SHOWN_TOKEN=x", "AUTHOR=me",
+		"KEYS_OF=x", "SITE=https://slack.com/services/",
+		"MODE=basic auth", "IMAGE=python:3.11", "XDG_SESSION_TYPE=tty", "PASSAGE=x", "BUNDLE_PATH=/x",
+		"OPTIONS=a=b&c=d"}
 	for _, v := range slices.Concat(hidden, shown) {
 		name, value, _ := strings.Cut(v, "=")
 		t.Setenv(name, value)
 	}
-	x := newRunner(t, t.TempDir(), Config{Helper: self(t), Secrets: []string{"MINE"}, PassEnv: []string{"SHOWN_TOKEN"}})
+	x := newRunner(t, t.TempDir(),
+		Config{Helper: self(t), Secrets: []string{"MINE"}, PassEnv: []string{"SHOWN_TOKEN"}})
 	got := strings.Split(string(mustExec(t, x, sh("env")).Stdout), "\n")
 	for _, v := range hidden {
 		if slices.Contains(got, v) {
@@ -114,7 +128,9 @@ func TestGitSettingsAreFiltered(t *testing.T) {
 	fenced(t, t.TempDir()) // skips where there is no whole fence
 	got := mustExec(t, x, sh("git config --global --list; cat ~/.gitconfig ~/.config/git/config; git config --global user.name Other; git config user.name"))
 	said := string(got.Stdout)
-	if strings.Contains(said, "secret") || strings.Contains(said, "c2VjcmV0") || !strings.HasPrefix(said, "user.email=e@example.org\nuser.name=N\nalias.st=status\n") || !strings.HasSuffix(said, "core.abbrev=9\nOther\n") {
+	if strings.Contains(said, "secret") || strings.Contains(said, "c2VjcmV0") ||
+		!strings.HasPrefix(said, "user.email=e@example.org\nuser.name=N\nalias.st=status\n") ||
+		!strings.HasSuffix(said, "core.abbrev=9\nOther\n") {
 		t.Errorf("%s%s", said, got.Stderr)
 	}
 	if data, err := os.ReadFile(home + "/.gitconfig"); err != nil || string(data) != settings["/.gitconfig"] {

@@ -15,8 +15,10 @@ import (
 
 // unattended are the variables that make programs neither prompt, page, colour nor wait for an editor.
 var unattended = []string{
-	"CI=1", "NO_COLOR=1", "TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "DEBIAN_FRONTEND=noninteractive",
-	"EDITOR=true", "VISUAL=true", "GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true", "PIP_NO_INPUT=1", "npm_config_yes=true",
+	"CI=1", "NO_COLOR=1", "TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=cat",
+	"GIT_TERMINAL_PROMPT=0", "DEBIAN_FRONTEND=noninteractive",
+	"EDITOR=true", "VISUAL=true", "GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true", "PIP_NO_INPUT=1",
+	"npm_config_yes=true",
 	"BASH_ENV=", "ENV=", // files that a shell runs first
 }
 
@@ -82,7 +84,8 @@ func (x *Runner) SafeVariable(name, value string) string {
 		return value
 	}
 	if !strings.HasPrefix(value, "-") {
-		return strings.Join(slices.DeleteFunc(filepath.SplitList(value), written), string(os.PathListSeparator))
+		return strings.Join(slices.DeleteFunc(filepath.SplitList(value), written),
+			string(os.PathListSeparator))
 	}
 	words := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("=:, ", r) })
 	if slices.ContainsFunc(words, func(word string) bool { return strings.ContainsAny(word, `/\`) && written(word) }) {
@@ -161,9 +164,12 @@ var ownSecrets = []string{
 // doors are variables that lead to services of the user: agents, buses, displays, and the
 // editors and terminals that this program runs in. Who may use them has what they guard.
 var doors = []string{
-	"SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS", "GPG_AGENT_INFO", "GNOME_KEYRING_CONTROL", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "XDG_RUNTIME_DIR",
-	"DOCKER_HOST", "CONTAINER_HOST", "CONTAINERD_ADDRESS", "PODMAN_HOST", "DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "XAUTHORITY", "PULSE_SERVER",
-	"TMUX", "STY", "SWAYSOCK", "I3SOCK", "NVIM", "NVIM_LISTEN_ADDRESS", "VSCODE_IPC_HOOK", "VSCODE_IPC_HOOK_CLI", "VSCODE_GIT_IPC_HANDLE", "KITTY_LISTEN_ON",
+	"SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS", "GPG_AGENT_INFO", "GNOME_KEYRING_CONTROL",
+	"DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "XDG_RUNTIME_DIR",
+	"DOCKER_HOST", "CONTAINER_HOST", "CONTAINERD_ADDRESS", "PODMAN_HOST", "DISPLAY", "WAYLAND_DISPLAY",
+	"WAYLAND_SOCKET", "XAUTHORITY", "PULSE_SERVER",
+	"TMUX", "STY", "SWAYSOCK", "I3SOCK", "NVIM", "NVIM_LISTEN_ADDRESS", "VSCODE_IPC_HOOK",
+	"VSCODE_IPC_HOOK_CLI", "VSCODE_GIT_IPC_HANDLE", "KITTY_LISTEN_ON",
 }
 
 // keptFromCommands reports whether commands do not get a variable: one that holds a
@@ -174,9 +180,12 @@ func (x *Runner) keptFromCommands(name, value string) bool {
 		return false
 	}
 	upper := strings.ToUpper(name)
-	if upper == "GIT_CONFIG_COUNT" || strings.HasPrefix(upper, "GIT_CONFIG_KEY_") { // git wants their values too
+	// git wants their values too
+	if upper == "GIT_CONFIG_COUNT" || strings.HasPrefix(upper, "GIT_CONFIG_KEY_") {
 		return true
 	}
-	return slices.ContainsFunc(ownSecrets, same) || slices.ContainsFunc(x.cfg.Secrets, same) || slices.ContainsFunc(doors, same) ||
-		value != "" && (words.CredentialName().MatchString(name) || words.CredentialValue().MatchString(value))
+	return slices.ContainsFunc(ownSecrets, same) || slices.ContainsFunc(x.cfg.Secrets, same) ||
+		slices.ContainsFunc(doors, same) ||
+		value != "" && (words.CredentialName().MatchString(name) ||
+			words.CredentialValue().MatchString(value))
 }

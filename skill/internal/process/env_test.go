@@ -41,8 +41,10 @@ func TestSafeVariable(t *testing.T) {
 
 // Programs that this one starts for itself load no code from folders that variables name.
 func TestWithoutLoaders(t *testing.T) {
-	env := []string{"PATH=/bin", "LD_PRELOAD=a", "LD_LIBRARY_PATH=", "PYTHONPATH=a", "NODE_OPTIONS=a", "PERL5LIB=a", "RUBYOPT=a", "BASH_ENV=a", "ENV=a",
-		"BASH_FUNC_git%%=() { :; }", "JAVA_TOOL_OPTIONS=a", "GCONV_PATH=a", "HOME=/", "NODE_EXTRA_CA_CERTS=a", "ENVIRONMENT=a", "LDAP=a"}
+	env := []string{"PATH=/bin", "LD_PRELOAD=a", "LD_LIBRARY_PATH=", "PYTHONPATH=a", "NODE_OPTIONS=a",
+		"PERL5LIB=a", "RUBYOPT=a", "BASH_ENV=a", "ENV=a",
+		"BASH_FUNC_git%%=() { :; }", "JAVA_TOOL_OPTIONS=a", "GCONV_PATH=a", "HOME=/", "NODE_EXTRA_CA_CERTS=a",
+		"ENVIRONMENT=a", "LDAP=a"}
 	want := "PATH=/bin HOME=/ NODE_EXTRA_CA_CERTS=a ENVIRONMENT=a LDAP=a"
 	if got := strings.Join(withoutLoaders(env), " "); got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -53,7 +55,9 @@ func TestWithoutLoaders(t *testing.T) {
 	needs.Shell(t)
 	t.Setenv("LD_PRELOAD", "")
 	x := newRunner(t, t.TempDir(), Config{Helper: self(t)})
-	got, err := x.Run(t.Context(), Command{Name: "sh"}, Spec{Path: "/bin/sh", Args: []string{"sh", "-c", "echo \"$PYTHONPATH$A\""}, Env: []string{"PYTHONPATH=b", "A=a"}, Dir: "/"})
+	got, err := x.Run(t.Context(), Command{Name: "sh"},
+		Spec{Path: "/bin/sh", Args: []string{"sh", "-c", "echo \"$PYTHONPATH$A\""},
+			Env: []string{"PYTHONPATH=b", "A=a"}, Dir: "/"})
 	if err != nil || string(got.Stdout) != "a\n" {
 		t.Errorf("%s, %v", got.Stdout, err)
 	}

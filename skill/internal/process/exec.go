@@ -27,9 +27,10 @@ type Command struct {
 	Timeout    time.Duration // 0 means no limit; a negative timeout has already expired
 	MaxOutput  int64         // bytes kept of each stream; 0 means 1 MiB
 	Unattended bool          // set variables that make programs neither prompt, page nor colour
-	Port       int           // TCP port of this machine at which it is reached even without Config.Network; 0 means none
-	Log        bool          // write output that is cut or not UTF-8 to a file in the workspace
-	Streams    []*os.File    // standard input, output and error of a person's command; nil keeps the output
+	// TCP port of this machine at which it is reached even without Config.Network; 0 means none
+	Port    int
+	Log     bool       // write output that is cut or not UTF-8 to a file in the workspace
+	Streams []*os.File // standard input, output and error of a person's command; nil keeps the output
 }
 
 // Executed is the result of a program: how it ended and what it printed. A program
@@ -43,16 +44,19 @@ type Executed struct {
 	Stdout, Stderr       []byte
 	StdoutCut, StderrCut int64 // bytes left out
 
-	Log    string // absolute path of a file with both streams interleaved; "" if Stdout and Stderr are complete
-	LogCut int64  // bytes missing from that file because it reached its maximum size
+	// absolute path of a file with both streams interleaved; "" if Stdout and Stderr are complete
+	Log    string
+	LogCut int64 // bytes missing from that file because it reached its maximum size
 
 	ExitCode  int    // -N if signal N ended the program
 	Signal    string // such as "SIGKILL"; "" if no signal ended the program
 	TimedOut  bool   // stopped because its timeout expired
 	Cancelled bool   // stopped because the context ended
 
-	Left    []string // command lines of processes that still ran when the program had ended, and were ended
-	Refused []string // hosts that it tried to reach and may not: HOST:PORT, or HOST if it only looked that up, then the reason in parentheses if no person can allow it
+	Left []string // command lines of processes that still ran when the program had ended, and were ended
+	// hosts that it tried to reach and may not: HOST:PORT, or HOST if it only looked that up, then
+	// the reason in parentheses if no person can allow it
+	Refused []string
 
 	Shared  string   // why its network is not its own although the fence is on, and what a person can do
 	Removed []string // what it added to .git and was removed, for it leads git to other settings
@@ -62,8 +66,9 @@ type Executed struct {
 	Fence      Fence // the restrictions that the kernel enforced
 	Supervised bool  // ran under a helper, which also ended every process that the program started
 	Survivors  int   // processes that could not be ended: another user's, or stuck in the kernel
-	Lost       bool  // the helper was killed: without Fence.Processes, what is outside the program's group may still run
-	Elapsed    time.Duration
+	// the helper was killed: without Fence.Processes, what is outside the program's group may still run
+	Lost    bool
+	Elapsed time.Duration
 }
 
 // Failed reports whether the program did anything but exit with code 0 in time.
@@ -71,14 +76,16 @@ func (e Executed) Failed() bool { return e.ExitCode != 0 || e.TimedOut || e.Canc
 
 // Allowable returns what of e.Refused a person can allow.
 func (e Executed) Allowable() []string {
-	return slices.DeleteFunc(slices.Clone(e.Refused), func(host string) bool { return strings.HasSuffix(host, ")") })
+	return slices.DeleteFunc(slices.Clone(e.Refused),
+		func(host string) bool { return strings.HasSuffix(host, ")") })
 }
 
 // Message says in one sentence how the program ended.
 func (e Executed) Message() string {
 	switch {
 	case e.TimedOut:
-		return fmt.Sprintf("%s was stopped: its time ran out after %v", e.Command, e.Elapsed.Round(time.Millisecond))
+		return fmt.Sprintf("%s was stopped: its time ran out after %v", e.Command,
+			e.Elapsed.Round(time.Millisecond))
 	case e.Cancelled:
 		return e.Command + " was stopped: the call was cancelled"
 	case e.Lost:
@@ -177,9 +184,10 @@ type Spec struct {
 
 // extras are the files that a Spec has besides Spec.Files.
 type extras struct {
-	share *os.File   // a socket at which the helper of a server meets other programs; may be nil
-	relay []*os.File // sockets bound to a port of this machine, whose connections lead to that port in the network
-	count int        // in the helper: of the files that came with these
+	share *os.File // a socket at which the helper of a server meets other programs; may be nil
+	// sockets bound to a port of this machine, whose connections lead to that port in the network
+	relay []*os.File
+	count int // in the helper: of the files that came with these
 }
 
 func (e extras) close() {
@@ -221,7 +229,8 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 			return Executed{}, err
 		}
 	}
-	spec := Spec{Path: path, Args: append([]string{name}, a.Args...), Env: env, Dir: dir.Handle, fence: fence, reach: x.reach()}
+	spec := Spec{Path: path, Args: append([]string{name}, a.Args...), Env: env, Dir: dir.Handle, fence: fence,
+		reach: x.reach()}
 	if err := spec.reserve(a.Port); err != nil {
 		return Executed{}, err
 	}
@@ -244,7 +253,8 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 // Check refuses an empty name, a NUL byte and a malformed variable.
 func (a Command) Check() error {
 	if a.Name == "" {
-		return &refusal.ArgError{Arg: "command", Reason: "is empty; it names the program to run", Code: "ERR_INVALID_ARG_VALUE"}
+		return &refusal.ArgError{Arg: "command", Reason: "is empty; it names the program to run",
+			Code: "ERR_INVALID_ARG_VALUE"}
 	}
 	if err := checkNUL("command", a.Name); err != nil {
 		return err
@@ -257,7 +267,8 @@ func (a Command) Check() error {
 	for _, set := range a.Env {
 		name, _, ok := strings.Cut(set, "=")
 		if !ok || name == "" {
-			return &refusal.ArgError{Arg: "env", Reason: fmt.Sprintf("holds %q; a variable is NAME=value", set), Code: "ERR_INVALID_ARG_VALUE"}
+			return &refusal.ArgError{Arg: "env", Reason: fmt.Sprintf("holds %q; a variable is NAME=value",
+				set), Code: "ERR_INVALID_ARG_VALUE"}
 		}
 		if err := checkNUL("env."+name, set); err != nil {
 			return err
@@ -270,7 +281,9 @@ func checkNUL(arg, value string) error {
 	if strings.IndexByte(value, 0) < 0 {
 		return nil
 	}
-	return &refusal.ArgError{Arg: arg, Reason: fmt.Sprintf("holds a NUL byte, which no program can be given: %q", value), Code: "ERR_INVALID_ARG_VALUE"}
+	return &refusal.ArgError{Arg: arg,
+		Reason: fmt.Sprintf("holds a NUL byte, which no program can be given: %q", value),
+		Code:   "ERR_INVALID_ARG_VALUE"}
 }
 
 // Run starts spec, a program that this one needs, inside the fence that spec.Needs asks
@@ -401,7 +414,8 @@ const (
 
 // follow waits for the end of p. When limit has passed since begin, or ctx ends, it
 // stops p and sets TimedOut or Cancelled, unless p has ended before that was seen.
-func follow(ctx context.Context, p Running, begin time.Time, limit time.Duration, command string) (end Ending) {
+func follow(ctx context.Context, p Running, begin time.Time, limit time.Duration,
+	command string) (end Ending) {
 	timedOut, cancelled := false, false
 	defer func() { end.Command, end.TimedOut, end.Cancelled = command, timedOut, cancelled }()
 	var timeout <-chan time.Time

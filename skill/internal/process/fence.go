@@ -28,9 +28,10 @@ const (
 // Limits are the resource limits of each process of a command. Core dumps are always
 // off. A negative number means no limit.
 type Limits struct {
-	FileSize  int64 // bytes of each file that it writes; 0 means 16 GiB
-	Memory    int64 // bytes of address space; 0 means no limit
-	Processes int64 // processes and threads of the user in all programs; 0 means no limit, which root always has
+	FileSize int64 // bytes of each file that it writes; 0 means 16 GiB
+	Memory   int64 // bytes of address space; 0 means no limit
+	// processes and threads of the user in all programs; 0 means no limit, which root always has
+	Processes int64
 }
 
 const defaultFileSize = 16 << 30
@@ -42,9 +43,12 @@ type Fence struct {
 	UDP bool   // UDP and all other ways to reach a machine were denied
 	Why string // the reason for ABI 0
 
-	Sockets   bool // sockets that have a name in the file system, but for those in directories of the command, were denied
-	Alone     bool // its network has no other machine: only commands of the same workspace meet there
-	Processes bool // processes that the command did not start were not there for it, and what it started ends with its helper
+	// sockets that have a name in the file system, but for those in directories of the command, were denied
+	Sockets bool
+	Alone   bool // its network has no other machine: only commands of the same workspace meet there
+	// processes that the command did not start were not there for it, and what it started ends with
+	// its helper
+	Processes bool
 }
 
 // String lists what was enforced, or says why nothing was.
@@ -114,11 +118,13 @@ type fence struct {
 // fenceRule allows a command to read and execute one file, or all files of one
 // directory tree.
 type fenceRule struct {
-	path  string           // without symbolic links
-	name  string           // the path by which programs know it, if that leads through links; else ""
-	write bool             // also allow changes
-	shown bool             // allow nothing: a [view] shows it for its name
-	fixed bool             // a view shows it as a mount of its own, so that it is not renamed; unless write is set, nothing changes it
+	path  string // without symbolic links
+	name  string // the path by which programs know it, if that leads through links; else ""
+	write bool   // also allow changes
+	shown bool   // allow nothing: a [view] shows it for its name
+	// a view shows it as a mount of its own, so that it is not renamed; unless write is set,
+	// nothing changes it
+	fixed bool
 	id    workspace.FileID // ignore the rule if path has another id by then; zero means any
 }
 
@@ -165,23 +171,26 @@ func (x *Runner) newFence() (f fence, err error) {
 	if x.cfg.Fence == FenceRequire && !held.Whole() && (held.ABI == 0 || !x.network().alone()) {
 		why := held.Why
 		if held.ABI > 0 {
-			why = fmt.Sprintf("Landlock of this kernel has ABI %d, and %d is the first that denies TCP", held.ABI, abiTCP)
+			why = fmt.Sprintf("Landlock of this kernel has ABI %d, and %d is the first that denies TCP",
+				held.ABI, abiTCP)
 		}
 		return f, fenceUnavailable(why)
 	}
-	return fence{on: true, possible: held.ABI > 0, plain: x.cfg.plain, require: x.cfg.Fence == FenceRequire, limits: x.cfg.Limits}, nil
+	return fence{on: true, possible: held.ABI > 0, plain: x.cfg.plain, require: x.cfg.Fence == FenceRequire,
+		limits: x.cfg.Limits}, nil
 }
 
 // Needs lists what a program that this one starts for itself may use besides the system's
 // programs and libraries. The zero Needs is right for one that only prints.
 type Needs struct {
-	Read, Write []string // files, directories and sockets outside the workspace; absolute paths, which need not exist
-	Temp        string   // one of them, which is removed if this process is killed meanwhile; "" for none
-	Workspace   Access   // to the whole workspace
-	Gate        *Gate    // how it reaches other machines; nil means not at all
-	Network     bool     // it may reach any machine, without a Gate
-	Unfenced    bool     // it is a program of the user, and may do what the user may
-	AsCommand   bool     // it may use in addition all that a command may: it runs programs of the workspace
+	// files, directories and sockets outside the workspace; absolute paths, which need not exist
+	Read, Write []string
+	Temp        string // one of them, which is removed if this process is killed meanwhile; "" for none
+	Workspace   Access // to the whole workspace
+	Gate        *Gate  // how it reaches other machines; nil means not at all
+	Network     bool   // it may reach any machine, without a Gate
+	Unfenced    bool   // it is a program of the user, and may do what the user may
+	AsCommand   bool   // it may use in addition all that a command may: it runs programs of the workspace
 }
 
 // Access says what a program may do in the workspace.
@@ -274,7 +283,8 @@ func (x *Runner) fenceWith(held uint32) Fence {
 // TCP, and with UDP where the filter is in place.
 func fenceOf(held uint32) Fence {
 	abi := int(held &^ helperBits)
-	return Fence{ABI: abi, UDP: held&callsFiltered != 0, Sockets: held&viewed != 0 || abi >= abiNamedSockets, Alone: held&alone != 0, Processes: held&apart != 0}
+	return Fence{ABI: abi, UDP: held&callsFiltered != 0, Sockets: held&viewed != 0 || abi >= abiNamedSockets,
+		Alone: held&alone != 0, Processes: held&apart != 0}
 }
 
 // landlock returns what a helper reports where the kernel does all but make a view.
@@ -301,15 +311,18 @@ func (cfg *Config) check() error {
 		cfg.Fence = FenceAuto
 	case FenceAuto, FenceRequire, FenceOff:
 	default:
-		return &refusal.ArgError{Arg: "fence", Reason: fmt.Sprintf("must be auto, require or off, not %q", cfg.Fence)}
+		return &refusal.ArgError{Arg: "fence",
+			Reason: fmt.Sprintf("must be auto, require or off, not %q", cfg.Fence)}
 	}
 	for _, port := range cfg.Local {
 		if port < 1 || port > 65535 {
-			return &refusal.ArgError{Arg: "allow-local", Reason: fmt.Sprintf("must be a port from 1 to 65535, not %d", port)}
+			return &refusal.ArgError{Arg: "allow-local",
+				Reason: fmt.Sprintf("must be a port from 1 to 65535, not %d", port)}
 		}
 	}
 	if cfg.Network && len(cfg.Egress.Allow)+len(cfg.Egress.Deny) > 0 {
-		return &refusal.ArgError{Arg: "network", Reason: "lets commands reach every host; leave it out to name hosts with --allow-domain and --deny-domain"}
+		return &refusal.ArgError{Arg: "network",
+			Reason: "lets commands reach every host; leave it out to name hosts with --allow-domain and --deny-domain"}
 	}
 	for _, list := range []*[]string{&cfg.FenceRead, &cfg.FenceWrite} {
 		paths := slices.Clone(*list)
@@ -363,7 +376,8 @@ func (f fence) explain(err error, path, dir string) error {
 		return spawn
 	}
 	info, err := os.Stat(real)
-	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 || slices.ContainsFunc(f.rules, func(r fenceRule) bool { return !r.shown && Contains(r.path, real) }) {
+	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 ||
+		slices.ContainsFunc(f.rules, func(r fenceRule) bool { return !r.shown && Contains(r.path, real) }) {
 		return spawn
 	}
 	return &SpawnError{Command: spawn.Command, Err: syscall.EACCES, Fenced: true} // in a view it is ENOENT

@@ -18,7 +18,8 @@ func (f filter) pointer() *unix.SockFprog { return &unix.SockFprog{Len: uint16(l
 var architectures = []struct {
 	goarch string
 	audit  uint32
-}{{"", unix.AUDIT_ARCH_I386}, {"amd64", unix.AUDIT_ARCH_X86_64}, {"", unix.AUDIT_ARCH_ARM}, {"arm64", unix.AUDIT_ARCH_AARCH64}}
+}{{"", unix.AUDIT_ARCH_I386}, {"amd64", unix.AUDIT_ARCH_X86_64}, {"", unix.AUDIT_ARCH_ARM},
+	{"arm64", unix.AUDIT_ARCH_AARCH64}}
 
 // architecture returns the index of this machine's architecture, -1 if it is unknown.
 func architecture() int {
@@ -102,7 +103,8 @@ var filteredCalls = []filteredCall{
 	{[4]uint32{402, 71, 304, 187}, sysV},                 // msgctl
 	{[4]uint32{120, 56, 120, 220}, newUsers},             // clone
 	{[4]uint32{310, 272, 337, 97}, newUsers},             // unshare
-	{[4]uint32{435, 435, 435, 435}, cloneAny},            // clone3: its flags are not seen here, and programs fall back to clone
+	// clone3: its flags are not seen here, and programs fall back to clone
+	{[4]uint32{435, 435, 435, 435}, cloneAny},
 }
 
 // The answers of a filter.
@@ -191,14 +193,18 @@ func socketCheck(f filterOf) filter {
 	if f.network {
 		return nil
 	}
-	local := slices.Concat(load(arg(0)), ifEqual(unix.AF_UNIX, ret(allow)), ifEqual(unix.AF_NETLINK, protocols(unix.NETLINK_ROUTE)))
+	local := slices.Concat(load(arg(0)), ifEqual(unix.AF_UNIX, ret(allow)),
+		ifEqual(unix.AF_NETLINK, protocols(unix.NETLINK_ROUTE)))
 	if !f.tcp && !f.own {
 		return append(local, ret(denied)...)
 	}
-	typeMask := filter{{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf}} // without SOCK_CLOEXEC and SOCK_NONBLOCK
-	inet := slices.Concat(local, ifNotEqual(unix.AF_INET, ifNotEqual(unix.AF_INET6, ret(denied))), load(arg(1)), typeMask)
+	// without SOCK_CLOEXEC and SOCK_NONBLOCK
+	typeMask := filter{{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf}}
+	inet := slices.Concat(local, ifNotEqual(unix.AF_INET, ifNotEqual(unix.AF_INET6, ret(denied))),
+		load(arg(1)), typeMask)
 	if f.own {
-		inet = slices.Concat(inet, ifEqual(unix.SOCK_STREAM, protocols(0, unix.IPPROTO_TCP, unix.IPPROTO_MPTCP)),
+		inet = slices.Concat(inet,
+			ifEqual(unix.SOCK_STREAM, protocols(0, unix.IPPROTO_TCP, unix.IPPROTO_MPTCP)),
 			ifEqual(unix.SOCK_DGRAM, protocols(0, unix.IPPROTO_UDP)))
 	} else {
 		inet = append(inet, ifEqual(unix.SOCK_STREAM, protocols(0, unix.IPPROTO_TCP))...)
@@ -247,13 +253,15 @@ func ownProcess(filterOf) filter {
 
 // ownLimits allows changes of the limits of the calling process, and reads of any.
 func ownLimits(filterOf) filter {
-	change := slices.Concat(load(arg(2)), ifNotEqual(0, ret(refuse)), load(arg(2)+upperHalf), ifNotEqual(0, ret(refuse)))
+	change := slices.Concat(load(arg(2)), ifNotEqual(0, ret(refuse)), load(arg(2)+upperHalf),
+		ifNotEqual(0, ret(refuse)))
 	return slices.Concat(load(arg(0)), ifNotEqual(0, change))
 }
 
 // ownPriority allows changes of the priority of the calling process and its group.
 func ownPriority(filterOf) filter {
-	return slices.Concat(load(arg(0)), ifEqual(unix.PRIO_USER, ret(refuse)), load(arg(1)), ifNotEqual(0, ret(refuse)))
+	return slices.Concat(load(arg(0)), ifEqual(unix.PRIO_USER, ret(refuse)), load(arg(1)),
+		ifNotEqual(0, ret(refuse)))
 }
 
 // ownIOPriority is ownPriority of input and output.
@@ -272,15 +280,18 @@ func ret(action uint32) filter {
 
 // ifEqual runs body if the loaded value is k.
 func ifEqual(k uint32, body filter) filter {
-	return append(filter{{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: uint8(len(body)), K: k}}, body...)
+	return append(filter{{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: uint8(len(body)),
+		K: k}}, body...)
 }
 
 // ifNotEqual runs body if the loaded value is not k.
 func ifNotEqual(k uint32, body filter) filter {
-	return append(filter{{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: uint8(len(body)), K: k}}, body...)
+	return append(filter{{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: uint8(len(body)),
+		K: k}}, body...)
 }
 
 // ifBits runs body if the loaded value has any bit of k.
 func ifBits(k uint32, body filter) filter {
-	return append(filter{{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, Jf: uint8(len(body)), K: k}}, body...)
+	return append(filter{{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, Jf: uint8(len(body)),
+		K: k}}, body...)
 }

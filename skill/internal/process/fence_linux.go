@@ -111,7 +111,8 @@ func (f fence) prepare(l *launch) (places []place, held uint32, err error) {
 	if !canFilter() {
 		return places, held, errors.ErrUnsupported
 	}
-	of := filterOf{network: f.network, own: f.own.alone(), tcp: f.port != 0 || f.connect != 0, root: os.Geteuid() == 0}
+	of := filterOf{network: f.network, own: f.own.alone(), tcp: f.port != 0 || f.connect != 0,
+		root: os.Geteuid() == 0}
 	l.shared = of.program().pointer()
 	of.sysV = true
 	l.private, l.ownIPC = of.program().pointer(), true
@@ -123,7 +124,8 @@ func (f fence) prepare(l *launch) (places []place, held uint32, err error) {
 // others, change what belongs to others, set capabilities or set-id bits, make devices,
 // read other processes or mount.
 var keptCapabilities = []uintptr{
-	unix.CAP_DAC_OVERRIDE, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_SETPCAP, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_CHROOT,
+	unix.CAP_DAC_OVERRIDE, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_SETPCAP,
+	unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_CHROOT,
 }
 
 // bounding lists the capabilities that commands lose. For users other than root this has
@@ -194,7 +196,8 @@ func (f fence) ruleset(abi int) (fd int, places []place, err error) {
 			places = append(places, p)
 		}
 	}
-	ports := map[uint64]int{unix.LANDLOCK_ACCESS_NET_BIND_TCP: f.port, unix.LANDLOCK_ACCESS_NET_CONNECT_TCP: f.connect}
+	ports := map[uint64]int{unix.LANDLOCK_ACCESS_NET_BIND_TCP: f.port,
+		unix.LANDLOCK_ACCESS_NET_CONNECT_TCP: f.connect}
 	for access, port := range ports {
 		if err == nil && port != 0 && attr.Handled_access_net != 0 {
 			err = addRule(fd, rulePort, &portRule{access, uint64(port)})
@@ -221,7 +224,8 @@ func (r fenceRule) addTo(rules int, handled uint64) (p place, ok bool, err error
 	if r.id != (workspace.FileID{}) && r.id != (workspace.FileID{Dev: uint64(st.Dev), Ino: st.Ino}) {
 		return p, false, nil
 	}
-	p = place{path: r.path, name: r.name, dev: uint64(st.Dev), ino: st.Ino, dir: st.Mode&unix.S_IFMT == unix.S_IFDIR, write: r.write, fixed: r.fixed}
+	p = place{path: r.path, name: r.name, dev: uint64(st.Dev), ino: st.Ino,
+		dir: st.Mode&unix.S_IFMT == unix.S_IFDIR, write: r.write, fixed: r.fixed}
 	var access uint64
 	switch dir := p.dir; {
 	case r.shown:
@@ -239,7 +243,8 @@ func (r fenceRule) addTo(rules int, handled uint64) (p place, ok bool, err error
 	if access &= handled; access == 0 {
 		return p, true, nil
 	}
-	return p, true, addRule(rules, unix.LANDLOCK_RULE_PATH_BENEATH, &unix.LandlockPathBeneathAttr{Parent_fd: int32(fd), Allowed_access: access})
+	return p, true, addRule(rules, unix.LANDLOCK_RULE_PATH_BENEATH,
+		&unix.LandlockPathBeneathAttr{Parent_fd: int32(fd), Allowed_access: access})
 }
 
 // resources returns the limits, which the command sets for itself before its program
@@ -248,7 +253,8 @@ func (l Limits) resources(fenced bool) (list []resourceLimit) {
 	add := func(resource int, most uint64) {
 		var now unix.Rlimit
 		if unix.Prlimit(0, resource, nil, &now) == nil {
-			list = append(list, resourceLimit{uintptr(resource), unix.Rlimit{Cur: min(most, now.Cur), Max: min(most, now.Max)}})
+			list = append(list, resourceLimit{uintptr(resource),
+				unix.Rlimit{Cur: min(most, now.Cur), Max: min(most, now.Max)}})
 		}
 	}
 	if l.Memory > 0 {

@@ -24,7 +24,9 @@ func TestFenceStays(t *testing.T) {
 	for range 2 {
 		got := mustExec(t, x, sh("cat .gitconfig; cat go/secret; cat bin/secret; echo x > .cache/go-build/new; echo x > bin/new"))
 		denied := strings.Count(string(got.Stderr), "ermission denied")
-		hidden := strings.Count(string(got.Stderr), "No such file") + strings.Count(string(got.Stderr), "Directory nonexistent") // of dash
+		// of dash
+		hidden := strings.Count(string(got.Stderr), "No such file") +
+			strings.Count(string(got.Stderr), "Directory nonexistent")
 		if denied+hidden != 5 || hidden > 0 && !got.Fence.Sockets || len(got.Stdout) > 0 {
 			t.Errorf("%s%s", got.Stdout, got.Stderr)
 		}
@@ -42,7 +44,8 @@ func TestFenceStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := y.Run(t.Context(), Command{Name: "cat"}, Spec{Path: "/bin/cat", Args: []string{"cat", out + "/secret"}, Dir: "/", fence: f})
+	got, err := y.Run(t.Context(), Command{Name: "cat"},
+		Spec{Path: "/bin/cat", Args: []string{"cat", out + "/secret"}, Dir: "/", fence: f})
 	if err != nil || !got.Failed() || len(got.Stdout) > 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -52,15 +55,19 @@ func TestFenceStays(t *testing.T) {
 func TestFencePATH(t *testing.T) {
 	top := t.TempDir()
 	home, tool, dir := top+"/home", top+"/tool", top+"/project/ws"
-	for _, d := range []string{home + "/bin", home + "/.local/bin", home + "/.pyenv/shims", tool + "/bin", tool + "/lib", dir, top + "/project/bin",
-		home + "/venv/bin", home + "/venv/pyvenv.cfg", home + "/Dropbox/bin", home + "/Dropbox/lib", home + "/dots/bin", home + "/dots/.git", top + "/other/bin"} {
+	for _, d := range []string{home + "/bin", home + "/.local/bin", home + "/.pyenv/shims", tool + "/bin",
+		tool + "/lib", dir, top + "/project/bin",
+		home + "/venv/bin", home + "/venv/pyvenv.cfg", home + "/Dropbox/bin", home + "/Dropbox/lib",
+		home + "/dots/bin", home + "/dots/.git", top + "/other/bin"} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Setenv("HOME", home)
 	t.Setenv("GOPATH", "")
-	t.Setenv("PATH", strings.Join([]string{home + "/bin", home + "/.local/bin", home + "/.pyenv/shims", home + "/venv/bin", home + "/Dropbox/bin", home + "/dots/bin", top + "/other/bin", tool + "/bin", top + "/project/bin", "/tmp/bin", "relative/bin", "/usr/bin", "/bin"}, ":"))
+	t.Setenv("PATH", strings.Join([]string{home + "/bin", home + "/.local/bin", home + "/.pyenv/shims",
+		home + "/venv/bin", home + "/Dropbox/bin", home + "/dots/bin", top + "/other/bin", tool + "/bin",
+		top + "/project/bin", "/tmp/bin", "relative/bin", "/usr/bin", "/bin"}, ":"))
 	x := fenced(t, dir)
 	var got []string
 	for _, path := range x.pathReads(home) {
@@ -70,7 +77,9 @@ func TestFencePATH(t *testing.T) {
 	if got := strings.Join(got, " "); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
-	for path, denied := range map[string]bool{home: true, home + "/.local": true, tool + "/lib": false, top + "/project": true, home + "/.pyenv": false, home + "/Dropbox": true, home + "/dots": true, top + "/other": true, home + "/venv": false} {
+	for path, denied := range map[string]bool{home: true, home + "/.local": true, tool + "/lib": false,
+		top + "/project": true, home + "/.pyenv": false, home + "/Dropbox": true, home + "/dots": true,
+		top + "/other": true, home + "/venv": false} {
 		if err := os.WriteFile(path+"/private", []byte("private"), 0o644); err != nil {
 			t.Fatal(err)
 		}

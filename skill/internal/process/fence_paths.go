@@ -16,18 +16,27 @@ import (
 // systemReads lists the system's files and directories that commands may read. Of /etc
 // it lists single entries, because /etc also holds passwords and keys.
 var systemReads = []string{
-	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/snap", "/nix/store", "/gnu/store", "/proc",
-	"/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage",
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/snap", "/nix/store",
+	"/gnu/store", "/proc",
+	"/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/fs/cgroup",
+	"/sys/kernel/mm/transparent_hugepage",
 
 	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload", "/etc/alternatives",
-	"/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/etc/host.conf", "/etc/hostname", "/etc/resolv.conf",
-	"/etc/gai.conf", "/etc/services", "/etc/protocols", "/etc/localtime", "/etc/timezone", "/etc/locale.conf", "/etc/locale.alias",
-	"/etc/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/alpine-release", "/etc/mime.types", "/etc/magic",
+	"/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/etc/host.conf", "/etc/hostname",
+	"/etc/resolv.conf",
+	"/etc/gai.conf", "/etc/services", "/etc/protocols", "/etc/localtime", "/etc/timezone", "/etc/locale.conf",
+	"/etc/locale.alias",
+	"/etc/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/alpine-release", "/etc/mime.types",
+	"/etc/magic",
 	"/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/inputrc", "/etc/terminfo", "/etc/gitconfig",
-	"/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/pki/tls/openssl.cnf", "/etc/pki/ca-trust",
-	"/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/crypto-policies", "/etc/fonts", "/etc/perl", "/etc/python3",
-	"/etc/wgetrc", "/etc/manpath.config", "/etc/papersize", "/etc/ImageMagick-6", "/etc/ImageMagick-7", "/etc/maven", "/etc/gradle", "/etc/R", "/etc/php", "/etc/lua",
-	"/etc/npmrc", "/etc/vim", "/etc/emacs", "/etc/nanorc", "/etc/apt/apt.conf.d", "/etc/apt/preferences.d", "/etc/apt/sources.list", "/etc/apt/sources.list.d", "/etc/dpkg", "/etc/skel",
+	"/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs",
+	"/etc/pki/tls/openssl.cnf", "/etc/pki/ca-trust",
+	"/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/crypto-policies", "/etc/fonts", "/etc/perl",
+	"/etc/python3",
+	"/etc/wgetrc", "/etc/manpath.config", "/etc/papersize", "/etc/ImageMagick-6", "/etc/ImageMagick-7",
+	"/etc/maven", "/etc/gradle", "/etc/R", "/etc/php", "/etc/lua",
+	"/etc/npmrc", "/etc/vim", "/etc/emacs", "/etc/nanorc", "/etc/apt/apt.conf.d", "/etc/apt/preferences.d",
+	"/etc/apt/sources.list", "/etc/apt/sources.list.d", "/etc/dpkg", "/etc/skel",
 }
 
 // devices lists the files of /dev that commands may read and write.
@@ -58,12 +67,17 @@ var lookups = []struct {
 // settings without credentials.
 var homeReads = []string{
 	".config/git/ignore", ".config/git/attributes", ".config/go/env",
-	".local/bin", ".local/lib", ".local/pipx", ".local/share/pipx", ".local/share/uv/python", ".local/share/uv/tools", ".local/share/mise", ".local/share/pnpm",
+	".local/bin", ".local/lib", ".local/pipx", ".local/share/pipx", ".local/share/uv/python",
+	".local/share/uv/tools", ".local/share/mise", ".local/share/pnpm",
 	".local/share/virtualenv", ".local/share/fnm", ".local/share/jupyter/kernels", ".virtualenvs",
-	".pyenv", ".asdf", ".nvm", ".volta", ".nodenv", ".rbenv", ".jenv", ".goenv", ".sdkman/candidates", ".rustup", ".deno/bin", ".bun/bin", ".bun/install",
-	".cargo/bin", ".cargo/env", ".cargo/registry", ".cargo/git", ".m2/repository", ".gradle/caches", ".nuget/packages",
-	".dotnet/dotnet", ".dotnet/host", ".dotnet/packs", ".dotnet/sdk", ".dotnet/sdk-manifests", ".dotnet/shared", ".dotnet/templates", ".dotnet/tools", ".gem/ruby", ".linuxbrew",
-	"go/bin", "go/pkg", "sdk", "miniconda3", "anaconda3", "miniforge3", ".cache/ms-playwright", ".cache/puppeteer", ".cache/electron",
+	".pyenv", ".asdf", ".nvm", ".volta", ".nodenv", ".rbenv", ".jenv", ".goenv", ".sdkman/candidates",
+	".rustup", ".deno/bin", ".bun/bin", ".bun/install",
+	".cargo/bin", ".cargo/env", ".cargo/registry", ".cargo/git", ".m2/repository", ".gradle/caches",
+	".nuget/packages",
+	".dotnet/dotnet", ".dotnet/host", ".dotnet/packs", ".dotnet/sdk", ".dotnet/sdk-manifests",
+	".dotnet/shared", ".dotnet/templates", ".dotnet/tools", ".gem/ruby", ".linuxbrew",
+	"go/bin", "go/pkg", "sdk", "miniconda3", "anaconda3", "miniforge3", ".cache/ms-playwright",
+	".cache/puppeteer", ".cache/electron",
 }
 
 // programReads lists what the programs that this one starts for itself read in addition:
@@ -83,10 +97,13 @@ func (x *Runner) findFenceRules() []fenceRule {
 		list.add(x.ws.OutputDir(), false)
 	}
 	home, _ := os.UserHomeDir()
-	for _, path := range slices.Concat(devices, sharedMemory, x.cfg.FenceWrite, []string{x.cacheDir(), x.goCache()}) {
+	for _, path := range slices.Concat(devices, sharedMemory, x.cfg.FenceWrite,
+		[]string{x.cacheDir(), x.goCache()}) {
 		list.add(path, true)
 	}
-	for _, path := range slices.Concat(systemReads, javaSettings(), lookupPaths(x.cfg.Network), x.passedSockets(), x.cfg.FenceRead, x.pathReads(home), []string{x.cfg.Helper, os.Getenv("GOROOT"), os.Getenv("GOMODCACHE")}) {
+	for _, path := range slices.Concat(systemReads, javaSettings(), lookupPaths(x.cfg.Network),
+		x.passedSockets(), x.cfg.FenceRead, x.pathReads(home),
+		[]string{x.cfg.Helper, os.Getenv("GOROOT"), os.Getenv("GOMODCACHE")}) {
 		list.add(path, false)
 	}
 	if filepath.IsAbs(home) {
@@ -110,7 +127,8 @@ func (x *Runner) findProgramRules() []fenceRule {
 		list.add(path, true)
 	}
 	home, _ := os.UserHomeDir()
-	for _, path := range slices.Concat(systemReads, programReads, lookupPaths(false), x.cfg.FenceRead, x.pathReads(home), []string{x.cfg.Helper}) {
+	for _, path := range slices.Concat(systemReads, programReads, lookupPaths(false), x.cfg.FenceRead,
+		x.pathReads(home), []string{x.cfg.Helper}) {
 		if !x.commandsWrite(path) { // a command could have made it a link
 			list.add(path, false)
 		}
@@ -140,7 +158,8 @@ func (x *Runner) passedSockets() (paths []string) {
 		case strings.EqualFold(name, "WAYLAND_DISPLAY") && !strings.Contains(value, "/"):
 			value = filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), value)
 		}
-		for part := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ',' || r == ';' }) { // as in DBUS_SESSION_BUS_ADDRESS and TMUX
+		// as in DBUS_SESSION_BUS_ADDRESS and TMUX
+		for part := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ',' || r == ';' }) {
 			_, path, ok := strings.Cut(part, "/")
 			path = filepath.Clean("/" + path)
 			if info, err := os.Stat(path); ok && err == nil && info.Mode().Type() == os.ModeSocket {
@@ -188,7 +207,8 @@ func gitRulesOf(root string) (list []fenceRule) {
 			return nil
 		}
 		if err == nil && (info.IsDir() || info.Mode().IsRegular()) {
-			list = append(list, fenceRule{path: filepath.Join(root, name), write: whole, shown: true, fixed: true, id: tree.InfoOf(info).ID})
+			list = append(list, fenceRule{path: filepath.Join(root, name), write: whole, shown: true,
+				fixed: true, id: tree.InfoOf(info).ID})
 		}
 	}
 	return list
@@ -211,7 +231,8 @@ func (x *Runner) guardGit() func() []string {
 		}
 		opened = append(opened, dir)
 		for _, name := range []string{"config.worktree", "hooks", "commondir"} {
-			if _, err := dir.Lstat(name); errors.Is(err, fs.ErrNotExist) && !x.ws.Options().AllowConfig && x.cfg.Fence != FenceOff {
+			if _, err := dir.Lstat(name); errors.Is(err, fs.ErrNotExist) && !x.ws.Options().AllowConfig &&
+				x.cfg.Fence != FenceOff {
 				absent = append(absent, addition{dir, filepath.Join(r.Dir, ".git", name), name})
 			}
 		}
@@ -235,7 +256,8 @@ func (x *Runner) commandsWrite(path string) bool {
 	if err != nil {
 		real = path
 	}
-	return slices.ContainsFunc(x.writable(), func(dir string) bool { return Contains(dir, filepath.Clean(path)) || Contains(dir, real) })
+	return slices.ContainsFunc(x.writable(),
+		func(dir string) bool { return Contains(dir, filepath.Clean(path)) || Contains(dir, real) })
 }
 
 // findWritable returns the directories outside the temporary one that any command may
@@ -259,7 +281,8 @@ func (x *Runner) findWritable() (dirs []string) {
 }
 
 // toolchainMarks are files and directories that only toolchains have.
-var toolchainMarks = []string{"pyvenv.cfg", "conda-meta", "include/node", "src/runtime", "lib/rustlib", "lib/modules", "lib/jvm.cfg"}
+var toolchainMarks = []string{"pyvenv.cfg", "conda-meta", "include/node", "src/runtime", "lib/rustlib",
+	"lib/modules", "lib/jvm.cfg"}
 
 // isToolchain reports whether the parent of a bin directory holds the rest of a toolchain, and not
 // other files of the user.
@@ -291,21 +314,23 @@ func (x *Runner) pathReads(home string) (paths []string) {
 		paths = append(paths, dir)
 		own := filepath.Dir(above) == home && slices.Contains(sharedDirs, filepath.Base(above))
 		wide := filepath.Dir(above) == "/" || Contains(above, home) || Contains(above, x.ws.Dir())
-		if slices.Contains([]string{"bin", "sbin", ".bin", "shims"}, filepath.Base(dir)) && !own && !wide && isToolchain(above, home) {
+		if slices.Contains([]string{"bin", "sbin", ".bin", "shims"}, filepath.Base(dir)) && !own && !wide &&
+			isToolchain(above, home) {
 			paths = append(paths, above)
 		}
 	}
 	for _, dir := range filepath.SplitList(os.Getenv("GOPATH")) {
-		paths = append(paths, filepath.Join(dir, "bin"), filepath.Join(dir, "pkg")) // beside them lie the user's sources
+		// beside them lie the user's sources
+		paths = append(paths, filepath.Join(dir, "bin"), filepath.Join(dir, "pkg"))
 	}
 	return paths
 }
 
 type ruleList []fenceRule
 
-// add adds a rule for path, unless path does not exist. If a rule covers it already, it
-// adds the name alone, or nothing if that leads through no links. It skips paths in writable directories, where a command could have made a link that
-// leads anywhere.
+// add adds a rule for path, unless path does not exist. If a rule covers it already, it adds the
+// name alone, or nothing if that leads through no links. It skips paths in writable directories,
+// where a command could have made a link that leads anywhere.
 func (l *ruleList) add(path string, write bool) {
 	if !filepath.IsAbs(path) {
 		return
@@ -399,7 +424,9 @@ func (r FenceReport) Message() string {
 		what string
 		list []string
 	}{
-		{"may write", r.Writes}, {"may not write in these", r.Fixed}, {"may read", r.Reads}, {"do not get the variables", joined(r.Withheld)}, {"find caches and settings of their own by", joined(r.Caches)},
+		{"may write", r.Writes}, {"may not write in these", r.Fixed}, {"may read", r.Reads},
+		{"do not get the variables", joined(r.Withheld)},
+		{"find caches and settings of their own by", joined(r.Caches)},
 	} {
 		for _, item := range part.list {
 			fmt.Fprintf(&b, "commands %s %s\n", part.what, item)

@@ -40,7 +40,8 @@ func (x *Runner) FindProgram(names ...string) (Found, error) {
 			passedOver = append(passedOver, path)
 		}
 	}
-	return Found{}, &SpawnError{Command: strings.Join(names, `" or "`), Err: syscall.ENOENT, PassedOver: strings.Join(passedOver, ", ")}
+	return Found{}, &SpawnError{Command: strings.Join(names, `" or "`), Err: syscall.ENOENT,
+		PassedOver: strings.Join(passedOver, ", ")}
 }
 
 // SafePath is [Runner.SafePathOf] of the PATH of this process.
@@ -49,7 +50,8 @@ func (x *Runner) SafePath() string { return x.SafePathOf(os.Getenv("PATH")) }
 // SafePathOf returns a PATH without the directories in which a command may write. Relative
 // directories are left out too.
 func (x *Runner) SafePathOf(path string) string {
-	dirs := slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool { return !filepath.IsAbs(dir) || x.commandsWrite(dir) })
+	dirs := slices.DeleteFunc(filepath.SplitList(path),
+		func(dir string) bool { return !filepath.IsAbs(dir) || x.commandsWrite(dir) })
 	if len(dirs) == 0 {
 		return os.DevNull // an empty PATH means the current directory
 	}

@@ -50,7 +50,8 @@ func spawnError(command string, err error) error {
 }
 
 func startLeader(spec Spec, stdin, stdout, stderr *os.File) (*exec.Cmd, error) {
-	cmd := &exec.Cmd{Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: spec.Dir, Stdin: stdin, Stdout: stdout, Stderr: stderr, ExtraFiles: spec.Files, SysProcAttr: ownGroup()}
+	cmd := &exec.Cmd{Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: spec.Dir, Stdin: stdin,
+		Stdout: stdout, Stderr: stderr, ExtraFiles: spec.Files, SysProcAttr: ownGroup()}
 	return cmd, startChild(cmd)
 }
 

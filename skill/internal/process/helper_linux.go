@@ -101,7 +101,8 @@ func supervise() int {
 			return superviseServer(spec, &v, &g)
 		}
 		temp = cmp.Or(spec.fence.temp, temp)
-		signal.Notify(ignored, unix.SIGTERM, unix.SIGINT, unix.SIGHUP) // dying of them would leave the command's processes
+		// dying of them would leave the command's processes
+		signal.Notify(ignored, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
 		if !superviseOne(spec, &v, &g) {
 			return 0
 		}

@@ -87,7 +87,8 @@ func openTerminal() (s stream, err error) {
 	if err = unix.IoctlSetWinsize(s.ours, unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 120}); err != nil {
 		return s, err
 	}
-	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(s.ours), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
+	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(s.ours), unix.TIOCGPTPEER,
+		unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
 	if errno != 0 {
 		return s, errno
 	}

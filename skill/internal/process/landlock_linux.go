@@ -26,7 +26,8 @@ func landlockABI() int {
 
 // newRuleset returns a descriptor of a set without rules, which denies what attr says.
 func newRuleset(attr *unix.LandlockRulesetAttr) (fd int, err error) {
-	r, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(attr)), unsafe.Sizeof(*attr), 0)
+	r, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(attr)),
+		unsafe.Sizeof(*attr), 0)
 	if errno != 0 {
 		return -1, errno
 	}
@@ -34,7 +35,8 @@ func newRuleset(attr *unix.LandlockRulesetAttr) (fd int, err error) {
 }
 
 func addRule[T unix.LandlockPathBeneathAttr | portRule](rules, kind int, rule *T) error {
-	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), uintptr(kind), uintptr(unsafe.Pointer(rule)), 0, 0, 0); errno != 0 {
+	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), uintptr(kind),
+		uintptr(unsafe.Pointer(rule)), 0, 0, 0); errno != 0 {
 		return errno
 	}
 	return nil

@@ -163,7 +163,8 @@ func clone(flags uintptr, pidfd *int32) uintptr {
 	if runtime.GOARCH == "s390x" {
 		flags, stack = stack, flags
 	}
-	pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, flags, stack, uintptr(unsafe.Pointer(pidfd)), 0, 0, 0)
+	pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, flags, stack,
+		uintptr(unsafe.Pointer(pidfd)), 0, 0, 0)
 	if errno != 0 {
 		return -uintptr(errno)
 	}
@@ -182,7 +183,8 @@ func (l *launch) fork(files []uintptr, report uintptr, pidfd *int32, parent int)
 		errno  syscall.Errno
 		filter *unix.SockFprog
 	)
-	path, argv, envp := uintptr(unsafe.Pointer(l.path)), uintptr(unsafe.Pointer(&l.argv[0])), uintptr(unsafe.Pointer(&l.envp[0]))
+	path, argv, envp := uintptr(unsafe.Pointer(l.path)), uintptr(unsafe.Pointer(&l.argv[0])),
+		uintptr(unsafe.Pointer(&l.envp[0]))
 	flags := uintptr(syscall.SIGCHLD)
 	again := l.view.first != 0 && !l.joined
 	if !again {
@@ -220,10 +222,12 @@ func (l *launch) fork(files []uintptr, report uintptr, pidfd *int32, parent int)
 		}
 	}
 	syscall.RawSyscall(syscall.SYS_SETSID, 0, 0, 0)
-	if _, _, errno = syscall.RawSyscall(syscall.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0); errno != 0 {
+	if _, _, errno = syscall.RawSyscall(syscall.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL),
+		0); errno != 0 {
 		goto failed
 	}
-	if ppid, _, _ := syscall.RawSyscall(syscall.SYS_GETPPID, 0, 0, 0); int(ppid) != parent { // ended before the line above
+	// ended before the line above
+	if ppid, _, _ := syscall.RawSyscall(syscall.SYS_GETPPID, 0, 0, 0); int(ppid) != parent {
 		goto failed
 	}
 	for i := range files {
@@ -241,7 +245,8 @@ func (l *launch) fork(files []uintptr, report uintptr, pidfd *int32, parent int)
 		}
 	}
 	for i := range l.limits {
-		syscall.RawSyscall6(unix.SYS_PRLIMIT64, 0, l.limits[i].resource, uintptr(unsafe.Pointer(&l.limits[i].limit)), 0, 0, 0)
+		syscall.RawSyscall6(unix.SYS_PRLIMIT64, 0, l.limits[i].resource,
+			uintptr(unsafe.Pointer(&l.limits[i].limit)), 0, 0, 0)
 	}
 	for i := range l.bounding {
 		syscall.RawSyscall(syscall.SYS_PRCTL, unix.PR_CAPBSET_DROP, l.bounding[i], 0)
@@ -259,7 +264,8 @@ func (l *launch) fork(files []uintptr, report uintptr, pidfd *int32, parent int)
 	}
 	f.step = stepFilter
 	if filter != nil {
-		if _, _, errno = syscall.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(filter))); errno != 0 {
+		if _, _, errno = syscall.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
+			uintptr(unsafe.Pointer(filter))); errno != 0 {
 			goto failed
 		}
 	}
@@ -311,8 +317,10 @@ func (l *launch) enterView() (errno syscall.Errno) {
 	if l.was.Mask == 0 { // the view has a / of its own
 		return 0
 	}
-	_, _, errno = syscall.RawSyscall6(unix.SYS_STATX, atCWD, uintptr(unsafe.Pointer(l.dot)), unix.AT_NO_AUTOMOUNT, unix.STATX_INO, uintptr(unsafe.Pointer(&l.is)), 0)
-	if errno != 0 || l.is.Ino != l.was.Ino || l.is.Dev_major != l.was.Dev_major || l.is.Dev_minor != l.was.Dev_minor {
+	_, _, errno = syscall.RawSyscall6(unix.SYS_STATX, atCWD, uintptr(unsafe.Pointer(l.dot)),
+		unix.AT_NO_AUTOMOUNT, unix.STATX_INO, uintptr(unsafe.Pointer(&l.is)), 0)
+	if errno != 0 || l.is.Ino != l.was.Ino || l.is.Dev_major != l.was.Dev_major ||
+		l.is.Dev_minor != l.was.Dev_minor {
 		return syscall.ESTALE
 	}
 	return 0

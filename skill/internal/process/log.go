@@ -100,7 +100,8 @@ func (l *outputLog) unroll() (cut int64) {
 	}
 	text := fmt.Appendf(nil, "\n[… %d bytes left out …]\n", cut)
 	oldest := half + cut%half
-	err := errors.Join(l.copy(maxLog, oldest, maxLog-oldest), l.copy(2*maxLog-oldest, half, oldest-half)) // behind the ring
+	// behind the ring
+	err := errors.Join(l.copy(maxLog, oldest, maxLog-oldest), l.copy(2*maxLog-oldest, half, oldest-half))
 	if err == nil {
 		_, err = l.f.WriteAt(text, half)
 	}

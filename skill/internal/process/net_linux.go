@@ -320,7 +320,8 @@ func (p *netPlan) fork(report uintptr) uintptr {
 		if k >= table4 {
 			r.made[i], errno = openNamespace(tables[k-table4])
 		} else {
-			fd, _, e := syscall.RawSyscall(unix.SYS_SOCKET, family[k], typ[k]|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+			fd, _, e := syscall.RawSyscall(unix.SYS_SOCKET, family[k],
+				typ[k]|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 			r.made[i], errno = int32(fd), e
 		}
 		if errno != 0 && (k == tcp6 || k == table6) { // this kernel has no IPv6: nothing is reached with it
@@ -389,7 +390,8 @@ func (p *ownPlan) make() (fd int32, errno syscall.Errno) {
 	if fd, errno = openNamespace(p.mount); errno != 0 {
 		return fd, errno
 	}
-	if _, _, errno = syscall.RawSyscall6(syscall.SYS_MOUNT, 0, uintptr(unsafe.Pointer(p.root)), 0, unix.MS_REC|unix.MS_PRIVATE, 0, 0); errno != 0 {
+	if _, _, errno = syscall.RawSyscall6(syscall.SYS_MOUNT, 0, uintptr(unsafe.Pointer(p.root)), 0,
+		unix.MS_REC|unix.MS_PRIVATE, 0, 0); errno != 0 {
 		return fd, errno
 	}
 	if errno = mountTmpfs(p.tmpfs, p.at, p.mode); errno != 0 {
@@ -414,7 +416,9 @@ func (p *ownPlan) make() (fd int32, errno syscall.Errno) {
 //go:norace
 //go:nocheckptr
 func mountTmpfs(kind, at, options *byte) syscall.Errno {
-	_, _, errno := syscall.RawSyscall6(syscall.SYS_MOUNT, uintptr(unsafe.Pointer(kind)), uintptr(unsafe.Pointer(at)), uintptr(unsafe.Pointer(kind)), unix.MS_NOSUID|unix.MS_NODEV, uintptr(unsafe.Pointer(options)), 0)
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_MOUNT, uintptr(unsafe.Pointer(kind)),
+		uintptr(unsafe.Pointer(at)), uintptr(unsafe.Pointer(kind)), unix.MS_NOSUID|unix.MS_NODEV,
+		uintptr(unsafe.Pointer(options)), 0)
 	return errno
 }
 
@@ -424,7 +428,8 @@ func mountTmpfs(kind, at, options *byte) syscall.Errno {
 //go:norace
 //go:nocheckptr
 func pivot(here *byte) syscall.Errno {
-	if _, _, errno := syscall.RawSyscall(syscall.SYS_PIVOT_ROOT, uintptr(unsafe.Pointer(here)), uintptr(unsafe.Pointer(here)), 0); errno != 0 {
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_PIVOT_ROOT, uintptr(unsafe.Pointer(here)),
+		uintptr(unsafe.Pointer(here)), 0); errno != 0 {
 		return errno
 	}
 	_, _, errno := syscall.RawSyscall(syscall.SYS_UMOUNT2, uintptr(unsafe.Pointer(here)), unix.MNT_DETACH, 0)

@@ -24,7 +24,8 @@ func TestForgedNetworks(t *testing.T) {
 	x := fenced(t, t.TempDir())
 	own := x.network()
 	needs.That(t, own != nil, "network namespaces", "let users make them")
-	files := map[string][]string{"this machine's": {"/proc/self/ns/mnt", "/proc/self/ns/net"}, "one of two": {"/proc/self/ns/net"}, "no network": {"/proc/self/ns/mnt"}, "nothing": {}}
+	files := map[string][]string{"this machine's": {"/proc/self/ns/mnt", "/proc/self/ns/net"},
+		"one of two": {"/proc/self/ns/net"}, "no network": {"/proc/self/ns/mnt"}, "nothing": {}}
 	if os.Geteuid() != 0 {
 		files["this machine's"] = []string{"/proc/self/ns/mnt", "/proc/self/ns/user", "/proc/self/ns/net"}
 	}
@@ -63,7 +64,8 @@ func TestForgedNetworks(t *testing.T) {
 	asked := lendOnce(t, share)
 	helper := startFakeHelper(t)
 	begin, _ := startTime(helper)
-	forged, _ := json.Marshal(serverRecord{ID: "abcdef", Net: 1, Reach: x.reach().String(), Started: time.Now(), Helper: processID{helper, begin}})
+	forged, _ := json.Marshal(serverRecord{ID: "abcdef", Net: 1, Reach: x.reach().String(),
+		Started: time.Now(), Helper: processID{helper, begin}})
 	if err := dir.WriteFile("abcdef"+recordSuffix, forged, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +138,8 @@ func TestNamespaceRemedies(t *testing.T) {
 		{"/proc/sys/user/max_net_namespaces", "0", "sysctl user.max_net_namespaces=10000"},
 		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"},
 		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "extra-profiles/textskill"},
-		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "0", "(operation not permitted): a container needs --security-opt"},
+		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "0",
+			"(operation not permitted): a container needs --security-opt"},
 	} {
 		said := namespaceRemedy(unix.EPERM, func(name string) string {
 			if name == tt.file {

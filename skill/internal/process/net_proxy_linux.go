@@ -72,7 +72,8 @@ func (g *gateway) serveLocal(n *network, port int) {
 			continue // a command listens there
 		}
 		g.open = append(g.open, l)
-		go forward(l, make(chan struct{}, maxRelayed), func() (net.Conn, error) { return dialMachine(context.Background(), port) })
+		go forward(l, make(chan struct{}, maxRelayed),
+			func() (net.Conn, error) { return dialMachine(context.Background(), port) })
 	}
 }
 
@@ -134,7 +135,8 @@ func (x *Runner) serveNamesAt(n *network, p *egress.Proxy, f *os.File, number in
 		return
 	}
 	x.session.open = append(x.session.open, c)
-	s := &egress.NameServer{Policy: p.Policy, Log: p.Log, Pose: func(name string, ports []int) (netip.Addr, bool) { return x.pose(n, p, name, ports) }}
+	s := &egress.NameServer{Policy: p.Policy, Log: p.Log,
+		Pose: func(name string, ports []int) (netip.Addr, bool) { return x.pose(n, p, name, ports) }}
 	go s.Serve(c)
 }
 
@@ -264,7 +266,8 @@ func (x *Runner) socketsIn(n *network) (fds []int, err error) {
 // which were also asked for at the proxy.
 func (s *session) refusedNames(list []string) []string {
 	for _, r := range s.names.Take() {
-		if !slices.ContainsFunc(list, func(at string) bool { return at == r.Host || strings.HasPrefix(at, r.Host+":") }) {
+		if !slices.ContainsFunc(list,
+			func(at string) bool { return at == r.Host || strings.HasPrefix(at, r.Host+":") }) {
 			list = append(list, r.At())
 		}
 	}

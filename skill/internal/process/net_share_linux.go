@@ -303,7 +303,8 @@ func (x *Runner) shareServer(dir *os.Root, r *serverRecord, spec *Spec) error {
 	if spec.fence.own != nil {
 		r.Net, r.Reach = spec.fence.own.ino, spec.reach.String()
 	}
-	spec.extras.share, _ = listenForServer(dir, r.ID) // on an error only commands of other programs do not reach it
+	// on an error only commands of other programs do not reach it
+	spec.extras.share, _ = listenForServer(dir, r.ID)
 	return nil
 }
 
@@ -332,11 +333,16 @@ func (x *Runner) whyShared(f Fence) string {
 // person can do about it.
 func namespaceRemedy(err error, read func(name string) string) string {
 	limits := []struct{ file, value, cause string }{
-		{"/proc/sys/user/max_user_namespaces", "0", "this system allows no user namespaces: sysctl user.max_user_namespaces=10000 allows them"},
-		{"/proc/sys/user/max_net_namespaces", "0", "this system allows no network namespaces: sysctl user.max_net_namespaces=10000 allows them"},
-		{"/proc/sys/user/max_mnt_namespaces", "0", "this system allows no mount namespaces: sysctl user.max_mnt_namespaces=10000 allows them"},
-		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "this system lets root alone make user namespaces: sysctl kernel.unprivileged_userns_clone=1 lets all users"},
-		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "AppArmor keeps this program from namespaces: copy /usr/share/apparmor/extra-profiles/textskill of its package to /etc/apparmor.d and load it with apparmor_parser -r"},
+		{"/proc/sys/user/max_user_namespaces", "0",
+			"this system allows no user namespaces: sysctl user.max_user_namespaces=10000 allows them"},
+		{"/proc/sys/user/max_net_namespaces", "0",
+			"this system allows no network namespaces: sysctl user.max_net_namespaces=10000 allows them"},
+		{"/proc/sys/user/max_mnt_namespaces", "0",
+			"this system allows no mount namespaces: sysctl user.max_mnt_namespaces=10000 allows them"},
+		{"/proc/sys/kernel/unprivileged_userns_clone", "0",
+			"this system lets root alone make user namespaces: sysctl kernel.unprivileged_userns_clone=1 lets all users"},
+		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
+			"AppArmor keeps this program from namespaces: copy /usr/share/apparmor/extra-profiles/textskill of its package to /etc/apparmor.d and load it with apparmor_parser -r"},
 	}
 	for _, l := range limits {
 		if read(l.file) == l.value {
@@ -346,5 +352,6 @@ func namespaceRemedy(err error, read func(name string) string) string {
 	if err == nil {
 		return "namespaces cannot be made here now; try again"
 	}
-	return "no namespace can be made here (" + err.Error() + "): a container needs --security-opt seccomp=unconfined --security-opt apparmor=unconfined, or --cap-add SYS_ADMIN"
+	return "no namespace can be made here (" + err.Error() +
+		"): a container needs --security-opt seccomp=unconfined --security-opt apparmor=unconfined, or --cap-add SYS_ADMIN"
 }

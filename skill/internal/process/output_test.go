@@ -86,10 +86,12 @@ func FuzzHeadTail(f *testing.F) {
 		line := fmt.Appendf(nil, "[… %d bytes left out …]\n", cut)
 		head, tail, ok := bytes.Cut(kept, line)
 		fits := func(head []byte) bool {
-			return bytes.HasPrefix(all, head) && bytes.HasSuffix(all, tail) && cut == int64(len(all)-len(head)-len(tail))
+			return bytes.HasPrefix(all, head) && bytes.HasSuffix(all, tail) &&
+				cut == int64(len(all)-len(head)-len(tail))
 		}
 		// A newline is added to the head if it has none.
-		if !ok || !fits(head) && !fits(bytes.TrimSuffix(head, []byte("\n"))) || cut < int64(len(all)-e.limit) {
+		if !ok || !fits(head) && !fits(bytes.TrimSuffix(head, []byte("\n"))) ||
+			cut < int64(len(all)-e.limit) {
 			t.Fatalf("%q became %q, %d left out", all, kept, cut)
 		}
 	})

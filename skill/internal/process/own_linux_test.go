@@ -47,7 +47,8 @@ func TestOwnDirectories(t *testing.T) {
 					t.Skip(err)
 				}
 				defer os.Remove(outside.Name())
-				got := mustExec(t, x, sh("cat "+outside.Name()+"; echo a > "+outside.Name()+"; echo b > "+dir+"/mine; ls "+dir+"; cat "+dir+"/mine"))
+				got := mustExec(t, x, sh("cat "+outside.Name()+"; echo a > "+outside.Name()+"; echo b > "+
+					dir+"/mine; ls "+dir+"; cat "+dir+"/mine"))
 				if !strings.HasSuffix(string(got.Stdout), "\nb\n") {
 					t.Errorf("%s: %s%s", dir, got.Stdout, got.Stderr)
 				}
@@ -58,7 +59,9 @@ func TestOwnDirectories(t *testing.T) {
 					t.Errorf("%s/mine is outside", dir)
 				}
 			}
-			s, err := x.StartServer(t.Context(), "", ServerCommand{Command: "cat /tmp/mine; echo s > /tmp/of-server; sleep 100", Wait: time.Millisecond})
+			s, err := x.StartServer(t.Context(), "",
+				ServerCommand{Command: "cat /tmp/mine; echo s > /tmp/of-server; sleep 100",
+					Wait: time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +78,8 @@ func TestOwnDirectories(t *testing.T) {
 					break
 				}
 			}
-			got := mustExec(t, y, sh("cat /tmp/of-server /dev/shm/mine; echo w > here; pwd; cat "+x.ws.Dir()+"/here"))
+			got := mustExec(t, y, sh("cat /tmp/of-server /dev/shm/mine; echo w > here; pwd; cat "+
+				x.ws.Dir()+"/here"))
 			if want := "s\nb\n" + x.ws.Dir() + "\nw\n"; string(got.Stdout) != want {
 				t.Errorf("another program: %s%s, want %s", got.Stdout, got.Stderr, want)
 			}
@@ -93,7 +97,9 @@ func TestOwnDirectoriesAreFixed(t *testing.T) {
 	x := ownRunner(t, Config{})
 	above := filepath.Dir(filepath.Dir(x.ws.Dir()))
 	victim := t.TempDir()
-	got := mustExec(t, x, sh("mv "+above+" /tmp/moved; mkdir "+above+"/new; rm -rf "+above+"/deep/ws; mv "+above+"/deep "+above+"/deeper; mkdir /tmp/a; ln -s "+victim+" /tmp/b; ln -s "+victim+" /tmp/c; pwd; ls -d "+x.ws.Dir()))
+	got := mustExec(t, x, sh("mv "+above+" /tmp/moved; mkdir "+above+"/new; rm -rf "+above+"/deep/ws; mv "+
+		above+"/deep "+above+"/deeper; mkdir /tmp/a; ln -s "+victim+" /tmp/b; ln -s "+victim+
+		" /tmp/c; pwd; ls -d "+x.ws.Dir()))
 	if want := x.ws.Dir() + "\n" + x.ws.Dir() + "\n"; string(got.Stdout) != want {
 		t.Errorf("%s%s", got.Stdout, got.Stderr)
 	}
@@ -220,7 +226,8 @@ func TestGitIsNotLedElsewhere(t *testing.T) {
 		"mkdir -p evil/hooks && cp -r evil/hooks .git/ && echo true > .git/hooks/pre-commit": "/.git/hooks",
 		"echo '[core]' > .git/config.worktree":                                               "/.git/config.worktree",
 		"git commit --allow-empty -qm a 2>/dev/null; echo x > .git/description":              "",
-		"git -C sub config core.editor true":                                                 "", // which is not protected
+		// which is not protected
+		"git -C sub config core.editor true": "",
 	} {
 		got := mustExec(t, x, sh(script))
 		if strings.Join(got.Removed, " ") != strings.TrimSuffix(x.ws.Dir()+removed, x.ws.Dir()) {

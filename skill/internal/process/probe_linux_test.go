@@ -98,9 +98,11 @@ func testProbes(t *testing.T, how string) {
 			}
 		}
 		cmd := exec.Command(top+"/probe", top, how)
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + top + "/tmp", "TMPDIR=" + top + "/tmp", probeRole + "=outside", "PORT=" + strconv.Itoa(l.Addr().(*net.TCPAddr).Port)}
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + top + "/tmp", "TMPDIR=" + top + "/tmp",
+			probeRole + "=outside", "PORT=" + strconv.Itoa(l.Addr().(*net.TCPAddr).Port)}
 		if uid != os.Geteuid() {
-			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid),
+				Gid: uint32(uid)}}
 		}
 		said, err := cmd.CombinedOutput()
 		count, wrong := 0, 0
@@ -136,7 +138,8 @@ func probeMain(role string) int {
 	top := os.Args[1]
 	victim := exec.Command("sleep", "1000")
 	victim.Dir = top + "/out"
-	x, err := runnerOn(top+"/ws", Config{Helper: top + "/probe", plain: os.Args[2] != "view", shared: os.Args[2] == "shared"})
+	x, err := runnerOn(top+"/ws", Config{Helper: top + "/probe", plain: os.Args[2] != "view",
+		shared: os.Args[2] == "shared"})
 	for _, dir := range []string{top + "/out/", top + "/ws/"} {
 		for _, name := range []string{"f", "new", "renamed", "hard"} {
 			err = errors.Join(err, os.WriteFile(dir+name, []byte("secret"), 0o755))
@@ -164,14 +167,19 @@ func probeMain(role string) int {
 		return 1
 	}
 	defer abstract.Close()
-	done, err := x.Exec(context.Background(), "", Command{Name: top + "/probe", Env: []string{probeRole + "=inside",
-		fmt.Sprintf("SITE=%s/out %t %s %t %t %d %s %d %d %d", top, os.Args[2] != "shared", hostAddress(), os.Args[2] == "view", x.Fence().Processes && os.Args[2] == "view", victim.Process.Pid, os.Getenv("PORT"), shm, sem, queue)}})
+	done, err := x.Exec(context.Background(), "",
+		Command{Name: top + "/probe", Env: []string{probeRole + "=inside",
+			fmt.Sprintf("SITE=%s/out %t %s %t %t %d %s %d %d %d", top, os.Args[2] != "shared", hostAddress(),
+				os.Args[2] == "view", x.Fence().Processes && os.Args[2] == "view", victim.Process.Pid,
+				os.Getenv("PORT"), shm, sem, queue)}})
 	if err != nil {
 		fmt.Println(err)
 		return 1
 	}
 	fmt.Printf("%s%s", done.Stdout, done.Stderr)
-	if done.Fence.Alone != (os.Args[2] != "shared") || done.Fence.Processes != x.Fence().Processes && os.Args[2] == "view" || done.Fence.Sockets != (os.Args[2] == "view") && done.Fence.ABI < abiNamedSockets {
+	if done.Fence.Alone != (os.Args[2] != "shared") || done.Fence.Processes != x.Fence().Processes &&
+		os.Args[2] == "view" || done.Fence.Sockets != (os.Args[2] == "view") &&
+		done.Fence.ABI < abiNamedSockets {
 		fmt.Println("the fence is said to be", done.Fence)
 	}
 	if victim.Process.Signal(syscall.Signal(0)) != nil || done.Failed() {
@@ -202,7 +210,8 @@ var denials = []syscall.Errno{unix.EACCES, unix.EPERM, unix.ENOSYS, unix.EXDEV, 
 // probeInside makes all probes and prints one line for each.
 func probeInside() {
 	var s probeSite
-	fmt.Sscan(os.Getenv("SITE"), &s.out, &s.own, &s.host, &s.view, &s.apart, &s.victim, &s.port, &s.shm, &s.sem, &s.queue)
+	fmt.Sscan(os.Getenv("SITE"), &s.out, &s.own, &s.host, &s.view, &s.apart, &s.victim, &s.port, &s.shm,
+		&s.sem, &s.queue)
 	denials := denials
 	if s.own { // nothing listens there, for it is another network
 		denials = append(slices.Clip(denials), unix.ECONNREFUSED)
@@ -237,7 +246,8 @@ func call(number uintptr, args ...uintptr) error {
 func cString(s string) uintptr { return uintptr(unsafe.Pointer(&append([]byte(s), 0)[0])) }
 
 func (s probeSite) probes() []probe {
-	return append(append(append(s.fileProbes(), s.setIDProbes()...), s.processProbes()...), slices.Concat(s.socketProbes(), s.namedProbes(), s.networkProbes())...)
+	return append(append(append(s.fileProbes(), s.setIDProbes()...), s.processProbes()...),
+		slices.Concat(s.socketProbes(), s.namedProbes(), s.networkProbes())...)
 }
 
 // fileProbes change what lies outside, and what lies inside.
@@ -255,7 +265,8 @@ func (s probeSite) fileProbes() (list []probe) {
 		add("link", func() error { return unix.Link(dir+"/new", dir+"/hard2") })
 		add("rename", func() error { return unix.Rename(dir+"/new", dir+"/renamed") })
 		add("exchange", func() error {
-			return unix.Renameat2(unix.AT_FDCWD, dir+"/renamed", unix.AT_FDCWD, dir+"/hard", unix.RENAME_EXCHANGE)
+			return unix.Renameat2(unix.AT_FDCWD, dir+"/renamed", unix.AT_FDCWD, dir+"/hard",
+				unix.RENAME_EXCHANGE)
 		})
 		add("unlink", func() error { return unix.Unlink(dir + "/renamed") })
 		add("rmdir", func() error { return unix.Rmdir(dir + "/d") })
@@ -274,11 +285,15 @@ func (s probeSite) fileProbes() (list []probe) {
 	add("move out "+s.out, func() error { return unix.Rename("hard", s.out+"/moved") })
 	add("move in "+f, func() error { return unix.Rename(f, "moved") })
 	add("link in "+f, func() error { return unix.Link(f, "stolen") })
-	for _, path := range []string{f, s.out, "/", "/etc/shadow", "/root", "/home", "/dev/mem", "/dev/kmsg", "/proc/kcore", "/sys/kernel/security", "/proc/1/environ", "/run", "/var/log", "/dev", "/etc"} {
+	for _, path := range []string{f, s.out, "/", "/etc/shadow", "/root", "/home", "/dev/mem", "/dev/kmsg",
+		"/proc/kcore", "/sys/kernel/security", "/proc/1/environ", "/run", "/var/log", "/dev", "/etc"} {
 		add("read "+path, func() error { return closed(unix.Open(path, unix.O_RDONLY, 0)) })
 	}
-	list = append(list, probe{"read /tmp", s.own && s.view, func() error { return closed(unix.Open("/tmp", unix.O_RDONLY, 0)) }})
-	for _, path := range []string{"/proc/self/oom_score_adj", "/proc/self/comm", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/usr/bin/env", "/etc/passwd", "/dev/shm/../sda", "/sys/fs/cgroup/x"} {
+	list = append(list, probe{"read /tmp", s.own && s.view,
+		func() error { return closed(unix.Open("/tmp", unix.O_RDONLY, 0)) }})
+	for _, path := range []string{"/proc/self/oom_score_adj", "/proc/self/comm",
+		"/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/usr/bin/env", "/etc/passwd",
+		"/dev/shm/../sda", "/sys/fs/cgroup/x"} {
 		add("write "+path, func() error { return closed(unix.Open(path, unix.O_WRONLY|unix.O_CREAT, 0o644)) })
 	}
 	add("mount", func() error { return unix.Mount("none", ".", "tmpfs", 0, "") })
@@ -326,7 +341,8 @@ func (s probeSite) setIDProbes() (list []probe) {
 		for i, path := range []string{"file", s.out + "/f"} {
 			outside := i == 1
 			add := func(name string, try func() error) {
-				list = append(list, probe{fmt.Sprintf("%s %o %s", name, mode, path), allowed && !(outside && s.view), try})
+				list = append(list, probe{fmt.Sprintf("%s %o %s", name, mode, path), allowed &&
+					!(outside && s.view), try})
 			}
 			target := path
 			ready := func() { os.WriteFile("file", nil, 0o644) }
@@ -368,14 +384,16 @@ func (s probeSite) setIDProbes() (list []probe) {
 		}
 	}
 	list = append(list, probe{"openat2", false, func() error {
-		return closed(unix.Openat2(unix.AT_FDCWD, "made", &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: 0o4755}))
+		return closed(unix.Openat2(unix.AT_FDCWD, "made",
+			&unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: 0o4755}))
 	}})
 	return list
 }
 
 // TestFilterFits has every architecture's filter be one that the kernel could take.
 func TestFilterFits(t *testing.T) {
-	for _, of := range []filterOf{{}, {network: true}, {own: true}, {own: true, root: true}, {tcp: true}, {root: true}, {network: true, root: true}} {
+	for _, of := range []filterOf{{}, {network: true}, {own: true}, {own: true, root: true}, {tcp: true},
+		{root: true}, {network: true, root: true}} {
 		program := of.program()
 		for i, in := range program {
 			jumps := in.Code&7 == unix.BPF_JMP && in.Code&0xf0 != unix.BPF_JA

@@ -25,20 +25,27 @@ func (s probeSite) namedProbes() (list []probe) {
 	add("connect by ..", func() error { return connectUnix("../out/service") })
 	add("connect by /proc/self/root", func() error { return connectUnix("/proc/self/root" + service) })
 	add("connect by /proc/self/cwd", func() error { return connectUnix("/proc/self/cwd/../out/service") })
-	add("connect by /proc/thread-self/root", func() error { return connectUnix("/proc/thread-self/root" + service) })
+	add("connect by /proc/thread-self/root",
+		func() error { return connectUnix("/proc/thread-self/root" + service) })
 	add("connect by a link", func() error { return errors.Join(relink(service, "l"), connectUnix("l")) })
-	add("connect by a link to its directory", func() error { return errors.Join(relink(s.out, "l"), connectUnix("l/service")) })
-	add("connect by a link to ..", func() error { return errors.Join(relink("../out", "l"), connectUnix("l/service")) })
+	add("connect by a link to its directory",
+		func() error { return errors.Join(relink(s.out, "l"), connectUnix("l/service")) })
+	add("connect by a link to ..",
+		func() error { return errors.Join(relink("../out", "l"), connectUnix("l/service")) })
 	add("connect by an open socket", func() error { return connectOpened(service, "") })
 	add("connect from its directory", func() error { return connectOpened(s.out, "/service") })
-	add("connect from the directory above", func() error { return connectOpened(s.out+"/..", "/out/service") })
+	add("connect from the directory above",
+		func() error { return connectOpened(s.out+"/..", "/out/service") })
 	add("connect from /", func() error { return connectOpened("/", service) })
-	add("connect from the directory above the working directory", func() error { return connectOpened("..", "/out/service") })
+	add("connect from the directory above the working directory",
+		func() error { return connectOpened("..", "/out/service") })
 	add("connect by many ..", func() error { return connectUnix("." + strings.Repeat("/..", 15) + service) })
 	for name, pid := range map[string]int{"another": s.victim, "the helper": helperSeen(), "process 1": 1} {
 		denied := func(name string, try func() error) { list = append(list, probe{name + " " + s.out, false, try}) }
-		denied("connect by the root of "+name, func() error { return connectUnix(fmt.Sprintf("/proc/%d/root%s/service", pid, s.out)) })
-		denied("connect by the directory of "+name, func() error { return connectUnix(fmt.Sprintf("/proc/%d/cwd/service", pid)) })
+		denied("connect by the root of "+name,
+			func() error { return connectUnix(fmt.Sprintf("/proc/%d/root%s/service", pid, s.out)) })
+		denied("connect by the directory of "+name,
+			func() error { return connectUnix(fmt.Sprintf("/proc/%d/cwd/service", pid)) })
 		for _, space := range []string{"mnt", "user", "ipc", "pid", "net"} {
 			denied("enter the "+space+" namespace of "+name, func() error {
 				fd, err := unix.Open(fmt.Sprintf("/proc/%d/ns/%s", pid, space), unix.O_RDONLY, 0)
@@ -50,14 +57,17 @@ func (s probeSite) namedProbes() (list []probe) {
 			})
 		}
 	}
-	list = append(list, probe{"connect in the workspace", true, func() error { return connectUnix("service") }})
-	for name, dir := range map[string]string{"the workspace": ".", "the temporary folder": os.Getenv("TMPDIR"), "shared memory": "/dev/shm"} {
+	list = append(list, probe{"connect in the workspace", true,
+		func() error { return connectUnix("service") }})
+	for name, dir := range map[string]string{"the workspace": ".",
+		"the temporary folder": os.Getenv("TMPDIR"), "shared memory": "/dev/shm"} {
 		list = append(list, probe{"connect to itself in " + name, true, func() error {
 			path := fmt.Sprintf("%s/own%d", dir, os.Getpid())
 			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 			defer unix.Close(fd)
 			defer os.Remove(path)
-			return errors.Join(err, unix.Bind(fd, &unix.SockaddrUnix{Name: path}), unix.Listen(fd, 1), connectUnix(path))
+			return errors.Join(err, unix.Bind(fd, &unix.SockaddrUnix{Name: path}), unix.Listen(fd, 1),
+				connectUnix(path))
 		}})
 	}
 	return append(list, append(s.mountProbes(), s.attributeProbes()...)...)
@@ -68,7 +78,8 @@ func (s probeSite) attributeProbes() (list []probe) {
 	if !s.view {
 		return nil
 	}
-	for _, path := range []string{"/etc/passwd", "/etc", "/dev/null", "/dev", "/usr/bin/env", "/usr", "/bin/sh"} {
+	for _, path := range []string{"/etc/passwd", "/etc", "/dev/null", "/dev", "/usr/bin/env", "/usr",
+		"/bin/sh"} {
 		var st unix.Stat_t
 		if unix.Stat(path, &st) != nil {
 			continue
@@ -163,7 +174,8 @@ func connectUnix(path string) error {
 			return failed
 		}
 		defer unix.Close(fd)
-		if failed = unix.Connect(fd, &unix.SockaddrUnix{Name: path}); failed == nil || failed == unix.EPROTOTYPE {
+		if failed = unix.Connect(fd, &unix.SockaddrUnix{Name: path}); failed == nil ||
+			failed == unix.EPROTOTYPE {
 			return nil // the name leads there
 		}
 		err = failed

@@ -78,7 +78,8 @@ type denying func(name string, try func() error, as ...unix.Errno)
 
 // addressProbes reach other machines, and services of this one.
 func (s probeSite) addressProbes(denied denying) (list []probe) {
-	outside := []string{"169.254.169.254", "203.0.113.9", "8.8.8.8", "255.255.255.255", "224.0.0.251", "2001:db8::9", "ff02::fb", "fe80::1"}
+	outside := []string{"169.254.169.254", "203.0.113.9", "8.8.8.8", "255.255.255.255", "224.0.0.251",
+		"2001:db8::9", "ff02::fb", "fe80::1"}
 	if s.host != "-" {
 		outside = append(outside, s.host, "::ffff:"+s.host)
 	}
@@ -86,7 +87,8 @@ func (s probeSite) addressProbes(denied denying) (list []probe) {
 		for _, host := range []string{"127.0.0.1", "127.0.0.2", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1"} {
 			for _, port := range []int{s.port, 22, 53, 80, 443, 4222, 6000} {
 				to := netip.AddrPortFrom(netip.MustParseAddr(host), uint16(port))
-				denied(fmt.Sprintf("kind %d to %v", kind, to), func() error { return toAddress(kind, to) }, unix.ECONNREFUSED)
+				denied(fmt.Sprintf("kind %d to %v", kind, to), func() error { return toAddress(kind, to) },
+					unix.ECONNREFUSED)
 			}
 		}
 		for _, host := range outside {
@@ -121,19 +123,31 @@ func (s probeSite) addressProbes(denied denying) (list []probe) {
 // familyProbes make sockets of other protocols.
 func (s probeSite) familyProbes(denied denying) {
 	for _, n := range [][3]int{
-		{unix.AF_INET, unix.SOCK_RAW, 1}, {unix.AF_INET, unix.SOCK_RAW, 6}, {unix.AF_INET, unix.SOCK_RAW, 255},
-		{unix.AF_INET, unix.SOCK_DGRAM, 1}, {unix.AF_INET6, unix.SOCK_DGRAM, 58}, {unix.AF_PACKET, unix.SOCK_RAW, 0x300},
-		{unix.AF_PACKET, unix.SOCK_DGRAM, 0x300}, {unix.AF_VSOCK, unix.SOCK_STREAM, 0}, {unix.AF_VSOCK, unix.SOCK_DGRAM, 0},
-		{unix.AF_BLUETOOTH, unix.SOCK_RAW, 1}, {unix.AF_CAN, unix.SOCK_RAW, 1}, {unix.AF_ALG, unix.SOCK_SEQPACKET, 0},
-		{unix.AF_TIPC, unix.SOCK_STREAM, 0}, {unix.AF_RDS, unix.SOCK_SEQPACKET, 0}, {unix.AF_XDP, unix.SOCK_RAW, 0},
-		{unix.AF_SMC, unix.SOCK_STREAM, 0}, {unix.AF_INET, unix.SOCK_STREAM, 132}, {unix.AF_INET, unix.SOCK_DGRAM, 136},
-		{unix.AF_INET, unix.SOCK_DCCP, 33}, {unix.AF_INET, unix.SOCK_DGRAM, 115}, {unix.AF_KEY, unix.SOCK_RAW, 2},
-		{unix.AF_MCTP, unix.SOCK_DGRAM, 0}, {unix.AF_QIPCRTR, unix.SOCK_DGRAM, 0}, {unix.AF_NFC, unix.SOCK_SEQPACKET, 0},
-		{unix.AF_PHONET, unix.SOCK_DGRAM, 0}, {unix.AF_LLC, unix.SOCK_STREAM, 0}, {unix.AF_AX25, unix.SOCK_SEQPACKET, 0},
-		{unix.AF_APPLETALK, unix.SOCK_DGRAM, 0}, {unix.AF_X25, unix.SOCK_SEQPACKET, 0}, {unix.AF_IEEE802154, unix.SOCK_DGRAM, 0},
+		{unix.AF_INET, unix.SOCK_RAW, 1}, {unix.AF_INET, unix.SOCK_RAW, 6},
+		{unix.AF_INET, unix.SOCK_RAW, 255},
+		{unix.AF_INET, unix.SOCK_DGRAM, 1}, {unix.AF_INET6, unix.SOCK_DGRAM, 58},
+		{unix.AF_PACKET, unix.SOCK_RAW, 0x300},
+		{unix.AF_PACKET, unix.SOCK_DGRAM, 0x300}, {unix.AF_VSOCK, unix.SOCK_STREAM, 0},
+		{unix.AF_VSOCK, unix.SOCK_DGRAM, 0},
+		{unix.AF_BLUETOOTH, unix.SOCK_RAW, 1}, {unix.AF_CAN, unix.SOCK_RAW, 1},
+		{unix.AF_ALG, unix.SOCK_SEQPACKET, 0},
+		{unix.AF_TIPC, unix.SOCK_STREAM, 0}, {unix.AF_RDS, unix.SOCK_SEQPACKET, 0},
+		{unix.AF_XDP, unix.SOCK_RAW, 0},
+		{unix.AF_SMC, unix.SOCK_STREAM, 0}, {unix.AF_INET, unix.SOCK_STREAM, 132},
+		{unix.AF_INET, unix.SOCK_DGRAM, 136},
+		{unix.AF_INET, unix.SOCK_DCCP, 33}, {unix.AF_INET, unix.SOCK_DGRAM, 115},
+		{unix.AF_KEY, unix.SOCK_RAW, 2},
+		{unix.AF_MCTP, unix.SOCK_DGRAM, 0}, {unix.AF_QIPCRTR, unix.SOCK_DGRAM, 0},
+		{unix.AF_NFC, unix.SOCK_SEQPACKET, 0},
+		{unix.AF_PHONET, unix.SOCK_DGRAM, 0}, {unix.AF_LLC, unix.SOCK_STREAM, 0},
+		{unix.AF_AX25, unix.SOCK_SEQPACKET, 0},
+		{unix.AF_APPLETALK, unix.SOCK_DGRAM, 0}, {unix.AF_X25, unix.SOCK_SEQPACKET, 0},
+		{unix.AF_IEEE802154, unix.SOCK_DGRAM, 0},
 		{unix.AF_KCM, unix.SOCK_SEQPACKET, 0},
-		{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_USERSOCK}, {unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT},
-		{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT}, {unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER},
+		{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_USERSOCK},
+		{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT},
+		{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT},
+		{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER},
 	} {
 		denied(fmt.Sprint("socket ", n), func() error { return closed(unix.Socket(n[0], n[1], n[2])) })
 	}
@@ -145,15 +159,18 @@ func (s probeSite) familyProbes(denied denying) {
 		defer unix.Close(fd)
 		return unix.Connect(fd, &unix.SockaddrVM{CID: unix.VMADDR_CID_HOST, Port: 1024})
 	})
-	denied("bpf", func() error { return call(unix.SYS_BPF, 0, uintptr(unsafe.Pointer(&[16]uint64{})), 128) }, unix.EINVAL)
+	denied("bpf", func() error { return call(unix.SYS_BPF, 0, uintptr(unsafe.Pointer(&[16]uint64{})), 128) },
+		unix.EINVAL)
 	denied("perf_event_open", func() error {
-		return call(unix.SYS_PERF_EVENT_OPEN, uintptr(unsafe.Pointer(&[16]uint64{})), 0, ^uintptr(0), ^uintptr(0), 0)
+		return call(unix.SYS_PERF_EVENT_OPEN, uintptr(unsafe.Pointer(&[16]uint64{})), 0, ^uintptr(0),
+			^uintptr(0), 0)
 	}, unix.EINVAL, unix.E2BIG, unix.ENOENT)
 }
 
 // changeProbes change the network, or enter another.
 func (s probeSite) changeProbes(denied denying) {
-	paths := []string{"/proc/1/ns/net", "/proc/self/ns/net", "/proc/thread-self/ns/net", "/run/netns/lab", "/var/run/docker/netns/default"}
+	paths := []string{"/proc/1/ns/net", "/proc/self/ns/net", "/proc/thread-self/ns/net", "/run/netns/lab",
+		"/var/run/docker/netns/default"}
 	for _, pid := range []int{s.victim, helperSeen(), os.Getppid()} {
 		paths = append(paths, fmt.Sprintf("/proc/%d/ns/net", pid), fmt.Sprintf("/proc/%d/ns/user", pid))
 	}
@@ -199,16 +216,21 @@ func (s probeSite) changeProbes(denied denying) {
 	link := make([]byte, 16)
 	for name, attrs := range map[string][]byte{
 		"dummy link": netlinkAttr(18, netlinkAttr(1, []byte("dummy"))),
-		"veth":       append(netlinkAttr(19, []byte{1, 0, 0, 0}), netlinkAttr(18, netlinkAttr(1, []byte("veth")))...),
-		"macvlan":    append(netlinkAttr(5, []byte{2, 0, 0, 0}), netlinkAttr(18, netlinkAttr(1, []byte("macvlan")))...),
+		"veth": append(netlinkAttr(19, []byte{1, 0, 0, 0}),
+			netlinkAttr(18, netlinkAttr(1, []byte("veth")))...),
+		"macvlan": append(netlinkAttr(5, []byte{2, 0, 0, 0}),
+			netlinkAttr(18, netlinkAttr(1, []byte("macvlan")))...),
 	} {
-		denied("netlink: new "+name, func() error { return netlink(unix.RTM_NEWLINK, append(slices.Clip(link), attrs...)) })
+		denied("netlink: new "+name,
+			func() error { return netlink(unix.RTM_NEWLINK, append(slices.Clip(link), attrs...)) })
 	}
 	denied("netlink: move lo", func() error {
-		return netlink(unix.RTM_NEWLINK, append([]byte{0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, netlinkAttr(19, []byte{1, 0, 0, 0})...))
+		return netlink(unix.RTM_NEWLINK, append([]byte{0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+			netlinkAttr(19, []byte{1, 0, 0, 0})...))
 	})
 	for _, name := range []string{"ipv4/ip_forward", "ipv4/ip_unprivileged_port_start", "core/somaxconn"} {
-		denied("write /proc/sys/net/"+name, func() error { return closed(unix.Open("/proc/sys/net/"+name, unix.O_WRONLY, 0)) }, unix.ENOENT)
+		denied("write /proc/sys/net/"+name,
+			func() error { return closed(unix.Open("/proc/sys/net/"+name, unix.O_WRONLY, 0)) }, unix.ENOENT)
 	}
 }
 
@@ -227,7 +249,8 @@ func netlink(kind uint16, body []byte) error {
 	defer unix.Close(fd)
 	head := binary.LittleEndian.AppendUint32(nil, uint32(16+len(body)))
 	head = binary.LittleEndian.AppendUint16(head, kind)
-	head = binary.LittleEndian.AppendUint16(head, unix.NLM_F_REQUEST|unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_EXCL)
+	head = binary.LittleEndian.AppendUint16(head,
+		unix.NLM_F_REQUEST|unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 	head = append(head, 1, 0, 0, 0, 0, 0, 0, 0)
 	if err := unix.Sendto(fd, append(head, body...), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return err
@@ -248,7 +271,8 @@ func (s probeSite) lookProbes(denied denying) {
 	shows := func(path string, texts ...string) {
 		denied("see this machine in "+path, func() error {
 			data, err := os.ReadFile(path)
-			if err == nil && !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(string(data), text) }) {
+			if err == nil && !slices.ContainsFunc(texts,
+				func(text string) bool { return strings.Contains(string(data), text) }) {
 				err = unix.ENOENT
 			}
 			return err

@@ -22,13 +22,16 @@ func (s probeSite) processProbes() (list []probe) {
 	add("see another", !s.apart, func() error { _, err := os.Stat(fmt.Sprint("/proc/", v)); return err })
 	for resource := range uintptr(16) {
 		limit := unix.Rlimit{Cur: 1, Max: 1}
-		add(fmt.Sprint("prlimit of another: ", resource), false, func() error { return call(unix.SYS_PRLIMIT64, v, resource, uintptr(unsafe.Pointer(&limit)), 0) })
+		add(fmt.Sprint("prlimit of another: ", resource), false,
+			func() error { return call(unix.SYS_PRLIMIT64, v, resource, uintptr(unsafe.Pointer(&limit)), 0) })
 	}
 	for _, sig := range []uintptr{0, 9, 15, 19, 64} {
 		add(fmt.Sprint("kill another ", sig), false, func() error { return call(unix.SYS_KILL, v, sig) })
-		add(fmt.Sprint("tgkill another ", sig), false, func() error { return call(unix.SYS_TGKILL, v, v, sig) })
+		add(fmt.Sprint("tgkill another ", sig), false,
+			func() error { return call(unix.SYS_TGKILL, v, v, sig) })
 		add(fmt.Sprint("tkill another ", sig), false, func() error { return call(unix.SYS_TKILL, v, sig) })
-		add(fmt.Sprint("kill the helper ", sig), false, func() error { return call(unix.SYS_KILL, uintptr(helperSeen()), sig) })
+		add(fmt.Sprint("kill the helper ", sig), false,
+			func() error { return call(unix.SYS_KILL, uintptr(helperSeen()), sig) })
 		add(fmt.Sprint("pidfd_send_signal another ", sig), false, func() error {
 			fd, err := unix.PidfdOpen(s.victim, 0)
 			if err != nil {
@@ -40,9 +43,12 @@ func (s probeSite) processProbes() (list []probe) {
 	}
 	for name, who := range map[string]uintptr{"another": v, "the helper": uintptr(helperSeen())} {
 		add("ptrace "+name, false, func() error { return call(unix.SYS_PTRACE, unix.PTRACE_ATTACH, who) })
-		add("ptrace seize "+name, false, func() error { return call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, who) })
-		add("memory of "+name, false, func() error { return closed(unix.Open(fmt.Sprintf("/proc/%d/mem", who), unix.O_RDONLY, 0)) })
-		add("environment of "+name, false, func() error { return closed(unix.Open(fmt.Sprintf("/proc/%d/environ", who), unix.O_RDONLY, 0)) })
+		add("ptrace seize "+name, false,
+			func() error { return call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, who) })
+		add("memory of "+name, false,
+			func() error { return closed(unix.Open(fmt.Sprintf("/proc/%d/mem", who), unix.O_RDONLY, 0)) })
+		add("environment of "+name, false,
+			func() error { return closed(unix.Open(fmt.Sprintf("/proc/%d/environ", who), unix.O_RDONLY, 0)) })
 		add("descriptor of "+name, false, func() error {
 			err := error(unix.ENOENT)
 			for fd := 0; fd < highFD && err == unix.ENOENT; fd++ { // the first that there is
@@ -50,14 +56,18 @@ func (s probeSite) processProbes() (list []probe) {
 			}
 			return err
 		})
-		add("root of "+name, false, func() error { return closed(unix.Open(fmt.Sprintf("/proc/%d/root/etc/shadow", who), unix.O_RDONLY, 0)) })
+		add("root of "+name, false,
+			func() error { return closed(unix.Open(fmt.Sprintf("/proc/%d/root/etc/shadow", who), unix.O_RDONLY, 0)) })
 		add("process_vm_readv of "+name, false, func() error {
 			var b [8]byte
-			_, err := unix.ProcessVMReadv(int(who), []unix.Iovec{{Base: &b[0], Len: 8}}, []unix.RemoteIovec{{Base: 4096, Len: 8}}, 0)
+			_, err := unix.ProcessVMReadv(int(who), []unix.Iovec{{Base: &b[0], Len: 8}},
+				[]unix.RemoteIovec{{Base: 4096, Len: 8}}, 0)
 			return err
 		})
-		add("setpriority of "+name, false, func() error { return unix.Setpriority(unix.PRIO_PROCESS, int(who), 19) })
-		add("setpriority of the group of "+name, false, func() error { return unix.Setpriority(unix.PRIO_PGRP, int(who), 19) })
+		add("setpriority of "+name, false,
+			func() error { return unix.Setpriority(unix.PRIO_PROCESS, int(who), 19) })
+		add("setpriority of the group of "+name, false,
+			func() error { return unix.Setpriority(unix.PRIO_PGRP, int(who), 19) })
 		add("ioprio_set of "+name, false, func() error { return call(unix.SYS_IOPRIO_SET, 1, who, 3<<13) })
 		add("sched_setaffinity of "+name, false, func() error {
 			var set unix.CPUSet
@@ -66,15 +76,18 @@ func (s probeSite) processProbes() (list []probe) {
 		})
 		param := [12]uint32{48}
 		p := uintptr(unsafe.Pointer(&param))
-		add("sched_setscheduler of "+name, false, func() error { return call(unix.SYS_SCHED_SETSCHEDULER, who, 5, uintptr(unsafe.Pointer(&[2]uint32{}))) })
-		add("sched_setparam of "+name, false, func() error { return call(unix.SYS_SCHED_SETPARAM, who, uintptr(unsafe.Pointer(&[2]uint32{}))) })
+		add("sched_setscheduler of "+name, false,
+			func() error { return call(unix.SYS_SCHED_SETSCHEDULER, who, 5, uintptr(unsafe.Pointer(&[2]uint32{}))) })
+		add("sched_setparam of "+name, false,
+			func() error { return call(unix.SYS_SCHED_SETPARAM, who, uintptr(unsafe.Pointer(&[2]uint32{}))) })
 		add("sched_setattr of "+name, false, func() error { return call(unix.SYS_SCHED_SETATTR, who, p, 0) })
 	}
 	add("setpriority of the user", false, func() error { return unix.Setpriority(unix.PRIO_USER, 0, 19) })
 	add("ioprio_set of the user", false, func() error { return call(unix.SYS_IOPRIO_SET, 3, 0, 3<<13) })
 	add("setpriority of itself", true, func() error { return unix.Setpriority(unix.PRIO_PROCESS, 0, 19) })
 	add("ioprio_set of itself", true, func() error { return call(unix.SYS_IOPRIO_SET, 1, 0, 3<<13) })
-	add("prlimit of itself", true, func() error { return unix.Prlimit(0, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 512, Max: 512}, nil) })
+	add("prlimit of itself", true,
+		func() error { return unix.Prlimit(0, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 512, Max: 512}, nil) })
 	add("limits of another are read", true, func() error {
 		var l unix.Rlimit
 		return unix.Prlimit(os.Getpid(), unix.RLIMIT_NOFILE, nil, &l)
@@ -85,9 +98,11 @@ func (s probeSite) processProbes() (list []probe) {
 		return unix.SchedSetaffinity(0, &set)
 	})
 	add("keyctl", false, func() error { _, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_USER_KEYRING, true); return err })
-	add("session keyring", false, func() error { _, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, true); return err })
+	add("session keyring", false,
+		func() error { _, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, true); return err })
 	add("add_key", false, func() error { _, err := unix.AddKey("user", "x", []byte("x"), unix.KEY_SPEC_USER_KEYRING); return err })
-	add("request_key", false, func() error { _, err := unix.RequestKey("user", "x", "", unix.KEY_SPEC_USER_KEYRING); return err })
+	add("request_key", false,
+		func() error { _, err := unix.RequestKey("user", "x", "", unix.KEY_SPEC_USER_KEYRING); return err })
 	add("setns", false, func() error {
 		fd, err := unix.Open("/proc/self/ns/ipc", unix.O_RDONLY, 0)
 		if err != nil {
@@ -133,7 +148,8 @@ func (s probeSite) ipcProbes() (list []probe) {
 	})
 	add("msgget", func() error { return call(unix.SYS_MSGGET, 0x5ec2e7, 0) })
 	add("msgsnd", func() error {
-		return call(unix.SYS_MSGSND, uintptr(s.queue), uintptr(unsafe.Pointer(&[2]uint64{1, 1})), 8, unix.IPC_NOWAIT)
+		return call(unix.SYS_MSGSND, uintptr(s.queue), uintptr(unsafe.Pointer(&[2]uint64{1, 1})), 8,
+			unix.IPC_NOWAIT)
 	})
 	add("msgctl", func() error { return call(unix.SYS_MSGCTL, uintptr(s.queue), unix.IPC_RMID, 0) })
 	return list
@@ -161,19 +177,27 @@ func (s probeSite) socketProbes() (list []probe) {
 			}
 		}
 		add("connect "+name, false, with(func(fd int) error { return unix.Connect(fd, to) }))
-		add("sendto fast "+name, false, with(func(fd int) error { return unix.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN, to) }))
-		add("sendmsg fast "+name, false, with(func(fd int) error { return unix.Sendmsg(fd, []byte("x"), nil, to, unix.MSG_FASTOPEN) }))
+		add("sendto fast "+name, false,
+			with(func(fd int) error { return unix.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN, to) }))
+		add("sendmsg fast "+name, false,
+			with(func(fd int) error { return unix.Sendmsg(fd, []byte("x"), nil, to, unix.MSG_FASTOPEN) }))
 		add("listen "+name, s.own, with(func(fd int) error { return unix.Listen(fd, 1) }))
 		add("bind "+name, s.own, with(func(fd int) error { return unix.Bind(fd, to) }))
 		add("connect late "+name, false, with(func(fd int) error {
-			return errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT, 1), unix.Connect(fd, to))
+			return errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT, 1),
+				unix.Connect(fd, to))
 		}))
-		for kind, n := range map[string][2]int{"UDP": {unix.SOCK_DGRAM, 0}, "Multipath TCP": {unix.SOCK_STREAM, 262}, "SCTP": {unix.SOCK_STREAM, 132}, "ICMP": {unix.SOCK_DGRAM, 1}, "raw": {unix.SOCK_RAW, 1}, "SMC": {unix.SOCK_STREAM, 256}} {
-			add(kind+" over "+name, s.own && (kind == "UDP" || kind == "Multipath TCP"), func() error { return closed(unix.Socket(domain, n[0], n[1])) })
+		for kind, n := range map[string][2]int{"UDP": {unix.SOCK_DGRAM, 0},
+			"Multipath TCP": {unix.SOCK_STREAM, 262}, "SCTP": {unix.SOCK_STREAM, 132},
+			"ICMP": {unix.SOCK_DGRAM, 1}, "raw": {unix.SOCK_RAW, 1}, "SMC": {unix.SOCK_STREAM, 256}} {
+			add(kind+" over "+name, s.own && (kind == "UDP" || kind == "Multipath TCP"),
+				func() error { return closed(unix.Socket(domain, n[0], n[1])) })
 		}
 	}
-	for _, domain := range []int{unix.AF_PACKET, unix.AF_VSOCK, unix.AF_BLUETOOTH, unix.AF_CAN, unix.AF_ALG, unix.AF_TIPC, unix.AF_RDS, unix.AF_XDP, unix.AF_SMC} {
-		add(fmt.Sprint("family ", domain), false, func() error { return closed(unix.Socket(domain, unix.SOCK_STREAM, 0)) })
+	for _, domain := range []int{unix.AF_PACKET, unix.AF_VSOCK, unix.AF_BLUETOOTH, unix.AF_CAN, unix.AF_ALG,
+		unix.AF_TIPC, unix.AF_RDS, unix.AF_XDP, unix.AF_SMC} {
+		add(fmt.Sprint("family ", domain), false,
+			func() error { return closed(unix.Socket(domain, unix.SOCK_STREAM, 0)) })
 	}
 	add("io_uring", false, func() error { return call(unix.SYS_IO_URING_SETUP, 4, uintptr(unsafe.Pointer(&[32]uint64{}))) })
 	add("socketpair", true, func() error {

@@ -64,7 +64,8 @@ func (h *helperProcess) run(spec Spec, report, stdin, stdout, stderr *os.File) e
 	}
 	defer unix.Close(dir)
 	fds := []int{dir}
-	for _, f := range append([]*os.File{reportFD - 3: report, stdoutFD - 3: stdout, stderrFD - 3: stderr, stdinFD - 3: stdin}, spec.Files...) {
+	for _, f := range append([]*os.File{reportFD - 3: report, stdoutFD - 3: stdout, stderrFD - 3: stderr,
+		stdinFD - 3: stdin}, spec.Files...) {
 		fds = append(fds, int(f.Fd()))
 	}
 	fds = append(fds, spec.extraFiles()...)
@@ -193,7 +194,8 @@ func (p *Helpers) prepare(path string) {
 }
 
 // startHelperFor starts spec under a helper that is ready, or else under a new one.
-func startHelperFor(path string, ready *Helpers, spec Spec, report, stdin, stdout, stderr *os.File) (*helperProcess, error) {
+func startHelperFor(path string, ready *Helpers, spec Spec, report, stdin, stdout,
+	stderr *os.File) (*helperProcess, error) {
 	if h := ready.take(); h != nil {
 		if err := h.run(spec, report, stdin, stdout, stderr); err == nil {
 			ready.lent(h, path)
@@ -205,7 +207,8 @@ func startHelperFor(path string, ready *Helpers, spec Spec, report, stdin, stdou
 	if err != nil {
 		return nil, err
 	}
-	if err := h.run(spec, report, stdin, stdout, stderr); err != nil && !errors.Is(err, unix.EPIPE) { // a helper that has ended shows by its lack of events
+	// a helper that has ended shows by its lack of events
+	if err := h.run(spec, report, stdin, stdout, stderr); err != nil && !errors.Is(err, unix.EPIPE) {
 		h.end()
 		return nil, err
 	}

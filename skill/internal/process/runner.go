@@ -22,16 +22,21 @@ import (
 // Config configures a Runner. The zero Config runs programs that this one needs, but no
 // commands: it has no helper.
 type Config struct {
-	ReadOnly, DryRun bool     // refuse to run any program
-	Network          bool     // let programs reach other machines
-	Helper           string   // absolute path of a program that calls HelperMain first and supervises each command; "" means none
-	Unfenced         bool     // run commands even without a helper, and therefore without a fence
-	Ready            *Helpers // keeps a helper ready; nil starts one for each command
-	Subreaper        bool     // on Linux, adopt what a helper that is killed leaves behind, and end it; every child that this package has not started counts as that
-	Secrets          []string // names of variables that commands do not get, in addition to those that look like credentials
-	PassEnv          []string // names of variables that commands do get, whatever they look like
-	Allow            []string // additional directories of the workspace, whose changes are not tracked
-	SnapshotBytes    int64    // bytes of the workspace kept before a command, for undo; 0 means 512 MiB, negative none
+	ReadOnly, DryRun bool // refuse to run any program
+	Network          bool // let programs reach other machines
+	// absolute path of a program that calls HelperMain first and supervises each command; "" means none
+	Helper   string
+	Unfenced bool     // run commands even without a helper, and therefore without a fence
+	Ready    *Helpers // keeps a helper ready; nil starts one for each command
+	// on Linux, adopt what a helper that is killed leaves behind, and end it; every child that this
+	// package has not started counts as that
+	Subreaper bool
+	// names of variables that commands do not get, in addition to those that look like credentials
+	Secrets []string
+	PassEnv []string // names of variables that commands do get, whatever they look like
+	Allow   []string // additional directories of the workspace, whose changes are not tracked
+	// bytes of the workspace kept before a command, for undo; 0 means 512 MiB, negative none
+	SnapshotBytes int64
 
 	Fence      FenceMode
 	FenceRead  []string // additional files and directories that commands may read; must exist

@@ -52,7 +52,8 @@ func fenced(t testing.TB, dir string, allow ...string) *Runner {
 	t.Helper()
 	x := newRunner(t, dir, Config{Helper: self(t), Allow: allow})
 	held := x.Fence()
-	needs.That(t, held.ABI >= abiSignals, fmt.Sprintf("Landlock ABI %d (here the fence is %s)", abiSignals, held), "use a later Linux")
+	needs.That(t, held.ABI >= abiSignals, fmt.Sprintf("Landlock ABI %d (here the fence is %s)", abiSignals,
+		held), "use a later Linux")
 	return x
 }
 

@@ -43,7 +43,8 @@ func (h *serverHelper) id() (processID, error) {
 // this process.
 func (h *serverHelper) release(run bool) {
 	if run {
-		h.run(h.spec, h.events, h.log, h.log, h.log) // an error shows by its lack of events; a server has no standard input
+		// an error shows by its lack of events; a server has no standard input
+		h.run(h.spec, h.events, h.log, h.log, h.log)
 	}
 	h.channel.Close()
 	go func() { // no zombie, if it ends before this process

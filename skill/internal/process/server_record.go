@@ -88,7 +88,8 @@ func readRecords(dir *os.Root) (list []serverRecord) {
 
 // serverState returns the state of a server, without Ready.
 func (x *Runner) serverState(dir *os.Root, r serverRecord) ServerState {
-	s := ServerState{ID: r.ID, Command: r.Command, Dir: r.Dir, Port: r.Port, Started: r.Started, Log: x.serverLog(r.ID)}
+	s := ServerState{ID: r.ID, Command: r.Command, Dir: r.Dir, Port: r.Port, Started: r.Started,
+		Log: x.serverLog(r.ID)}
 	s.Running = r.Helper.isRunning()
 	started, last := readEvents(dir, r.ID)
 	s.Pid = int(started.Value)
@@ -109,13 +110,15 @@ func (x *Runner) serverState(dir *os.Root, r serverRecord) ServerState {
 type event struct{ Kind, Value, More uint32 }
 
 const (
-	eventFailed   = 1 + iota // the command did not start; Value: errno. No event follows.
-	eventStarted             // Value: process id; More: see [fence.launch]
-	eventEnded               // Value: wait status; More: number of processes that could not be ended. No event follows.
-	eventUnfenced            // the command did not start because the fence failed. No event follows.
-	eventRefused             // Value: length of the name of a host that the command may not reach, which follows
-	eventFull                // Value: length of the name of a directory in memory that is full, which follows
-	eventLeft                // Value: length of the command line of a process that was ended after the command, which follows
+	eventFailed  = 1 + iota // the command did not start; Value: errno. No event follows.
+	eventStarted            // Value: process id; More: see [fence.launch]
+	// Value: wait status; More: number of processes that could not be ended. No event follows.
+	eventEnded
+	eventUnfenced // the command did not start because the fence failed. No event follows.
+	eventRefused  // Value: length of the name of a host that the command may not reach, which follows
+	eventFull     // Value: length of the name of a directory in memory that is full, which follows
+	// Value: length of the command line of a process that was ended after the command, which follows
+	eventLeft
 )
 
 // readEvents returns a server's eventStarted, if any, and its last event.

@@ -30,7 +30,8 @@ func TestForgedServerRecordsKillNothing(t *testing.T) {
 	if !ok {
 		t.Fatal("/proc does not show the process")
 	}
-	real, err := x.StartServer(t.Context(), "", ServerCommand{Command: "sleep 100", Port: needs.Port(t), Wait: 50 * time.Millisecond})
+	real, err := x.StartServer(t.Context(), "",
+		ServerCommand{Command: "sleep 100", Port: needs.Port(t), Wait: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,8 @@ func TestForgedServerRecordsKillNothing(t *testing.T) {
 	}
 	defer dir.Close()
 	helper := readRecords(dir)[0].Helper
-	for id, p := range map[string]processID{"aaaaaa": {victim.Process.Pid, begin}, "bbbbbb": {helper.Pid, helper.Begin + 1}} {
+	for id, p := range map[string]processID{"aaaaaa": {victim.Process.Pid, begin},
+		"bbbbbb": {helper.Pid, helper.Begin + 1}} {
 		if err := (serverRecord{ID: id, Port: 1, Helper: p}).save(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +57,8 @@ func TestForgedServerRecordsKillNothing(t *testing.T) {
 	if err := victim.Process.Signal(syscall.Signal(0)); err != nil {
 		t.Errorf("the process was killed: %v", err)
 	}
-	if list, err := x.Servers(t.Context(), ServerName{ID: real.ID}); err != nil || len(list) != 1 || !list[0].Running {
+	if list, err := x.Servers(t.Context(), ServerName{ID: real.ID}); err != nil || len(list) != 1 ||
+		!list[0].Running {
 		t.Errorf("the server was killed: %+v", list)
 	}
 	if all, err := x.Servers(t.Context(), ServerName{}); err != nil || len(all) != 3 {
@@ -71,7 +74,8 @@ func TestForgedServerEventsKillNothing(t *testing.T) {
 	x := newRunner(t, t.TempDir(), Config{Helper: self(t)})
 	group := &syscall.SysProcAttr{Setpgid: true}
 	victim := &exec.Cmd{Path: "/bin/sleep", Args: []string{"sleep", "1000"}, SysProcAttr: group}
-	forged := &exec.Cmd{Path: "/bin/sh", Args: []string{helperName}, Stdin: strings.NewReader("trap '' TERM; echo; while sleep 0.2; do :; done\n"), SysProcAttr: group}
+	forged := &exec.Cmd{Path: "/bin/sh", Args: []string{helperName},
+		Stdin: strings.NewReader("trap '' TERM; echo; while sleep 0.2; do :; done\n"), SysProcAttr: group}
 	out, err := forged.StdoutPipe()
 	if err := errors.Join(err, victim.Start(), forged.Start()); err != nil {
 		t.Fatal(err)
@@ -91,7 +95,8 @@ func TestForgedServerEventsKillNothing(t *testing.T) {
 	begin, _ := startTime(forged.Process.Pid)
 	var events bytes.Buffer
 	binary.Write(&events, binary.LittleEndian, event{eventStarted, uint32(victim.Process.Pid), 0})
-	err = errors.Join((serverRecord{ID: "aaaaaa", Port: 1, Helper: processID{forged.Process.Pid, begin}}).save(dir), dir.WriteFile("aaaaaa"+eventsSuffix, events.Bytes(), 0o600))
+	err = errors.Join((serverRecord{ID: "aaaaaa", Port: 1, Helper: processID{forged.Process.Pid,
+		begin}}).save(dir), dir.WriteFile("aaaaaa"+eventsSuffix, events.Bytes(), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}

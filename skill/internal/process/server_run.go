@@ -58,7 +58,8 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 	if err != nil {
 		return ServerState{}, err
 	}
-	r := serverRecord{ID: id, Command: a.Command, Dir: wd.Path, Port: a.Port, Started: time.Now(), NoTCP: fence.on && x.Fence().TCP}
+	r := serverRecord{ID: id, Command: a.Command, Dir: wd.Path, Port: a.Port, Started: time.Now(),
+		NoTCP: fence.on && x.Fence().TCP}
 	sh := "/bin/sh"
 	if a.Shell {
 		sh = shell()
@@ -67,7 +68,8 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 	if a.TTY {
 		set = append(set, "TERM=xterm")
 	}
-	spec := Spec{Path: sh, Args: []string{sh, "-c", a.Command}, Env: x.Environment(set, wd.Path), Dir: wd.Handle, fence: fence, server: true, reach: x.reach(), tty: a.TTY}
+	spec := Spec{Path: sh, Args: []string{sh, "-c", a.Command}, Env: x.Environment(set, wd.Path),
+		Dir: wd.Handle, fence: fence, server: true, reach: x.reach(), tty: a.TTY}
 	if err := x.shareServer(dir, &r, &spec); err != nil {
 		return ServerState{}, err
 	}
@@ -134,7 +136,8 @@ func (x *Runner) launchServer(dir *os.Root, r *serverRecord, spec Spec) error {
 }
 
 // awaitServer waits until a server listens, has ended, or a.Wait is over.
-func (x *Runner) awaitServer(ctx context.Context, dir *os.Root, r serverRecord, a ServerCommand) (ServerState, error) {
+func (x *Runner) awaitServer(ctx context.Context, dir *os.Root, r serverRecord,
+	a ServerCommand) (ServerState, error) {
 	wait := cmp.Or(a.Wait, time.Second)
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
@@ -210,7 +213,8 @@ func (x *Runner) findServers(n ServerName) (dir *os.Root, list []serverRecord, e
 // findServer is findServers for one record: the newest that runs, or else the newest.
 func (x *Runner) findServer(n ServerName) (*os.Root, serverRecord, error) {
 	if n == (ServerName{}) {
-		return nil, serverRecord{}, &refusal.ArgError{Arg: "id", Reason: "or port has to say which server is meant"}
+		return nil, serverRecord{},
+			&refusal.ArgError{Arg: "id", Reason: "or port has to say which server is meant"}
 	}
 	dir, list, err := x.findServers(n)
 	if err != nil {
@@ -262,8 +266,9 @@ func (x *Runner) liveState(ctx context.Context, dir *os.Root, r serverRecord) Se
 // An Input is typed into a server.
 type Input struct {
 	ServerName
-	Text  string        // may hold control characters: \x03 for Ctrl-C, \x04 for the end in a terminal
-	Wait  string        // return once the server has printed this; "" means once it prints nothing for a moment
+	Text string // may hold control characters: \x03 for Ctrl-C, \x04 for the end in a terminal
+	// return once the server has printed this; "" means once it prints nothing for a moment
+	Wait  string
 	Limit time.Duration // 0 means 10 seconds
 }
 
@@ -292,7 +297,8 @@ func (x *Runner) Type(ctx context.Context, in Input) (ServerLog, error) {
 		}
 		s := x.serverState(dir, r)
 		found := in.Wait != "" && bytes.Contains(text, []byte(in.Wait))
-		if found || over || !s.Running || in.Wait == "" && still {
+		if found || over || !s.Running ||
+			in.Wait == "" && still {
 			return ServerLog{ServerState: s, Text: bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))}, nil
 		}
 		select {

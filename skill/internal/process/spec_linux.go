@@ -117,8 +117,11 @@ type ruleHead struct {
 // encode returns s for [readSpec] in the helper: a length, the numbers, and the strings,
 // each ended by a NUL. It leaves out Dir, in which the helper is started.
 func (s Spec) encode() []byte {
-	head := specHead{Args: uint32(len(s.Args)), Rules: uint32(len(s.fence.rules)), Port: uint32(s.fence.port), Connect: uint32(s.fence.connect), Files: uint32(len(s.Files)), Limits: s.fence.limits}
-	for flag, on := range map[uint32]bool{flagServer: s.server, flagFence: s.fence.on, flagRequire: s.fence.require, flagNetwork: s.fence.network, flagPlain: s.fence.plain, flagTTY: s.tty} {
+	head := specHead{Args: uint32(len(s.Args)), Rules: uint32(len(s.fence.rules)), Port: uint32(s.fence.port),
+		Connect: uint32(s.fence.connect), Files: uint32(len(s.Files)), Limits: s.fence.limits}
+	for flag, on := range map[uint32]bool{flagServer: s.server, flagFence: s.fence.on,
+		flagRequire: s.fence.require, flagNetwork: s.fence.network, flagPlain: s.fence.plain,
+		flagTTY: s.tty} {
 		if on {
 			head.Flags |= flag
 		}
@@ -169,10 +172,14 @@ func readSpec(r io.Reader) (spec Spec, err error) {
 		return spec, errors.New("not a spec")
 	}
 	has := func(flag uint32) bool { return head.Flags&flag != 0 }
-	spec = Spec{Path: words[0], Args: words[fixed : fixed+int(head.Args)], Env: words[fixed+int(head.Args):], server: has(flagServer), tty: has(flagTTY), files: int(head.Files)}
-	spec.fence = fence{on: has(flagFence), require: has(flagRequire), network: has(flagNetwork), plain: has(flagPlain), port: int(head.Port), connect: int(head.Connect), temp: words[1], limits: head.Limits}
+	spec = Spec{Path: words[0], Args: words[fixed : fixed+int(head.Args)], Env: words[fixed+int(head.Args):],
+		server: has(flagServer), tty: has(flagTTY), files: int(head.Files)}
+	spec.fence = fence{on: has(flagFence), require: has(flagRequire), network: has(flagNetwork),
+		plain: has(flagPlain), port: int(head.Port), connect: int(head.Connect), temp: words[1],
+		limits: head.Limits}
 	for i, r := range rules {
-		spec.fence.rules = append(spec.fence.rules, fenceRule{words[3+2*i], words[4+2*i], r.Write, r.Shown, r.Fixed, r.ID})
+		spec.fence.rules = append(spec.fence.rules,
+			fenceRule{words[3+2*i], words[4+2*i], r.Write, r.Shown, r.Fixed, r.ID})
 	}
 	if err := json.Unmarshal([]byte(words[2]), &spec.reach); err != nil {
 		return spec, err

@@ -24,7 +24,8 @@ type supervisedCommand struct {
 	over    bool // the helper is not this command's any more
 }
 
-func startSupervised(path string, ready *Helpers, spec Spec, stdin, stdout, stderr *os.File) (Running, error) {
+func startSupervised(path string, ready *Helpers, spec Spec, stdin, stdout,
+	stderr *os.File) (Running, error) {
 	report, reportW, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -35,7 +36,8 @@ func startSupervised(path string, ready *Helpers, spec Spec, stdin, stdout, stde
 		report.Close()
 		return nil, err
 	}
-	h := &supervisedCommand{helper: helper, ready: ready, output: []string{pipeName(stdout), pipeName(stderr)}, ends: make(chan Ending, 1)}
+	h := &supervisedCommand{helper: helper, ready: ready,
+		output: []string{pipeName(stdout), pipeName(stderr)}, ends: make(chan Ending, 1)}
 	go func() {
 		defer report.Close()
 		h.ends <- h.awaitEnding(spec, report)
@@ -88,23 +90,29 @@ func (h *supervisedCommand) awaitEnding(spec Spec, report *os.File) Ending {
 	switch {
 	case last.Kind == eventEnded:
 		code, signal := outcome(syscall.WaitStatus(last.Value))
-		return Ending{held: first.More, Executed: Executed{ExitCode: code, Signal: signal, Supervised: true, Survivors: int(last.More), Refused: told[eventRefused], Left: told[eventLeft], Full: told[eventFull]}}
+		return Ending{held: first.More, Executed: Executed{ExitCode: code, Signal: signal, Supervised: true,
+			Survivors: int(last.More), Refused: told[eventRefused], Left: told[eventLeft],
+			Full: told[eventFull]}}
 	case last.Kind == eventFailed:
 		return Ending{Err: &SpawnError{Command: spec.Args[0], Err: syscall.Errno(last.Value)}}
 	case last.Kind == eventUnfenced:
 		return Ending{Err: fenceUnavailable("Landlock could not be used")}
-	case first.Kind == eventStarted || killed(h.helper.cmd.ProcessState): // the helper was killed, and its command with it
+	case first.Kind == eventStarted || killed(h.helper.cmd.ProcessState):
+		// the helper was killed, and its command with it
 		if first.Kind == eventStarted {
 			syscall.Kill(-int(first.Value), syscall.SIGKILL)
 		}
 		if !endOrphans() {
 			endWriters(h.output)
 		}
-		return Ending{held: first.More, Executed: Executed{ExitCode: -int(syscall.SIGKILL), Signal: "SIGKILL", Lost: true}}
+		return Ending{held: first.More, Executed: Executed{ExitCode: -int(syscall.SIGKILL), Signal: "SIGKILL",
+			Lost: true}}
 	case h.wasStopped(): // before the command had started
-		return Ending{Executed: Executed{ExitCode: -int(syscall.SIGTERM), Signal: "SIGTERM", Supervised: true}}
+		return Ending{Executed: Executed{ExitCode: -int(syscall.SIGTERM), Signal: "SIGTERM",
+			Supervised: true}}
 	}
-	return Ending{Err: fmt.Errorf("helper %s: it ended before the command began: %v", h.helper.cmd.Path, h.helper.cmd.ProcessState)}
+	return Ending{Err: fmt.Errorf("helper %s: it ended before the command began: %v", h.helper.cmd.Path,
+		h.helper.cmd.ProcessState)}
 }
 
 func (h *supervisedCommand) wasStopped() bool {

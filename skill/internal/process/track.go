@@ -39,7 +39,8 @@ type trackedKey struct{}
 
 // Track calls run and records, under name, what it changes in the workspace. In a
 // nested call the changes belong to the outer one.
-func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Context) error) (c Tracked, err error) {
+func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Context) error) (c Tracked,
+	err error) {
 	if ctx.Value(trackedKey{}) != nil {
 		return c, run(ctx)
 	}
@@ -77,7 +78,8 @@ func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Co
 	}
 	c.add(left)
 	for _, dir := range x.cfg.Allow {
-		c.NotUndoable = append(c.NotUndoable, workspace.Untracked{Path: dir, Reason: "it is a folder of --allow"}.String())
+		c.NotUndoable = append(c.NotUndoable,
+			workspace.Untracked{Path: dir, Reason: "it is a folder of --allow"}.String())
 	}
 	return c, err
 }
@@ -107,7 +109,8 @@ func (c *Tracked) unknown(ctx context.Context, ws *workspace.Workspace, name str
 	}
 	c.NotUndoable = append(c.NotUndoable, "nothing that it changed: "+why)
 	if c.Undo == "" {
-		ws.RecordUnknown(context.WithoutCancel(ctx), name, "it is not known what the command changed: "+why) // if that fails, too, the answer has said it
+		// if that fails, too, the answer has said it
+		ws.RecordUnknown(context.WithoutCancel(ctx), name, "it is not known what the command changed: "+why)
 	}
 }
 
@@ -124,12 +127,14 @@ func (x *Runner) begin(ctx context.Context, name string) (*workspace.Command, er
 	return x.ws.Begin(ctx, name, x.SnapshotBytes(), x.WalkAll)
 }
 
-// SnapshotBytes returns how many bytes of the workspace are kept before a program runs; less than 0 means none.
+// SnapshotBytes returns how many bytes of the workspace are kept before a program runs; less than 0
+// means none.
 func (x *Runner) SnapshotBytes() int64 { return cmp.Or(x.cfg.SnapshotBytes, defaultSnapshot) }
 
 // WalkAll implements [workspace.Walker].
 func (x *Runner) WalkAll(ctx context.Context, visit func(worker int, v workspace.Visited) error) error {
-	o := search.WalkOptions{Git: true, Ignore: true, Marked: true, Workers: min(search.Workers(), workspace.CommandWorkers)}
+	o := search.WalkOptions{Git: true, Ignore: true, Marked: true,
+		Workers: min(search.Workers(), workspace.CommandWorkers)}
 	ctx = workspace.WithProgress(ctx, func(int64, int64, string) {}) // the caller asked for no walk
 	_, err := search.Walk(ctx, x.ws, x.ws.Dir(), o, func(worker int, e *search.Entry) error {
 		return visit(worker, workspace.Visited{Folder: e.Folder(), Name: e.Name, Ignored: e.Ignored, File: e})

@@ -48,10 +48,12 @@ type views struct {
 	table  int  // the table of mounts, open since the first view; 0 before
 }
 
-// of returns a view of places, for a command in a network. It returns the zero view if none can be made, or would hide
-// anything, or there are no places, and an error if one could be made at another time.
+// of returns a view of places, for a command in a network. It returns the zero view if none can be
+// made, or would hide anything, or there are no places, and an error if one could be made at
+// another time.
 func (v *views) of(places []place, in *network) (view, error) {
-	if v.none || len(places) == 0 || slices.ContainsFunc(places, func(p place) bool { return p.path == "/" }) {
+	if v.none || len(places) == 0 ||
+		slices.ContainsFunc(places, func(p place) bool { return p.path == "/" }) {
 		return view{}, nil
 	}
 	key, changed := keyOf(places, in), v.mountsChanged()
@@ -144,7 +146,8 @@ func wholeProc() bool {
 	table, err := os.ReadFile("/proc/self/mounts")
 	for line := range strings.Lines(string(table)) {
 		fields := strings.Fields(line)
-		if len(fields) > 1 && strings.HasPrefix(fields[1], "/proc/") && fields[1] != "/proc/sys/fs/binfmt_misc" {
+		if len(fields) > 1 && strings.HasPrefix(fields[1], "/proc/") &&
+			fields[1] != "/proc/sys/fs/binfmt_misc" {
 			return false
 		}
 	}
@@ -173,11 +176,13 @@ func keyOf(places []place, in *network) string {
 // above of: the user wants commands to have them.
 func withOwn(places []place) []place {
 	at := slices.IndexFunc(places, func(p place) bool { return p.path == ownDirs[1] })
-	if at >= 0 && !slices.ContainsFunc(places, func(p place) bool { return p.path != ownDirs[1] && Contains(ownDirs[1], p.path) }) {
+	if at >= 0 && !slices.ContainsFunc(places,
+		func(p place) bool { return p.path != ownDirs[1] && Contains(ownDirs[1], p.path) }) {
 		places[at].own = 2
 	}
 	info, err := os.Lstat(ownDirs[0])
-	if err == nil && info.IsDir() && !slices.ContainsFunc(places, func(p place) bool { return Contains(p.path, ownDirs[0]) }) {
+	if err == nil && info.IsDir() &&
+		!slices.ContainsFunc(places, func(p place) bool { return Contains(p.path, ownDirs[0]) }) {
 		places = append(places, place{path: ownDirs[0], dir: true, write: true, own: 1})
 	}
 	return places
@@ -199,8 +204,11 @@ func planView(places []place, own bool) (*viewPlan, error) {
 		return slices.ContainsFunc(shown, func(s place) bool { return s.own == 0 && Contains(s.path, path) })
 	}
 	for _, p := range places {
-		written := slices.ContainsFunc(shown, func(s place) bool { return s.own == 0 && s.write && Contains(s.path, p.path) })
-		if filepath.IsAbs(p.path) && (p.fixed || !inShown(p.path) || p.write && p.dir && !written) {
+		written := slices.ContainsFunc(shown,
+			func(s place) bool { return s.own == 0 && s.write && Contains(s.path, p.path) })
+		if filepath.IsAbs(p.path) &&
+			(p.fixed || !inShown(p.path) ||
+				p.write && p.dir && !written) {
 			shown = append(shown, p)
 		}
 	}
@@ -227,7 +235,8 @@ func planView(places []place, own bool) (*viewPlan, error) {
 		}
 	}
 	writable := func(path string) bool {
-		return slices.ContainsFunc(places, func(p place) bool { return p.own == 0 && p.write && Contains(p.path, path) })
+		return slices.ContainsFunc(places,
+			func(p place) bool { return p.own == 0 && p.write && Contains(p.path, path) })
 	}
 	for _, p := range places {
 		for link, target := range linksOn(p.name, writable) {
@@ -238,9 +247,11 @@ func planView(places []place, own bool) (*viewPlan, error) {
 }
 
 func newViewPlan(shown []place, made map[string]string) *viewPlan {
-	plan := &viewPlan{within: -1, mount: -1, ids: idMaps(), last: textFor{cWord("/proc/sys/kernel/ns_last_pid"), anyPID()}}
+	plan := &viewPlan{within: -1, mount: -1, ids: idMaps(),
+		last: textFor{cWord("/proc/sys/kernel/ns_last_pid"), anyPID()}}
 	for _, p := range shown {
-		at := shownPath{path: cWord(p.path), target: cWord(p.path[1:]), write: p.write, own: p.own, fixed: p.fixed, dev: p.dev, ino: p.ino}
+		at := shownPath{path: cWord(p.path), target: cWord(p.path[1:]), write: p.write, own: p.own,
+			fixed: p.fixed, dev: p.dev, ino: p.ino}
 		if p.own > 0 {
 			at.path = cWord(ownNames[p.own-1])
 		}

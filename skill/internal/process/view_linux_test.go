@@ -95,17 +95,20 @@ func TestSocketsOfLookups(t *testing.T) {
 	if !asRoot(t, "true") {
 		return
 	}
-	if err := errors.Join(unix.Mount("none", "/run", "tmpfs", 0, ""), os.Mkdir("/run/nslcd", 0o755), os.Mkdir("/run/nscd", 0o755)); err != nil {
+	if err := errors.Join(unix.Mount("none", "/run", "tmpfs", 0, ""), os.Mkdir("/run/nslcd", 0o755),
+		os.Mkdir("/run/nscd", 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	users, hosts, other := listen(t, "/run/nslcd/socket"), listen(t, "/run/nscd/socket"), listen(t, "/run/docker.sock")
+	users, hosts, other := listen(t, "/run/nslcd/socket"), listen(t, "/run/nscd/socket"),
+		listen(t, "/run/docker.sock")
 	const no = "no such file or directory; "
 	for network, want := range map[bool]string{false: "<nil>; " + no + no, true: "<nil>; <nil>; " + no} {
 		x, _ := viewedRunner(t, Config{Network: network})
 		if got := connects(t, x, users, hosts, other); got != want {
 			t.Errorf("with network %t: %s", network, got)
 		}
-		if got := mustExec(t, x, sh("ls /run; echo a > /run/a")); got.ExitCode == 0 || strings.Contains(string(got.Stdout), "docker") {
+		if got := mustExec(t, x, sh("ls /run; echo a > /run/a")); got.ExitCode == 0 ||
+			strings.Contains(string(got.Stdout), "docker") {
 			t.Errorf("with network %t: %s%s", network, got.Stdout, got.Stderr)
 		}
 	}
@@ -120,8 +123,11 @@ func TestViewHasLinks(t *testing.T) {
 		}
 	}
 	tool := "#!/bin/sh\necho tool\n"
-	err := errors.Join(os.WriteFile(top+"/data/tool/bin/tool", []byte(tool), 0o755), os.WriteFile(top+"/data/extra/file", []byte("extra\n"), 0o644), os.WriteFile(top+"/real/ws/file", []byte("inside\n"), 0o644))
-	for link, target := range map[string]string{"/home/.pyenv": "../data/current", "/data/current": top + "/data/tool", "/ws": "real/ws", "/secret": "/etc/shadow"} {
+	err := errors.Join(os.WriteFile(top+"/data/tool/bin/tool", []byte(tool), 0o755),
+		os.WriteFile(top+"/data/extra/file", []byte("extra\n"), 0o644),
+		os.WriteFile(top+"/real/ws/file", []byte("inside\n"), 0o644))
+	for link, target := range map[string]string{"/home/.pyenv": "../data/current",
+		"/data/current": top + "/data/tool", "/ws": "real/ws", "/secret": "/etc/shadow"} {
 		err = errors.Join(err, os.Symlink(target, top+link))
 	}
 	if err != nil {
@@ -141,14 +147,19 @@ func TestViewHasLinks(t *testing.T) {
 // what only a link that commands may change leads to has no name.
 func TestViewHasEveryName(t *testing.T) {
 	_, top := viewedRunner(t, Config{})
-	for _, dir := range []string{"/home", "/data/go/bin", "/data/extra", "/data/lone", "/data/cache/go-build", "/ccache/0", "/ws", "/secret"} {
+	for _, dir := range []string{"/home", "/data/go/bin", "/data/extra", "/data/lone", "/data/cache/go-build",
+		"/ccache/0", "/ws", "/secret"} {
 		if err := os.MkdirAll(top+dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := errors.Join(os.WriteFile(top+"/data/go/bin/tool", []byte("#!/bin/sh\necho tool\n"), 0o755), os.WriteFile(top+"/data/extra/file", []byte("extra\n"), 0o644), os.WriteFile(top+"/data/lone/file", nil, 0o644), os.WriteFile(top+"/ccache/ccache.conf", []byte("conf\n"), 0o644))
+	err := errors.Join(os.WriteFile(top+"/data/go/bin/tool", []byte("#!/bin/sh\necho tool\n"), 0o755),
+		os.WriteFile(top+"/data/extra/file", []byte("extra\n"), 0o644),
+		os.WriteFile(top+"/data/lone/file", nil, 0o644),
+		os.WriteFile(top+"/ccache/ccache.conf", []byte("conf\n"), 0o644))
 	for link, target := range map[string]string{
-		"/home/go": "../data/go", "/home/.cache": "../data/cache", "/read": "data/extra", "/one": "read/file", "/ws/in": "../data/extra/file",
+		"/home/go": "../data/go", "/home/.cache": "../data/cache", "/read": "data/extra", "/one": "read/file",
+		"/ws/in":   "../data/extra/file",
 		"/ws/turn": top + "/secret/link", "/secret/link": "../ws",
 	} {
 		err = errors.Join(err, os.Symlink(target, top+link))
@@ -161,10 +172,12 @@ func TestViewHasEveryName(t *testing.T) {
 	t.Setenv("GOPATH", top+"/data/go")
 	x := newRunner(t, top+"/ws", Config{
 		Helper: self(t), FenceWrite: []string{top + "/home/.cache"},
-		FenceRead: []string{top + "/read", top + "/one", top + "/ws/in", top + "/ws/turn", top + "/ccache", top + "/data/lone/file"},
+		FenceRead: []string{top + "/read", top + "/one", top + "/ws/in", top + "/ws/turn", top + "/ccache",
+			top + "/data/lone/file"},
 	})
 	got := mustExec(t, x, sh("cd $1; home/go/bin/tool; cat read/file one ws/in ccache/ccache.conf; echo cache > home/.cache/a && cat home/.cache/a; test -L secret/link", top))
-	if string(got.Stdout) != "tool\nextra\nextra\nextra\nconf\ncache\n" || got.ExitCode != 1 || !got.Fence.Sockets {
+	if string(got.Stdout) != "tool\nextra\nextra\nextra\nconf\ncache\n" || got.ExitCode != 1 ||
+		!got.Fence.Sockets {
 		t.Errorf("%s%s %d %s", got.Stdout, got.Stderr, got.ExitCode, got.Fence)
 	}
 	if held := x.Fence(); held != got.Fence {
@@ -183,7 +196,8 @@ func TestGitFindsTheRepositoryAbove(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	x := newRunner(t, top+"/part", Config{Helper: self(t), FenceRead: []string{top + "/.git"}})
-	if got := mustExec(t, x, sh("git rev-parse --show-toplevel")); string(got.Stdout) != top+"\n" || !got.Fence.Sockets {
+	if got := mustExec(t, x, sh("git rev-parse --show-toplevel")); string(got.Stdout) != top+"\n" ||
+		!got.Fence.Sockets {
 		t.Errorf("%s%s %s", got.Stdout, got.Stderr, got.Fence)
 	}
 }
@@ -193,7 +207,8 @@ func TestViewIsOfNow(t *testing.T) {
 	_, out := viewedRunner(t, Config{})
 	write := func(text string) {
 		dir := out + "/read"
-		if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755), os.WriteFile(dir+"/file", []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755),
+			os.WriteFile(dir+"/file", []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -201,7 +216,8 @@ func TestViewIsOfNow(t *testing.T) {
 	x, _ := viewedRunner(t, Config{FenceRead: []string{out + "/read"}})
 	for _, want := range []string{"first", "first", "second", "third"} {
 		write(want)
-		if got := mustExec(t, x, sh("cat $1/read/file", out)); string(got.Stdout) != want || !got.Fence.Sockets {
+		if got := mustExec(t, x, sh("cat $1/read/file", out)); string(got.Stdout) != want ||
+			!got.Fence.Sockets {
 			t.Errorf("%s instead of %s: %s %s", got.Stdout, want, got.Stderr, got.Fence)
 		}
 	}
@@ -209,7 +225,8 @@ func TestViewIsOfNow(t *testing.T) {
 	if err := os.Rename(dir, dir+"-moved"); err != nil {
 		t.Fatal(err)
 	}
-	_, err := x.Run(t.Context(), Command{Name: "cat"}, Spec{Path: "/bin/cat", Args: []string{"cat"}, Dir: dir + "-moved", Needs: Needs{Workspace: ReadAccess}})
+	_, err := x.Run(t.Context(), Command{Name: "cat"}, Spec{Path: "/bin/cat", Args: []string{"cat"},
+		Dir: dir + "-moved", Needs: Needs{Workspace: ReadAccess}})
 	if spawn, ok := errors.AsType[*SpawnError](err); !ok || spawn.Err != syscall.ESTALE {
 		t.Errorf("in a workspace that was moved: %v", err)
 	}
@@ -220,12 +237,14 @@ func TestLinksOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for link, target := range map[string]string{"a": "b", "b": top + "/c/..", "loop": "loop", "mine": "theirs", "theirs": "a"} {
+	for link, target := range map[string]string{"a": "b", "b": top + "/c/..", "loop": "loop",
+		"mine": "theirs", "theirs": "a"} {
 		if err := os.Symlink(target, top+"/"+link); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, want := range map[string]string{"a/x": "a b", "mine/x": "mine", "none": "", "loop/x": "loop", "": ""} {
+	for name, want := range map[string]string{"a/x": "a b", "mine/x": "mine", "none": "",
+		"loop/x": "loop", "": ""} {
 		var got []string
 		for link := range linksOn(top+"/"+name, func(path string) bool { return path == top+"/theirs" }) {
 			got = append(got, strings.TrimPrefix(link, top+"/"))
@@ -263,7 +282,8 @@ func TestNoViewWithoutMountNamespaces(t *testing.T) {
 		return
 	}
 	x := newRunner(t, t.TempDir(), Config{Helper: self(t)})
-	if got := mustExec(t, x, sh("echo ran")); string(got.Stdout) != "ran\n" || got.Fence.Sockets || got.Fence != x.Fence() {
+	if got := mustExec(t, x, sh("echo ran")); string(got.Stdout) != "ran\n" || got.Fence.Sockets ||
+		got.Fence != x.Fence() {
 		t.Errorf("%s%s %s", got.Stdout, got.Stderr, got.Fence)
 	}
 }
@@ -278,7 +298,9 @@ func TestACommandSeesItsOwnProcesses(t *testing.T) {
 		x.cfg.Ready = &Helpers{}
 		got := mustExec(t, x, sh("(sleep 0.01 &); (sleep 0.01 &); until set -- /proc/[0-9]*; [ $# = 2 ]; do :; done; echo $$; ls -d /proc/[0-9]*; kill -TERM $$"))
 		id, list, _ := strings.Cut(string(got.Stdout), "\n")
-		if strings.Count(list, "\n") != 2 || !strings.HasPrefix(list, "/proc/1\n") || !strings.Contains(list, "/proc/"+id+"\n") || got.Signal != "SIGTERM" || got.Survivors != 0 || !got.Fence.Processes {
+		if strings.Count(list, "\n") != 2 || !strings.HasPrefix(list, "/proc/1\n") ||
+			!strings.Contains(list, "/proc/"+id+"\n") || got.Signal != "SIGTERM" || got.Survivors != 0 ||
+			!got.Fence.Processes {
 			t.Errorf("%s%s %+v", got.Stdout, got.Stderr, got)
 		}
 		if ids[id] {
@@ -293,7 +315,8 @@ func TestACommandSeesItsOwnProcesses(t *testing.T) {
 // without one.
 func TestNoProcessesWithoutPIDNamespaces(t *testing.T) {
 	needs.Program(t, "mount")
-	for how, script := range map[string]string{"off": "echo 0 > /proc/sys/user/max_pid_namespaces", "hidden": "mount -t tmpfs none /proc/tty"} {
+	for how, script := range map[string]string{"off": "echo 0 > /proc/sys/user/max_pid_namespaces",
+		"hidden": "mount -t tmpfs none /proc/tty"} {
 		t.Run(how, func(t *testing.T) {
 			if !asRoot(t, script) {
 				return
@@ -301,7 +324,8 @@ func TestNoProcessesWithoutPIDNamespaces(t *testing.T) {
 			for range 2 {
 				x := newRunner(t, t.TempDir(), Config{Helper: self(t)})
 				got := mustExec(t, x, sh("echo ran; sleep 100 & ls -d /proc/$PPID"))
-				if !strings.HasPrefix(string(got.Stdout), "ran\n/proc/") || got.Failed() || !got.Fence.Sockets || got.Fence.Processes || got.Fence != x.Fence() {
+				if !strings.HasPrefix(string(got.Stdout), "ran\n/proc/") || got.Failed() ||
+					!got.Fence.Sockets || got.Fence.Processes || got.Fence != x.Fence() {
 					t.Errorf("%s%s %s", got.Stdout, got.Stderr, got.Fence)
 				}
 			}
@@ -325,7 +349,8 @@ func TestViewFollowsMounts(t *testing.T) {
 	}
 	for _, want := range []string{"", "file\n", "", "file\n"} {
 		if want != "" {
-			if err := errors.Join(unix.Mount("none", disk, "tmpfs", 0, ""), os.WriteFile(disk+"/file", nil, 0o644)); err != nil {
+			if err := errors.Join(unix.Mount("none", disk, "tmpfs", 0, ""),
+				os.WriteFile(disk+"/file", nil, 0o644)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -345,7 +370,8 @@ func TestViewFollowsMounts(t *testing.T) {
 // A view that shows everything hides nothing, and is not told as one.
 func TestNoViewOfEverything(t *testing.T) {
 	viewedRunner(t, Config{}) // skips where there are none anyway
-	if rules := []fenceRule{{path: "/usr"}}; canView(rules) == 0 || canView(append(rules, fenceRule{path: "/"})) != 0 {
+	if rules := []fenceRule{{path: "/usr"}}; canView(rules) == 0 ||
+		canView(append(rules, fenceRule{path: "/"})) != 0 {
 		t.Error("a view of / was made, or none of /usr")
 	}
 }

@@ -17,11 +17,12 @@ type viewPlan struct {
 	within int       // the user namespace of a [network], in its place; -1 for none
 	mount  int       // the mount namespace of a network; -1 for none
 	pids   bool      // with a PID namespace, whose first process this one is from then on
-	last   textFor   // the id before the ids of commands, for not all may begin with 2: files are named by ids
-	shown  []shownPath
-	dirs   []*byte // made first, as are files and links; relative to the new root
-	files  []*byte
-	links  []madeLink
+	// the id before the ids of commands, for not all may begin with 2: files are named by ids
+	last  textFor
+	shown []shownPath
+	dirs  []*byte // made first, as are files and links; relative to the new root
+	files []*byte
+	links []madeLink
 }
 
 // A textFor is what is written to a file.
@@ -160,7 +161,8 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 		proc  = cWord("proc")
 		fixed = unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 	)
-	flags := uintptr(unix.CLONE_FILES | unix.CLONE_NEWNS | unix.CLONE_PIDFD) // and no signal at its end: see [helper.reap]
+	// and no signal at its end: see [helper.reap]
+	flags := uintptr(unix.CLONE_FILES | unix.CLONE_NEWNS | unix.CLONE_PIDFD)
 	if p.ids != nil {
 		flags |= unix.CLONE_NEWUSER
 	}
@@ -201,7 +203,8 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 		p.last.write()
 	}
 	// Later mounts of the user appear here, too, and not the other way round.
-	if _, _, errno = syscall.RawSyscall6(syscall.SYS_MOUNT, 0, uintptr(unsafe.Pointer(root)), 0, unix.MS_REC|unix.MS_SLAVE, 0, 0); errno != 0 {
+	if _, _, errno = syscall.RawSyscall6(syscall.SYS_MOUNT, 0, uintptr(unsafe.Pointer(root)), 0,
+		unix.MS_REC|unix.MS_SLAVE, 0, 0); errno != 0 {
 		goto failed
 	}
 	for i := range p.shown {
@@ -213,7 +216,8 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 			p.shown[i].tree, errno = mountProc(proc)
 			r.proc = int32(p.shown[i].tree)
 		} else {
-			p.shown[i].tree, _, errno = syscall.RawSyscall(unix.SYS_OPEN_TREE, atCWD, uintptr(unsafe.Pointer(p.shown[i].path)), treeFlag)
+			p.shown[i].tree, _, errno = syscall.RawSyscall(unix.SYS_OPEN_TREE, atCWD,
+				uintptr(unsafe.Pointer(p.shown[i].path)), treeFlag)
 		}
 		if errno == 0 && p.shown[i].fixed && !p.shown[i].isSame(empty) {
 			errno = syscall.EAGAIN
@@ -226,7 +230,9 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 			goto failed
 		}
 		if errno == 0 && !p.shown[i].write && !p.shown[i].proc {
-			_, _, errno = syscall.RawSyscall6(unix.SYS_MOUNT_SETATTR, p.shown[i].tree, uintptr(unsafe.Pointer(empty)), unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, uintptr(unsafe.Pointer(&fixed)), unsafe.Sizeof(fixed), 0)
+			_, _, errno = syscall.RawSyscall6(unix.SYS_MOUNT_SETATTR, p.shown[i].tree,
+				uintptr(unsafe.Pointer(empty)), unix.AT_EMPTY_PATH|unix.AT_RECURSIVE,
+				uintptr(unsafe.Pointer(&fixed)), unsafe.Sizeof(fixed), 0)
 			if errno != 0 {
 				goto failed
 			}
@@ -248,10 +254,12 @@ func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
 		syscall.RawSyscall(syscall.SYS_MKDIRAT, atCWD, uintptr(unsafe.Pointer(p.dirs[i])), 0o755)
 	}
 	for i := range p.files {
-		syscall.RawSyscall6(syscall.SYS_MKNODAT, atCWD, uintptr(unsafe.Pointer(p.files[i])), unix.S_IFREG|0o644, 0, 0, 0)
+		syscall.RawSyscall6(syscall.SYS_MKNODAT, atCWD, uintptr(unsafe.Pointer(p.files[i])),
+			unix.S_IFREG|0o644, 0, 0, 0)
 	}
 	for i := range p.links {
-		syscall.RawSyscall(syscall.SYS_SYMLINKAT, uintptr(unsafe.Pointer(p.links[i].target)), atCWD, uintptr(unsafe.Pointer(p.links[i].path)))
+		syscall.RawSyscall(syscall.SYS_SYMLINKAT, uintptr(unsafe.Pointer(p.links[i].target)), atCWD,
+			uintptr(unsafe.Pointer(p.links[i].path)))
 	}
 	for i := range p.shown {
 		if p.shown[i].tree == ^uintptr(0) {
@@ -323,7 +331,8 @@ func (p *viewPlan) enterOwn(empty *byte, r *viewReport) (errno syscall.Errno) {
 		if s.own == 0 {
 			continue
 		}
-		s.tree, _, errno = syscall.RawSyscall(unix.SYS_OPEN_TREE, atCWD, uintptr(unsafe.Pointer(s.path)), unix.OPEN_TREE_CLONE|unix.AT_SYMLINK_NOFOLLOW|unix.O_CLOEXEC)
+		s.tree, _, errno = syscall.RawSyscall(unix.SYS_OPEN_TREE, atCWD, uintptr(unsafe.Pointer(s.path)),
+			unix.OPEN_TREE_CLONE|unix.AT_SYMLINK_NOFOLLOW|unix.O_CLOEXEC)
 		if errno != 0 {
 			s.tree = ^uintptr(0)
 			return errno
@@ -344,10 +353,12 @@ func (s *shownPath) placeOwn(empty *byte, fixed *unix.MountAttr) (errno syscall.
 		if e.link != nil {
 			continue
 		}
-		if e.tree, _, errno = syscall.RawSyscall(unix.SYS_OPEN_TREE, atCWD, uintptr(unsafe.Pointer(e.target)), unix.OPEN_TREE_CLONE|unix.AT_SYMLINK_NOFOLLOW|unix.O_CLOEXEC); errno != 0 {
+		if e.tree, _, errno = syscall.RawSyscall(unix.SYS_OPEN_TREE, atCWD, uintptr(unsafe.Pointer(e.target)),
+			unix.OPEN_TREE_CLONE|unix.AT_SYMLINK_NOFOLLOW|unix.O_CLOEXEC); errno != 0 {
 			return errno
 		}
-		if _, _, errno = syscall.RawSyscall6(unix.SYS_MOUNT_SETATTR, e.tree, uintptr(unsafe.Pointer(empty)), unix.AT_EMPTY_PATH, uintptr(unsafe.Pointer(fixed)), unsafe.Sizeof(*fixed), 0); errno != 0 {
+		if _, _, errno = syscall.RawSyscall6(unix.SYS_MOUNT_SETATTR, e.tree, uintptr(unsafe.Pointer(empty)),
+			unix.AT_EMPTY_PATH, uintptr(unsafe.Pointer(fixed)), unsafe.Sizeof(*fixed), 0); errno != 0 {
 			return errno
 		}
 	}
@@ -357,19 +368,22 @@ func (s *shownPath) placeOwn(empty *byte, fixed *unix.MountAttr) (errno syscall.
 	for i := range s.below {
 		e := &s.below[i]
 		if e.link != nil {
-			syscall.RawSyscall(syscall.SYS_SYMLINKAT, uintptr(unsafe.Pointer(e.link)), s.tree, uintptr(unsafe.Pointer(e.name)))
+			syscall.RawSyscall(syscall.SYS_SYMLINKAT, uintptr(unsafe.Pointer(e.link)), s.tree,
+				uintptr(unsafe.Pointer(e.name)))
 			continue
 		}
 		for again := 0; again < 2; again++ {
 			if e.dir {
 				syscall.RawSyscall(syscall.SYS_MKDIRAT, s.tree, uintptr(unsafe.Pointer(e.name)), 0o755)
 			} else {
-				syscall.RawSyscall6(syscall.SYS_MKNODAT, s.tree, uintptr(unsafe.Pointer(e.name)), unix.S_IFREG|0o644, 0, 0, 0)
+				syscall.RawSyscall6(syscall.SYS_MKNODAT, s.tree, uintptr(unsafe.Pointer(e.name)),
+					unix.S_IFREG|0o644, 0, 0, 0)
 			}
 			if errno = moveMount(e.tree, s.tree, empty, e.name); errno == 0 {
 				break
 			}
-			syscall.RawSyscall(syscall.SYS_UNLINKAT, s.tree, uintptr(unsafe.Pointer(e.name)), 0) // a command has put something else there
+			// a command has put something else there
+			syscall.RawSyscall(syscall.SYS_UNLINKAT, s.tree, uintptr(unsafe.Pointer(e.name)), 0)
 		}
 		syscall.RawSyscall(syscall.SYS_CLOSE, e.tree, 0, 0)
 		if errno != 0 {
@@ -385,7 +399,8 @@ func (s *shownPath) placeOwn(empty *byte, fixed *unix.MountAttr) (errno syscall.
 //go:norace
 //go:nocheckptr
 func (s *shownPath) isSame(empty *byte) bool {
-	_, _, errno := syscall.RawSyscall6(unix.SYS_STATX, s.tree, uintptr(unsafe.Pointer(empty)), unix.AT_EMPTY_PATH|unix.AT_NO_AUTOMOUNT, unix.STATX_INO, uintptr(unsafe.Pointer(&s.is)), 0)
+	_, _, errno := syscall.RawSyscall6(unix.SYS_STATX, s.tree, uintptr(unsafe.Pointer(empty)),
+		unix.AT_EMPTY_PATH|unix.AT_NO_AUTOMOUNT, unix.STATX_INO, uintptr(unsafe.Pointer(&s.is)), 0)
 	return errno == 0 && s.is.Ino == s.ino && unix.Mkdev(s.is.Dev_major, s.is.Dev_minor) == s.dev
 }
 
@@ -395,7 +410,8 @@ func (s *shownPath) isSame(empty *byte) bool {
 //go:norace
 //go:nocheckptr
 func moveMount(tree, dir uintptr, empty, at *byte) syscall.Errno {
-	_, _, errno := syscall.RawSyscall6(unix.SYS_MOVE_MOUNT, tree, uintptr(unsafe.Pointer(empty)), dir, uintptr(unsafe.Pointer(at)), unix.MOVE_MOUNT_F_EMPTY_PATH, 0)
+	_, _, errno := syscall.RawSyscall6(unix.SYS_MOVE_MOUNT, tree, uintptr(unsafe.Pointer(empty)), dir,
+		uintptr(unsafe.Pointer(at)), unix.MOVE_MOUNT_F_EMPTY_PATH, 0)
 	return errno
 }
 

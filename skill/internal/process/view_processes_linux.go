@@ -103,11 +103,13 @@ func (p *processes) close() {
 //go:norace
 //go:nocheckptr
 func (t *textFor) write() syscall.Errno {
-	fd, _, errno := syscall.RawSyscall6(syscall.SYS_OPENAT, atCWD, uintptr(unsafe.Pointer(t.file)), unix.O_WRONLY|unix.O_CLOEXEC, 0, 0, 0)
+	fd, _, errno := syscall.RawSyscall6(syscall.SYS_OPENAT, atCWD, uintptr(unsafe.Pointer(t.file)),
+		unix.O_WRONLY|unix.O_CLOEXEC, 0, 0, 0)
 	if errno != 0 {
 		return errno
 	}
-	_, _, errno = syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(&t.text[0])), uintptr(len(t.text)))
+	_, _, errno = syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(&t.text[0])),
+		uintptr(len(t.text)))
 	syscall.RawSyscall(syscall.SYS_CLOSE, fd, 0, 0)
 	return errno
 }
@@ -118,7 +120,8 @@ func (t *textFor) write() syscall.Errno {
 //go:norace
 //go:nocheckptr
 func openNamespace(file *byte) (fd int32, errno syscall.Errno) {
-	n, _, errno := syscall.RawSyscall6(syscall.SYS_OPENAT, atCWD, uintptr(unsafe.Pointer(file)), unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0)
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_OPENAT, atCWD, uintptr(unsafe.Pointer(file)),
+		unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0)
 	return int32(n), errno
 }
 
@@ -134,7 +137,8 @@ func mountProc(kind *byte) (tree uintptr, errno syscall.Errno) {
 	}
 	_, _, errno = syscall.RawSyscall6(unix.SYS_FSCONFIG, fs, unix.FSCONFIG_CMD_CREATE, 0, 0, 0, 0)
 	if errno == 0 {
-		tree, _, errno = syscall.RawSyscall(unix.SYS_FSMOUNT, fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+		tree, _, errno = syscall.RawSyscall(unix.SYS_FSMOUNT, fs, unix.FSMOUNT_CLOEXEC,
+			unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 	}
 	syscall.RawSyscall(syscall.SYS_CLOSE, fs, 0, 0)
 	return tree, errno
@@ -147,7 +151,8 @@ func mountProc(kind *byte) (tree uintptr, errno syscall.Errno) {
 //go:nocheckptr
 func becomeFirst(socket uintptr) syscall.Errno {
 	ignore := [8]uintptr{1} // SIG_IGN: the kernel reaps
-	syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGCHLD), uintptr(unsafe.Pointer(&ignore)), 0, 8, 0, 0)
+	syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGCHLD), uintptr(unsafe.Pointer(&ignore)),
+		0, 8, 0, 0)
 	syscall.RawSyscall(syscall.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0, 0)
 	syscall.RawSyscall(syscall.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0)
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_UNSHARE, unix.CLONE_FILES, 0, 0); errno != 0 {
@@ -171,7 +176,8 @@ func answer(socket uintptr) {
 			return
 		}
 		for errno == 0 && n != 0 { // what the kernel does not reap
-			n, _, errno = syscall.RawSyscall6(syscall.SYS_WAIT4, ^uintptr(0), 0, uintptr(b[0])|unix.WALL, 0, 0, 0)
+			n, _, errno = syscall.RawSyscall6(syscall.SYS_WAIT4, ^uintptr(0), 0,
+				uintptr(b[0])|unix.WALL, 0, 0, 0)
 		}
 		b[0] = 0
 		if errno == 0 {

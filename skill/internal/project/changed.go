@@ -34,18 +34,20 @@ func (x *Tools) stamps(ctx context.Context, target string) map[string]stamp {
 		add(target)
 		return all
 	}
-	_, err := search.Walk(ctx, x.ws, target, search.WalkOptions{Workers: 1}, func(_ int, e *search.Entry) error {
-		switch name := string(e.Name); {
-		case e.Type.IsDir() && slices.Contains([]string{"node_modules", ".venv", "venv", "target", "__pycache__"}, name):
-			return fs.SkipDir
-		case len(all) == maxStamps:
-			all = nil
-			return fs.SkipAll
-		case e.Type.IsRegular():
-			add(filepath.Join(target, filepath.FromSlash(e.Path())))
-		}
-		return nil
-	})
+	_, err := search.Walk(ctx, x.ws, target, search.WalkOptions{Workers: 1},
+		func(_ int, e *search.Entry) error {
+			switch name := string(e.Name); {
+			case e.Type.IsDir() && slices.Contains([]string{"node_modules", ".venv", "venv", "target",
+				"__pycache__"}, name):
+				return fs.SkipDir
+			case len(all) == maxStamps:
+				all = nil
+				return fs.SkipAll
+			case e.Type.IsRegular():
+				add(filepath.Join(target, filepath.FromSlash(e.Path())))
+			}
+			return nil
+		})
 	if err != nil {
 		return nil
 	}

@@ -39,9 +39,11 @@ type kind struct {
 var kinds = []kind{
 	{"go", []string{"go.mod"}, []string{".go"}, nil, planGo},
 	{"rust", []string{"Cargo.toml"}, []string{".rs"}, nil, planRust},
-	{"python", []string{"pyproject.toml", "pytest.ini", "setup.cfg", "setup.py", "tox.ini", "requirements.txt"},
+	{"python", []string{"pyproject.toml", "pytest.ini", "setup.cfg", "setup.py", "tox.ini",
+		"requirements.txt"},
 		[]string{".py", ".pyi"}, []string{"pip", "poetry", "ruff", "black", "pylint", "mypy"}, planPython},
-	{"node", []string{"package.json"}, []string{".js", ".ts", ".jsx", ".tsx", ".mjs", ".cjs", ".mts", ".cts"}, []string{"npm"}, planNode},
+	{"node", []string{"package.json"}, []string{".js", ".ts", ".jsx", ".tsx", ".mjs", ".cjs", ".mts", ".cts"},
+		[]string{"npm"}, planNode},
 	{"make", []string{"Makefile", "GNUmakefile", "makefile"}, nil, nil, planMake},
 }
 
@@ -57,7 +59,8 @@ var namedRunners = map[Purpose][]string{
 // for Python in the session's directory.
 func (x *Tools) plan(base string, a Task) (*project, *runner, error) {
 	if a.Runner != "" && !slices.Contains(namedRunners[a.Do], a.Runner) {
-		return nil, nil, fmt.Errorf("%s %w %s; there are %s", a.Runner, ErrUnknownRunner, a.Do, strings.Join(namedRunners[a.Do], ", "))
+		return nil, nil, fmt.Errorf("%s %w %s; there are %s", a.Runner, ErrUnknownRunner, a.Do,
+			strings.Join(namedRunners[a.Do], ", "))
 	}
 	at, err := x.taskPath(base, a)
 	if err != nil {
@@ -76,7 +79,8 @@ func (x *Tools) plan(base string, a Task) (*project, *runner, error) {
 			names[e.Name] = true
 		}
 		for _, k := range kinds {
-			if !slices.ContainsFunc(k.markers, func(m string) bool { return names[m] }) || !at.accepts(k, a.Runner) {
+			if !slices.ContainsFunc(k.markers, func(m string) bool { return names[m] }) ||
+				!at.accepts(k, a.Runner) {
 				continue
 			}
 			p := at.project(x, dir, names)
@@ -107,7 +111,8 @@ func (x *Tools) planBelow(at taskPath, a Task) (*project, *runner, error) {
 				if depth == 0 && slices.Contains([]string{".py", ".pyi"}, filepath.Ext(e.Name)) {
 					return x.planUnmarked(at, a)
 				}
-				if e.Type.IsDir() && !strings.HasPrefix(e.Name, ".") && e.Name != "node_modules" && e.Name != "vendor" && len(below) < maxLooked {
+				if e.Type.IsDir() && !strings.HasPrefix(e.Name, ".") && e.Name != "node_modules" &&
+					e.Name != "vendor" && len(below) < maxLooked {
 					below = append(below, filepath.Join(dir, e.Name))
 				}
 			}
@@ -140,7 +145,8 @@ const maxLooked = 500
 func (x *Tools) isProject(dir string) bool {
 	entries, _ := x.ws.ReadDir(dir)
 	return slices.ContainsFunc(entries, func(e workspace.Entry) bool {
-		return slices.ContainsFunc(kinds, func(k kind) bool { return k.name != "make" && slices.Contains(k.markers, e.Name) })
+		return slices.ContainsFunc(kinds,
+			func(k kind) bool { return k.name != "make" && slices.Contains(k.markers, e.Name) })
 	})
 }
 
@@ -184,7 +190,8 @@ func (x *Tools) taskPath(base string, a Task) (at taskPath, err error) {
 	}
 	info, err := x.ws.Stat(at.real, true)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && (a.Do == Lint || a.Do == Format || a.Do == Typecheck): // the program reports it
+	case errors.Is(err, fs.ErrNotExist) && (a.Do == Lint || a.Do == Format || a.Do == Typecheck):
+		// the program reports it
 	case err != nil:
 		return at, err
 	case a.Do == Install && !info.IsDir():
@@ -210,13 +217,15 @@ func (at taskPath) accepts(k kind, runner string) bool {
 	if runner != "" {
 		return slices.Contains(k.runners, runner)
 	}
-	own := slices.IndexFunc(kinds, func(k kind) bool { return slices.Contains(k.suffix, filepath.Ext(at.real)) })
+	own := slices.IndexFunc(kinds,
+		func(k kind) bool { return slices.Contains(k.suffix, filepath.Ext(at.real)) })
 	return !at.file || own < 0 || kinds[own].name == k.name
 }
 
 // project returns dir as a project, for a task at this path.
 func (at taskPath) project(x *Tools, dir string, names map[string]bool) *project {
-	p := &project{x: x, dir: dir, names: names, target: at.real, whole: at.real == dir, file: at.file, arg: at.given}
+	p := &project{x: x, dir: dir, names: names, target: at.real, whole: at.real == dir, file: at.file,
+		arg: at.given}
 	if dir != at.base {
 		rel, err := filepath.Rel(dir, at.real)
 		if err != nil {
@@ -246,7 +255,8 @@ func (p *project) read(name string) []byte {
 }
 
 func (p *project) mentions(text string, files ...string) bool {
-	return slices.ContainsFunc(files, func(name string) bool { return bytes.Contains(p.read(name), []byte(text)) })
+	return slices.ContainsFunc(files,
+		func(name string) bool { return bytes.Contains(p.read(name), []byte(text)) })
 }
 
 // has reports whether the project's directory has an entry with one of the names.
@@ -282,7 +292,8 @@ func (p *project) env() (env []string) {
 		env = env[:1]
 	}
 	if len(paths) > 0 {
-		env = append(env, "PATH="+strings.Join(append(paths, os.Getenv("PATH")), string(filepath.ListSeparator)))
+		env = append(env, "PATH="+strings.Join(append(paths, os.Getenv("PATH")),
+			string(filepath.ListSeparator)))
 	}
 	if !p.x.network {
 		env = append(env, offline...)

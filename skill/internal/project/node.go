@@ -29,7 +29,8 @@ func planNode(p *project, a Task) (*runner, error) {
 		return p.nodeInstall(a, manager), nil
 	}
 	for _, name := range map[Purpose][]string{
-		Test: {"test"}, Lint: {"lint"}, Typecheck: {"typecheck", "type-check"}, Format: formatScripts(a.Check),
+		Test: {"test"}, Lint: {"lint"}, Typecheck: {"typecheck", "type-check"},
+		Format: formatScripts(a.Check),
 	}[a.Do] {
 		if script, ok := pkg.Scripts[name]; ok && !strings.Contains(script, "no test specified") {
 			return p.script(a, manager, name, script), nil
@@ -95,7 +96,8 @@ func (p *project) testsOfNode() bool {
 		ext := filepath.Ext(name)
 		base := strings.TrimSuffix(name, ext)
 		if name == "test" || slices.Contains([]string{".js", ".mjs", ".cjs"}, ext) &&
-			(base == "test" || strings.HasPrefix(base, "test-") || strings.HasSuffix(base, ".test") || strings.HasSuffix(base, "-test") || strings.HasSuffix(base, "_test")) {
+			(base == "test" || strings.HasPrefix(base, "test-") || strings.HasSuffix(base, ".test") ||
+				strings.HasSuffix(base, "-test") || strings.HasSuffix(base, "_test")) {
 			return true
 		}
 	}
@@ -159,14 +161,16 @@ func (p *project) nodeInstall(a Task, manager string) *runner {
 	line := []string{manager, "install"}
 	var env []string
 	if !a.Scripts {
-		env = []string{"npm_config_ignore_scripts=true", "npm_config_git=git", "YARN_ENABLE_SCRIPTS=false"} // .npmrc can name another git
+		// .npmrc can name another git
+		env = []string{"npm_config_ignore_scripts=true", "npm_config_git=git", "YARN_ENABLE_SCRIPTS=false"}
 	}
 	switch {
 	case manager == "npm" && p.has("package-lock.json", "npm-shrinkwrap.json"):
 		line = []string{"npm", "ci"}
 	case manager == "yarn" && p.has("yarn.lock") && !p.classicYarn():
 		line = append(line, "--immutable")
-	case manager == "yarn" && p.has("yarn.lock"), manager == "pnpm" && p.has("pnpm-lock.yaml"), manager == "bun" && p.has("bun.lock", "bun.lockb"):
+	case manager == "yarn" && p.has("yarn.lock"), manager == "pnpm" && p.has("pnpm-lock.yaml"),
+		manager == "bun" && p.has("bun.lock", "bun.lockb"):
 		line = append(line, "--frozen-lockfile")
 	}
 	if !a.Scripts && (manager == "bun" || manager == "yarn" && p.classicYarn()) {

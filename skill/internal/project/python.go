@@ -28,7 +28,8 @@ func planPython(p *project, a Task) (*runner, error) {
 		if a.Runner == "" && !p.file { // of a directory that is not a package it says only that
 			pylint = []string{"pylint", "--recursive=y", p.arg}
 		}
-		return firstInstalled(a.Runner, [][]string{{"ruff", "check", p.arg}, pylint, {"flake8", p.arg}, {"mypy", p.arg}}), nil
+		return firstInstalled(a.Runner, [][]string{{"ruff", "check", p.arg}, pylint, {"flake8", p.arg},
+			{"mypy", p.arg}}), nil
 	case Format:
 		ruff, black := []string{"ruff", "format"}, []string{"black"}
 		if a.Check {
@@ -105,7 +106,8 @@ func joinArg(arg, in string) string {
 func (p *project) unittests() (in string, ok bool) {
 	uses := func(name string) bool {
 		data, _ := p.x.ws.ReadUpTo(name, maxMarkerSize)
-		return bytes.Contains(data, []byte("import unittest")) || bytes.Contains(data, []byte("from unittest "))
+		return bytes.Contains(data, []byte("import unittest")) ||
+			bytes.Contains(data, []byte("from unittest "))
 	}
 	if p.file {
 		return "", uses(p.target)
@@ -140,12 +142,15 @@ func (p *project) pythonInstall(a Task) (*runner, error) {
 			line = append(line, "--no-install-project")
 		}
 		return &runner{argv: line, env: build("UV_NO_BUILD=1")}, nil
-	case a.Runner == "poetry", a.Runner == "" && (p.has("poetry.lock") || p.mentions("[tool.poetry]", "pyproject.toml")):
+	case a.Runner == "poetry", a.Runner == "" &&
+		(p.has("poetry.lock") || p.mentions("[tool.poetry]", "pyproject.toml")):
 		return &runner{argv: []string{"poetry", "install"},
-			env: append(build("POETRY_INSTALLER_ONLY_BINARY=:all:"), "POETRY_NO_INTERACTION=1", "POETRY_VIRTUALENVS_IN_PROJECT=true")}, nil
+			env: append(build("POETRY_INSTALLER_ONLY_BINARY=:all:"), "POETRY_NO_INTERACTION=1",
+				"POETRY_VIRTUALENVS_IN_PROJECT=true")}, nil
 	}
 	r := &runner{argv: []string{"pip", "install", "-r", "requirements.txt"}, needsVenv: true,
-		env: append(build("PIP_ONLY_BINARY=:all:", "PYTHONUTF8=1" /* as checkWheels reads */), "PIP_REQUIRE_VIRTUALENV=1", "PIP_NO_INPUT=1", "PIP_DISABLE_PIP_VERSION_CHECK=1")}
+		env: append(build("PIP_ONLY_BINARY=:all:", "PYTHONUTF8=1" /* as checkWheels reads */),
+			"PIP_REQUIRE_VIRTUALENV=1", "PIP_NO_INPUT=1", "PIP_DISABLE_PIP_VERSION_CHECK=1")}
 	if a.Runner == "" && !p.has("requirements.txt") && p.has("pyproject.toml", "setup.py") {
 		if !a.Scripts {
 			return nil, errors.New("without a lockfile or requirements.txt the project itself must be built, which runs its programs; scripts: true allows it")
@@ -192,7 +197,8 @@ func (p *project) checkWheels(file string, seen map[string]bool) error {
 		if c == '\t' {
 			return ' '
 		}
-		if strings.ContainsRune("\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029", c) { // pip takes all of these for the end of a line
+		// pip takes all of these for the end of a line
+		if strings.ContainsRune("\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029", c) {
 			return '\n'
 		}
 		return c
@@ -203,15 +209,19 @@ func (p *project) checkWheels(file string, seen map[string]bool) error {
 		line = strings.TrimSpace(line)
 		err := errUnread
 		if more := moreRequirements().FindStringSubmatch(line); more != nil {
-			if name := more[1]; !filepath.IsAbs(name) && !strings.Contains(name, ":") { // an address may have the form of a path
+			// an address may have the form of a path
+			if name := more[1]; !filepath.IsAbs(name) && !strings.Contains(name, ":") {
 				dir, _ := filepath.Split(file)
-				err = p.checkWheels(dir+name, seen) // not cleaned: link/../name is beside what the link leads to
+				// not cleaned: link/../name is beside what the link leads to
+				err = p.checkWheels(dir+name, seen)
 			}
-		} else if line == "" || plainOption().MatchString(line) || plainRequirement().MatchString(line) && !archive().MatchString(line) {
+		} else if line == "" || plainOption().MatchString(line) || plainRequirement().MatchString(line) &&
+			!archive().MatchString(line) {
 			err = nil
 		}
 		if err == errUnread {
-			err = fmt.Errorf("%s may have pip build %q, which runs its programs; scripts: true allows it", file, line)
+			err = fmt.Errorf("%s may have pip build %q, which runs its programs; scripts: true allows it",
+				file, line)
 		}
 		if err != nil {
 			return err
@@ -230,7 +240,8 @@ const venvDir = ".venv"
 
 // installInVenv creates a virtual environment and installs in it. If Python is missing,
 // it returns before and failed, the result of the first attempt.
-func (x *Tools) installInVenv(ctx context.Context, base string, a Task, p *project, r *runner, before Run, failed error) (Run, error) {
+func (x *Tools) installInVenv(ctx context.Context, base string, a Task, p *project, r *runner, before Run,
+	failed error) (Run, error) {
 	venv := &runner{name: "venv", argv: []string{"python3", "-m", "venv", venvDir}}
 	made, err := x.runIn(ctx, base, a, p, venv)
 	switch {

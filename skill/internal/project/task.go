@@ -111,7 +111,9 @@ func (x *Tools) Run(ctx context.Context, base string, a Task) (Run, error) {
 	var done Run
 	tracked, err := x.process.Track(ctx, r.program(), func(ctx context.Context) (err error) {
 		done, err = x.runIn(ctx, base, a, p, r)
-		if r.needsVenv && (errors.Is(err, syscall.ENOENT) && process.IsSpawnError(err) || err == nil && done.ExitCode == pipNeedsVenv) {
+		if r.needsVenv && (errors.Is(err, syscall.ENOENT) &&
+			process.IsSpawnError(err) || err == nil &&
+			done.ExitCode == pipNeedsVenv) {
 			done, err = x.installInVenv(ctx, base, a, p, r, done, err)
 		}
 		return err

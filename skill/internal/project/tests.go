@@ -14,17 +14,21 @@ type summary struct {
 }
 
 var (
-	goSummary = &summary{words.Pattern(`^(ok|\?) `), words.Pattern(`^ok .*[^\]]$`)} // "[no test files]", "[no tests to run]"
+	// "[no test files]", "[no tests to run]"
+	goSummary = &summary{words.Pattern(`^(ok|\?) `), words.Pattern(`^ok .*[^\]]$`)}
 
-	cargoSummary = &summary{words.Pattern(`^test result: |^ *Summary `), words.Pattern(`[1-9]\d* (tests run|passed|failed|ignored)`)}
+	cargoSummary = &summary{words.Pattern(`^test result: |^ *Summary `),
+		words.Pattern(`[1-9]\d* (tests run|passed|failed|ignored)`)}
 
 	unittestSummary = &summary{words.Pattern(`^Ran \d+ tests? `), words.Pattern(`^Ran [1-9]`)}
 
 	// scriptSummary is of a package's test script: jest and vitest, node --test, or mocha.
-	scriptSummary = &summary{words.Pattern(scriptCounts), words.Pattern(`[1-9]\d* (passed|failed|skipped|todo|passing|failing|pending)|(pass|fail|cancelled|skipped|todo) [1-9]`)}
+	scriptSummary = &summary{words.Pattern(scriptCounts),
+		words.Pattern(`[1-9]\d* (passed|failed|skipped|todo|passing|failing|pending)|(pass|fail|cancelled|skipped|todo) [1-9]`)}
 
 	// namedSummary is scriptSummary where a name selects tests: the others are skipped.
-	namedSummary = &summary{words.Pattern(scriptCounts), words.Pattern(`[1-9]\d* (passed|failed|passing|failing)|(pass|fail|cancelled) [1-9]`)}
+	namedSummary = &summary{words.Pattern(scriptCounts),
+		words.Pattern(`[1-9]\d* (passed|failed|passing|failing)|(pass|fail|cancelled) [1-9]`)}
 )
 
 const scriptCounts = `^ *Tests:? +.*\d|^(#|ℹ) (pass|fail|cancelled|skipped|todo) \d+$|^ +\d+ (passing|failing|pending)`

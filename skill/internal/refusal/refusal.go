@@ -72,5 +72,6 @@ func CheckPath(arg, name, abs string) error {
 	if strings.IndexByte(name, 0) < 0 {
 		return nil
 	}
-	return &ArgError{Arg: arg, Reason: fmt.Sprintf("holds a NUL byte, which no file name can: %q", abs), Code: "ERR_INVALID_ARG_VALUE"}
+	return &ArgError{Arg: arg, Reason: fmt.Sprintf("holds a NUL byte, which no file name can: %q", abs),
+		Code: "ERR_INVALID_ARG_VALUE"}
 }

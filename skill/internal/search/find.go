@@ -15,10 +15,11 @@ import (
 
 // FindOptions say what is left out of a search for names.
 type FindOptions struct {
-	Exclude []Glob // matched against the path, or the last name where a Glob is one name; folders take all below them along
-	Ignore  bool   // what git ignores is left out
-	Git     bool   // .git is searched too; a pattern that names it always does
-	Limit   int    // paths to return at the most, the first in order; 0 means all
+	// matched against the path, or the last name where a Glob is one name; folders take all below them along
+	Exclude []Glob
+	Ignore  bool // what git ignores is left out
+	Git     bool // .git is searched too; a pattern that names it always does
+	Limit   int  // paths to return at the most, the first in order; 0 means all
 }
 
 // Names are what Find found.
@@ -34,13 +35,15 @@ type Names struct {
 // it, each with dir before it as that is spelled. Folders that cannot be read are passed
 // over. A link to a folder is entered only where a name in the pattern matches it.
 func Find(ctx context.Context, w *workspace.Workspace, dir string, g Glob, o FindOptions) (Names, error) {
-	f := &finder{w: w, ctx: ctx, dir: strings.TrimSuffix(dir, string(filepath.Separator)), options: o, parts: make([]findings, Workers())}
+	f := &finder{w: w, ctx: ctx, dir: strings.TrimSuffix(dir, string(filepath.Separator)), options: o,
+		parts: make([]findings, Workers())}
 	for _, p := range g.patterns {
 		if len(p.parts) == 0 || p.parts[0].kind != deep {
 			p.parts = append([]part{{text: "**", kind: deep}}, p.parts...)
 		}
 		f.patterns = append(f.patterns, p)
-		f.options.Git = f.options.Git || slices.ContainsFunc(p.parts, func(p part) bool { return p.kind == plain && p.text == ".git" })
+		f.options.Git = f.options.Git ||
+			slices.ContainsFunc(p.parts, func(p part) bool { return p.kind == plain && p.text == ".git" })
 	}
 	sum, err := Walk(ctx, w, dir, WalkOptions{Git: f.options.Git, Ignore: o.Ignore}, f.visit)
 	if err != nil {
@@ -177,7 +180,8 @@ func matchesAny(globs []Glob, path, name string, folder bool) bool {
 			if len(p.parts) == 0 || p.dirs && !folder {
 				continue
 			}
-			if len(p.parts) == 1 && p.parts[0].kind != deep && p.parts[0].match(name) || matchParts(p.parts, path) {
+			if len(p.parts) == 1 && p.parts[0].kind != deep && p.parts[0].match(name) ||
+				matchParts(p.parts, path) {
 				return true
 			}
 		}

@@ -26,7 +26,8 @@ func findNames(t *testing.T, w *workspace.Workspace, dir, text string, o FindOpt
 
 func TestFind(t *testing.T) {
 	each(t, func(t *testing.T, w *workspace.Workspace) {
-		plant(t, w.Dir(), "a.go", "s/b.go", "s/t/c.go", "s/t/d.py", "l -> s", "s/m -> t", "s/loop -> ..", "gone -> nowhere", "f -> a.go", "o -> /etc", "s/.git/e.go")
+		plant(t, w.Dir(), "a.go", "s/b.go", "s/t/c.go", "s/t/d.py", "l -> s", "s/m -> t", "s/loop -> ..",
+			"gone -> nowhere", "f -> a.go", "o -> /etc", "s/.git/e.go")
 		for _, tt := range []struct{ dir, text, want string }{
 			{"", "*.go", "a.go s/b.go s/t/c.go"},
 			{"", "{*.go,a*}", "a.go s/b.go s/t/c.go"},

@@ -52,7 +52,8 @@ func ParseBraces(text string) (Glob, error) {
 	}
 	for i, c := range choices {
 		if open := neverClosed(c); open != "" {
-			return Glob{}, fmt.Errorf("holds a %s that is never closed; the character itself is [%s]", open, open)
+			return Glob{}, fmt.Errorf("holds a %s that is never closed; the character itself is [%s]",
+				open, open)
 		}
 		choices[i] = bareBraces.Replace(c)
 	}
@@ -250,5 +251,7 @@ func (p *part) match(name string) bool {
 	case !strings.HasSuffix(name, p.tail):
 		return false
 	}
-	return len(p.text) == len(p.tail)+1 && p.text[0] == '*' || Match(p.text, name) || p.alt != "" && Match(p.alt, name)
+	return len(p.text) == len(p.tail)+1 &&
+		p.text[0] == '*' || Match(p.text, name) || p.alt != "" &&
+		Match(p.alt, name)
 }

@@ -59,7 +59,8 @@ func TestMatch(t *testing.T) {
 // has braces, backslashes and [^a] besides, and refuses a [ that is not closed.
 func TestMatchAsDoublestar(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	atoms := []string{"*", "?", "a", "b", "c", ".", "ä", "[ab]", "[!ab]", "[a-c]", "[!a-b]", "[b-c.]", "-", "日"}
+	atoms := []string{"*", "?", "a", "b", "c", ".", "ä", "[ab]", "[!ab]", "[a-c]", "[!a-b]",
+		"[b-c.]", "-", "日"}
 	letters := []rune("abc.-ä日d")
 	for range 30_000 {
 		pattern, name := "", ""
@@ -160,7 +161,8 @@ func TestGlob(t *testing.T) {
 func TestGlobAsDoublestar(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	names := []string{"a", "b", "ab", "abc", "c", "a.b", "ä", ".a"}
-	parts := []string{"a", "b", "*", "?", "a*", "*b", "a*c", "[ab]", "[!a]", "[a-c]*", "a.b", "ä", "{a,b}", "{a,b*}c", "{ab,{a,c}}", "*.{a,b}", "{a/b,c}", "{a,}b", "**"}
+	parts := []string{"a", "b", "*", "?", "a*", "*b", "a*c", "[ab]", "[!a]", "[a-c]*", "a.b", "ä", "{a,b}",
+		"{a,b*}c", "{ab,{a,c}}", "*.{a,b}", "{a/b,c}", "{a,}b", "**"}
 	for range 60_000 {
 		text := parts[rng.IntN(len(parts)-1)]
 		for range rng.IntN(4) {

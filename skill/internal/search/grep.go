@@ -16,7 +16,8 @@ import (
 // GrepOptions say which files are searched.
 type GrepOptions struct {
 	WalkOptions
-	Include []Glob // only files of these: matched against the path, or the name where a Glob is one name; nil for all
+	// only files of these: matched against the path, or the name where a Glob is one name; nil for all
+	Include []Glob
 
 	// Decode returns the content of a file that begins with a byte order mark of UTF-16 as
 	// UTF-8, which is then searched. ok is false if that cannot be done. nil for none.
@@ -52,7 +53,8 @@ func (g *Grepped) add(other *Grepped) {
 // emit is given the lines of a file by its absolute name, in their order, several
 // at a time and a large file's in several calls. It is called by several goroutines
 // at a time, each with files of its own. The lines are good until it returns.
-func Grep(ctx context.Context, w *workspace.Workspace, abs string, p *Pattern, o GrepOptions, emit func(file string, lines []Line)) (Grepped, error) {
+func Grep(ctx context.Context, w *workspace.Workspace, abs string, p *Pattern, o GrepOptions,
+	emit func(file string, lines []Line)) (Grepped, error) {
 	info, err := w.Stat(abs, true)
 	if err != nil {
 		return Grepped{}, err
@@ -62,7 +64,8 @@ func Grep(ctx context.Context, w *workspace.Workspace, abs string, p *Pattern, o
 	}
 	// The walk says how far it is; what its files say would not fit in.
 	quiet := workspace.WithProgress(ctx, func(int64, int64, string) {})
-	g := &grep{ctx: quiet, w: w, dir: abs, p: p, o: o, emit: emit, searches: make([]treeSearch, cmp.Or(o.Workers, Workers()))}
+	g := &grep{ctx: quiet, w: w, dir: abs, p: p, o: o, emit: emit,
+		searches: make([]treeSearch, cmp.Or(o.Workers, Workers()))}
 	o.Workers = len(g.searches)
 	walked, err := Walk(ctx, w, abs, o.WalkOptions, g.visit)
 	sum := Grepped{Unreadable: walked.Unreadable, Ignored: walked.Ignored, Git: walked.Git}
@@ -73,7 +76,8 @@ func Grep(ctx context.Context, w *workspace.Workspace, abs string, p *Pattern, o
 }
 
 // grepFile searches one file, whatever its name.
-func grepFile(ctx context.Context, w *workspace.Workspace, abs string, p *Pattern, o GrepOptions, emit func(string, []Line)) (sum Grepped, err error) {
+func grepFile(ctx context.Context, w *workspace.Workspace, abs string, p *Pattern, o GrepOptions,
+	emit func(string, []Line)) (sum Grepped, err error) {
 	f, info, err := w.Open(abs)
 	if err != nil {
 		return sum, err
@@ -122,7 +126,8 @@ func (g *grep) visit(worker int, e *Entry) error {
 		own.sum.Links++
 		return nil
 	}
-	if g.o.Include != nil && !matchesAny(g.o.Include, e.Path(), string(e.Name), false) && !inNamedFolder(g.o.Include, e.Path()) {
+	if g.o.Include != nil && !matchesAny(g.o.Include, e.Path(), string(e.Name), false) &&
+		!inNamedFolder(g.o.Include, e.Path()) {
 		return nil
 	}
 	if own.s == nil {
@@ -178,9 +183,11 @@ func (g *grep) search(t *treeSearch) (inFile, error) {
 	return inFile{}, errNoFile
 }
 
-// gone returns errNoFile for an error that says that a name is not a file any more, and any other error as it is.
+// gone returns errNoFile for an error that says that a name is not a file any more, and any other
+// error as it is.
 func gone(err error) error {
-	if _, ok := errors.AsType[*workspace.NotRegularError](err); ok || errors.Is(err, fs.ErrNotExist) || err == syscall.EISDIR || err == syscall.ELOOP {
+	if _, ok := errors.AsType[*workspace.NotRegularError](err); ok || errors.Is(err, fs.ErrNotExist) ||
+		err == syscall.EISDIR || err == syscall.ELOOP {
 		return errNoFile
 	}
 	return err

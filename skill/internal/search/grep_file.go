@@ -19,9 +19,10 @@ type source interface {
 
 // searcher searches one file after the other, for one goroutine.
 type searcher struct {
-	m      *matcher
-	b      *block
-	emit   func([]Line)                            // is given lines that match, in their order, good until it returns
+	m *matcher
+	b *block
+	// is given lines that match, in their order, good until it returns
+	emit   func([]Line)
 	decode func(io.ReaderAt, int64) ([]byte, bool) // as [GrepOptions.Decode]
 }
 
@@ -51,7 +52,9 @@ func (s *searcher) file(ctx context.Context, f source, size int64) (inFile, erro
 // begun searches a file that begins with data: the whole file where rest is nil, else
 // rest, which has about that size.
 func (s *searcher) begun(ctx context.Context, data []byte, rest source, size int64) (inFile, error) {
-	if s.decode != nil && len(data) >= 2 && (data[0] == 0xff && data[1] == 0xfe || data[0] == 0xfe && data[1] == 0xff) {
+	if s.decode != nil && len(data) >= 2 &&
+		(data[0] == 0xff && data[1] == 0xfe || data[0] == 0xfe &&
+			data[1] == 0xff) {
 		var f io.ReaderAt = rest
 		if rest == nil {
 			f, size = bytes.NewReader(data), int64(len(data))

@@ -56,8 +56,10 @@ func longText(rng *rand.Rand, size int) []byte {
 
 func TestFileAsLines(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	texts := [][]byte{bytes.Repeat([]byte("a"), blockSize), bytes.Repeat(lf, blockSize-1), bytes.Repeat(lf, blockSize)}
-	for _, size := range []int{0, 1, 2, blockSize - 1, blockSize, blockSize + 1, blockSize + slack, blockSize + slack + 1, 2 * blockSize, 3*blockSize + 77} {
+	texts := [][]byte{bytes.Repeat([]byte("a"), blockSize), bytes.Repeat(lf, blockSize-1),
+		bytes.Repeat(lf, blockSize)}
+	for _, size := range []int{0, 1, 2, blockSize - 1, blockSize, blockSize + 1, blockSize + slack,
+		blockSize + slack + 1, 2 * blockSize, 3*blockSize + 77} {
 		texts = append(texts, longText(rng, size), append(bytes.Repeat([]byte("b"), size), "\nneedle\n"...))
 	}
 	for shift := -7; shift <= 7; shift++ { // blocks without it, and one that it stands at the border of
@@ -145,7 +147,8 @@ func difference(got, want heard) string {
 	for i := range min(len(got), len(want)) {
 		g, w := got[i], want[i]
 		if g.Number != w.Number || g.Offset != w.Offset || !bytes.Equal(g.Text, w.Text) {
-			return fmt.Sprintf("line %d at %d, %.50q; want %d at %d, %.50q", g.Number, g.Offset, g.Text, w.Number, w.Offset, w.Text)
+			return fmt.Sprintf("line %d at %d, %.50q; want %d at %d, %.50q", g.Number, g.Offset, g.Text,
+				w.Number, w.Offset, w.Text)
 		}
 	}
 	if len(got) != len(want) {
@@ -235,7 +238,8 @@ func TestFileErrors(t *testing.T) {
 		in, err := search(func(lines []Line) {
 			for _, line := range lines {
 				if line.Number != next || line.Offset != int64(next-1)*2 || string(line.Text) != "x" {
-					t.Fatalf("%s: line %d at %d, %q; want line %d", name, line.Number, line.Offset, line.Text, next)
+					t.Fatalf("%s: line %d at %d, %q; want line %d", name, line.Number, line.Offset,
+						line.Text, next)
 				}
 				next++
 			}
@@ -259,7 +263,8 @@ func TestShorten(t *testing.T) {
 		line, want string
 		n          int
 	}{
-		{"abc", "abc", 3}, {"abcd", "abc", 3}, {"abé", "ab", 3}, {"aé", "aé", 3}, {"日本", "日", 5}, {"\x80\x80\x80\x80\x80\x80", "\x80", 5}, {"x", "", 0},
+		{"abc", "abc", 3}, {"abcd", "abc", 3}, {"abé", "ab", 3}, {"aé", "aé", 3}, {"日本", "日", 5},
+		{"\x80\x80\x80\x80\x80\x80", "\x80", 5}, {"x", "", 0},
 	} {
 		if got := string(Shorten([]byte(tt.line), tt.n)); got != tt.want {
 			t.Errorf("%q to %d: %q", tt.line, tt.n, got)

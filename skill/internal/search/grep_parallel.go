@@ -38,7 +38,8 @@ type parallel struct {
 }
 
 // parallel is [searcher.blocks], shared among as many goroutines as run at once.
-func (p *Pattern) parallel(ctx context.Context, f io.ReaderAt, size int64, emit func([]Line)) (inFile, error) {
+func (p *Pattern) parallel(ctx context.Context, f io.ReaderAt, size int64,
+	emit func([]Line)) (inFile, error) {
 	w := &parallel{p: p, f: f, emit: emit, blocks: size/blockSize + 1, waiting: map[int64]*block{}}
 	w.changed.L = &w.mu
 	if f, ok := f.(interface{ Fd() uintptr }); ok {

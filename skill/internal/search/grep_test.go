@@ -22,14 +22,15 @@ func grepped(t *testing.T, w *workspace.Workspace, path, expr string, o WalkOpti
 	}
 	var mu sync.Mutex
 	var found []string
-	sum, err := Grep(t.Context(), w, filepath.Join(w.Dir(), path), p, GrepOptions{WalkOptions: o}, func(file string, lines []Line) {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, line := range lines {
-			rel := strings.TrimPrefix(filepath.ToSlash(strings.TrimPrefix(file, w.Dir())), "/")
-			found = append(found, fmt.Sprintf("%s:%d:%s", rel, line.Number, line.Text))
-		}
-	})
+	sum, err := Grep(t.Context(), w, filepath.Join(w.Dir(), path), p, GrepOptions{WalkOptions: o},
+		func(file string, lines []Line) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, line := range lines {
+				rel := strings.TrimPrefix(filepath.ToSlash(strings.TrimPrefix(file, w.Dir())), "/")
+				found = append(found, fmt.Sprintf("%s:%d:%s", rel, line.Number, line.Text))
+			}
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,8 +40,10 @@ func grepped(t *testing.T, w *workspace.Workspace, path, expr string, o WalkOpti
 
 func TestGrep(t *testing.T) {
 	each(t, func(t *testing.T, w *workspace.Workspace) {
-		plant(t, w.Dir(), "a=needle\nno\nneedle 2", "d/b=x needle\r\n", "d/e/f=nothing", "bin=needle\x00", ".git/config=needle", ".x=needle",
-			"l -> a", "up -> ..", "dir -> d", "broken -> none", ".skill/journal=needle", "empty=", "ig/.gitignore=out", "ig/out=x", "ig/seen=x")
+		plant(t, w.Dir(), "a=needle\nno\nneedle 2", "d/b=x needle\r\n", "d/e/f=nothing", "bin=needle\x00",
+			".git/config=needle", ".x=needle",
+			"l -> a", "up -> ..", "dir -> d", "broken -> none", ".skill/journal=needle", "empty=",
+			"ig/.gitignore=out", "ig/out=x", "ig/seen=x")
 		if err := os.Symlink(filepath.Join(w.Dir(), "d/b"), filepath.Join(w.Dir(), "d/abs")); err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +56,8 @@ func TestGrep(t *testing.T) {
 			binary     int
 		}{
 			{"", "needle", WalkOptions{}, all, 10, 1},
-			{"", "needle$", WalkOptions{}, strings.ReplaceAll(strings.ReplaceAll(all, " a:3:needle 2", ""), " l:3:needle 2", ""), 10, 1},
+			{"", "needle$", WalkOptions{}, strings.ReplaceAll(strings.ReplaceAll(all, " a:3:needle 2", ""),
+				" l:3:needle 2", ""), 10, 1},
 			{"", "needle", WalkOptions{Git: true}, ".git/config:1:needle " + all, 11, 1},
 			{"d", "needle", WalkOptions{}, "d/abs:1:x needle\r d/b:1:x needle\r", 3, 0},
 			{"a", "needle", WalkOptions{}, "a:1:needle a:3:needle 2", 1, 0},
@@ -71,7 +75,8 @@ func TestGrep(t *testing.T) {
 			if got := strings.Join(found, " "); got != tt.want {
 				t.Errorf("%s in %s\n got %s\nwant %s", tt.expr, tt.path, got, tt.want)
 			}
-			if sum.Count != len(found) || sum.Searched != tt.searched || sum.Binary != tt.binary || sum.Unreadable != 0 {
+			if sum.Count != len(found) || sum.Searched != tt.searched || sum.Binary != tt.binary ||
+				sum.Unreadable != 0 {
 				t.Errorf("%s in %s: %+v", tt.expr, tt.path, sum)
 			}
 		}

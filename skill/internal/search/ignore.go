@@ -88,7 +88,8 @@ func (r *rule) match(name, below []byte, folder bool) bool {
 	if r.rest == nil {
 		return len(name) >= len(r.suffix) && string(name[len(name)-len(r.suffix):]) == r.suffix
 	}
-	return len(name) >= len(r.literal) && string(name[:len(r.literal)]) == r.literal && r.rest.match(name[len(r.literal):])
+	return len(name) >= len(r.literal) && string(name[:len(r.literal)]) == r.literal &&
+		r.rest.match(name[len(r.literal):])
 }
 
 // rules are the rules of one file, and of the files that count where it is silent.

@@ -18,8 +18,9 @@ const maxRules = 16 << 20
 // ignoring is what a walk knows about ignored names besides the .gitignore files
 // that it comes across. Paths are those below root, with slashes.
 type ignoring struct {
-	w    *workspace.Workspace
-	root string // of the workspace or the allowed folder that the walk is in, or of the repository that holds it
+	w *workspace.Workspace
+	// of the workspace or the allowed folder that the walk is in, or of the repository that holds it
+	root string
 	path string // of the folder that the walk starts at: "", or with a slash at the end
 	user []rule // that count in every repository
 }
@@ -178,7 +179,8 @@ func (g *ignoring) repository(top string, read reader) scope {
 			user = parseRules(read(g.w.Abs(g.abs(top), expand(file)), maxRules))
 		}
 	}
-	s := scope{tracked: &tracked{skip: len(top), read: func() []byte { return read(filepath.Join(own, "index"), maxIndex) }}}
+	s := scope{tracked: &tracked{skip: len(top),
+		read: func() []byte { return read(filepath.Join(own, "index"), maxIndex) }}}
 	if len(user) > 0 {
 		s.rules = newRules(nil, len(top), user)
 	}

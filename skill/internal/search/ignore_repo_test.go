@@ -22,32 +22,51 @@ func TestIgnoreSources(t *testing.T) {
 		want  string
 	}{
 		{"no repository", []string{"ws/.gitignore=a", "ws/a", "ws/d/a", "ws/d/b"}, "", ".gitignore d/ d/b"},
-		{"no repository, from below", []string{"ws/.gitignore=/d/a\nb", "ws/d/a", "ws/d/b", "ws/d/c"}, "d", "c"},
+		{"no repository, from below",
+			[]string{"ws/.gitignore=/d/a\nb", "ws/d/a", "ws/d/b", "ws/d/c"}, "d", "c"},
 		{"a folder that is itself ignored", []string{"ws/.gitignore=d\n*.o", "ws/d/a", "ws/d/a.o"}, "d", "a"},
-		{"a repository inside goes by its own", []string{"ws/.git/HEAD", "ws/.gitignore=a\nb", "ws/sub/.git/HEAD", "ws/sub/.gitignore=c",
-			"ws/sub/.git/info/exclude=d", "ws/a", "ws/sub/a", "ws/sub/c", "ws/sub/d"}, "", ".gitignore sub/ sub/.gitignore sub/a"},
-		{"above the repository nothing counts", []string{"ws/.gitignore=a", "ws/sub/.git/HEAD", "ws/sub/d/a"}, "sub/d", "a"},
+		{"a repository inside goes by its own",
+			[]string{"ws/.git/HEAD", "ws/.gitignore=a\nb", "ws/sub/.git/HEAD", "ws/sub/.gitignore=c",
+				"ws/sub/.git/info/exclude=d", "ws/a", "ws/sub/a", "ws/sub/c", "ws/sub/d"}, "",
+			".gitignore sub/ sub/.gitignore sub/a"},
+		{"above the repository nothing counts", []string{"ws/.gitignore=a", "ws/sub/.git/HEAD", "ws/sub/d/a"},
+			"sub/d", "a"},
 		{"the user's, by default", []string{"home/.config/git/ignore=a", "ws/a", "ws/b"}, "", "b"},
-		{"the user's, named", []string{"home/.gitconfig=[Core]\n excludesfile=\"~/my rules\" ; c", "home/my rules=a", "home/.config/git/ignore=b", "ws/a", "ws/b"}, "", "b"},
-		{"the user's, named twice", []string{"home/.config/git/config=[core]\nexcludesFile=~/x", "home/.gitconfig=[core] \n\texcludesFile = ~/y", "home/x=a", "home/y=b", "ws/a", "ws/b"}, "", "a"},
-		{"the user's, none", []string{"home/.gitconfig=[core]\nexcludesFile=\n", "home/.config/git/ignore=a", "ws/a"}, "", "a"},
+		{"the user's, named", []string{"home/.gitconfig=[Core]\n excludesfile=\"~/my rules\" ; c",
+			"home/my rules=a", "home/.config/git/ignore=b", "ws/a", "ws/b"}, "", "b"},
+		{"the user's, named twice", []string{"home/.config/git/config=[core]\nexcludesFile=~/x",
+			"home/.gitconfig=[core] \n\texcludesFile = ~/y", "home/x=a", "home/y=b", "ws/a",
+			"ws/b"}, "", "a"},
+		{"the user's, none", []string{"home/.gitconfig=[core]\nexcludesFile=\n", "home/.config/git/ignore=a",
+			"ws/a"}, "", "a"},
 		{"the user's, included", []string{"home/.gitconfig=[include]\n\tpath = git/more\n[core]\n\texcludesFile = ~/x\n[Include]\n\tpath = ~/last\n", "home/git/more=[core]\nexcludesFile=~/y",
 			"home/last=[include]\npath=last\n", "home/x=a", "home/y=b", "ws/a", "ws/b"}, "", "b"},
-		{"anchored at the repository", []string{"home/.config/git/ignore=/a", "ws/sub/.git/HEAD", "ws/sub/a", "ws/sub/d/a", "ws/a"}, "sub", "d/ d/a"},
-		{"the repository's, inside", []string{"ws/.git/config=[core]\nexcludesFile = lists/mine", "ws/lists/mine=a", "home/.config/git/ignore=b", "ws/a", "ws/b"}, "", "b lists/ lists/mine"},
-		{"the repository's, outside", []string{"ws/.git/config=[core]\nexcludesFile = ../home/x", "home/x=a", "ws/a"}, "", "a"},
-		{"a .git that leads on", []string{"ws/main/.git/worktrees/w/commondir=../..\n", "ws/main/.git/info/exclude=a", "ws/tree/.git=gitdir: ../main/.git/worktrees/w\n",
+		{"anchored at the repository", []string{"home/.config/git/ignore=/a", "ws/sub/.git/HEAD", "ws/sub/a",
+			"ws/sub/d/a", "ws/a"}, "sub", "d/ d/a"},
+		{"the repository's, inside", []string{"ws/.git/config=[core]\nexcludesFile = lists/mine",
+			"ws/lists/mine=a", "home/.config/git/ignore=b", "ws/a", "ws/b"}, "", "b lists/ lists/mine"},
+		{"the repository's, outside", []string{"ws/.git/config=[core]\nexcludesFile = ../home/x", "home/x=a",
+			"ws/a"}, "", "a"},
+		{"a .git that leads on", []string{"ws/main/.git/worktrees/w/commondir=../..\n",
+			"ws/main/.git/info/exclude=a", "ws/tree/.git=gitdir: ../main/.git/worktrees/w\n",
 			"ws/tree/a", "ws/tree/b"}, "tree", "b"},
-		{"a .git that leads out", []string{"home/info/exclude=a", "ws/.git=gitdir: ../home\n", "ws/a"}, "", "a"},
-		{"a link is no file of rules", []string{"ws/.gitignore -> rules", "ws/rules=a", "ws/a"}, "", ".gitignore a rules"},
+		{"a .git that leads out", []string{"home/info/exclude=a", "ws/.git=gitdir: ../home\n",
+			"ws/a"}, "", "a"},
+		{"a link is no file of rules", []string{"ws/.gitignore -> rules", "ws/rules=a", "ws/a"}, "",
+			".gitignore a rules"},
 		{"a folder is none", []string{"ws/.gitignore/x", "ws/a"}, "", ".gitignore/ .gitignore/x a"},
-		{"last line wins", []string{"ws/.gitignore=*\n!b\n!d/\n", "ws/a", "ws/b", "ws/d/b", "ws/d/c"}, "", "b d/ d/b"},
-		{"above the workspace", []string{".git/HEAD", ".gitignore=a\n/ws/b\n", ".git/info/exclude=c", "ws/.gitignore=d", "ws/a", "ws/b", "ws/c", "ws/d", "ws/e/b", "ws/e/a"}, "",
+		{"last line wins", []string{"ws/.gitignore=*\n!b\n!d/\n", "ws/a", "ws/b", "ws/d/b", "ws/d/c"},
+			"", "b d/ d/b"},
+		{"above the workspace", []string{".git/HEAD", ".gitignore=a\n/ws/b\n", ".git/info/exclude=c",
+			"ws/.gitignore=d", "ws/a", "ws/b", "ws/c", "ws/d", "ws/e/b", "ws/e/a"}, "",
 			".gitignore e/ e/b"},
-		{"above the workspace, from below", []string{".git/HEAD", ".gitignore=a\n/ws/e/b\n", "ws/.gitignore=c", "ws/e/a", "ws/e/b", "ws/e/c", "ws/e/d"}, "e", "d"},
+		{"above the workspace, from below", []string{".git/HEAD", ".gitignore=a\n/ws/e/b\n",
+			"ws/.gitignore=c", "ws/e/a", "ws/e/b", "ws/e/c", "ws/e/d"}, "e", "d"},
 		{"above, where the workspace is ignored", []string{".git/HEAD", ".gitignore=*", "ws/a"}, "", "a"},
-		{"above, where the workspace is a repository", []string{".git/HEAD", ".gitignore=a", "ws/.git/HEAD", "ws/a"}, "", "a"},
-		{"what is in an ignored folder stays there", []string{"ws/.gitignore=d/\n!d/a\n", "ws/d/a"}, "", ".gitignore"},
+		{"above, where the workspace is a repository",
+			[]string{".git/HEAD", ".gitignore=a", "ws/.git/HEAD", "ws/a"}, "", "a"},
+		{"what is in an ignored folder stays there", []string{"ws/.gitignore=d/\n!d/a\n", "ws/d/a"},
+			"", ".gitignore"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			home := gitHome(t)
@@ -86,7 +105,8 @@ func TestTracked(t *testing.T) {
 		all := randomTree(t, rng, dir)
 		args := []string{"update-index", "--add", "--"}
 		for _, name := range all {
-			if fi, err := os.Lstat(filepath.Join(dir, name)); err == nil && fi.Mode().IsRegular() && rng.IntN(3) == 0 {
+			if fi, err := os.Lstat(filepath.Join(dir, name)); err == nil && fi.Mode().IsRegular() &&
+				rng.IntN(3) == 0 {
 				args = append(args, name)
 			}
 		}
@@ -107,7 +127,8 @@ func TestTracked(t *testing.T) {
 			}
 			if w.Dir() == filepath.Join(dir, sub) { // and not where a link leads
 				if got, want := visited(t, w, w.Dir(), true), below(want, sub); !slices.Equal(got, want) {
-					t.Fatalf("tree %d from %q\n got %q\nwant %q\n%s", i, sub, got, want, describe(t, dir, home))
+					t.Fatalf("tree %d from %q\n got %q\nwant %q\n%s", i, sub, got, want,
+						describe(t, dir, home))
 				}
 			}
 			w.Close()
@@ -132,7 +153,8 @@ func below(names []string, folder string) (list []string) {
 // the user's settings.
 func TestIgnoreGlobalConfig(t *testing.T) {
 	home := gitHome(t)
-	plant(t, home, ".gitconfig=[core]\n\texcludesFile = ~/mine\n", "mine=a", "other=[core]\n\texcludesFile = ~/theirs\n", "theirs=b")
+	plant(t, home, ".gitconfig=[core]\n\texcludesFile = ~/mine\n", "mine=a",
+		"other=[core]\n\texcludesFile = ~/theirs\n", "theirs=b")
 	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, "other"))
 	w := open(t, false)
 	repository(t, w.Dir())
@@ -147,7 +169,8 @@ func TestIgnoreLarge(t *testing.T) {
 	gitHome(t)
 	each(t, func(t *testing.T, w *workspace.Workspace) {
 		for i := range 1200 {
-			plant(t, w.Dir(), fmt.Sprintf("keep%04d", i), fmt.Sprintf("drop%04d%s", i, strings.Repeat("x", 30)))
+			plant(t, w.Dir(), fmt.Sprintf("keep%04d", i),
+				fmt.Sprintf("drop%04d%s", i, strings.Repeat("x", 30)))
 		}
 		plant(t, w.Dir(), ".gitignore=drop*", ".git/info/exclude=.gitignore")
 		got, sum := walked(t, w, w.Dir(), WalkOptions{Ignore: true})
@@ -187,7 +210,8 @@ func FuzzIgnore(f *testing.F) {
 		parsed.ignored([]byte(path), []byte(name), true)
 		excludesFile(func(string, int64) []byte { return []byte(text) }, "/config")
 		escaped := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
-		if strings.ContainsAny(path, "\x00\n\r") || strings.Trim(path, "/ \t") != path || path == "" || strings.Contains(path, "//") || path != filepath.Clean(path) {
+		if strings.ContainsAny(path, "\x00\n\r") || strings.Trim(path, "/ \t") != path || path == "" ||
+			strings.Contains(path, "//") || path != filepath.Clean(path) {
 			return
 		}
 		if !(*rules)(nil).under([]byte("/"+escaped), 0).ignored([]byte(path), []byte(name), false) {

@@ -70,7 +70,8 @@ func TestIgnoreAsGit(t *testing.T) {
 			want = git(t, dir, "", "ls-files", "-o", "-z", "--exclude-standard")
 		} else {
 			out := git(t, dir, strings.Join(all, "\x00"), "check-ignore", "-z", "--stdin", "--no-index")
-			want = slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(out, name) })
+			want = slices.DeleteFunc(slices.Clone(all),
+				func(name string) bool { return slices.Contains(out, name) })
 		}
 		got := visited(t, w, dir, i%2 == 0)
 		ignored += len(all) - len(got)
@@ -81,7 +82,8 @@ func TestIgnoreAsGit(t *testing.T) {
 			continue
 		}
 		sub := all[rng.IntN(len(all))]
-		if fi, err := os.Lstat(filepath.Join(dir, sub)); err == nil && fi.IsDir() && slices.Contains(got, sub) {
+		if fi, err := os.Lstat(filepath.Join(dir, sub)); err == nil && fi.IsDir() &&
+			slices.Contains(got, sub) {
 			if got, want := visited(t, w, filepath.Join(dir, sub), i%2 == 0), below(want, sub); !slices.Equal(got, want) {
 				t.Fatalf("tree %d from %s\n got %q\nwant %q\n%s", i, sub, got, want, describe(t, dir, home))
 			}
@@ -109,7 +111,8 @@ func visited(t *testing.T, w *workspace.Workspace, dir string, files bool) []str
 // randomTree makes files, folders and .gitignore files and returns their names.
 func randomTree(t *testing.T, rng *rand.Rand, dir string) []string {
 	t.Helper()
-	letters := []string{"a", "b", "ab", "aab", "a.b", ".a", "a b", "a ", "é", "[a]", "#a", "!a", "a\\b", "{a,b}", "B", "1", "-", "a*", "x\ty"}
+	letters := []string{"a", "b", "ab", "aab", "a.b", ".a", "a b", "a ", "é", "[a]", "#a", "!a", "a\\b",
+		"{a,b}", "B", "1", "-", "a*", "x\ty"}
 	dirs := []string{""}
 	for range 4 + rng.IntN(12) {
 		name := dirs[rng.IntN(len(dirs))] + letters[rng.IntN(len(letters))]
@@ -157,8 +160,10 @@ func everything(t *testing.T, dir string) (all []string) {
 
 // randomRules returns lines as they may stand in a .gitignore.
 func randomRules(rng *rand.Rand, most int) string {
-	atoms := []string{"a", "a", "b", "b", "*", "*", "?", "**", "/", "/", "/**", "**/", "***/", ".", "é", "[ab]", "[!a]", "[^b]", "[a-c]", "[[:alpha:]]", "[[:punct:]1]",
-		"[é]", "[]a]", "[", "]", "[a-", `\`, `\a`, `\*`, `\[`, `[\]a]`, "!", "#", " ", `\ `, "\t", "\r", "{a,b}", "-", "B", "1", "[!-]", "[[:nope:]]", "[[:a]", `\/`}
+	atoms := []string{"a", "a", "b", "b", "*", "*", "?", "**", "/", "/", "/**", "**/", "***/", ".", "é",
+		"[ab]", "[!a]", "[^b]", "[a-c]", "[[:alpha:]]", "[[:punct:]1]",
+		"[é]", "[]a]", "[", "]", "[a-", `\`, `\a`, `\*`, `\[`, `[\]a]`, "!", "#", " ", `\ `, "\t", "\r",
+		"{a,b}", "-", "B", "1", "[!-]", "[[:nope:]]", "[[:a]", `\/`}
 	var b strings.Builder
 	for range rng.IntN(most + 1) {
 		if rng.IntN(4) == 0 {

@@ -189,7 +189,8 @@ func (w wildcards) match(text []byte) bool {
 			at++
 			continue
 		}
-		if at == len(w) && t == len(text) || at == len(w) && at > 0 && w[at-1].kind == deepStar {
+		if at == len(w) && t == len(text) ||
+			at == len(w) && at > 0 && w[at-1].kind == deepStar {
 			return true
 		}
 		if at < len(w) && t < len(text) && w[at].one(text[t]) {

@@ -38,7 +38,8 @@ func needed(re *syntax.Regexp) literals {
 		}
 	}
 	lit.sure = !x.guarded && slices.Equal(p.all, p.best)
-	lit.set = slices.DeleteFunc(slices.Clone(lit.set), func(s string) bool { return strings.Contains(s, "\n") })
+	lit.set = slices.DeleteFunc(slices.Clone(lit.set),
+		func(s string) bool { return strings.Contains(s, "\n") })
 	return lit
 }
 

@@ -173,7 +173,8 @@ func (g *grams) seek(buf []byte, from int) int {
 	for ; i+g.size <= len(buf); i += step {
 		var last [4]byte
 		copy(last[:], buf[i:])
-		if at := verify(g.clues[g.list[hash(binary.LittleEndian.Uint32(last[:])&mask)]], buf, from, i, g.fold); at != none {
+		if at := verify(g.clues[g.list[hash(binary.LittleEndian.Uint32(last[:])&mask)]], buf, from, i,
+			g.fold); at != none {
 			return at
 		}
 	}

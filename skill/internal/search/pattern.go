@@ -82,7 +82,8 @@ func unreadable(err error) error {
 		text += " (there is no lookaround)"
 	case len(e.Expr) == 2 && e.Expr[0] == '\\' && '1' <= e.Expr[1] && e.Expr[1] <= '9', e.Expr == "(?P":
 		text += " (there are no backreferences)"
-	case e.Code == syntax.ErrInvalidRepeatOp && strings.HasSuffix(e.Expr, "+"), strings.HasPrefix(e.Expr, "(?>"):
+	case e.Code == syntax.ErrInvalidRepeatOp && strings.HasSuffix(e.Expr, "+"),
+		strings.HasPrefix(e.Expr, "(?>"):
 		text += " (there are no possessive repetitions and atomic groups)"
 	}
 	return errors.New(text)

@@ -51,7 +51,8 @@ func agree(t *testing.T, expr string, texts ...[]byte) {
 	bare := *p
 	bare.literals = literals{}
 	slow := bare.matcher()
-	ways := map[string]*matcher{"with literals": p.matcher(), "without literals": bare.matcher(), "without automaton": slow}
+	ways := map[string]*matcher{"with literals": p.matcher(), "without literals": bare.matcher(),
+		"without automaton": slow}
 	if set := p.literals.set; len(set) > 0 {
 		bytewise, grams, vector := *p, *p, *p
 		bytewise.vector, bytewise.grams = nil, nil
@@ -68,7 +69,8 @@ func agree(t *testing.T, expr string, texts ...[]byte) {
 	for _, text := range texts {
 		want := expected(re, text)
 		slow.automaton().thrash = true
-		if strings.Contains(strings.ToLower(expr), `\b`) && !isASCII(text) { // package regexp has no boundaries of Unicode
+		// package regexp has no boundaries of Unicode
+		if strings.Contains(strings.ToLower(expr), `\b`) && !isASCII(text) {
 			want = found(slow, text)
 		}
 		for way, m := range ways {
@@ -87,15 +89,24 @@ func TestUnicodeClasses(t *testing.T) {
 		expr, text string
 		want       bool
 	}{
-		{`^\w+$`, "Straße_9", true}, {`^\w+$`, "日本語", true}, {`^\w+$`, "a-b", false}, {`^\w$`, "²", true}, {`^\w$`, "́", false},
-		{`^[\w-]+$`, "ä-ß", true}, {`^[\w.-]+$`, "ä.-", true}, {`^[^\W\d]+$`, "äß", true}, {`^[^\W\d]+$`, "ä1", false}, {`^[\W]$`, "ä", false}, {`^\W$`, "€", true},
+		{`^\w+$`, "Straße_9", true}, {`^\w+$`, "日本語", true}, {`^\w+$`, "a-b", false}, {`^\w$`, "²", true},
+		{`^\w$`, "́", false},
+		{`^[\w-]+$`, "ä-ß", true}, {`^[\w.-]+$`, "ä.-", true}, {`^[^\W\d]+$`, "äß", true},
+		{`^[^\W\d]+$`, "ä1", false}, {`^[\W]$`, "ä", false}, {`^\W$`, "€", true},
 		{`^\d+$`, "१२३", true}, {`^\d$`, "²", false}, {`^\D$`, "١", false}, {`^[\D]$`, "x", true},
-		{`^a\sb$`, "a\u00a0b", true}, {`^a\sb$`, "a\u3000b", true}, {`^a\sb$`, "a\x85b", false}, {`^a\sb$`, "a\u0085b", true}, {`^a\sb$`, "a\x1cb", true}, {`^\S$`, "\u2028", false}, {`^[\S]$`, "x", true},
-		{`\bäh\b`, "so äh ja", true}, {`\bh\b`, "äh", false}, {`\bder\b`, "wieder", false}, {`ß\b`, "Straße", false}, {`ß\b`, "Fuß.", true}, {`\Bh`, "äh", true}, {`\B`, "ä", false},
-		{`^a{,2}$`, "", true}, {`^a{,2}$`, "aa", true}, {`^a{,2}$`, "aaa", false}, {`^ba{,}$`, "baaa", true}, {`^a[{,2}]$`, "a,", true}, {`^a\{,2}$`, "a{,2}", true}, {`^\Qa{,2}\E$`, "a{,2}", true}, {`^a{,x}$`, "a{,x}", true},
-		{`^[\u4e00-\u9fff]+$`, "日本", true}, {`^\u00e4\U0001F600$`, "ä😀", true}, {`^\\u00e4$`, `\u00e4`, true}, {`^\Q\u00e4\E$`, `\u00e4`, true},
+		{`^a\sb$`, "a\u00a0b", true}, {`^a\sb$`, "a\u3000b", true}, {`^a\sb$`, "a\x85b", false},
+		{`^a\sb$`, "a\u0085b", true}, {`^a\sb$`, "a\x1cb", true}, {`^\S$`, "\u2028", false},
+		{`^[\S]$`, "x", true},
+		{`\bäh\b`, "so äh ja", true}, {`\bh\b`, "äh", false}, {`\bder\b`, "wieder", false},
+		{`ß\b`, "Straße", false}, {`ß\b`, "Fuß.", true}, {`\Bh`, "äh", true}, {`\B`, "ä", false},
+		{`^a{,2}$`, "", true}, {`^a{,2}$`, "aa", true}, {`^a{,2}$`, "aaa", false}, {`^ba{,}$`, "baaa", true},
+		{`^a[{,2}]$`, "a,", true}, {`^a\{,2}$`, "a{,2}", true}, {`^\Qa{,2}\E$`, "a{,2}", true},
+		{`^a{,x}$`, "a{,x}", true},
+		{`^[\u4e00-\u9fff]+$`, "日本", true}, {`^\u00e4\U0001F600$`, "ä😀", true}, {`^\\u00e4$`, `\u00e4`, true},
+		{`^\Q\u00e4\E$`, `\u00e4`, true},
 		{`a\Z`, "ba", true}, {`a\Z`, "ab", false}, {`^a\\Z$`, `a\Z`, true},
-		{`\Q\w\E`, `\w`, true}, {`\Q\w\E`, "w", false}, {`\\w`, `\w`, true}, {`[]\w]`, "]", true}, {`[[:alpha:]\d]`, "٣", true}, {`[\]\w]x`, "äx", true},
+		{`\Q\w\E`, `\w`, true}, {`\Q\w\E`, "w", false}, {`\\w`, `\w`, true}, {`[]\w]`, "]", true},
+		{`[[:alpha:]\d]`, "٣", true}, {`[\]\w]x`, "äx", true},
 	} {
 		p, err := Compile(tt.expr, PatternOptions{})
 		if err != nil {
@@ -127,10 +138,15 @@ func TestPatternAsRegexp(t *testing.T) {
 	text := "one\n\ntwo words here\n\r\nCR at end\r\n\tdef  main():\n" +
 		"été, straße, K (Kelvin) ſ\n\xff\xfe broken \xc3\nx = y[12]\nValueError VALUEERROR\nlast"
 	for _, expr := range []string{
-		"", "^", "$", "^$", "^\r$", "a*", ".", "..", "^.$", "one", "^one$", "end$", "end\r$", "end.$", "last$", `\bw`, `\Bw`, `\b$`,
-		`def\s+\w+`, `\w+\s+=\s+\w+\[\d+\]`, "(?i)valueerror", "(?i)k", "(?i)s", "(?i)STRASSE", "(?i)straSSe|kelvin", "é", "[é]t", "[^a-z]$",
-		`\x{fffd}`, "[^x]broken", `\pL+\(`, `\p{Greek}`, "one|two|last|words", "re|ret|x", "a\nb", "a|x\ny|last", `two\nw`, "(?s)e.e", "(?m)^last$",
-		"(Value|Type)Error", "colou?r|wo?rds", "l{1}a{1,2}s", `(?i)\bvalue`, "(?U)a+", "^(?:one|two)", "x{0}", `\bst`, `\Btr`, `(?i)\brae|\Baße`, `(?:ße|traß)\b`, "[a-c]|[^\\x00-\\x{10FFFF}]", `\A\t`, `here\z`,
+		"", "^", "$", "^$", "^\r$", "a*", ".", "..", "^.$", "one", "^one$", "end$", "end\r$", "end.$",
+		"last$", `\bw`, `\Bw`, `\b$`,
+		`def\s+\w+`, `\w+\s+=\s+\w+\[\d+\]`, "(?i)valueerror", "(?i)k", "(?i)s", "(?i)STRASSE",
+		"(?i)straSSe|kelvin", "é", "[é]t", "[^a-z]$",
+		`\x{fffd}`, "[^x]broken", `\pL+\(`, `\p{Greek}`, "one|two|last|words", "re|ret|x", "a\nb",
+		"a|x\ny|last", `two\nw`, "(?s)e.e", "(?m)^last$",
+		"(Value|Type)Error", "colou?r|wo?rds", "l{1}a{1,2}s", `(?i)\bvalue`, "(?U)a+", "^(?:one|two)",
+		"x{0}", `\bst`, `\Btr`, `(?i)\brae|\Baße`, `(?:ße|traß)\b`, "[a-c]|[^\\x00-\\x{10FFFF}]",
+		`\A\t`, `here\z`,
 	} {
 		agree(t, expr, []byte(text), []byte(text+"\n"))
 	}
@@ -165,7 +181,8 @@ func TestRandomLiterals(t *testing.T) {
 	for range 3000 {
 		var text []byte
 		for range 200 {
-			text = append(text, pick(rng, "alpha", "Beta", "GAMMA", "delta_", "x", "q", "\n", "\n", " ", "\r\n", "{z}", "é", "K", "\u212a")...)
+			text = append(text, pick(rng, "alpha", "Beta", "GAMMA", "delta_", "x", "q", "\n", "\n", " ",
+				"\r\n", "{z}", "é", "K", "\u212a")...)
 		}
 		var pieces []string
 		for range 1 + rng.IntN(5) {
@@ -208,14 +225,16 @@ func TestVectorAtTheEnds(t *testing.T) {
 func randomText(rng *rand.Rand, size int) []byte {
 	var b []byte
 	for range size {
-		b = append(b, pick(rng, "a", "b", "c", "K", "k", "S", "\n", "\n", "\r\n", "\r", " ", "é", "ſ", "\u212a", "\xff", "_", "\ufffd", "\x00", "ab", "return")...)
+		b = append(b, pick(rng, "a", "b", "c", "K", "k", "S", "\n", "\n", "\r\n", "\r", " ", "é", "ſ",
+			"\u212a", "\xff", "_", "\ufffd", "\x00", "ab", "return")...)
 	}
 	return b
 }
 
 func randomPattern(rng *rand.Rand, depth int) string {
 	if depth == 0 {
-		return pick(rng, "a", "b", "c", "ab", "k", "s", "é", ".", "[ab]", "[^a]", `\w`, `\s`, `\d`, "^", "$", `\b`, `\B`, "", "return", "retur", `\n`, `\r`, `\x{fffd}`, `[^\n]`, `[kſ]`)
+		return pick(rng, "a", "b", "c", "ab", "k", "s", "é", ".", "[ab]", "[^a]", `\w`, `\s`, `\d`, "^",
+			"$", `\b`, `\B`, "", "return", "retur", `\n`, `\r`, `\x{fffd}`, `[^\n]`, `[kſ]`)
 	}
 	one := func() string { return randomPattern(rng, depth-1) }
 	switch rng.IntN(9) {

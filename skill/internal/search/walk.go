@@ -20,7 +20,8 @@ type WalkOptions struct {
 	Marked  bool // with Ignore: it is visited all the same, marked, and not entered
 	Workers int  // how many goroutines visit at the same time; 0 means Workers()
 
-	Enter func(depth int) bool // whether to read on in a folder of that depth, asked for each block of it; nil is always
+	// whether to read on in a folder of that depth, asked for each block of it; nil is always
+	Enter func(depth int) bool
 }
 
 // Walked counts what a walk came across.
@@ -51,12 +52,14 @@ func Workers() int { return max(4, runtime.GOMAXPROCS(0)) }
 // end it with that. The Entry is good until it returns.
 //
 // It returns the errors of visit and ctx, and of dir as in [workspace.Workspace.OpenDir].
-func Walk(ctx context.Context, w *workspace.Workspace, dir string, o WalkOptions, visit func(worker int, e *Entry) error) (Walked, error) {
+func Walk(ctx context.Context, w *workspace.Workspace, dir string, o WalkOptions,
+	visit func(worker int, e *Entry) error) (Walked, error) {
 	base, err := w.OpenDir(dir)
 	if err != nil {
 		return Walked{}, err
 	}
-	k := &walk{ctx: ctx, base: base, options: o, visit: visit, workers: o.Workers, records: aboveRecords(w.Dir(), base.Path())}
+	k := &walk{ctx: ctx, base: base, options: o, visit: visit, workers: o.Workers,
+		records: aboveRecords(w.Dir(), base.Path())}
 	if k.workers <= 0 {
 		k.workers = Workers()
 	}
@@ -118,13 +121,15 @@ func (e *Entry) Stat() (workspace.Info, error) { return e.in.dir.Stat(e.Name) }
 
 // folder is one that is to be read or being read.
 type folder struct {
-	rel   string         // relative to the base; "" for that
-	depth int            // 0 for the base
-	above *folder        // to open it in; nil once that is done, or where it is opened by its name from the base
+	rel   string // relative to the base; "" for that
+	depth int    // 0 for the base
+	// to open it in; nil once that is done, or where it is opened by its name from the base
+	above *folder
 	dir   *workspace.Dir // nil until it is opened
 	begun bool           // a block of it was read
 	scope scope          // for what is in it; before it is read, of the folder above
-	users atomic.Int32   // who still needs dir: who visits a block of it, who is to read on, the folders to open in it
+	// who still needs dir: who visits a block of it, who is to read on, the folders to open in it
+	users atomic.Int32
 }
 
 func (f *folder) child(name []byte) string {
@@ -415,7 +420,8 @@ func (w *worker) share() {
 // passOver lets a walk go on after a folder that it may not read, or that is not
 // there any more.
 func (w *worker) passOver(err error) error {
-	for _, harmless := range []error{fs.ErrPermission, fs.ErrNotExist, syscall.ELOOP, syscall.ENOTDIR, syscall.ENAMETOOLONG} {
+	for _, harmless := range []error{fs.ErrPermission, fs.ErrNotExist, syscall.ELOOP, syscall.ENOTDIR,
+		syscall.ENAMETOOLONG} {
 		if errors.Is(err, harmless) {
 			w.unreadable.Add(1)
 			return nil

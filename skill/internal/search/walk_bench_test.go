@@ -28,7 +28,8 @@ func forest(b *testing.B, files int) *workspace.Workspace {
 	plant(b, dir, ".gitignore="+ignore, ".git/HEAD=ref: refs/heads/main\n", ".git/objects/", ".git/refs/")
 	for made := 0; made < files; {
 		n := made / 40
-		in := fmt.Sprintf("%s/group%02d/package%03d", []string{"src", "lib", "tools", "node_modules"}[n%4], n/4%40, n)
+		in := fmt.Sprintf("%s/group%02d/package%03d",
+			[]string{"src", "lib", "tools", "node_modules"}[n%4], n/4%40, n)
 		for _, sub := range []string{"", "core", "core/model", "tests", "tests/data", "docs"} {
 			sub = filepath.Join(dir, in, sub)
 			if err := os.MkdirAll(sub, 0o755); err != nil {

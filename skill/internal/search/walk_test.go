@@ -81,7 +81,8 @@ func walked(t *testing.T, w *workspace.Workspace, dir string, o WalkOptions) ([]
 		if want := strings.Count(path, "/") + 1; e.Depth != want {
 			t.Errorf("%s is at depth %d", path, e.Depth)
 		}
-		if got := strings.TrimPrefix(e.Folder()+"/"+string(e.Name), "/"); got != path || string(e.AppendPath(nil)) != path {
+		if got := strings.TrimPrefix(e.Folder()+"/"+string(e.Name), "/"); got != path ||
+			string(e.AppendPath(nil)) != path {
 			t.Errorf("%s is %s in %s", path, e.Name, e.Folder())
 		}
 		if e.Type.IsDir() {
@@ -101,14 +102,16 @@ func walked(t *testing.T, w *workspace.Workspace, dir string, o WalkOptions) ([]
 
 func TestWalk(t *testing.T) {
 	each(t, func(t *testing.T, w *workspace.Workspace) {
-		plant(t, w.Dir(), "a", "d/b", "d/e/f/g", "h/", "l -> d", "up -> ..", ".git/config", "d/.git", ".x", ".skill/journal", "d/.SKILL/x")
+		plant(t, w.Dir(), "a", "d/b", "d/e/f/g", "h/", "l -> d", "up -> ..", ".git/config", "d/.git",
+			".x", ".skill/journal", "d/.SKILL/x")
 		for _, tt := range []struct {
 			dir  string
 			o    WalkOptions
 			want string
 		}{
 			{"", WalkOptions{}, ".x a d/ d/b d/e/ d/e/f/ d/e/f/g h/ l up"},
-			{"", WalkOptions{Git: true, Workers: 1}, ".git/ .git/config .x a d/ d/.git d/b d/e/ d/e/f/ d/e/f/g h/ l up"},
+			{"", WalkOptions{Git: true, Workers: 1},
+				".git/ .git/config .x a d/ d/.git d/b d/e/ d/e/f/ d/e/f/g h/ l up"},
 			{"d", WalkOptions{Workers: 3}, "b e/ e/f/ e/f/g"},
 			{"l", WalkOptions{}, "b e/ e/f/ e/f/g"},
 			{"d/e", WalkOptions{}, "f/ f/g"},
@@ -138,9 +141,11 @@ func TestWalkAllowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plant(t, base, "ws/a", "more/.skill/x", "more/.gitignore=/in/b\nc", "more/in/b", "more/in/c", "more/in/d", "other/e", "link -> other")
+	plant(t, base, "ws/a", "more/.skill/x", "more/.gitignore=/in/b\nc", "more/in/b", "more/in/c", "more/in/d",
+		"other/e", "link -> other")
 	for _, portable := range []bool{false, true} {
-		w, err := workspace.Open(workspace.Options{Dir: base + "/ws", Allow: []string{base + "/more"}, Portable: portable})
+		w, err := workspace.Open(workspace.Options{Dir: base + "/ws", Allow: []string{base + "/more"},
+			Portable: portable})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -299,7 +304,10 @@ func TestWalkEnds(t *testing.T) {
 				}
 				return nil
 			})
-			if n := visits.Load(); n < 20 || n > 20 && workers == 1 || end == own && err != own || end != own && err != nil {
+			if n := visits.Load(); n < 20 ||
+				n > 20 && workers == 1 ||
+				end == own && err != own ||
+				end != own && err != nil {
 				t.Errorf("%v: %d visits, then %v", end, n, err)
 			}
 		}

@@ -27,7 +27,8 @@ func (c *Client) searchBrave(ctx context.Context, e SearchEngine, a Query) ([]Hi
 	case e.Key == "":
 		return nil, errors.New("it needs a key; set BRAVE_API_KEY")
 	case len([]rune(a.Query)) > braveChars || len(strings.Fields(a.Query)) > braveWords:
-		return nil, fmt.Errorf("it accepts queries of at most %d characters and %d words", braveChars, braveWords)
+		return nil, fmt.Errorf("it accepts queries of at most %d characters and %d words", braveChars,
+			braveWords)
 	}
 	q := url.Values{"q": {a.Query}, "count": {strconv.Itoa(a.Count)}, "text_decorations": {"false"}}
 	if a.Freshness != "" {
@@ -69,7 +70,8 @@ func (c *Client) searchProgram(ctx context.Context, a Query) ([]Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, err := c.run.Exec(ctx, "", process.Command{Name: "brave-search", Path: program.Path, Args: []string{a.Query, "--count", strconv.Itoa(a.Count)}, Dir: "."})
+	done, err := c.run.Exec(ctx, "", process.Command{Name: "brave-search", Path: program.Path,
+		Args: []string{a.Query, "--count", strconv.Itoa(a.Count)}, Dir: "."})
 	if err != nil {
 		return nil, err
 	}

@@ -39,9 +39,11 @@ func (c *Client) Check(ctx context.Context, address string, timeout time.Duratio
 	begin := time.Now()
 	r := Checked{URL: address}
 	res, err := c.send(ctx, webRequest{method: http.MethodHead, url: address, noRedirect: true})
-	if err == nil && (res.StatusCode == http.StatusMethodNotAllowed || res.StatusCode == http.StatusNotImplemented) {
+	if err == nil && (res.StatusCode == http.StatusMethodNotAllowed ||
+		res.StatusCode == http.StatusNotImplemented) {
 		res.Body.Close()
-		res, err = c.send(ctx, webRequest{method: http.MethodGet, url: address, noRedirect: true, header: http.Header{"Range": {"bytes=0-0"}}})
+		res, err = c.send(ctx, webRequest{method: http.MethodGet, url: address, noRedirect: true,
+			header: http.Header{"Range": {"bytes=0-0"}}})
 	}
 	r.Elapsed = time.Since(begin)
 	if err != nil {

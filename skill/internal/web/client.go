@@ -28,10 +28,11 @@ type SearchEngine struct {
 
 // Config configures a Client. The zero Config reaches public addresses only.
 type Config struct {
-	Egress    *egress.Policy // the hosts that may be reached; nil means all
-	Private   bool           // also reach private addresses, this machine included
-	Hosts     []string       // hosts, with or without a port, that may be reached even if they are private
-	Domains   []string       // names that may be reached, each with the names below it, "*.NAME" for these alone; nil means all
+	Egress  *egress.Policy // the hosts that may be reached; nil means all
+	Private bool           // also reach private addresses, this machine included
+	Hosts   []string       // hosts, with or without a port, that may be reached even if they are private
+	// names that may be reached, each with the names below it, "*.NAME" for these alone; nil means all
+	Domains   []string
 	Search    []SearchEngine // tried in this order; nil means those that need no configuration
 	Browser   Browser        // takes screenshots; may be nil
 	NoSandbox bool           // run the browser without its sandbox, which root must do

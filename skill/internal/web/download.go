@@ -26,7 +26,8 @@ const maxDownload = 1 << 30
 
 // Download writes the content of an address to dst. Content of more than limit bytes is
 // an error; a limit of 0 means 1 GiB. A timeout of 0 means 300 seconds, the maximum.
-func (c *Client) Download(ctx context.Context, dst io.Writer, address string, limit int64, timeout time.Duration) (f File, err error) {
+func (c *Client) Download(ctx context.Context, dst io.Writer, address string, limit int64,
+	timeout time.Duration) (f File, err error) {
 	if timeout <= 0 {
 		timeout = maxTimeout
 	}
@@ -45,13 +46,15 @@ func (c *Client) Download(ctx context.Context, dst io.Writer, address string, li
 		data, _ := io.ReadAll(io.LimitReader(res.Body, maxPage))
 		return f, urlError(address, badStatus(res, data))
 	}
-	tooLarge := urlError(address, fmt.Errorf("it is larger than the %d bytes that a download may have", limit))
+	tooLarge := urlError(address,
+		fmt.Errorf("it is larger than the %d bytes that a download may have", limit))
 	if res.ContentLength > limit {
 		return f, tooLarge
 	}
 	sum := sha256.New()
 	total := max(res.ContentLength, 0)
-	n, err := io.Copy(&progressWriter{ctx: ctx, w: io.MultiWriter(dst, sum), total: total, what: "downloading " + address}, io.LimitReader(res.Body, limit+1))
+	n, err := io.Copy(&progressWriter{ctx: ctx, w: io.MultiWriter(dst, sum), total: total,
+		what: "downloading " + address}, io.LimitReader(res.Body, limit+1))
 	switch {
 	case err != nil:
 		return f, urlError(address, webError(ctx, err))

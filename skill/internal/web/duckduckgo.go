@@ -26,7 +26,8 @@ func (c *Client) searchDuckDuckGo(ctx context.Context, e SearchEngine, a Query) 
 	if err != nil {
 		return nil, err
 	}
-	data, err := c.query(ctx, webRequest{method: http.MethodPost, url: address, header: header}, form.Encode())
+	data, err := c.query(ctx, webRequest{method: http.MethodPost, url: address, header: header},
+		form.Encode())
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,8 @@ func duckDuckGoHits(page []byte) (hits []Hit) {
 				hit.Snippet = text
 			}
 			hit = nil
-		case n.DataAtom == atom.A && (hasClass(n, "result__a", "result-link") || attr(n.Attr, "rel") == "nofollow"):
+		case n.DataAtom == atom.A &&
+			(hasClass(n, "result__a", "result-link") || attr(n.Attr, "rel") == "nofollow"):
 			hit = nil
 			if to := resultURL(attr(n.Attr, "href")); to != "" {
 				hits = append(hits, Hit{Title: textUntil(z, n.Data), URL: to})
@@ -95,7 +97,8 @@ func isDuckDuckGo(u *url.URL) bool {
 }
 
 func hasClass(n html.Token, any ...string) bool {
-	return slices.ContainsFunc(strings.Fields(attr(n.Attr, "class")), func(c string) bool { return slices.Contains(any, c) })
+	return slices.ContainsFunc(strings.Fields(attr(n.Attr, "class")),
+		func(c string) bool { return slices.Contains(any, c) })
 }
 
 // textUntil returns the text up to the end of the current element, with runs of white

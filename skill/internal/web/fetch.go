@@ -33,7 +33,8 @@ type Fetched struct {
 
 // Message says how many characters were fetched.
 func (f Fetched) Message() string {
-	return fmt.Sprintf("fetched %s of %s", words.Count(utf8.RuneCountInString(f.Content), "character", "characters"), f.URL)
+	return fmt.Sprintf("fetched %s of %s", words.Count(utf8.RuneCountInString(f.Content), "character",
+		"characters"), f.URL)
 }
 
 // Limits on what is read of a response.
@@ -44,7 +45,8 @@ const (
 
 // Fetch returns a page as text: unless raw is set, HTML is converted to Markdown, and
 // JSON is indented. A timeout of 0 means 30 seconds; the maximum is 300 seconds.
-func (c *Client) Fetch(ctx context.Context, address string, raw bool, timeout time.Duration) (f Fetched, err error) {
+func (c *Client) Fetch(ctx context.Context, address string, raw bool, timeout time.Duration) (f Fetched,
+	err error) {
 	ctx, cancel := withTimeout(ctx, timeout)
 	defer cancel()
 	res, err := c.send(ctx, webRequest{method: http.MethodGet, url: address, header: http.Header{
@@ -129,8 +131,10 @@ func isText(kind string, data []byte) bool {
 		return false
 	}
 	switch kind {
-	case "application/xml", "application/javascript", "application/x-javascript", "application/yaml", "application/x-yaml",
-		"application/toml", "application/x-sh", "application/x-ndjson", "application/sql", "application/rtf", "image/svg+xml":
+	case "application/xml", "application/javascript", "application/x-javascript", "application/yaml",
+		"application/x-yaml",
+		"application/toml", "application/x-sh", "application/x-ndjson", "application/sql", "application/rtf",
+		"image/svg+xml":
 		return true
 	case "application/octet-stream":
 		return utf8.Valid(data) && len(data) > 0

@@ -28,7 +28,8 @@ type Guard struct {
 	resolver *net.Resolver  // nil means net.DefaultResolver
 	policy   *egress.Policy // of the hosts that may be reached; nil means all
 
-	local func(port int) (net.Conn, error) // connects with the localhost of commands; nil if that is not asked for
+	// connects with the localhost of commands; nil if that is not asked for
+	local func(port int) (net.Conn, error)
 }
 
 // Local reports whether a web address leads to localhost; commands have their own.
@@ -40,21 +41,25 @@ func Local(address string) bool {
 func isLocal(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && addr.Unmap().IsLoopback()
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil &&
+		addr.Unmap().IsLoopback()
 }
 
 // towards has g connect with the localhost of commands, if the caller asked for an address of it:
 // neither a redirect nor a page of another host leads there.
 func (g *Guard) towards(address string, run *process.Runner) {
 	u, err := url.Parse(address)
-	if err != nil || !isLocal(u.Hostname()) || g.private || g.allowed(u.Hostname(), Port(u)) || run == nil || !run.Apart() {
+	if err != nil || !isLocal(u.Hostname()) || g.private ||
+		g.allowed(u.Hostname(), Port(u)) || run == nil ||
+		!run.Apart() {
 		return
 	}
 	g.local = run.DialLocal
 }
 
 func (c *Client) guard(hosts []string) *Guard {
-	return &Guard{private: c.cfg.Private, hosts: slices.Concat(c.cfg.Hosts, hosts), domains: c.cfg.Domains, policy: c.cfg.Egress}
+	return &Guard{private: c.cfg.Private, hosts: slices.Concat(c.cfg.Hosts, hosts), domains: c.cfg.Domains,
+		policy: c.cfg.Egress}
 }
 
 // privateAddress returns the error for an address outside the public internet of a host
@@ -64,7 +69,8 @@ func privateAddress(host string, addr netip.Addr) error {
 	if what != addr.String() {
 		what += " (" + addr.String() + ")"
 	}
-	return &refusal.RefusedError{Reason: what + " is a private address; --allow-host " + host + " lets it be reached"}
+	return &refusal.RefusedError{Reason: what + " is a private address; --allow-host " + host +
+		" lets it be reached"}
 }
 
 var errNoScheme = errors.New("a web address begins with http:// or https://")
@@ -116,13 +122,16 @@ func (g *Guard) check(u *url.URL) error {
 
 // within returns an error for a host outside the domains and the policy.
 func (g *Guard) within(host, port string) error {
-	if number, err := strconv.Atoi(port); g.policy != nil && (err != nil || g.policy.Check(host, number) != nil) {
-		return &refusal.RefusedError{Reason: net.JoinHostPort(host, port) + " is not reached; --allow-domain allows hosts, and --network all"}
+	if number, err := strconv.Atoi(port); g.policy != nil &&
+		(err != nil || g.policy.Check(host, number) != nil) {
+		return &refusal.RefusedError{Reason: net.JoinHostPort(host, port) +
+			" is not reached; --allow-domain allows hosts, and --network all"}
 	}
 	if g.domains == nil || egress.Within(g.domains, host) {
 		return nil
 	}
-	return &refusal.RefusedError{Reason: host + " is not among the allowed domains: " + strings.Join(g.domains, ", ")}
+	return &refusal.RefusedError{Reason: host + " is not among the allowed domains: " +
+		strings.Join(g.domains, ", ")}
 }
 
 // Port returns the port of an address, or the default port of its scheme.

@@ -20,11 +20,17 @@ import (
 // TestGuardAddresses lists addresses that are in the public internet, and others.
 func TestGuardAddresses(t *testing.T) {
 	for text, want := range map[string]bool{
-		"8.8.8.8": true, "1.1.1.1": true, "93.184.215.14": true, "2606:4700:4700::1111": true, "::ffff:8.8.8.8": true, "64:ff9b::808:808": true,
-		"127.0.0.1": false, "127.255.0.1": false, "0.0.0.0": false, "10.1.2.3": false, "172.16.0.1": false, "172.31.255.255": false,
-		"192.168.1.1": false, "169.254.169.254": false, "100.64.0.1": false, "192.0.0.1": false, "198.18.0.1": false, "224.0.0.1": false,
-		"255.255.255.255": false, "::1": false, "::": false, "fe80::1": false, "fc00::1": false, "fd12::1": false, "ff02::1": false,
-		"::ffff:127.0.0.1": false, "::127.0.0.1": false, "64:ff9b::7f00:1": false, "168.63.129.16": false, "::ffff:168.63.129.16": false, "fd00:ec2::254": false, "100.100.100.200": false, "192.0.0.192": false, "2002:7f00:1::": false, "2001:db8::1": false, "fe80::1%lo": false,
+		"8.8.8.8": true, "1.1.1.1": true, "93.184.215.14": true, "2606:4700:4700::1111": true,
+		"::ffff:8.8.8.8": true, "64:ff9b::808:808": true,
+		"127.0.0.1": false, "127.255.0.1": false, "0.0.0.0": false, "10.1.2.3": false, "172.16.0.1": false,
+		"172.31.255.255": false,
+		"192.168.1.1":    false, "169.254.169.254": false, "100.64.0.1": false, "192.0.0.1": false,
+		"198.18.0.1": false, "224.0.0.1": false,
+		"255.255.255.255": false, "::1": false, "::": false, "fe80::1": false, "fc00::1": false,
+		"fd12::1": false, "ff02::1": false,
+		"::ffff:127.0.0.1": false, "::127.0.0.1": false, "64:ff9b::7f00:1": false, "168.63.129.16": false,
+		"::ffff:168.63.129.16": false, "fd00:ec2::254": false, "100.100.100.200": false, "192.0.0.192": false,
+		"2002:7f00:1::": false, "2001:db8::1": false, "fe80::1%lo": false,
 	} {
 		if got := (&Guard{}).public(netip.MustParseAddr(text)); got != want {
 			t.Errorf("%s: public is %t", text, got)
@@ -47,7 +53,8 @@ func TestWebAddresses(t *testing.T) {
 		"http://u:p@a/":      "a user name or password in a web address is refused",
 		"http://0x7f.1/":     "0x7f.1 is neither a name nor an address like 192.0.2.1",
 	} {
-		if _, err := (&Guard{}).parse(address); err == nil || strings.TrimPrefix(err.Error(), address+": ") != want {
+		if _, err := (&Guard{}).parse(address); err == nil ||
+			strings.TrimPrefix(err.Error(), address+": ") != want {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

@@ -49,18 +49,22 @@ func (f *Fetched) readHTML() error {
 }
 
 var markdown = sync.OnceValue(func() *converter.Converter {
-	return converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
+	return converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(),
+		commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
 })
 
 // ignoredElements lists the elements that are left out of the text.
-var ignoredElements = []atom.Atom{atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Svg, atom.Canvas, atom.Iframe,
-	atom.Object, atom.Embed, atom.Nav, atom.Dialog, atom.Button, atom.Select, atom.Input, atom.Textarea, atom.Head}
+var ignoredElements = []atom.Atom{atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Svg,
+	atom.Canvas, atom.Iframe,
+	atom.Object, atom.Embed, atom.Nav, atom.Dialog, atom.Button, atom.Select, atom.Input,
+	atom.Textarea, atom.Head}
 
 // prune removes comments, ignoredElements and hidden elements below n.
 func prune(n *html.Node) {
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling
-		if c.Type == html.CommentNode || c.Type == html.ElementNode && (slices.Contains(ignoredElements, c.DataAtom) || hidden(c)) {
+		if c.Type == html.CommentNode || c.Type == html.ElementNode &&
+			(slices.Contains(ignoredElements, c.DataAtom) || hidden(c)) {
 			n.RemoveChild(c)
 		} else {
 			prune(c)
@@ -76,7 +80,8 @@ func hidden(n *html.Node) bool {
 }
 
 func isMain(n *html.Node) bool {
-	return n.Type == html.ElementNode && (n.DataAtom == atom.Main || n.DataAtom == atom.Article || attr(n.Attr, "role") == "main")
+	return n.Type == html.ElementNode &&
+		(n.DataAtom == atom.Main || n.DataAtom == atom.Article || attr(n.Attr, "role") == "main")
 }
 
 // textLen returns the number of bytes of text below n, without white space.

@@ -44,7 +44,8 @@ var ErrBrowser = errors.New("the browser")
 func browserError(err error) error { return fmt.Errorf("%w: %w", ErrBrowser, err) }
 
 // browsers lists the programs that can take a picture, in order of preference.
-var browsers = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "chrome-headless-shell", "headless_shell"}
+var browsers = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
+	"chrome-headless-shell", "headless_shell"}
 
 const (
 	screenshotTimeout = 60 * time.Second
@@ -58,7 +59,8 @@ func (c *Client) Screenshot(ctx context.Context, page Page) (pic Picture, err er
 		return pic, errors.New("this program has no browser to take pictures with; Config.Browser names one")
 	}
 	if page.Width < 0 || page.Height < 0 || page.Width > maxWindow || page.Height > maxWindow {
-		return pic, &refusal.ArgError{Arg: "width", Reason: fmt.Sprintf("and height are 1 to %d pixels", maxWindow)}
+		return pic, &refusal.ArgError{Arg: "width",
+			Reason: fmt.Sprintf("and height are 1 to %d pixels", maxWindow)}
 	}
 	if page.Timeout <= 0 {
 		page.Timeout = screenshotTimeout
@@ -105,7 +107,8 @@ func (p pipes) Close() error                { return errors.Join(p.in.Close(), p
 // network only through the gate.
 func (c *Client) startBrowser(gate *Gate) (_ *browser, err error) {
 	if os.Geteuid() == 0 && !c.cfg.NoSandbox {
-		return nil, refusal.Off("a browser without its sandbox, which root cannot have,", "browser-no-sandbox = true in skill.toml")
+		return nil, refusal.Off("a browser without its sandbox, which root cannot have,",
+			"browser-no-sandbox = true in skill.toml")
 	}
 	program, err := c.run.FindProgram(browsers...)
 	if spawn, ok := errors.AsType[*process.SpawnError](err); ok && spawn.PassedOver == "" {
@@ -142,8 +145,10 @@ func (c *Client) startBrowser(gate *Gate) (_ *browser, err error) {
 	}
 	defer null.Close()
 	spec := process.Spec{
-		Path: program.Path, Args: browserArgs(program.Name, dir, gate.Addr, c.cfg.NoSandbox), Dir: dir, Files: []*os.File{theirIn, theirOut},
-		Env:   c.run.Environment([]string{"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_CACHE_HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "TMPDIR=" + dir, "PATH=" + c.run.SafePath()}, dir),
+		Path: program.Path, Args: browserArgs(program.Name, dir, gate.Addr, c.cfg.NoSandbox), Dir: dir,
+		Files: []*os.File{theirIn, theirOut},
+		Env: c.run.Environment([]string{"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_CACHE_HOME=" + dir,
+			"XDG_RUNTIME_DIR=" + dir, "TMPDIR=" + dir, "PATH=" + c.run.SafePath()}, dir),
 		Needs: process.Needs{Write: []string{dir}, Gate: gate.Gate},
 	}
 	if !c.cfg.NoSandbox {
@@ -187,10 +192,13 @@ func (b *browser) explain(err error) error {
 // through the proxy, and no name resolves without it.
 func browserArgs(path, dir, proxy string, noSandbox bool) []string {
 	args := []string{path, "--headless=new", "--remote-debugging-pipe", "--user-data-dir=" + dir,
-		"--proxy-server=http://" + proxy, "--proxy-bypass-list=<-loopback>", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+		"--proxy-server=http://" + proxy, "--proxy-bypass-list=<-loopback>",
+		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 		"--disable-quic", "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-default-apps",
-		"--no-first-run", "--no-default-browser-check", "--no-pings", "--deny-permission-prompts", "--disable-gpu", "--disable-dev-shm-usage",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync",
+		"--disable-extensions", "--disable-default-apps",
+		"--no-first-run", "--no-default-browser-check", "--no-pings", "--deny-permission-prompts",
+		"--disable-gpu", "--disable-dev-shm-usage",
 		"--hide-scrollbars", "--mute-audio", "--password-store=basic", "--use-mock-keychain"}
 	if noSandbox {
 		args = append(args, "--no-sandbox")

@@ -126,7 +126,8 @@ func (c *Client) query(ctx context.Context, r webRequest, body string) ([]byte, 
 		switch {
 		case err != nil:
 			return nil, webError(ctx, err)
-		case res.StatusCode == http.StatusTooManyRequests && first && waitRetryAfter(ctx, res.Header.Get("Retry-After")):
+		case res.StatusCode == http.StatusTooManyRequests && first &&
+			waitRetryAfter(ctx, res.Header.Get("Retry-After")):
 			continue
 		case res.StatusCode >= 400:
 			return nil, badStatus(res, data)

@@ -21,7 +21,8 @@ func (c *Client) searchSearXNG(ctx context.Context, e SearchEngine, a Query) ([]
 	if err != nil {
 		return nil, err
 	}
-	data, err := c.query(ctx, webRequest{method: http.MethodGet, url: address, header: http.Header{"Accept": {"application/json"}}}, "")
+	data, err := c.query(ctx, webRequest{method: http.MethodGet, url: address,
+		header: http.Header{"Accept": {"application/json"}}}, "")
 	if errors.Is(err, errForbidden) {
 		return nil, errors.New("it refuses JSON; add json to search.formats in its settings.yml")
 	}

@@ -39,6 +39,8 @@ func holdsCredential(line string) bool {
 	if CredentialName().MatchString(strings.TrimSpace(name)) || strings.Contains(line, "://") {
 		return true
 	}
-	parts := strings.FieldsFunc(value+" "+name, func(r rune) bool { return strings.ContainsRune(" \t\"'", r) })
-	return slices.ContainsFunc(append(parts, strings.Trim(strings.TrimSpace(value), `"`)), CredentialValue().MatchString)
+	parts := strings.FieldsFunc(value+" "+name,
+		func(r rune) bool { return strings.ContainsRune(" \t\"'", r) })
+	return slices.ContainsFunc(append(parts, strings.Trim(strings.TrimSpace(value), `"`)),
+		CredentialValue().MatchString)
 }

@@ -35,7 +35,8 @@ func apply(before []byte, diff string) ([]byte, error) {
 			written++
 		}
 		if at != oldAt || written != newAt {
-			return nil, fmt.Errorf("%q begins at %d and %d, not at %d and %d", lines[i], oldAt, newAt, at, written)
+			return nil, fmt.Errorf("%q begins at %d and %d, not at %d and %d", lines[i], oldAt, newAt,
+				at, written)
 		}
 		for i++; oldLen > 0 || newLen > 0; i++ {
 			mark, text := lines[i][0], lines[i][1:]
@@ -68,7 +69,8 @@ func apply(before []byte, diff string) ([]byte, error) {
 
 func hunkHeader(line string, oldAt, oldLen, newAt, newLen *int) error {
 	f := strings.Fields(line)
-	if len(f) != 4 || f[0] != "@@" || f[3] != "@@" || f[1][0] != '-' || f[2][0] != '+' {
+	if len(f) != 4 || f[0] != "@@" ||
+		f[3] != "@@" || f[1][0] != '-' || f[2][0] != '+' {
 		return fmt.Errorf("%q is no header", line)
 	}
 	for _, r := range []struct {

@@ -30,7 +30,8 @@ const maxBatch = 200
 // change the workspace, and again if something else has changed one of the files all the same.
 // Its error is returned unchanged. Other errors are as for [Workspace.WriteFile] and
 // [Workspace.Remove].
-func (w *Workspace) ChangeFiles(ctx context.Context, compute func() ([]FileChange, error)) (c Change, err error) {
+func (w *Workspace) ChangeFiles(ctx context.Context, compute func() ([]FileChange, error)) (c Change,
+	err error) {
 	var refused error // by compute
 	for n := 0; n == 0 || errors.Is(err, history.ErrChanged) && n < 100; n++ {
 		c = Change{Kind: Patch, Path: w.Dir()}
@@ -134,7 +135,8 @@ func (b *batch) gather(compute func() ([]FileChange, error)) error {
 		case at[f.p]:
 			return fmt.Errorf("%s is named twice, or once and once more through a link", ch.Path)
 		case b.otherName(f) != "":
-			return fmt.Errorf("%s and %s are names of one file (hard links); change it under one of them", b.otherName(f), ch.Path)
+			return fmt.Errorf("%s and %s are names of one file (hard links); change it under one of them",
+				b.otherName(f), ch.Path)
 		case len(b.files) > 0 && b.files[0].p.root != f.p.root:
 			return fmt.Errorf("%s and %s are in folders that have separate histories; change them by two calls", b.files[0].abs, ch.Path)
 		}
@@ -147,7 +149,9 @@ func (b *batch) gather(compute func() ([]FileChange, error)) error {
 // otherName returns a name of the same file that is to be changed, too; "" if it has one name.
 func (b *batch) otherName(f *batchFile) string {
 	for _, g := range b.files {
-		if f.After != nil && g.After != nil && f.old != nil && g.old != nil && f.old.Links > 1 && f.old.ID == g.old.ID {
+		if f.After != nil && g.After != nil &&
+			f.old != nil && g.old != nil && f.old.Links > 1 &&
+			f.old.ID == g.old.ID {
 			return g.abs
 		}
 	}

@@ -121,7 +121,10 @@ func TestChangeFilesRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := s.open(Options{})
-		if _, err := w.ChangeFiles(bg, fixed(FileChange{Path: s.p("one"), Before: []byte("x"), After: []byte("y")}, FileChange{Path: s.p("two"), Before: []byte("x"), After: []byte("z")})); err == nil || !strings.Contains(err.Error(), "names of one file") {
+		if _, err := w.ChangeFiles(bg,
+			fixed(FileChange{Path: s.p("one"), Before: []byte("x"), After: []byte("y")},
+				FileChange{Path: s.p("two"), Before: []byte("x"), After: []byte("z")})); err == nil ||
+			!strings.Contains(err.Error(), "names of one file") {
 			t.Errorf("two names of one file: %v", err)
 		}
 		s.has("one", "x")
@@ -130,22 +133,26 @@ func TestChangeFilesRefuses(t *testing.T) {
 			change FileChange
 			want   string
 		}{
-			"missing":  {FileChange{Path: s.p("none"), Before: []byte("x"), After: []byte("y")}, "no such file"},
+			"missing": {FileChange{Path: s.p("none"), Before: []byte("x"), After: []byte("y")},
+				"no such file"},
 			"present":  {FileChange{Path: s.p("dir/f"), After: []byte("y")}, "file exists"},
 			"folder":   {FileChange{Path: s.p("dir"), Before: []byte("x")}, "is a directory"},
 			"the root": {FileChange{Path: s.p("."), Before: []byte("x")}, "is a directory"},
 			"outside":  {FileChange{Path: s.base + "/out/x", After: []byte("x")}, "is outside the workspace"},
 			"records":  {FileChange{Path: s.p(".git/config"), After: []byte("x")}, "is denied"},
-			"twice":    {FileChange{Path: s.p("link"), Before: []byte("a"), After: []byte("x")}, "is named twice"},
-			"below":    {FileChange{Path: s.p("a.txt/x"), After: []byte("x")}, "file exists"},
+			"twice": {FileChange{Path: s.p("link"), Before: []byte("a"), After: []byte("x")},
+				"is named twice"},
+			"below": {FileChange{Path: s.p("a.txt/x"), After: []byte("x")}, "file exists"},
 		} {
-			if _, err := w.ChangeFiles(bg, fixed(first, tt.change)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := w.ChangeFiles(bg, fixed(first, tt.change)); err == nil ||
+				!strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%s: %v; want %q", name, err, tt.want)
 			}
 			s.has("a.txt", "a")
 		}
 		many := make([]FileChange, maxBatch+1)
-		if _, err := w.ChangeFiles(bg, fixed(many...)); err == nil || !strings.Contains(err.Error(), "201 files") {
+		if _, err := w.ChangeFiles(bg, fixed(many...)); err == nil ||
+			!strings.Contains(err.Error(), "201 files") {
 			t.Errorf("many: %v", err)
 		}
 	})
@@ -156,9 +163,11 @@ func TestChangeFilesDryRun(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.put(s.p("a.txt"), "a\n")
 		w := s.open(Options{DryRun: true})
-		c, err := w.ChangeFiles(bg, fixed(FileChange{Path: s.p("a.txt"), Before: []byte("a\n"), After: []byte("b\n")},
-			FileChange{Path: s.p("new/c.txt"), After: []byte("c\n")}))
-		if err != nil || c.Applied || !strings.Contains(c.Diff, "-a\n+b\n") || !strings.Contains(c.Diff, "/dev/null") {
+		c, err := w.ChangeFiles(bg,
+			fixed(FileChange{Path: s.p("a.txt"), Before: []byte("a\n"), After: []byte("b\n")},
+				FileChange{Path: s.p("new/c.txt"), After: []byte("c\n")}))
+		if err != nil || c.Applied || !strings.Contains(c.Diff, "-a\n+b\n") ||
+			!strings.Contains(c.Diff, "/dev/null") {
 			t.Errorf("%+v, %v", c, err)
 		}
 		s.has("a.txt", "a\n")
@@ -176,7 +185,8 @@ func TestChangeFilesAgain(t *testing.T) {
 		_, err := w.ChangeFiles(bg, func() ([]FileChange, error) {
 			data, err := w.ReadFile(s.p("a.txt"))
 			calls++
-			return []FileChange{{Path: s.p("a.txt"), Before: data, After: append(bytes.Clone(data), '+')}}, err
+			return []FileChange{{Path: s.p("a.txt"), Before: data,
+				After: append(bytes.Clone(data), '+')}}, err
 		})
 		if err != nil || calls != 1 {
 			t.Fatalf("%v after %d calls", err, calls)

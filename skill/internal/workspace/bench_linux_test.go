@@ -167,7 +167,8 @@ func BenchmarkJournal(b *testing.B) {
 			plain, kept := newSite(b, false), newSite(b, false)
 			plain.layout("f")
 			kept.layout("f")
-			w, j := plain.open(Options{NoSync: noSync, Journal: Journal{Off: true}}), kept.open(Options{NoSync: noSync})
+			w, j := plain.open(Options{NoSync: noSync, Journal: Journal{Off: true}}),
+				kept.open(Options{NoSync: noSync})
 			versus(b, 50, func() error { return failed(w.WriteFile(bg, plain.p("f"), data, WriteOptions{})) },
 				func() error { return failed(j.WriteFile(bg, kept.p("f"), data, WriteOptions{})) })
 		})

@@ -63,7 +63,8 @@ func (c Change) String() string {
 // change, and completes c. The keeper gets everything that the last step takes away, which is nil if
 // nothing is to be kept. An op that cannot be recorded refuses the change. The op and the change are
 // made durable by settle, after the locks are released. An apply that fails takes back its steps.
-func (w *Workspace) commit(ctx context.Context, c *Change, l *heldLocks, planned plan, apply func(*history.Keeper) error) error {
+func (w *Workspace) commit(ctx context.Context, c *Change, l *heldLocks, planned plan,
+	apply func(*history.Keeper) error) error {
 	by := runOf(ctx)
 	c.later = by.Later
 	j := w.recorder(planned.root)
@@ -170,10 +171,11 @@ type runKey struct{}
 
 // A RunStep is a step of an expert's run, in which changes are made.
 type RunStep struct {
-	Run   string
-	Step  int
-	Made  func(id string) // is called with the ID of each change; nil for nobody
-	Later *Unflushed      // collects the recorded changes, which may not survive a power cut until it is flushed; nil flushes each
+	Run  string
+	Step int
+	Made func(id string) // is called with the ID of each change; nil for nobody
+	// collects the recorded changes, which may not survive a power cut until it is flushed; nil flushes each
+	Later *Unflushed
 }
 
 // WithRun returns a context under which changes are recorded with a run and its step.
@@ -202,7 +204,8 @@ type scope struct {
 
 // inFolder calls do with the folder of p open and the history locked. If folders above p are missing
 // and are to be made, they are, and removed again if do fails.
-func (w *Workspace) inFolder(ctx context.Context, c *Change, p location, s scope, do func(l *heldLocks, d tree.Folder) error) error {
+func (w *Workspace) inFolder(ctx context.Context, c *Change, p location, s scope,
+	do func(l *heldLocks, d tree.Folder) error) error {
 	locked := []location{p}
 	if s.source != nil {
 		locked = append(locked, *s.source)
@@ -231,7 +234,8 @@ func missingFolder(err error) bool { return errors.Is(err, fs.ErrNotExist) || er
 // locked locks the histories of some locations, makes the folder of the last of at with those
 // above if parents is set, opens the folders of at, and calls do with them. After that all is
 // unlocked and made durable.
-func (w *Workspace) locked(ctx context.Context, c *Change, parents bool, roots, at []location, do func(l *heldLocks, d []tree.Folder) error) error {
+func (w *Workspace) locked(ctx context.Context, c *Change, parents bool, roots, at []location,
+	do func(l *heldLocks, d []tree.Folder) error) error {
 	l, err := w.lockRoots(ctx, roots...)
 	if err != nil {
 		return err
@@ -264,7 +268,8 @@ func (w *Workspace) isMissing(p location) bool {
 
 // makeParents makes p and the folders above it for c, which is recorded next. The
 // function that it returns removes them again.
-func (w *Workspace) makeParents(ctx context.Context, c *Change, l *heldLocks, p location) (removeParents func(), err error) {
+func (w *Workspace) makeParents(ctx context.Context, c *Change, l *heldLocks,
+	p location) (removeParents func(), err error) {
 	var made []location
 	part := Change{Kind: Mkdir, Path: p.path()}
 	planned := w.planFolders(p)

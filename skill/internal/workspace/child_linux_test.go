@@ -68,9 +68,11 @@ func startChild(t testing.TB, name string, uid int, args ...string) *child {
 
 func childCommand(name string, uid int, args ...string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run", "^TestChild$", "-test.timeout", "2m")
-	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "WORKSPACE_TEST_CHILD="+name+"\n"+strings.Join(args, "\n"))
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "WORKSPACE_TEST_CHILD="+name+"\n"+
+		strings.Join(args, "\n"))
 	if uid != os.Geteuid() {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid),
+			Gid: uint32(uid)}}
 	}
 	return cmd
 }

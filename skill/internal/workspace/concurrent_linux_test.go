@@ -77,7 +77,8 @@ func TestConcurrentAppends(t *testing.T) {
 			wg.Go(func() {
 				for range 25 {
 					line := strings.Repeat(strconv.Itoa(n), 5000) + "\n"
-					if _, err := []*Workspace{a, b}[n%2].AppendFile(bg, s.p("log"), []byte(line), WriteOptions{}); err != nil {
+					if _, err := []*Workspace{a, b}[n%2].AppendFile(bg, s.p("log"), []byte(line),
+						WriteOptions{}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -109,7 +110,8 @@ func TestConcurrentCreation(t *testing.T) {
 			var wg sync.WaitGroup
 			for n := range 8 {
 				wg.Go(func() {
-					_, err := []*Workspace{a, b}[n%2].WriteFile(bg, s.p(fmt.Sprintf("d%d/e/f", round)), nil, WriteOptions{Parents: true, NoReplace: true})
+					_, err := []*Workspace{a, b}[n%2].WriteFile(bg, s.p(fmt.Sprintf("d%d/e/f", round)),
+						nil, WriteOptions{Parents: true, NoReplace: true})
 					if err == nil {
 						made.Add(1)
 					} else if !errors.Is(err, fs.ErrExist) {

@@ -36,33 +36,35 @@ var ErrSameFile = errors.New("source and destination are the same file")
 // "mkdir", or the workspace's own.
 func (w *Workspace) Copy(ctx context.Context, from, to string, o CopyOptions) (Change, error) {
 	c := Change{Kind: Copy, From: from, Path: to}
-	err := w.withLocations(request{from, true, toRead}, request{to, true, toChange}, func(src, dst location) error {
-		if err := w.checkWritable(); err != nil {
-			return err
-		}
-		info, err := w.checkCopy(src, dst, o)
-		if err != nil {
-			return err
-		}
-		if o.DryRun || w.opts.DryRun {
-			return w.previewCopy(&c, src, dst, info, o)
-		}
-		s := scope{parents: o.Parents}
-		if info.IsDir() {
-			s.source = &src
-		}
-		return w.inFolder(ctx, &c, dst, s, func(l *heldLocks, d tree.Folder) error {
-			if !info.IsDir() {
-				return w.copyFile(ctx, &c, l, src, dst, d, o)
-			}
-			if _, err := w.checkTree(src, copying); err != nil {
+	err := w.withLocations(request{from, true, toRead}, request{to, true, toChange},
+		func(src, dst location) error {
+			if err := w.checkWritable(); err != nil {
 				return err
 			}
-			return w.copyTree(ctx, src, d, dst, o, func(rename func() error) error {
-				return w.commit(ctx, &c, l, w.planTree(dst, d), func(*history.Keeper) error { return rename() })
+			info, err := w.checkCopy(src, dst, o)
+			if err != nil {
+				return err
+			}
+			if o.DryRun || w.opts.DryRun {
+				return w.previewCopy(&c, src, dst, info, o)
+			}
+			s := scope{parents: o.Parents}
+			if info.IsDir() {
+				s.source = &src
+			}
+			return w.inFolder(ctx, &c, dst, s, func(l *heldLocks, d tree.Folder) error {
+				if !info.IsDir() {
+					return w.copyFile(ctx, &c, l, src, dst, d, o)
+				}
+				if _, err := w.checkTree(src, copying); err != nil {
+					return err
+				}
+				return w.copyTree(ctx, src, d, dst, o, func(rename func() error) error {
+					return w.commit(ctx, &c, l, w.planTree(dst, d),
+						func(*history.Keeper) error { return rename() })
+				})
 			})
 		})
-	})
 	return c, wrap2("copyfile", from, to, err)
 }
 
@@ -128,7 +130,8 @@ func (w *Workspace) previewCopy(c *Change, src, dst location, info Info, o CopyO
 }
 
 // copyFile copies the file src to dst, whose folder d is locked.
-func (w *Workspace) copyFile(ctx context.Context, c *Change, l *heldLocks, src, dst location, d tree.Folder, o CopyOptions) error {
+func (w *Workspace) copyFile(ctx context.Context, c *Change, l *heldLocks, src, dst location, d tree.Folder,
+	o CopyOptions) error {
 	f, info, err := tree.RegularFile(src.root.tree.Open(src.rel, os.O_RDONLY))
 	if err != nil {
 		return err

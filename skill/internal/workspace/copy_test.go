@@ -23,7 +23,9 @@ func checkLinkError(t *testing.T, err error, op, from, to string, want error) {
 		return
 	}
 	le, ok := err.(*os.LinkError)
-	if want == nil && err != nil || want != nil && (!ok || le.Op != op || le.Old != from || le.New != to || le.Err != want) {
+	if want == nil && err != nil || want != nil &&
+		(!ok || le.Op != op || le.Old != from ||
+			le.New != to || le.Err != want) {
 		t.Errorf("%#v; want %s %s %s: %v", err, op, from, to, want)
 	}
 }
@@ -40,35 +42,54 @@ var copyCases = []struct {
 	{"file", []string{"a=x"}, "a", "b", CopyOptions{}, []string{"a=x", "b=x"}, "", nil},
 	{"file of nothing", []string{"a"}, "a", "b", CopyOptions{}, []string{"b="}, "", nil},
 	{"missing", nil, "a", "b", CopyOptions{}, nil, "copyfile", syscall.ENOENT},
-	{"missing, with folders to make", nil, "a", "d/b", CopyOptions{Parents: true}, nil, "copyfile", syscall.ENOENT},
+	{"missing, with folders to make", nil, "a", "d/b", CopyOptions{Parents: true}, nil, "copyfile",
+		syscall.ENOENT},
 	{"onto a file", []string{"a=x", "b=y"}, "a", "b", CopyOptions{}, nil, "copyfile", syscall.EEXIST},
-	{"onto a file, replaced", []string{"a=x", "b=longer"}, "a", "b", CopyOptions{Replace: true}, []string{"a=x", "b=x"}, "", nil},
+	{"onto a file, replaced", []string{"a=x", "b=longer"}, "a", "b", CopyOptions{Replace: true},
+		[]string{"a=x", "b=x"}, "", nil},
 	{"onto itself", []string{"a=x"}, "a", "a", CopyOptions{Replace: true}, nil, "copyfile", ErrSameFile},
-	{"onto itself by a link", []string{"a=x", "l => a"}, "l", "a", CopyOptions{}, nil, "copyfile", ErrSameFile},
-	{"onto a folder", []string{"a=x", "b/c"}, "a", "b", CopyOptions{Replace: true}, nil, "copyfile", syscall.EISDIR},
+	{"onto itself by a link", []string{"a=x", "l => a"}, "l", "a", CopyOptions{}, nil, "copyfile",
+		ErrSameFile},
+	{"onto a folder", []string{"a=x", "b/c"}, "a", "b", CopyOptions{Replace: true}, nil, "copyfile",
+		syscall.EISDIR},
 	{"no folder", []string{"a=x"}, "a", "d/b", CopyOptions{}, nil, "copyfile", syscall.ENOENT},
 	{"folders made", []string{"a=x"}, "a", "d/e/b", CopyOptions{Parents: true}, []string{"d/e/b=x"}, "", nil},
-	{"a file for a folder", []string{"a=x", "d=y"}, "a", "d/b", CopyOptions{Parents: true}, nil, "copyfile", syscall.ENOTDIR},
+	{"a file for a folder", []string{"a=x", "d=y"}, "a", "d/b", CopyOptions{Parents: true}, nil, "copyfile",
+		syscall.ENOTDIR},
 	{"from below a file", []string{"a=x"}, "a/b", "c", CopyOptions{}, nil, "copyfile", syscall.ENOTDIR},
-	{"through links", []string{"a=x", "l => a", "b=y", "m => b"}, "l", "m", CopyOptions{Replace: true}, []string{"b=x"}, "", nil},
+	{"through links", []string{"a=x", "l => a", "b=y", "m => b"}, "l", "m", CopyOptions{Replace: true},
+		[]string{"b=x"}, "", nil},
 	{"to a dangling link", []string{"a=x", "m => b"}, "a", "m", CopyOptions{}, []string{"b=x"}, "", nil},
 	{"folder without Tree", []string{"d/a=x"}, "d", "e", CopyOptions{}, nil, "copyfile", syscall.EISDIR},
-	{"tree", []string{"d/a=x", "d/e/f/b=y", "d/g/"}, "d", "e", CopyOptions{Tree: true}, []string{"e/a=x", "e/e/f/b=y", "e/g/", "d/a=x"}, "", nil},
+	{"tree", []string{"d/a=x", "d/e/f/b=y", "d/g/"}, "d", "e", CopyOptions{Tree: true},
+		[]string{"e/a=x", "e/e/f/b=y", "e/g/", "d/a=x"}, "", nil},
 	{"file with Tree", []string{"a=x"}, "a", "b", CopyOptions{Tree: true}, []string{"b=x"}, "", nil},
 	{"empty tree", []string{"d/"}, "d", "e", CopyOptions{Tree: true}, []string{"e/"}, "", nil},
-	{"tree through a link", []string{"d/a=x", "l => d"}, "l", "e", CopyOptions{Tree: true}, []string{"e/a=x"}, "", nil},
-	{"tree, folders made", []string{"d/a=x"}, "d", "x/y/e", CopyOptions{Tree: true, Parents: true}, []string{"x/y/e/a=x"}, "", nil},
-	{"tree into itself", []string{"d/a=x"}, "d", "d/e", CopyOptions{Tree: true}, nil, "copyfile", syscall.EINVAL},
-	{"tree into itself, deep", []string{"d/a=x"}, "d", "d/x/y/e", CopyOptions{Tree: true, Parents: true}, nil, "copyfile", syscall.EINVAL},
-	{"tree into itself by a link", []string{"d/a=x", "d/e/", "l => d/e"}, "d", "l/f", CopyOptions{Tree: true}, nil, "copyfile", syscall.EINVAL},
-	{"tree beside itself", []string{"d/a=x"}, "d", "dd", CopyOptions{Tree: true}, []string{"dd/a=x"}, "", nil},
-	{"tree onto itself", []string{"d/a=x"}, "d", "d", CopyOptions{Tree: true, Replace: true}, nil, "copyfile", ErrSameFile},
-	{"tree onto a folder", []string{"d/a=x", "e/"}, "d", "e", CopyOptions{Tree: true, Replace: true}, nil, "copyfile", syscall.EEXIST},
-	{"tree onto a file", []string{"d/a=x", "e=y"}, "d", "e", CopyOptions{Tree: true, Replace: true}, nil, "copyfile", syscall.EEXIST},
-	{"workspace into itself", []string{"a=x"}, ".", "b", CopyOptions{Tree: true}, nil, "copyfile", syscall.EINVAL},
-	{"tree with links", []string{"d/a=x", "d/l => a", "d/up => ../b", "d/out => ../../out", "d/dangling => zzz"}, "d", "e", CopyOptions{Tree: true},
+	{"tree through a link", []string{"d/a=x", "l => d"}, "l", "e", CopyOptions{Tree: true},
+		[]string{"e/a=x"}, "", nil},
+	{"tree, folders made", []string{"d/a=x"}, "d", "x/y/e", CopyOptions{Tree: true, Parents: true},
+		[]string{"x/y/e/a=x"}, "", nil},
+	{"tree into itself", []string{"d/a=x"}, "d", "d/e", CopyOptions{Tree: true}, nil, "copyfile",
+		syscall.EINVAL},
+	{"tree into itself, deep", []string{"d/a=x"}, "d", "d/x/y/e", CopyOptions{Tree: true, Parents: true},
+		nil, "copyfile", syscall.EINVAL},
+	{"tree into itself by a link", []string{"d/a=x", "d/e/", "l => d/e"}, "d", "l/f", CopyOptions{Tree: true},
+		nil, "copyfile", syscall.EINVAL},
+	{"tree beside itself", []string{"d/a=x"}, "d", "dd", CopyOptions{Tree: true},
+		[]string{"dd/a=x"}, "", nil},
+	{"tree onto itself", []string{"d/a=x"}, "d", "d", CopyOptions{Tree: true, Replace: true}, nil, "copyfile",
+		ErrSameFile},
+	{"tree onto a folder", []string{"d/a=x", "e/"}, "d", "e", CopyOptions{Tree: true, Replace: true},
+		nil, "copyfile", syscall.EEXIST},
+	{"tree onto a file", []string{"d/a=x", "e=y"}, "d", "e", CopyOptions{Tree: true, Replace: true},
+		nil, "copyfile", syscall.EEXIST},
+	{"workspace into itself", []string{"a=x"}, ".", "b", CopyOptions{Tree: true}, nil, "copyfile",
+		syscall.EINVAL},
+	{"tree with links", []string{"d/a=x", "d/l => a", "d/up => ../b", "d/out => ../../out",
+		"d/dangling => zzz"}, "d", "e", CopyOptions{Tree: true},
 		[]string{"e/a=x", "e/l => a", "e/up => ../b", "e/out => ../../out", "e/dangling => zzz"}, "", nil},
-	{"tree with links followed", []string{"d/a=x", "d/l => a", "d/sub => ../s", "s/b=y", "d/abs => $WS/s/b"}, "d", "e", CopyOptions{Tree: true, Follow: true},
+	{"tree with links followed", []string{"d/a=x", "d/l => a", "d/sub => ../s", "s/b=y", "d/abs => $WS/s/b"},
+		"d", "e", CopyOptions{Tree: true, Follow: true},
 		[]string{"e/a=x", "e/l=x", "e/sub/b=y", "e/abs=y"}, "", nil},
 }
 
@@ -86,7 +107,8 @@ func TestCopy(t *testing.T) {
 				c.o.DryRun = false
 				change, err = w.Copy(t.Context(), s.p(c.from), s.p(c.to), c.o)
 				checkLinkError(t, err, c.op, s.p(c.from), s.p(c.to), c.err)
-				if change.Applied != (c.err == nil) || change.From != s.p(c.from) || change.Path != s.p(c.to) || change.Kind != Copy {
+				if change.Applied != (c.err == nil) || change.From != s.p(c.from) ||
+					change.Path != s.p(c.to) || change.Kind != Copy {
 					t.Errorf("%+v", change)
 				}
 				if c.err != nil {
@@ -127,7 +149,8 @@ func TestCopyTreeFails(t *testing.T) {
 		s.layout("d/a/f=x", "d/b/skill.toml=x")
 		w := s.open(Options{NoSync: true})
 		before := s.snapshot()
-		_, err := w.Copy(t.Context(), s.p("d"), s.p("x/y"), CopyOptions{Tree: true, Follow: true, Parents: true})
+		_, err := w.Copy(t.Context(), s.p("d"), s.p("x/y"),
+			CopyOptions{Tree: true, Follow: true, Parents: true})
 		if err == nil || !strings.Contains(err.Error(), s.p("d/b/skill.toml")) {
 			t.Error(err)
 		}
@@ -138,12 +161,14 @@ func TestCopyTreeFails(t *testing.T) {
 // Links in a tree are followed; those that cannot be are copied as links.
 func TestCopyTreeLinks(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
-		s.layout("d/a/f=x", "d/b/l => ../../../out/secret", "d/c/a/up => ..", "d/m/l => missing", "d/r/l => $WS/.skill/x", ".skill/x=records",
+		s.layout("d/a/f=x", "d/b/l => ../../../out/secret", "d/c/a/up => ..", "d/m/l => missing",
+			"d/r/l => $WS/.skill/x", ".skill/x=records",
 			"d/self => self", "d/below => a/f/x", "d/file => a/f", "d/folder => a", "d/back => ../d")
 		w := s.open(Options{NoSync: true})
 		c, err := w.Copy(t.Context(), s.p("d"), s.p("e"), CopyOptions{Tree: true, Follow: true})
 		must(t, c, err)
-		s.holds("e/a/f=x", "e/b/l => ../../../out/secret", "e/c/a/up => ..", "e/m/l => missing", "e/r/l => "+s.p(".skill/x"),
+		s.holds("e/a/f=x", "e/b/l => ../../../out/secret", "e/c/a/up => ..", "e/m/l => missing",
+			"e/r/l => "+s.p(".skill/x"),
 			"e/self => self", "e/below => a/f/x", "e/file=x", "e/folder/f=x", "e/back => ../d")
 	})
 }
@@ -159,7 +184,8 @@ func TestCopyTimes(t *testing.T) {
 		}
 		w := s.open(Options{NoSync: true})
 		for from, to := range map[string]string{"d": "c", "d/g": "g", "d/e/f": "old"} {
-			c, err := w.Copy(t.Context(), s.p(from), s.p(to), CopyOptions{Tree: true, Times: true, Replace: true})
+			c, err := w.Copy(t.Context(), s.p(from), s.p(to),
+				CopyOptions{Tree: true, Times: true, Replace: true})
 			must(t, c, err)
 		}
 		for _, name := range []string{"c", "c/e", "c/e/f", "c/g", "g", "old"} {
@@ -217,7 +243,8 @@ func TestCopyBetweenRoots(t *testing.T) {
 			t.Error(err)
 		}
 		before := s.snapshot()
-		for from, to := range map[string]string{s.base: s.p("a/all"), out: out + "/sub/self", s.dir: s.p("nested/allowed/x")} {
+		for from, to := range map[string]string{s.base: s.p("a/all"), out: out + "/sub/self",
+			s.dir: s.p("nested/allowed/x")} {
 			_, err := w.Copy(t.Context(), from, to, CopyOptions{Tree: true})
 			checkLinkError(t, err, "copyfile", from, to, syscall.EINVAL)
 		}

@@ -20,7 +20,8 @@ import (
 
 // copyTree copies the folder src to dst, whose folder to is locked. The copy is made under
 // a temporary name. Then commit is called with a function that gives it its own name.
-func (w *Workspace) copyTree(ctx context.Context, src location, to tree.Folder, dst location, o CopyOptions, commit func(rename func() error) error) error {
+func (w *Workspace) copyTree(ctx context.Context, src location, to tree.Folder, dst location, o CopyOptions,
+	commit func(rename func() error) error) error {
 	name := cmp.Or(o.temp, tempName)
 	err := w.fillTree(ctx, src, to, dst.parent().child(name), o)
 	if err == nil {
@@ -33,7 +34,8 @@ func (w *Workspace) copyTree(ctx context.Context, src location, to tree.Folder, 
 }
 
 // fillTree copies what is in the folder src to dst, in to, and makes that durable.
-func (w *Workspace) fillTree(ctx context.Context, src location, to tree.Folder, dst location, o CopyOptions) error {
+func (w *Workspace) fillTree(ctx context.Context, src location, to tree.Folder, dst location,
+	o CopyOptions) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	c := &treeCopy{w: w, g: g, ctx: ctx, o: o}
@@ -159,7 +161,8 @@ func (c *treeCopy) copyEntry(from, to tree.Folder, s copiedFolder, e Entry) erro
 		if err != nil {
 			return err
 		}
-		return c.copyFolder(to, e.Name, copiedFolder{src: src, dst: s.dst.child(e.Name), info: info, above: &s})
+		return c.copyFolder(to, e.Name, copiedFolder{src: src, dst: s.dst.child(e.Name), info: info,
+			above: &s})
 	}
 	return c.copyFile(src, from, e.Name, to, e.Name)
 }
@@ -194,7 +197,8 @@ func (c *treeCopy) copyLinkTarget(to tree.Folder, s copiedFolder, src location) 
 		return errUnfollowed{syscall.ELOOP}
 	}
 	if info.IsDir() {
-		return c.copyFolder(to, src.base(), copiedFolder{src: at, dst: s.dst.child(src.base()), info: info, above: &s})
+		return c.copyFolder(to, src.base(), copiedFolder{src: at, dst: s.dst.child(src.base()), info: info,
+			above: &s})
 	}
 	from, err := at.root.tree.OpenFolder(at.parent().rel)
 	if err != nil {
@@ -205,7 +209,8 @@ func (c *treeCopy) copyLinkTarget(to tree.Folder, s copiedFolder, src location) 
 }
 
 // copyFile copies one file, src, into a new folder.
-func (c *treeCopy) copyFile(src location, from tree.Folder, name string, to tree.Folder, newName string) error {
+func (c *treeCopy) copyFile(src location, from tree.Folder, name string, to tree.Folder,
+	newName string) error {
 	err := from.CopyFile(name, to, newName, c.o.Times)
 	if err == nil && c.o.moving {
 		err = c.w.copyMetadata(from, name, to, newName, false)

@@ -17,17 +17,21 @@ import (
 // This program's records are hidden and denied, at any depth, in any case.
 func TestRecordsAreDenied(t *testing.T) {
 	inMemory(t)
-	for _, name := range []string{".skill", ".SKILL", ".Skill", ".s\u212aill", ".skill.", ".skill ", ".skill. .", ".skill.tmp", ".Skill.Tmp"} {
+	for _, name := range []string{".skill", ".SKILL", ".Skill", ".s\u212aill", ".skill.", ".skill ",
+		".skill. .", ".skill.tmp", ".Skill.Tmp"} {
 		for _, o := range operations {
 			t.Run(name+"/"+o.name, func(t *testing.T) {
 				each(t, func(t *testing.T, s *site) {
 					s.layout(name+"/file=content", name+"/folder/f=content", name+"/link => file",
-						"a/b/"+name+"/file=content", "a/b/"+name+"/folder/f=content", "a/b/"+name+"/link => file",
+						"a/b/"+name+"/file=content", "a/b/"+name+"/folder/f=content",
+						"a/b/"+name+"/link => file",
 						"link => a/b", "direct => "+name)
 					w := s.open(Options{AllowConfig: true, NoSync: true})
 					before := s.unspared()
-					leaf := map[string]string{"file": "/file", "folder": "/folder", "nothing": "/new", "link": "/link"}[o.needs]
-					for _, abs := range []string{s.p(name) + leaf, s.p("a/b/"+name) + leaf, s.p("link/"+name) + leaf,
+					leaf := map[string]string{"file": "/file", "folder": "/folder", "nothing": "/new",
+						"link": "/link"}[o.needs]
+					for _, abs := range []string{s.p(name) + leaf, s.p("a/b/"+name) + leaf,
+						s.p("link/"+name) + leaf,
 						s.p("a/../a/b/"+name) + leaf, s.p("direct") + leaf, s.p(name)} {
 						denied := isDenied(o.run(w, s, abs))
 						if !denied {
@@ -52,8 +56,10 @@ func TestUserStateIsDenied(t *testing.T) {
 		s.layout("home/state/skill/trust/a.json=x", "home/state/other=x", "link => home/state", "home/f=x")
 		w := s.open(Options{AllowConfig: true, NoSync: true})
 		for _, o := range operations {
-			leaf := map[string]string{"file": "/trust/a.json", "folder": "/trust", "nothing": "/trust/new", "link": "/trust/a.json"}[o.needs]
-			for _, abs := range []string{s.p("home/state/skill") + leaf, s.p("link/skill") + leaf, s.p("home/../home/state/skill") + leaf} {
+			leaf := map[string]string{"file": "/trust/a.json", "folder": "/trust", "nothing": "/trust/new",
+				"link": "/trust/a.json"}[o.needs]
+			for _, abs := range []string{s.p("home/state/skill") + leaf, s.p("link/skill") + leaf,
+				s.p("home/../home/state/skill") + leaf} {
 				if !isDenied(o.run(w, s, abs)) {
 					t.Errorf("%s: %s is not denied", o.name, abs)
 				}
@@ -115,7 +121,8 @@ func TestRecordsInATree(t *testing.T) {
 }
 
 var configPaths = []string{
-	".git/config", ".git/hooks/post-commit", "sub/.git/config", ".GIT/config", ".Git", ".git./config", ".git /config",
+	".git/config", ".git/hooks/post-commit", "sub/.git/config", ".GIT/config", ".Git", ".git./config",
+	".git /config",
 	"perstack.toml", "PERSTACK.TOML", "a/b/perstack.toml", "perstack.toml.",
 	".mcp.json", ".vscode/tasks.json", "a/.Claude/settings.json", ".envrc", "opencode.json",
 	"perstack/x", "a/perstack/b/c", "Perstack/x", "per\u017ftack/x",
@@ -167,7 +174,8 @@ func TestConfigAllowed(t *testing.T) {
 func TestConfigLookalikes(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		w := s.open(Options{NoSync: true})
-		for _, p := range []string{".gitignore", ".github/x", "git/x", "perstack.tom", "perstack.toml.bak", "perstacks/x", "x.git/config", ".skills", "..git"} {
+		for _, p := range []string{".gitignore", ".github/x", "git/x", "perstack.tom", "perstack.toml.bak",
+			"perstacks/x", "x.git/config", ".skills", "..git"} {
 			c, err := w.WriteFile(t.Context(), s.p(p), []byte("new"), WriteOptions{Parents: true})
 			must(t, c, err)
 			s.has(p, "new")
@@ -182,7 +190,8 @@ func TestConfigInATree(t *testing.T) {
 		s.layout("repo/.git/config=x", "repo/a=b", "plain/a=b", "plain/l => ../repo")
 		w := s.open(Options{NoSync: true})
 		before := s.snapshot()
-		for from, o := range map[string]CopyOptions{"repo": {Tree: true}, "plain": {Tree: true, Follow: true}} {
+		for from, o := range map[string]CopyOptions{"repo": {Tree: true},
+			"plain": {Tree: true, Follow: true}} {
 			_, err := w.Copy(t.Context(), s.p(from), s.p("copy"), o)
 			if !isDenied(err) || !strings.Contains(err.Error(), ".git") {
 				t.Errorf("copy of %s: %v", from, err)
@@ -204,9 +213,11 @@ func TestRootsStay(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("a/f=x", "up => ..", "self => .", "nested/allowed/f=x", "../alias => ws")
 		outer := s.open(Options{NoSync: true, Dir: s.p("nested/allowed"), Allow: []string{s.dir}})
-		inner := s.open(Options{NoSync: true, Allow: []string{s.p("nested/allowed"), filepath.Join(s.base, "out")}})
+		inner := s.open(Options{NoSync: true,
+			Allow: []string{s.p("nested/allowed"), filepath.Join(s.base, "out")}})
 		before := s.unspared()
-		names := []string{s.dir, s.dir + "/", s.dir + "/.", s.p("a/.."), s.p("a/../a/.."), s.p("self/a/.."), s.base + "/alias",
+		names := []string{s.dir, s.dir + "/", s.dir + "/.", s.p("a/.."), s.p("a/../a/.."), s.p("self/a/.."),
+			s.base + "/alias",
 			s.base + "/out/../ws", s.p("nested/allowed"), s.p("nested"), s.p("self/nested")}
 		for _, w := range []*Workspace{outer, inner} {
 			for _, name := range names {

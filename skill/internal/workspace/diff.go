@@ -27,7 +27,8 @@ func Unified(oldName, newName string, before, after []byte) string {
 	case before != nil && after != nil && bytes.Equal(before, after):
 		return ""
 	case isBinary(before) || isBinary(after):
-		return header(oldName, newName) + fmt.Sprintf("Binary file: %d bytes before, %d after\n", len(before), len(after))
+		return header(oldName, newName) + fmt.Sprintf("Binary file: %d bytes before, %d after\n", len(before),
+			len(after))
 	case len(before) > maxDiff || len(after) > maxDiff:
 		return header(oldName, newName) + largeSummary(int64(len(before)), int64(len(after)))
 	}

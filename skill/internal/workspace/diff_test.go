@@ -33,7 +33,8 @@ func TestUnified(t *testing.T) {
 		{ten, "0\n" + ten, "@@ -1,3 +1,4 @@\n+0\n 1\n 2\n 3\n"},
 		{ten, ten + "11", "@@ -8,3 +8,4 @@\n 8\n 9\n 10\n+11\n\\ No newline at end of file\n"},
 		{ten, ten[2:16] + "9\n", "@@ -1,4 +1,3 @@\n-1\n 2\n 3\n 4\n@@ -7,4 +6,3 @@\n 7\n 8\n 9\n-10\n"},
-		{ten, strings.NewReplacer("3\n", "", "10\n", "").Replace(ten), "@@ -1,10 +1,8 @@\n 1\n 2\n-3\n 4\n 5\n 6\n 7\n 8\n 9\n-10\n"},
+		{ten, strings.NewReplacer("3\n", "", "10\n", "").Replace(ten),
+			"@@ -1,10 +1,8 @@\n 1\n 2\n-3\n 4\n 5\n 6\n 7\n 8\n 9\n-10\n"},
 		{"a\x00", "b", "Binary file: 2 bytes before, 1 after\n"},
 		{strings.Repeat("x\n", 1<<19) + "x", "b", "Large file: 1048577 bytes before, 1 after\n"},
 	} {
@@ -66,11 +67,13 @@ func checkDiff(t *testing.T, before, after []byte, diff string) {
 		}
 		return
 	}
-	if _, rest, _ := strings.Cut(diff, "+++"); strings.Contains(rest, "\nBinary file") || strings.Contains(rest, "\nLarge file") || strings.Contains(rest, "\nLong line") {
+	if _, rest, _ := strings.Cut(diff, "+++"); strings.Contains(rest, "\nBinary file") ||
+		strings.Contains(rest, "\nLarge file") || strings.Contains(rest, "\nLong line") {
 		return
 	}
 	if got, err := apply(before, diff); err != nil || !bytes.Equal(got, after) {
-		t.Errorf("%v: the diff of\n%.2000q\nand\n%.2000q leads to\n%.2000q\n%.3000s", err, before, after, got, diff)
+		t.Errorf("%v: the diff of\n%.2000q\nand\n%.2000q leads to\n%.2000q\n%.3000s", err, before,
+			after, got, diff)
 	}
 }
 
@@ -102,7 +105,8 @@ func FuzzSpliceDiff(f *testing.F) {
 		offset = min(max(offset, 0), len(before))
 		old = min(max(old, 0), len(before)-offset)
 		after := append(append(append([]byte{}, before[:offset]...), text...), before[offset+old:]...)
-		diff, err := spliceDiff("f", bytes.NewReader(before), int64(len(before)), Splice{int64(offset), int64(old), text})
+		diff, err := spliceDiff("f", bytes.NewReader(before), int64(len(before)),
+			Splice{int64(offset), int64(old), text})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +152,8 @@ func randomVersions(r *rand.Rand) (before, after []byte) {
 
 // The programs that people apply diffs with agree.
 func TestPatchAgrees(t *testing.T) {
-	programs := map[string][]string{"patch": {"patch", "-s", "--binary", "f", "diff"}, "git": {"git", "apply", "--whitespace=nowarn", "diff"}}
+	programs := map[string][]string{"patch": {"patch", "-s", "--binary", "f", "diff"},
+		"git": {"git", "apply", "--whitespace=nowarn", "diff"}}
 	for name, command := range programs {
 		t.Run(name, func(t *testing.T) {
 			needs.Program(t, name)
@@ -170,10 +175,12 @@ func TestPatchAgrees(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-				cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CEILING_DIRECTORIES="+dir, "GIT_DIR=/nonexistent")
+				cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CEILING_DIRECTORIES="+dir,
+					"GIT_DIR=/nonexistent")
 				out, err := cmd.CombinedOutput()
 				cancel()
-				if got, rerr := os.ReadFile(dir + "/f"); err != nil || rerr != nil || !bytes.Equal(got, after) {
+				if got, rerr := os.ReadFile(dir + "/f"); err != nil || rerr != nil ||
+					!bytes.Equal(got, after) {
 					t.Errorf("%v\n%s\n%s\nleads from %q to %q, not %q", err, out, diff, before, got, after)
 				}
 			}

@@ -45,7 +45,8 @@ func (w *Workspace) Difference(ctx context.Context, id string) (string, error) {
 			fmt.Fprintf(&out, "Not shown: %s.\n", l.Why)
 			continue
 		}
-		fmt.Fprintf(&out, "Not shown: the command also changed %s, which undo leaves alone: %s.\n", j.path(l.Path), l.Why)
+		fmt.Fprintf(&out, "Not shown: the command also changed %s, which undo leaves alone: %s.\n",
+			j.path(l.Path), l.Why)
 	}
 	if op.More > 0 {
 		fmt.Fprintf(&out, "Not shown: %d more.\n", op.More)
@@ -105,7 +106,8 @@ func (d differ) delta(o history.Delta) (string, error) {
 		more, err := d.contents(o)
 		return text + more, err
 	case o.Before.Kind != "" && o.Before.Same(o.After) && o.Before.Mode != o.After.Mode:
-		return fmt.Sprintf("changed the permissions of %s from %o to %o\n", abs, o.Before.Mode, o.After.Mode), nil
+		return fmt.Sprintf("changed the permissions of %s from %o to %o\n", abs, o.Before.Mode,
+			o.After.Mode), nil
 	case o.Added:
 		return d.added(o)
 	}
@@ -219,7 +221,8 @@ func (d differ) added(o history.Delta) (string, error) {
 	if o.After.Size < o.Before.Size {
 		mark, verb = "-", "taken off"
 	}
-	text := header(abs, abs) + fmt.Sprintf("At the end, after %d bytes, %s:\n", min(o.Before.Size, o.After.Size), verb)
+	text := header(abs, abs) + fmt.Sprintf("At the end, after %d bytes, %s:\n",
+		min(o.Before.Size, o.After.Size), verb)
 	for line := range strings.Lines(string(o.Splice.New)) {
 		text += mark + endLine(line)
 	}
@@ -243,7 +246,8 @@ func (d differ) folder(o history.Delta) (text string, found bool) {
 		e, gone = o.Before, true
 	}
 	f := &folderDiff{gone: gone}
-	found, err := d.s.Tree(o.Path, e, func(in tree.Folder, base string) { f.folder(in, base, d.j.path(o.Path)) })
+	found, err := d.s.Tree(o.Path, e,
+		func(in tree.Folder, base string) { f.folder(in, base, d.j.path(o.Path)) })
 	return f.out.String(), found && err == nil
 }
 

@@ -109,7 +109,8 @@ func (d *Dir) Stat(name []byte) (Info, error) {
 // names begin with a dot, which saves the check for all others.
 func (d *Dir) mayOpen(name []byte) error {
 	switch {
-	case len(name) == 0 || bytes.ContainsAny(name, "/\x00") || os.PathSeparator != '/' && bytes.IndexByte(name, os.PathSeparator) >= 0:
+	case len(name) == 0 || bytes.ContainsAny(name, "/\x00") || os.PathSeparator != '/' &&
+		bytes.IndexByte(name, os.PathSeparator) >= 0:
 		return syscall.EINVAL
 	case name[0] != '.':
 		return nil

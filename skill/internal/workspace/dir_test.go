@@ -24,7 +24,8 @@ func names(t *testing.T, d *Dir) []string {
 			t.Fatal(err)
 		}
 		for _, n := range b.Names {
-			all = append(all, string(n.Bytes)+map[fs.FileMode]string{fs.ModeDir: "/", fs.ModeSymlink: "@"}[n.Type])
+			all = append(all, string(n.Bytes)+map[fs.FileMode]string{fs.ModeDir: "/",
+				fs.ModeSymlink: "@"}[n.Type])
 		}
 	}
 	slices.Sort(all)
@@ -43,7 +44,8 @@ func openDir(t *testing.T, w *Workspace, abs string) *Dir {
 
 func TestDir(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
-		s.layout("f=one", "d/in/g=two", "l => d", "away => ../out", ".skill/journal", ".Skill./x", odd()+"=odd")
+		s.layout("f=one", "d/in/g=two", "l => d", "away => ../out", ".skill/journal", ".Skill./x",
+			odd()+"=odd")
 		w := s.open(Options{})
 		d := openDir(t, w, s.dir)
 		want := []string{"away@", "d/", "f", "l@", odd()}
@@ -86,13 +88,15 @@ func TestDirRefuses(t *testing.T) {
 		}
 		w := s.open(Options{})
 		d := openDir(t, w, s.dir)
-		for _, rel := range []string{"l", "away", "away/sub", "..", "../out", "d/../../out", "/etc", ".skill", "d/../.skill", "f", "none"} {
+		for _, rel := range []string{"l", "away", "away/sub", "..", "../out", "d/../../out", "/etc",
+			".skill", "d/../.skill", "f", "none"} {
 			if sub, err := d.OpenDir(rel); err == nil {
 				t.Errorf("%s is opened as %s", rel, sub.Path())
 				sub.Close()
 			}
 		}
-		for _, name := range []string{"lf", "l", "d", "pipe", "none", "", ".", "..", "../ws-evil/secret", "d/g", "f\x00", ".skill", ".SKILL"} {
+		for _, name := range []string{"lf", "l", "d", "pipe", "none", "", ".", "..", "../ws-evil/secret",
+			"d/g", "f\x00", ".skill", ".SKILL"} {
 			if f, err := d.Open([]byte(name)); err == nil {
 				t.Errorf("%q is opened", name)
 				f.Close()

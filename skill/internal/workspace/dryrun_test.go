@@ -22,51 +22,63 @@ type attempt struct {
 var attemptLayout = []string{"f=one\ntwo\nthree\n", "bin=\x00\x01", "d/a=x", "d/b/c=y", "l => f"}
 
 var attempts = []attempt{
-	{Write, "write $WS/f", "@@ -1,3 +1,2 @@\n one\n-two\n-three\n+2\n", func(w *Workspace, s *site, dry bool) (Change, error) {
-		return w.WriteFile(bg, s.p("f"), []byte("one\n2\n"), WriteOptions{DryRun: dry})
-	}},
+	{Write, "write $WS/f", "@@ -1,3 +1,2 @@\n one\n-two\n-three\n+2\n",
+		func(w *Workspace, s *site, dry bool) (Change, error) {
+			return w.WriteFile(bg, s.p("f"), []byte("one\n2\n"), WriteOptions{DryRun: dry})
+		}},
 	{Write, "write $WS/f", "", func(w *Workspace, s *site, dry bool) (Change, error) {
 		return w.WriteFile(bg, s.p("f"), []byte("one\ntwo\nthree\n"), WriteOptions{DryRun: dry})
 	}},
-	{Write, "write $WS/l", "@@ -1,3 +0,0 @@\n-one\n-two\n-three\n", func(w *Workspace, s *site, dry bool) (Change, error) {
-		return w.WriteFile(bg, s.p("l"), nil, WriteOptions{DryRun: dry})
-	}},
-	{Write, "write $WS/x/y/z", "@@ -0,0 +1 @@\n+new\n\\ No newline at end of file\n", func(w *Workspace, s *site, dry bool) (Change, error) {
-		return w.WriteFile(bg, s.p("x/y/z"), []byte("new"), WriteOptions{Parents: true, DryRun: dry})
-	}},
-	{Write, "write $WS/bin", "Binary file: 2 bytes before, 1 after\n", func(w *Workspace, s *site, dry bool) (Change, error) {
-		return w.WriteFile(bg, s.p("bin"), []byte("x"), WriteOptions{DryRun: dry})
-	}},
-	{Append, "append to $WS/f", "@@ -1,3 +1,4 @@\n one\n two\n three\n+four\n\\ No newline at end of file\n", func(w *Workspace, s *site, dry bool) (Change, error) {
-		return w.AppendFile(bg, s.p("f"), []byte("four"), WriteOptions{DryRun: dry})
-	}},
-	{Append, "append to $WS/new", "@@ -0,0 +1 @@\n+four\n", func(w *Workspace, s *site, dry bool) (Change, error) {
-		return w.AppendFile(bg, s.p("new"), []byte("four\n"), WriteOptions{DryRun: dry})
-	}},
-	{Edit, "edit $WS/f", "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n", func(w *Workspace, s *site, dry bool) (Change, error) {
-		return w.EditFile(bg, s.p("f"), WriteOptions{DryRun: dry}, swap("two", "2"))
-	}},
-	{Copy, "copy $WS/f to $WS/g/h", "@@ -0,0 +1,3 @@\n+one\n+two\n+three\n", func(w *Workspace, s *site, dry bool) (Change, error) {
-		return w.Copy(bg, s.p("f"), s.p("g/h"), CopyOptions{Parents: true, DryRun: dry})
-	}},
-	{Copy, "copy $WS/f to $WS/d/a", "@@ -1 +1,3 @@\n-x\n\\ No newline at end of file\n+one\n+two\n+three\n", func(w *Workspace, s *site, dry bool) (Change, error) {
-		return w.Copy(bg, s.p("f"), s.p("d/a"), CopyOptions{Replace: true, DryRun: dry})
-	}},
-	{Copy, "copy $WS/d to $WS/e/e", "3 files and folders in $WS/d\n", func(w *Workspace, s *site, dry bool) (Change, error) {
-		return w.Copy(bg, s.p("d"), s.p("e/e"), CopyOptions{Tree: true, Parents: true, DryRun: dry})
-	}},
+	{Write, "write $WS/l", "@@ -1,3 +0,0 @@\n-one\n-two\n-three\n",
+		func(w *Workspace, s *site, dry bool) (Change, error) {
+			return w.WriteFile(bg, s.p("l"), nil, WriteOptions{DryRun: dry})
+		}},
+	{Write, "write $WS/x/y/z", "@@ -0,0 +1 @@\n+new\n\\ No newline at end of file\n",
+		func(w *Workspace, s *site, dry bool) (Change, error) {
+			return w.WriteFile(bg, s.p("x/y/z"), []byte("new"), WriteOptions{Parents: true, DryRun: dry})
+		}},
+	{Write, "write $WS/bin", "Binary file: 2 bytes before, 1 after\n",
+		func(w *Workspace, s *site, dry bool) (Change, error) {
+			return w.WriteFile(bg, s.p("bin"), []byte("x"), WriteOptions{DryRun: dry})
+		}},
+	{Append, "append to $WS/f", "@@ -1,3 +1,4 @@\n one\n two\n three\n+four\n\\ No newline at end of file\n",
+		func(w *Workspace, s *site, dry bool) (Change, error) {
+			return w.AppendFile(bg, s.p("f"), []byte("four"), WriteOptions{DryRun: dry})
+		}},
+	{Append, "append to $WS/new", "@@ -0,0 +1 @@\n+four\n",
+		func(w *Workspace, s *site, dry bool) (Change, error) {
+			return w.AppendFile(bg, s.p("new"), []byte("four\n"), WriteOptions{DryRun: dry})
+		}},
+	{Edit, "edit $WS/f", "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n",
+		func(w *Workspace, s *site, dry bool) (Change, error) {
+			return w.EditFile(bg, s.p("f"), WriteOptions{DryRun: dry}, swap("two", "2"))
+		}},
+	{Copy, "copy $WS/f to $WS/g/h", "@@ -0,0 +1,3 @@\n+one\n+two\n+three\n",
+		func(w *Workspace, s *site, dry bool) (Change, error) {
+			return w.Copy(bg, s.p("f"), s.p("g/h"), CopyOptions{Parents: true, DryRun: dry})
+		}},
+	{Copy, "copy $WS/f to $WS/d/a", "@@ -1 +1,3 @@\n-x\n\\ No newline at end of file\n+one\n+two\n+three\n",
+		func(w *Workspace, s *site, dry bool) (Change, error) {
+			return w.Copy(bg, s.p("f"), s.p("d/a"), CopyOptions{Replace: true, DryRun: dry})
+		}},
+	{Copy, "copy $WS/d to $WS/e/e", "3 files and folders in $WS/d\n",
+		func(w *Workspace, s *site, dry bool) (Change, error) {
+			return w.Copy(bg, s.p("d"), s.p("e/e"), CopyOptions{Tree: true, Parents: true, DryRun: dry})
+		}},
 	{Move, "move $WS/d to $WS/e/e", "", func(w *Workspace, s *site, dry bool) (Change, error) {
 		return w.Move(bg, s.p("d"), s.p("e/e"), MoveOptions{Parents: true, DryRun: dry})
 	}},
-	{Delete, "delete $WS/f", "@@ -1,3 +0,0 @@\n-one\n-two\n-three\n", func(w *Workspace, s *site, dry bool) (Change, error) {
-		return w.Remove(bg, s.p("f"), RemoveOptions{DryRun: dry})
-	}},
+	{Delete, "delete $WS/f", "@@ -1,3 +0,0 @@\n-one\n-two\n-three\n",
+		func(w *Workspace, s *site, dry bool) (Change, error) {
+			return w.Remove(bg, s.p("f"), RemoveOptions{DryRun: dry})
+		}},
 	{Delete, "delete $WS/l", "", func(w *Workspace, s *site, dry bool) (Change, error) {
 		return w.Remove(bg, s.p("l"), RemoveOptions{DryRun: dry})
 	}},
-	{Delete, "delete $WS/d", "3 files and folders in $WS/d\n", func(w *Workspace, s *site, dry bool) (Change, error) {
-		return w.Remove(bg, s.p("d"), RemoveOptions{Tree: true, DryRun: dry})
-	}},
+	{Delete, "delete $WS/d", "3 files and folders in $WS/d\n",
+		func(w *Workspace, s *site, dry bool) (Change, error) {
+			return w.Remove(bg, s.p("d"), RemoveOptions{Tree: true, DryRun: dry})
+		}},
 	{Mkdir, "create directory $WS/x/y", "", func(w *Workspace, s *site, dry bool) (Change, error) {
 		return w.MakeDir(bg, s.p("x/y"), dry)
 	}},
@@ -126,7 +138,8 @@ func TestReadOnly(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout(attemptLayout...)
 		before := s.snapshot()
-		for _, w := range []*Workspace{s.open(Options{ReadOnly: true}), s.open(Options{ReadOnly: true, DryRun: true})} {
+		for _, w := range []*Workspace{s.open(Options{ReadOnly: true}),
+			s.open(Options{ReadOnly: true, DryRun: true})} {
 			for _, a := range attempts {
 				for _, dry := range []bool{false, true} {
 					c, err := a.change(w, s, dry)

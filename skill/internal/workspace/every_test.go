@@ -116,7 +116,8 @@ var operations = []operation{
 		return failed(w.EditFile(bg, abs, WriteOptions{}, swap("content", "new")))
 	}, written},
 	{"ChangeFiles", "file", true, true, func(w *Workspace, s *site, abs string) error {
-		return failed(w.ChangeFiles(bg, fixed(FileChange{Path: abs, Before: []byte("content"), After: []byte("new")})))
+		return failed(w.ChangeFiles(bg,
+			fixed(FileChange{Path: abs, Before: []byte("content"), After: []byte("new")})))
 	}, written},
 	{"ChangeFiles remove", "file", false, true, func(w *Workspace, s *site, abs string) error {
 		return failed(w.ChangeFiles(bg, fixed(FileChange{Path: abs, Before: []byte("content")})))

@@ -76,7 +76,8 @@ func (f *floor) write(dir *os.File, name string, data []byte) error {
 	_, err = f.log.WriteAt(record, int64(id)*512)
 	f.mu.Unlock()
 	image, images := strconv.Itoa(id), int(f.images.Fd())
-	err = errors.Join(err, unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), images, image, unix.AT_SYMLINK_FOLLOW))
+	err = errors.Join(err, unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), images, image,
+		unix.AT_SYMLINK_FOLLOW))
 	if err = errors.Join(err, unix.Renameat2(images, image, int(dir.Fd()), name, unix.RENAME_EXCHANGE)); err != nil {
 		return err
 	}
@@ -119,25 +120,28 @@ func BenchmarkFloor(b *testing.B) {
 	data := []byte(strings.Repeat("x", 4096))
 	for _, noSync := range []bool{false, true} {
 		for _, at := range []struct{ flight, folders int }{{1, 1}, {8, 1}, {8, 8}} {
-			b.Run(fmt.Sprintf("%s/%d in %d folders", map[bool]string{true: "nosync", false: "durable"}[noSync], at.flight, at.folders), func(b *testing.B) {
-				s := newSite(b, false)
-				w, f := s.open(Options{NoSync: noSync}), newFloor(b, s.base)
-				var names, bare []string
-				var dirs []*os.File
-				for i := range at.flight {
-					dir := strconv.Itoa(i % at.folders)
-					s.layout(dir+"/f"+strconv.Itoa(i), dir+"/g"+strconv.Itoa(i))
-					names, bare = append(names, s.p(dir+"/f"+strconv.Itoa(i))), append(bare, s.p(dir+"/g"+strconv.Itoa(i)))
-					dirs = append(dirs, openForFloor(b, s.p(dir), os.O_RDONLY))
-				}
-				reference := func(i int) error { return f.write(dirs[i], filepath.Base(bare[i]), data) }
-				if noSync {
-					reference = func(i int) error { return os.WriteFile(bare[i], data, 0o644) }
-				}
-				versus(b, 20, inFlight(at.flight, reference), inFlight(at.flight, func(i int) error {
-					return failed(w.WriteFile(bg, names[i], data, WriteOptions{}))
-				}))
-			})
+			b.Run(fmt.Sprintf("%s/%d in %d folders",
+				map[bool]string{true: "nosync", false: "durable"}[noSync], at.flight, at.folders),
+				func(b *testing.B) {
+					s := newSite(b, false)
+					w, f := s.open(Options{NoSync: noSync}), newFloor(b, s.base)
+					var names, bare []string
+					var dirs []*os.File
+					for i := range at.flight {
+						dir := strconv.Itoa(i % at.folders)
+						s.layout(dir+"/f"+strconv.Itoa(i), dir+"/g"+strconv.Itoa(i))
+						names, bare = append(names, s.p(dir+"/f"+strconv.Itoa(i))),
+							append(bare, s.p(dir+"/g"+strconv.Itoa(i)))
+						dirs = append(dirs, openForFloor(b, s.p(dir), os.O_RDONLY))
+					}
+					reference := func(i int) error { return f.write(dirs[i], filepath.Base(bare[i]), data) }
+					if noSync {
+						reference = func(i int) error { return os.WriteFile(bare[i], data, 0o644) }
+					}
+					versus(b, 20, inFlight(at.flight, reference), inFlight(at.flight, func(i int) error {
+						return failed(w.WriteFile(bg, names[i], data, WriteOptions{}))
+					}))
+				})
 		}
 	}
 }

@@ -21,7 +21,8 @@ func (s *site) shell(t testing.TB, script string) string {
 	cmd := exec.Command("sh", "-c", script)
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), "HOME="+s.base, "GIT_CONFIG_NOSYSTEM=1", "GIT_EDITOR=true",
-		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a",
+		"GIT_COMMITTER_EMAIL=a@example.org",
 		"GIT_AUTHOR_DATE=2001-01-01T00:00:00Z", "GIT_COMMITTER_DATE=2001-01-01T00:00:00Z")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -49,7 +50,8 @@ func (s *site) gitWalk(ignored ...string) Walker {
 				}
 				return tree.InfoOf(info), nil
 			})
-			return visit(0, Visited{Folder: folder, Name: []byte(d.Name()), Ignored: slices.Contains(ignored, rel), File: file})
+			return visit(0, Visited{Folder: folder, Name: []byte(d.Name()),
+				Ignored: slices.Contains(ignored, rel), File: file})
 		})
 	}
 }
@@ -86,7 +88,8 @@ true`)
 // healthy fails the test where git finds an error in the repository.
 func (s *site) healthy(t testing.TB) {
 	t.Helper()
-	if out := s.shell(t, "git fsck --no-dangling 2>&1"); strings.Contains(out, "error") || strings.Contains(out, "missing") {
+	if out := s.shell(t, "git fsck --no-dangling 2>&1"); strings.Contains(out, "error") ||
+		strings.Contains(out, "missing") {
 		t.Errorf("git fsck: %s", out)
 	}
 }
@@ -134,11 +137,13 @@ func TestUndoOfGit(t *testing.T) {
 		{name: "stash pop", before: "echo more >>f; git stash -q", script: "git stash pop -q"},
 		{name: "clean", script: "git clean -qfdx", named: "node_modules"},
 		{name: "rm of refs", script: "rm -rf .git/refs"},
-		{name: "rm of refs and packed refs", before: "git pack-refs --all", script: "rm -rf .git/refs .git/packed-refs"},
+		{name: "rm of refs and packed refs", before: "git pack-refs --all",
+			script: "rm -rf .git/refs .git/packed-refs"},
 		{name: "rm of HEAD and index", script: "rm .git/HEAD .git/index"},
 		{name: "rm of logs", script: "rm -rf .git/logs"},
 		{name: "gc", script: "git gc -q", named: "objects"},
-		{name: "gc after a reset", before: "git config gc.auto 0", script: "git reset -q --hard HEAD~1; git gc -q", named: "objects"},
+		{name: "gc after a reset", before: "git config gc.auto 0",
+			script: "git reset -q --hard HEAD~1; git gc -q", named: "objects"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newSite(t, false)
@@ -150,7 +155,8 @@ func TestUndoOfGit(t *testing.T) {
 			if change.ID == "" {
 				t.Fatalf("nothing recorded; left %v", left)
 			}
-			named := slices.ContainsFunc(left, func(l Untracked) bool { return strings.Contains(l.Path, test.named) })
+			named := slices.ContainsFunc(left,
+				func(l Untracked) bool { return strings.Contains(l.Path, test.named) })
 			if test.named != "" && !named || test.named == "" && len(left) > 0 {
 				t.Errorf("left are %v; want %q", left, test.named)
 			}
@@ -231,7 +237,8 @@ func TestGitStatusRecordsNothing(t *testing.T) {
 	s := newSite(t, false)
 	s.makeRepository(t)
 	w := s.open(Options{NoSync: true})
-	for _, script := range []string{"git status", "touch f; git status", "git diff", "git log", "git fsck", "git stash list", "git branch -a"} {
+	for _, script := range []string{"git status", "touch f; git status", "git diff", "git log", "git fsck",
+		"git stash list", "git branch -a"} {
 		before, err := listed(w.History(bg))
 		if err != nil {
 			t.Fatal(err)
@@ -239,7 +246,8 @@ func TestGitStatusRecordsNothing(t *testing.T) {
 		change, left := s.ran(t, w, script)
 		after, err := listed(w.History(bg))
 		if err != nil || change.ID != "" || len(left) > 0 || len(after) != len(before) {
-			t.Errorf("%s: %+v, %v, %d entries, then %d, %v", script, change, left, len(before), len(after), err)
+			t.Errorf("%s: %+v, %v, %d entries, then %d, %v", script, change, left, len(before),
+				len(after), err)
 		}
 	}
 }
@@ -283,11 +291,13 @@ func TestUndoOfGitConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	change, left := s.ran(t, w, "git config core.pager less; echo x >f; printf '#!/bin/sh\n' >.git/hooks/pre-commit")
+	change, left := s.ran(t, w,
+		"git config core.pager less; echo x >f; printf '#!/bin/sh\n' >.git/hooks/pre-commit")
 	if len(left) == 0 {
 		t.Error("the answer names nothing that a tool's undo leaves")
 	}
-	if _, err := w.Undo(bg, UndoOptions{ID: change.ID}); err == nil || !strings.Contains(err.Error(), "--allow-config") {
+	if _, err := w.Undo(bg, UndoOptions{ID: change.ID}); err == nil ||
+		!strings.Contains(err.Error(), "--allow-config") {
 		t.Errorf("%v", err)
 	}
 	person := s.open(Options{NoSync: true, AllowConfig: true})

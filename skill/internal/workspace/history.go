@@ -126,14 +126,15 @@ func (e HistoryEntry) LeftList() string {
 	return strings.Join(names, ", ")
 }
 
-// History iterates over the changes after a position that are kept, all without one, the newest first. It reads
-// no more of the history than it is asked for, and ends after an error.
+// History iterates over the changes after a position that are kept, all without one, the newest
+// first. It reads no more of the history than it is asked for, and ends after an error.
 func (w *Workspace) History(ctx context.Context, after ...string) iter.Seq2[HistoryEntry, error] {
 	return w.HistoryOf(ctx, "", after...)
 }
 
 // HistoryOf is History of the file abs, or of the folder abs and what is in it. "" is everything.
-func (w *Workspace) HistoryOf(ctx context.Context, abs string, after ...string) iter.Seq2[HistoryEntry, error] {
+func (w *Workspace) HistoryOf(ctx context.Context, abs string,
+	after ...string) iter.Seq2[HistoryEntry, error] {
 	return func(yield func(HistoryEntry, error) bool) {
 		var heads []historyHead
 		for _, j := range w.journals {
@@ -177,7 +178,8 @@ type historyHead struct {
 func (h *historyHead) take() { h.entry, h.err, h.more = h.next() }
 
 // entries iterates over the changes of one history after a position that are about abs, the newest first.
-func (w *Workspace) entries(ctx context.Context, j *journal, abs string, after []string) iter.Seq2[HistoryEntry, error] {
+func (w *Workspace) entries(ctx context.Context, j *journal, abs string,
+	after []string) iter.Seq2[HistoryEntry, error] {
 	return func(yield func(HistoryEntry, error) bool) {
 		s, err := j.open()
 		if errors.Is(err, errNoHistory) {
@@ -219,8 +221,10 @@ func (e HistoryEntry) isAbout(abs string) bool {
 func (w *Workspace) entry(j *journal, l history.Listed) HistoryEntry {
 	op := l.Op
 	e := HistoryEntry{
-		ID: w.changeID(j, op.ID), Time: op.Time, Dialect: op.Dialect, Tool: op.Tool, Kind: Kind(op.Kind), Command: op.Command,
-		Run: op.Run, RunStep: op.RunStep, Host: op.Host, Agent: op.Agent, Unsure: op.Unsure, Undone: l.Undone, NotKept: op.Note, More: op.More, Path: j.path(mainPath(op)),
+		ID: w.changeID(j, op.ID), Time: op.Time, Dialect: op.Dialect, Tool: op.Tool, Kind: Kind(op.Kind),
+		Command: op.Command,
+		Run:     op.Run, RunStep: op.RunStep, Host: op.Host, Agent: op.Agent, Unsure: op.Unsure,
+		Undone: l.Undone, NotKept: op.Note, More: op.More, Path: j.path(mainPath(op)),
 	}
 	e.Idle = !l.IsUndo && l.IsIdle()
 	if n := len(op.Deltas); n > 0 && op.Deltas[n-1].From != "" && !l.IsUndo {

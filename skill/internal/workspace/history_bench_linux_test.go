@@ -38,7 +38,8 @@ func BenchmarkHistoryWrites(b *testing.B) {
 					for f := range flight {
 						all.Go(func() {
 							for i := range each {
-								if _, err := w.WriteFile(bg, s.p(fmt.Sprint("f", f)), []byte(fmt.Sprint(f, i, text)), WriteOptions{}); err != nil {
+								if _, err := w.WriteFile(bg, s.p(fmt.Sprint("f", f)),
+									[]byte(fmt.Sprint(f, i, text)), WriteOptions{}); err != nil {
 									b.Error(err)
 								}
 							}
@@ -148,7 +149,8 @@ func BenchmarkHistoryChange5000(b *testing.B) {
 		}
 		begin += time.Since(start)
 		for i := range n {
-			os.WriteFile(s.p(fmt.Sprintf("d%d/%d", i/100, i)), fmt.Appendf(nil, "round %d of %d\n", round, i), 0o644)
+			os.WriteFile(s.p(fmt.Sprintf("d%d/%d", i/100, i)),
+				fmt.Appendf(nil, "round %d of %d\n", round, i), 0o644)
 		}
 		start = time.Now()
 		c, _, err := run.End(bg)

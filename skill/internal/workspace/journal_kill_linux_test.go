@@ -35,11 +35,13 @@ func mixed(t testing.TB, args []string) {
 		case 0, 1:
 			c, err = w.WriteFile(bg, any("a", "b", "d/f", "linked"), []byte(version(n)), WriteOptions{})
 		case 2:
-			c, err = w.WriteFile(bg, any("n/e/w/f", "n/x", "d/y/z"), []byte(version(n)), WriteOptions{Parents: true})
+			c, err = w.WriteFile(bg, any("n/e/w/f", "n/x", "d/y/z"), []byte(version(n)),
+				WriteOptions{Parents: true})
 		case 3:
-			c, err = w.EditFile(bg, any("a", "b", "d/f"), WriteOptions{}, func(_ io.ReaderAt, size int64) (Splice, error) {
-				return Splice{0, size, []byte(version(n))}, nil
-			})
+			c, err = w.EditFile(bg, any("a", "b", "d/f"), WriteOptions{},
+				func(_ io.ReaderAt, size int64) (Splice, error) {
+					return Splice{0, size, []byte(version(n))}, nil
+				})
 		case 4:
 			c, err = w.AppendFile(bg, p("log"), []byte("a line\n"), WriteOptions{})
 		case 5:
@@ -47,7 +49,8 @@ func mixed(t testing.TB, args []string) {
 		case 6:
 			c, err = w.Remove(bg, any("a", "b", "d/f", "n", "d/tree", "moved"), RemoveOptions{Tree: true})
 		case 7:
-			c, err = w.Copy(bg, p("tree"), any("d/tree", "n/tree"), CopyOptions{Tree: true, Parents: true, Times: true})
+			c, err = w.Copy(bg, p("tree"), any("d/tree", "n/tree"),
+				CopyOptions{Tree: true, Parents: true, Times: true})
 		case 8:
 			c, err = w.Move(bg, any("d", "moved"), any("d", "moved"), MoveOptions{NoReplace: true})
 		case 9:
@@ -73,7 +76,8 @@ func mixed(t testing.TB, args []string) {
 func TestKilledJournal(t *testing.T) {
 	inMemory(t)
 	each(t, func(t *testing.T, s *site) {
-		s.layout("d/", "a="+version(0), "b="+version(1), "d/f="+version(2), "log=first\n", "linked="+version(3), "link => a")
+		s.layout("d/", "a="+version(0), "b="+version(1), "d/f="+version(2), "log=first\n",
+			"linked="+version(3), "link => a")
 		for n := range 8 {
 			s.layout(fmt.Sprintf("tree/%d/%d=x", n%3, n))
 		}
@@ -103,7 +107,8 @@ func TestKilledJournal(t *testing.T) {
 			}
 			w.Close()
 			if got := s.tree(); got != first {
-				t.Fatalf("round %d: undone, there is\n%.3000s\nwant\n%.3000s\n%s", round, short(got), short(first), lastOf(s))
+				t.Fatalf("round %d: undone, there is\n%.3000s\nwant\n%.3000s\n%s", round, short(got),
+					short(first), lastOf(s))
 			}
 			os.RemoveAll(s.base + "/" + stateHome)
 		}
@@ -170,7 +175,8 @@ func (s *site) wholeAfterKill() {
 		}
 	}
 	for _, name := range []string{"d/tree", "n/tree"} {
-		if list, err := filepath.Glob(s.p(name + "/*/*")); exists(s.p(name)) && (err != nil || len(list) != 8) {
+		if list, err := filepath.Glob(s.p(name + "/*/*")); exists(s.p(name)) &&
+			(err != nil || len(list) != 8) {
 			s.t.Errorf("%s is in parts: %q, %v", name, list, err)
 		}
 	}

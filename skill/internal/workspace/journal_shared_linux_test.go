@@ -19,7 +19,8 @@ func sharing(t testing.TB, args []string) {
 	last := int64(0)
 	for n := range 30 {
 		for _, name := range []string{"own" + args[2], "all"} {
-			c, err := w.AppendFile(bg, filepath.Join(args[0], name), fmt.Appendf(nil, "%s %d\n", args[2], n), WriteOptions{})
+			c, err := w.AppendFile(bg, filepath.Join(args[0], name), fmt.Appendf(nil, "%s %d\n", args[2], n),
+				WriteOptions{})
 			must(t, c, err)
 			_, id, ok := w.byID(c.ID)
 			if !ok || id <= last {
@@ -39,14 +40,16 @@ func TestJournalIsShared(t *testing.T) {
 		before := s.tree()
 		var children []*child
 		for n := range 3 {
-			children = append(children, startChild(t, "sharing", os.Geteuid(), s.dir, fmt.Sprint(s.portable), fmt.Sprint(n)))
+			children = append(children, startChild(t, "sharing", os.Geteuid(), s.dir, fmt.Sprint(s.portable),
+				fmt.Sprint(n)))
 		}
 		var wg sync.WaitGroup
 		w := s.open(Options{NoSync: true})
 		for n := range 4 {
 			wg.Go(func() {
 				for i := range 30 {
-					c, err := w.WriteFile(bg, s.p(fmt.Sprint("here", n)), fmt.Append(nil, n, i), WriteOptions{})
+					c, err := w.WriteFile(bg, s.p(fmt.Sprint("here", n)), fmt.Append(nil, n, i),
+						WriteOptions{})
 					must(t, c, err)
 				}
 			})
@@ -79,7 +82,8 @@ func TestJournalIsHidden(t *testing.T) {
 		w := s.open(Options{NoSync: true, AllowConfig: true})
 		c, err := w.WriteFile(bg, s.p("f"), []byte("y"), WriteOptions{})
 		must(t, c, err)
-		for _, name := range []string{".skill", ".SKILL/journal", ".skill/./journal", "d/../.skill/images/1", "l/journal", "d/l", "deep", ".skill./journal"} {
+		for _, name := range []string{".skill", ".SKILL/journal", ".skill/./journal", "d/../.skill/images/1",
+			"l/journal", "d/l", "deep", ".skill./journal"} {
 			abs := s.dir + "/" + name
 			for op, err := range map[string]error{
 				"read":   failed(w.ReadFile(abs)),

@@ -86,9 +86,10 @@ var changes = []struct {
 	{"delete folder", []string{"d/"}, func(w *Workspace, s *site) (Change, error) {
 		return w.Remove(bg, s.p("d"), RemoveOptions{Folder: true})
 	}},
-	{"delete tree", []string{"d/f=old", "d/e/g=x", "d/l => f", "d/empty/"}, func(w *Workspace, s *site) (Change, error) {
-		return w.Remove(bg, s.p("d"), RemoveOptions{Tree: true})
-	}},
+	{"delete tree", []string{"d/f=old", "d/e/g=x", "d/l => f", "d/empty/"},
+		func(w *Workspace, s *site) (Change, error) {
+			return w.Remove(bg, s.p("d"), RemoveOptions{Tree: true})
+		}},
 	{"move", []string{"f=old", "d/"}, func(w *Workspace, s *site) (Change, error) {
 		return w.Move(bg, s.p("f"), s.p("d/g"), MoveOptions{})
 	}},
@@ -187,7 +188,8 @@ func TestUndoRefuses(t *testing.T) {
 		must(t, did, err)
 		s.put(s.p("f"), "theirs")
 		_, err = w.Undo(bg, UndoOptions{})
-		if c, ok := errors.AsType[*UndoError](err); !ok || !c.Force || !strings.Contains(err.Error(), "changed since by something else") {
+		if c, ok := errors.AsType[*UndoError](err); !ok || !c.Force ||
+			!strings.Contains(err.Error(), "changed since by something else") {
 			t.Errorf("%v", err)
 		}
 		s.has("f", "theirs")
@@ -213,7 +215,8 @@ func TestUndoInOrder(t *testing.T) {
 			must(t, c, err)
 			ids = append(ids, c.ID)
 		}
-		if _, err := w.Undo(bg, UndoOptions{ID: ids[0]}); err == nil || !strings.Contains(err.Error(), "since by change "+ids[2]) {
+		if _, err := w.Undo(bg, UndoOptions{ID: ids[0]}); err == nil ||
+			!strings.Contains(err.Error(), "since by change "+ids[2]) {
 			t.Errorf("%v", err)
 		}
 		if done, err := w.Undo(bg, UndoOptions{}); err != nil || done[0].Of != ids[2] {
@@ -280,7 +283,8 @@ func TestUndoPassesOverSameContent(t *testing.T) {
 				ids = append(ids, c.ID)
 			}
 			done, err := w.Undo(bg, UndoOptions{})
-			if err != nil || len(done) != 1 || done[0].Of != ids[0] || fmt.Sprint(done[0].Passed) != "[change "+ids[1]+" left everything as it was]" {
+			if err != nil || len(done) != 1 || done[0].Of != ids[0] ||
+				fmt.Sprint(done[0].Passed) != "[change "+ids[1]+" left everything as it was]" {
 				t.Errorf("mode %o: %+v, %v", mode, done, err)
 			}
 			s.has("f", "old")
@@ -302,10 +306,12 @@ func (s *site) history() string {
 func TestPruned(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f")
-		for name, limit := range map[string]Journal{"count": {Count: 8}, "bytes": {Bytes: 3000}, "age": {Age: time.Nanosecond}} {
+		for name, limit := range map[string]Journal{"count": {Count: 8}, "bytes": {Bytes: 3000},
+			"age": {Age: time.Nanosecond}} {
 			w := s.open(Options{NoSync: true, Journal: limit})
 			for n := range 600 {
-				c, err := w.WriteFile(bg, s.p("f"), bytes.Repeat([]byte{byte('a' + n%26)}, 500), WriteOptions{})
+				c, err := w.WriteFile(bg, s.p("f"), bytes.Repeat([]byte{byte('a' + n%26)}, 500),
+					WriteOptions{})
 				must(t, c, err)
 			}
 			list, err := listed(w.History(bg))

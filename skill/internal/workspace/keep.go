@@ -21,7 +21,8 @@ func (w *Workspace) copyWithMetadata(d tree.Folder, name string, to tree.Folder,
 
 // copyMetadata gives a copy the owner, permissions and attributes of the original, and flushes it if
 // flush is set.
-func (w *Workspace) copyMetadata(d tree.Folder, name string, to tree.Folder, newName string, flush bool) error {
+func (w *Workspace) copyMetadata(d tree.Folder, name string, to tree.Folder, newName string,
+	flush bool) error {
 	info, err := d.Lstat(name)
 	if err != nil {
 		return err

@@ -30,13 +30,21 @@ func stream(t testing.TB, args []string) {
 	dir := args[0]
 	os.Stdout.WriteString("begun\n")
 	for n := 0; ; n++ {
-		must(t, Change{Applied: true}, failed(w.WriteFile(bg, filepath.Join(dir, "d/f"), []byte(version(n)), WriteOptions{})))
-		must(t, Change{Applied: true}, failed(w.EditFile(bg, filepath.Join(dir, "d/g"), WriteOptions{}, swap("a", "a"))))
-		must(t, Change{Applied: true}, failed(w.Copy(bg, filepath.Join(dir, "tree"), filepath.Join(dir, "d/tree"), CopyOptions{Tree: true})))
-		must(t, Change{Applied: true}, failed(w.Move(bg, filepath.Join(dir, "d/g"), filepath.Join(dir, "e/g"), MoveOptions{})))
-		must(t, Change{Applied: true}, failed(w.WriteFile(bg, filepath.Join(dir, "f"), []byte(version(n)), WriteOptions{})))
-		must(t, Change{Applied: true}, failed(w.Move(bg, filepath.Join(dir, "e/g"), filepath.Join(dir, "d/g"), MoveOptions{})))
-		must(t, Change{Applied: true}, failed(w.Remove(bg, filepath.Join(dir, "d/tree"), RemoveOptions{Tree: true})))
+		must(t, Change{Applied: true},
+			failed(w.WriteFile(bg, filepath.Join(dir, "d/f"), []byte(version(n)), WriteOptions{})))
+		must(t, Change{Applied: true},
+			failed(w.EditFile(bg, filepath.Join(dir, "d/g"), WriteOptions{}, swap("a", "a"))))
+		must(t, Change{Applied: true},
+			failed(w.Copy(bg, filepath.Join(dir, "tree"), filepath.Join(dir, "d/tree"),
+				CopyOptions{Tree: true})))
+		must(t, Change{Applied: true},
+			failed(w.Move(bg, filepath.Join(dir, "d/g"), filepath.Join(dir, "e/g"), MoveOptions{})))
+		must(t, Change{Applied: true},
+			failed(w.WriteFile(bg, filepath.Join(dir, "f"), []byte(version(n)), WriteOptions{})))
+		must(t, Change{Applied: true},
+			failed(w.Move(bg, filepath.Join(dir, "e/g"), filepath.Join(dir, "d/g"), MoveOptions{})))
+		must(t, Change{Applied: true},
+			failed(w.Remove(bg, filepath.Join(dir, "d/tree"), RemoveOptions{Tree: true})))
 	}
 }
 

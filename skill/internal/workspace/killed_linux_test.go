@@ -29,7 +29,8 @@ import (
 // them finds nothing new.
 var changing = []uint32{
 	unix.SYS_RENAMEAT2, unix.SYS_LINKAT, unix.SYS_UNLINKAT, unix.SYS_SYMLINKAT, unix.SYS_MKDIRAT,
-	unix.SYS_PWRITE64, unix.SYS_WRITE, unix.SYS_FTRUNCATE, unix.SYS_FALLOCATE, unix.SYS_COPY_FILE_RANGE, unix.SYS_SENDFILE,
+	unix.SYS_PWRITE64, unix.SYS_WRITE, unix.SYS_FTRUNCATE, unix.SYS_FALLOCATE, unix.SYS_COPY_FILE_RANGE,
+	unix.SYS_SENDFILE,
 	unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_UTIMENSAT,
 }
 
@@ -48,7 +49,8 @@ func dieAt(n int) (calls func() int, err error) {
 	code = append(code,
 		unix.SockFilter{Code: unix.BPF_RET, K: unix.SECCOMP_RET_ALLOW},
 		unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: length},
-		unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: 8}, // the runtime wakes itself with eight bytes
+		// the runtime wakes itself with eight bytes
+		unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: 8},
 		unix.SockFilter{Code: unix.BPF_RET, K: unix.SECCOMP_RET_ALLOW},
 		unix.SockFilter{Code: unix.BPF_RET, K: unix.SECCOMP_RET_USER_NOTIF},
 	)
@@ -103,7 +105,8 @@ type killedChange struct {
 
 func killedChanges() (list []killedChange) {
 	for _, c := range changes {
-		list = append(list, killedChange{c.name, c.layout, strings.Contains(c.name, "several") || c.name == "append",
+		list = append(list, killedChange{c.name, c.layout, strings.Contains(c.name, "several") ||
+			c.name == "append",
 			func(w *Workspace, s *site, _ string) (Change, error) { return c.run(w, s) }})
 	}
 	big := strings.Repeat("0123456789abcdef", 80<<10)
@@ -114,46 +117,54 @@ func killedChanges() (list []killedChange) {
 	}
 	return append(list,
 		killedChange{"patch", []string{"f=" + big + "old" + big}, false, edit("old", "newer")},
-		killedChange{"long patch", []string{"f=" + big + strings.Repeat("old", 3000) + big}, false, edit(strings.Repeat("old", 3000), "new")},
-		killedChange{"append to a large file", []string{"f=" + big}, true, func(w *Workspace, s *site, _ string) (Change, error) {
-			return w.AppendFile(bg, s.p("f"), []byte("more"), WriteOptions{})
-		}},
-		killedChange{"move away", []string{"f=old"}, true, func(w *Workspace, s *site, far string) (Change, error) {
-			return w.Move(bg, s.p("f"), far+"/f", MoveOptions{})
-		}},
-		killedChange{"move here", []string{"f=old"}, true, func(w *Workspace, s *site, far string) (Change, error) {
-			return w.Move(bg, far+"/there", s.p("f"), MoveOptions{})
-		}},
-		killedChange{"move a tree away", []string{"d/f=old", "d/e/g=x"}, true, func(w *Workspace, s *site, far string) (Change, error) {
-			return w.Move(bg, s.p("d"), far+"/d", MoveOptions{})
-		}},
-		killedChange{"move a tree here", []string{"f=old"}, true, func(w *Workspace, s *site, far string) (Change, error) {
-			return w.Move(bg, far+"/tree", s.p("d/tree"), MoveOptions{Parents: true})
-		}},
+		killedChange{"long patch", []string{"f=" + big + strings.Repeat("old", 3000) + big}, false,
+			edit(strings.Repeat("old", 3000), "new")},
+		killedChange{"append to a large file", []string{"f=" + big}, true,
+			func(w *Workspace, s *site, _ string) (Change, error) {
+				return w.AppendFile(bg, s.p("f"), []byte("more"), WriteOptions{})
+			}},
+		killedChange{"move away", []string{"f=old"}, true,
+			func(w *Workspace, s *site, far string) (Change, error) {
+				return w.Move(bg, s.p("f"), far+"/f", MoveOptions{})
+			}},
+		killedChange{"move here", []string{"f=old"}, true,
+			func(w *Workspace, s *site, far string) (Change, error) {
+				return w.Move(bg, far+"/there", s.p("f"), MoveOptions{})
+			}},
+		killedChange{"move a tree away", []string{"d/f=old", "d/e/g=x"}, true,
+			func(w *Workspace, s *site, far string) (Change, error) {
+				return w.Move(bg, s.p("d"), far+"/d", MoveOptions{})
+			}},
+		killedChange{"move a tree here", []string{"f=old"}, true,
+			func(w *Workspace, s *site, far string) (Change, error) {
+				return w.Move(bg, far+"/tree", s.p("d/tree"), MoveOptions{Parents: true})
+			}},
 		killedChange{"delete far away", nil, true, func(w *Workspace, s *site, far string) (Change, error) {
 			return w.Remove(bg, far+"/tree", RemoveOptions{Tree: true})
 		}},
-		killedChange{"change files", []string{"f=old", "d/gone=x", "g=y"}, true, func(w *Workspace, s *site, _ string) (Change, error) {
-			return w.ChangeFiles(bg, fixed(
-				FileChange{Path: s.p("f"), Before: []byte("old"), After: []byte("new")},
-				FileChange{Path: s.p("d/gone"), Before: []byte("x")},
-				FileChange{Path: s.p("d/e/g"), After: []byte("made")},
-				FileChange{Path: s.p("g"), Before: []byte("y"), After: []byte("z")},
-			))
-		}},
-		killedChange{"run", []string{"f=old", "d/g=x", "gone=x", "both/a=x"}, true, func(w *Workspace, s *site, _ string) (Change, error) {
-			before, err := w.Begin(bg, "true", 1<<20, s.walk)
-			if err != nil {
-				return Change{}, err
-			}
-			s.put(s.p("f"), "new")
-			s.put(s.p("made/h"), "y")
-			os.Remove(s.p("gone"))
-			os.RemoveAll(s.p("both"))
-			os.Chmod(s.p("d/g"), 0o600)
-			c, _, err := before.End(bg)
-			return c, err
-		}},
+		killedChange{"change files", []string{"f=old", "d/gone=x", "g=y"}, true,
+			func(w *Workspace, s *site, _ string) (Change, error) {
+				return w.ChangeFiles(bg, fixed(
+					FileChange{Path: s.p("f"), Before: []byte("old"), After: []byte("new")},
+					FileChange{Path: s.p("d/gone"), Before: []byte("x")},
+					FileChange{Path: s.p("d/e/g"), After: []byte("made")},
+					FileChange{Path: s.p("g"), Before: []byte("y"), After: []byte("z")},
+				))
+			}},
+		killedChange{"run", []string{"f=old", "d/g=x", "gone=x", "both/a=x"}, true,
+			func(w *Workspace, s *site, _ string) (Change, error) {
+				before, err := w.Begin(bg, "true", 1<<20, s.walk)
+				if err != nil {
+					return Change{}, err
+				}
+				s.put(s.p("f"), "new")
+				s.put(s.p("made/h"), "y")
+				os.Remove(s.p("gone"))
+				os.RemoveAll(s.p("both"))
+				os.Chmod(s.p("d/g"), 0o600)
+				c, _, err := before.End(bg)
+				return c, err
+			}},
 		linking("run on one of several links", "x", os.Rename),
 		linking("run that puts the same content in one of several links", "old", os.Rename),
 		linking("run that links another file to one of several links", "x", relinked),
@@ -163,17 +174,18 @@ func killedChanges() (list []killedChange) {
 
 // linking is a command that gives the name f, of a file with several ones, to new.
 func linking(name, content string, link func(old, new string) error) killedChange {
-	return killedChange{name, []string{"f=old", "new=" + content}, true, func(w *Workspace, s *site, _ string) (Change, error) {
-		before, err := w.Begin(bg, "true", 1<<20, s.walk)
-		if err != nil {
-			return Change{}, err
-		}
-		if err := link(s.p("new"), s.p("f")); err != nil {
-			return Change{}, err
-		}
-		c, _, err := before.End(bg)
-		return c, err
-	}}
+	return killedChange{name, []string{"f=old", "new=" + content}, true,
+		func(w *Workspace, s *site, _ string) (Change, error) {
+			before, err := w.Begin(bg, "true", 1<<20, s.walk)
+			if err != nil {
+				return Change{}, err
+			}
+			if err := link(s.p("new"), s.p("f")); err != nil {
+				return Change{}, err
+			}
+			c, _, err := before.End(bg)
+			return c, err
+		}}
 }
 
 func relinked(old, name string) error {
@@ -220,7 +232,8 @@ func dying(t testing.TB, args []string) {
 	c := list[slices.IndexFunc(list, func(c killedChange) bool { return c.name == name })]
 	first, err := w.WriteFile(bg, s.p("first"), []byte("first"), WriteOptions{})
 	must(t, first, err)
-	if strings.HasPrefix(name, "run") && way == "do" { // what a command did is not the history's to take back before it is recorded
+	// what a command did is not the history's to take back before it is recorded
+	if strings.HasPrefix(name, "run") && way == "do" {
 		way = "undo"
 	}
 	id, steps := "", []string{"do", "undo", "redo"}
@@ -265,10 +278,11 @@ func TestKilledAtEachCall(t *testing.T) {
 		for _, way := range []string{"do", "undo", "redo"} {
 			for _, portable := range []bool{false, true} {
 				kill := func(n int, after string) {
-					t.Run(fmt.Sprintf("%s/%s/%s/%d/%s", c.name, way, backend(portable), n, after), func(t *testing.T) {
-						killAndUndo(t, newSite(t, portable), c, far, way, n, after)
-						kills++
-					})
+					t.Run(fmt.Sprintf("%s/%s/%s/%d/%s", c.name, way, backend(portable), n, after),
+						func(t *testing.T) {
+							killAndUndo(t, newSite(t, portable), c, far, way, n, after)
+							kills++
+						})
 				}
 				if os.Getenv("SKILL_TEST_LONG") == "" {
 					if rand.IntN(2) == 0 {
@@ -291,24 +305,26 @@ func TestKilledAtEachCall(t *testing.T) {
 }
 
 // undoOfSeveral makes changes of the same files, and undoes them all but the first.
-var undoOfSeveral = killedChange{"undo of several", []string{"f=0", "g=0"}, true, func(w *Workspace, s *site, _ string) (last Change, err error) {
-	var since string
-	for i := range 4 {
-		before, after := []byte{byte('0' + i)}, []byte{byte('1' + i)}
-		c, err := w.ChangeFiles(bg, fixed(FileChange{Path: s.p("f"), Before: before, After: after}, FileChange{Path: s.p("g"), Before: before, After: after}))
-		if err != nil {
-			return c, err
+var undoOfSeveral = killedChange{"undo of several", []string{"f=0", "g=0"}, true,
+	func(w *Workspace, s *site, _ string) (last Change, err error) {
+		var since string
+		for i := range 4 {
+			before, after := []byte{byte('0' + i)}, []byte{byte('1' + i)}
+			c, err := w.ChangeFiles(bg, fixed(FileChange{Path: s.p("f"), Before: before, After: after},
+				FileChange{Path: s.p("g"), Before: before, After: after}))
+			if err != nil {
+				return c, err
+			}
+			if i == 1 {
+				since = c.ID
+			}
 		}
-		if i == 1 {
-			since = c.ID
+		done, err := w.Undo(bg, UndoOptions{Since: since})
+		if err == nil {
+			last = done[len(done)-1].Change
 		}
-	}
-	done, err := w.Undo(bg, UndoOptions{Since: since})
-	if err == nil {
-		last = done[len(done)-1].Change
-	}
-	return last, err
-}}
+		return last, err
+	}}
 
 // An undo of several changes that is killed leaves a history in which each is undone or is not.
 func TestKilledInUndoOfSeveral(t *testing.T) {
@@ -353,10 +369,12 @@ func (s *site) prepare(t *testing.T, c killedChange, far string) {
 // its end.
 func (s *site) die(t *testing.T, c killedChange, far, way string, n int) int {
 	t.Helper()
-	cmd := childCommand("dying", os.Geteuid(), s.base, far, fmt.Sprint(s.portable), c.name, way, fmt.Sprint(n))
+	cmd := childCommand("dying", os.Geteuid(), s.base, far, fmt.Sprint(s.portable), c.name, way,
+		fmt.Sprint(n))
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState.ExitCode() == 3 {
-		needs.That(t, false, fmt.Sprintf("a filter of system calls (%s)", out), "run the tests where seccomp may be used")
+		needs.That(t, false, fmt.Sprintf("a filter of system calls (%s)", out),
+			"run the tests where seccomp may be used")
 	}
 	if bytes.Contains(out, []byte("FAIL")) || err != nil && cmd.ProcessState.ExitCode() >= 0 {
 		t.Fatalf("%v %s", err, out)
@@ -431,7 +449,8 @@ func killAndUndo(t *testing.T, s *site, c killedChange, far, way string, n int, 
 		case ok && after == "other" && refused.Before != "":
 			o.ID = refused.Before
 			continue
-		case !ok || refused.ID != "" && (refused.Force || after != "other" || exists(s.p("first"))):
+		case !ok || refused.ID != "" &&
+			(refused.Force || after != "other" || exists(s.p("first"))):
 			fail("undo: %v", err)
 		}
 		break

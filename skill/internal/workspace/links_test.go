@@ -33,7 +33,8 @@ var leads = []lead{
 	{"slash after a link", []string{"link => ../ws/target"}, "link/", "target", "link", nil},
 	{"dot after a link", []string{"link => target"}, "link/.", "target", "link", nil},
 	{"link up twice", []string{"dir/link => ../../"}, "dir/link", "", "dir/link", nil},
-	{"link chain", []string{"link => a/b/c/target", "a/b => e", "a/e => ../f", "f => g/h/i", "g/h/i => ..", "g/c/"},
+	{"link chain", []string{"link => a/b/c/target", "a/b => e", "a/e => ../f", "f => g/h/i",
+		"g/h/i => ..", "g/c/"},
 		"link", "g/c/target", "link", nil},
 	{"dots", []string{"a/b/"}, "./a/./b/./target", "a/b/target", "", nil},
 	{"double slashes", []string{"a/b/"}, "a//b///target", "a/b/target", "", nil},
@@ -50,11 +51,14 @@ var leads = []lead{
 	{"out and in", nil, "../ws/target", "target", "", nil},
 	{"out and in after a folder", []string{"a/"}, "a/../../ws/target", "target", "", nil},
 	{"out and in by a link", []string{"link => ../ws/target"}, "link", "target", "link", nil},
-	{"out and in by a chain", []string{"link => a/b/c/target", "a/b => e", "a/e => ../../ws", "c/"}, "link", "c/target", "link", nil},
+	{"out and in by a chain", []string{"link => a/b/c/target", "a/b => e", "a/e => ../../ws", "c/"},
+		"link", "c/target", "link", nil},
 	{"absolute link inside", []string{"link => $WS/target"}, "link", "target", "link", nil},
 	{"absolute link to the workspace", []string{"link => $WS"}, "link/link/target", "target", "", nil},
-	{"absolute link with ups", []string{"d/e/", "k => d/e", "link => $WS/k/../target"}, "link", "d/target", "link", nil},
-	{"absolute link through a link", []string{"../alias => ws", "link => $BASE/alias/target"}, "link", "target", "link", nil},
+	{"absolute link with ups", []string{"d/e/", "k => d/e", "link => $WS/k/../target"}, "link", "d/target",
+		"link", nil},
+	{"absolute link through a link", []string{"../alias => ws", "link => $BASE/alias/target"}, "link",
+		"target", "link", nil},
 	{"absolute link outside", []string{"link => $BASE/out/secret"}, "link", "", "link", nil},
 	{"absolute link to a sibling", []string{"link => $BASE/ws-evil/secret"}, "link", "", "link", nil},
 	{"absolute link above", []string{"link => $BASE"}, "link/out/secret", "", "", nil},
@@ -100,7 +104,8 @@ func (l lead) run(t *testing.T, s *site, o operation, at string, fails bool) {
 	before := s.unspared()
 	err := o.run(w, s, s.dir+"/"+l.open)
 	if fails {
-		if outside := errors.Is(err, refusal.ErrOutside); l.err == nil && !outside || !errors.Is(err, l.err) && l.err != nil {
+		if outside := errors.Is(err, refusal.ErrOutside); l.err == nil && !outside ||
+			!errors.Is(err, l.err) && l.err != nil {
 			t.Errorf("%v; want %v", err, l.err)
 		}
 	} else if err != nil {
@@ -208,10 +213,13 @@ func TestAbs(t *testing.T) {
 // The workspace may be spelled through links; both spellings count.
 func TestSpellings(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
-		s.layout("d/target=content", "../alias => ws", "../second => alias", "../far/alias2 => ../ws", "up => ..")
-		for _, open := range []string{s.dir, s.base + "/alias", s.base + "/second", s.base + "/far/../alias"} {
+		s.layout("d/target=content", "../alias => ws", "../second => alias", "../far/alias2 => ../ws",
+			"up => ..")
+		for _, open := range []string{s.dir, s.base + "/alias", s.base + "/second",
+			s.base + "/far/../alias"} {
 			w := s.open(Options{Dir: open, NoSync: true})
-			for _, dir := range []string{s.dir, open, s.base + "/alias", s.base + "/far/alias2", s.base + "/out/../second", "/proc/self/root" + s.dir} {
+			for _, dir := range []string{s.dir, open, s.base + "/alias", s.base + "/far/alias2",
+				s.base + "/out/../second", "/proc/self/root" + s.dir} {
 				if strings.HasPrefix(dir, "/proc") && !exists("/proc/self/root") {
 					continue
 				}
@@ -224,7 +232,8 @@ func TestSpellings(t *testing.T) {
 				c, err := w.WriteFile(t.Context(), dir+"/d/target", []byte("content"), WriteOptions{})
 				must(t, c, err)
 			}
-			for _, outside := range []string{s.base, s.base + "/alias/../out/secret", s.base + "/aliases", open + "-evil/secret", s.dir + "/up/out/secret"} {
+			for _, outside := range []string{s.base, s.base + "/alias/../out/secret", s.base + "/aliases",
+				open + "-evil/secret", s.dir + "/up/out/secret"} {
 				_, err := w.ReadFile(outside)
 				if !errors.Is(err, refusal.ErrOutside) {
 					t.Errorf("opened as %s: %s: %v", open, outside, err)
@@ -289,7 +298,8 @@ func TestBadNames(t *testing.T) {
 			for _, o := range operations {
 				err := o.run(w, s, c.name)
 				outside := errors.Is(err, refusal.ErrOutside)
-				if err == nil || c.want != nil && !errors.Is(err, c.want) || c.want == nil && !outside {
+				if err == nil || c.want != nil &&
+					!errors.Is(err, c.want) || c.want == nil && !outside {
 					t.Errorf("%s of %.40q: %v; want %v", o.name, c.name, err, c.want)
 				}
 			}

@@ -119,7 +119,8 @@ func (l *heldLocks) openFolders(locations ...location) ([]tree.Folder, error) {
 func (l *heldLocks) shutOut(first int) {
 	const patience = 300 * time.Millisecond
 	before := l.folders[:first]
-	folders := slices.SortedFunc(slices.Values(l.folders[first:]), func(a, b tree.Folder) int { return byID(a.ID(), b.ID()) })
+	folders := slices.SortedFunc(slices.Values(l.folders[first:]),
+		func(a, b tree.Folder) int { return byID(a.ID(), b.ID()) })
 	folders = slices.DeleteFunc(folders, func(d tree.Folder) bool {
 		return slices.ContainsFunc(before, func(b tree.Folder) bool { return b.ID() == d.ID() })
 	})

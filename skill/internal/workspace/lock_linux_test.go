@@ -21,7 +21,8 @@ func TestNoDeadlock(t *testing.T) {
 		for n := range 4 {
 			s.layout(fmt.Sprintf("a/m%d=m", n), fmt.Sprintf("d/e/k%d=k", n))
 		}
-		ws := []*Workspace{s.open(Options{NoSync: true}), s.open(Options{NoSync: true, Allow: []string{s.p("a"), s.base + "/out"}}),
+		ws := []*Workspace{s.open(Options{NoSync: true}),
+			s.open(Options{NoSync: true, Allow: []string{s.p("a"), s.base + "/out"}}),
 			s.open(Options{NoSync: true, Dir: s.p("a"), Allow: []string{s.dir}})}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()

@@ -199,7 +199,8 @@ func TestUndoMergesLineEndings(t *testing.T) {
 			s := newSite(t, false)
 			w := s.open(Options{NoSync: true})
 			s.put(s.p("f"), ends(numbered(nil)))
-			c, err := w.WriteFile(bg, s.p("f"), []byte(ends(numbered(map[int]string{3: "three"}))), WriteOptions{})
+			c, err := w.WriteFile(bg, s.p("f"), []byte(ends(numbered(map[int]string{3: "three"}))),
+				WriteOptions{})
 			must(t, c, err)
 			s.put(s.p("f"), ends(numbered(map[int]string{3: "three", 20: "twenty"})))
 			os.Chmod(s.p("f"), 0o755)
@@ -270,7 +271,8 @@ func TestBareUndoBesideCommand(t *testing.T) {
 	}
 	s.put(s.p("e"), "written\nmore\n")
 	_, err = w.Undo(bg, UndoOptions{})
-	if err == nil || !strings.Contains(err.Error(), "was changed by a command that still runs; change 2 is what it did so far") {
+	if err == nil || !strings.Contains(err.Error(),
+		"was changed by a command that still runs; change 2 is what it did so far") {
 		t.Errorf("undo: %v", err)
 	}
 	s.has("e", "written\nmore\n")
@@ -301,7 +303,8 @@ func TestRedoBesideOtherNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.WriteFile(s.p("f"), []byte("new\n"), 0o666), os.Remove(s.p("a")), os.Link(s.p("f"), s.p("a"))); err != nil {
+	if err := errors.Join(os.WriteFile(s.p("f"), []byte("new\n"), 0o666), os.Remove(s.p("a")),
+		os.Link(s.p("f"), s.p("a"))); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := run.End(bg); err != nil {

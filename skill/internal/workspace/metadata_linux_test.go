@@ -27,7 +27,8 @@ var acl = []byte{2, 0, 0, 0,
 func TestAttributesStay(t *testing.T) {
 	eachChange(t, func(t *testing.T, s *site, change func(*Workspace, string) (Change, error), want string) {
 		s.layout("f=content")
-		attrs := map[string][]byte{"user.one": []byte("1"), "user.empty": {}, "user.bytes": bytes.Repeat([]byte{0, 0xff}, 500)}
+		attrs := map[string][]byte{"user.one": []byte("1"), "user.empty": {},
+			"user.bytes": bytes.Repeat([]byte{0, 0xff}, 500)}
 		for n := range 20 {
 			attrs[fmt.Sprintf("user.%0100d", n)] = []byte{byte(n)}
 		}
@@ -150,7 +151,8 @@ func TestDiskFull(t *testing.T) {
 // fullDisk makes changes that do not fit into the site. There is a file "big" beside it.
 func fullDisk(t testing.TB, s *site, want error) {
 	big := strings.Repeat("x", 1<<20)
-	s.layout("f=content", "d/f="+strings.Repeat("y", 100<<10), "linked="+strings.Repeat("z", 200<<10), "own="+strings.Repeat("z", 100<<10))
+	s.layout("f=content", "d/f="+strings.Repeat("y", 100<<10), "linked="+strings.Repeat("z", 200<<10),
+		"own="+strings.Repeat("z", 100<<10))
 	if err := os.Link(s.p("linked"), s.p("twin")); err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +267,8 @@ func TestRemoveTreeStops(t *testing.T) {
 		defer f.Close()
 		const immutable = 0x10
 		err = unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, immutable)
-		needs.That(t, err == nil, fmt.Sprintf("immutable files (%v)", err), "run the tests as root, with TMPDIR on a disk")
+		needs.That(t, err == nil, fmt.Sprintf("immutable files (%v)", err),
+			"run the tests as root, with TMPDIR on a disk")
 		defer unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, 0)
 		w := s.open(Options{NoSync: true, Journal: Journal{Off: true}})
 		_, err = w.Remove(t.Context(), s.p("d"), RemoveOptions{Tree: true})

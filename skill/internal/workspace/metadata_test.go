@@ -31,7 +31,8 @@ var changers = []struct {
 }
 
 // eachChange runs a test for every way to change a file, over both backends.
-func eachChange(t *testing.T, test func(t *testing.T, s *site, change func(w *Workspace, abs string) (Change, error), want string)) {
+func eachChange(t *testing.T,
+	test func(t *testing.T, s *site, change func(w *Workspace, abs string) (Change, error), want string)) {
 	for _, c := range changers {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, func(t *testing.T, s *site) { test(t, s, c.run, c.want) })
@@ -74,7 +75,8 @@ func TestHardLinksStay(t *testing.T) {
 		c, err := change(w, s.p("d/g"))
 		must(t, c, err)
 		s.has("f", want)
-		if fi, err := os.Stat(s.p("f")); err != nil || !os.SameFile(fi, before) || fi.Mode() != before.Mode() {
+		if fi, err := os.Stat(s.p("f")); err != nil || !os.SameFile(fi, before) ||
+			fi.Mode() != before.Mode() {
 			t.Errorf("%v, %v", fi, err)
 		}
 		s.lacks("d/" + tempName)
@@ -292,7 +294,8 @@ func TestCopyModes(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		defer syscall.Umask(syscall.Umask(0o077))
 		s.layout("f=x", "d/f=x", "there=old")
-		for name, mode := range map[string]fs.FileMode{"f": 0o755 | fs.ModeSetuid | fs.ModeSetgid, "d/f": 0o666 | fs.ModeSetuid, "d": 0o775 | fs.ModeSticky} {
+		for name, mode := range map[string]fs.FileMode{"f": 0o755 | fs.ModeSetuid | fs.ModeSetgid,
+			"d/f": 0o666 | fs.ModeSetuid, "d": 0o775 | fs.ModeSticky} {
 			if err := os.Chmod(s.p(name), mode); err != nil {
 				t.Fatal(err)
 			}

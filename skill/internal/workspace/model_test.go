@@ -112,7 +112,8 @@ func (m model) edit(name, old, new string) bool {
 
 func (m model) remove(name string, o RemoveOptions) bool {
 	switch n := m[name]; {
-	case n == nil, n.dir && !o.Folder && !o.Tree, !n.dir && o.Folder, o.Folder && len(m.below(name)) > 0:
+	case n == nil, n.dir && !o.Folder && !o.Tree, !n.dir &&
+		o.Folder, o.Folder && len(m.below(name)) > 0:
 		return false
 	}
 	for _, inner := range m.below(name) {
@@ -125,9 +126,11 @@ func (m model) remove(name string, o RemoveOptions) bool {
 func (m model) move(from, to string, o MoveOptions) bool {
 	src, dst := m[from], m[to]
 	switch {
-	case src == nil, dst != nil && o.NoReplace, strings.HasPrefix(to, from+"/"), strings.HasPrefix(from, to+"/"):
+	case src == nil, dst != nil && o.NoReplace, strings.HasPrefix(to, from+"/"),
+		strings.HasPrefix(from, to+"/"):
 		return false
-	case dst != nil && (src.dir != dst.dir || dst.dir && from != to && len(m.below(to)) > 0):
+	case dst != nil && (src.dir != dst.dir ||
+		dst.dir && from != to && len(m.below(to)) > 0):
 		return false
 	case !m.isDir(path.Dir(to)) && (!o.Parents || !m.folders(to)):
 		return false

@@ -27,20 +27,21 @@ type MoveOptions struct {
 // Op "rename", *fs.PathError with Op "mkdir", or the workspace's own.
 func (w *Workspace) Move(ctx context.Context, from, to string, o MoveOptions) (Change, error) {
 	c := Change{Kind: Move, From: from, Path: to}
-	err := w.withLocations(request{from, false, toChange}, request{to, false, toChange}, func(src, dst location) error {
-		if err := w.checkWritable(); err != nil {
-			return err
-		}
-		info, err := w.checkMove(src, dst, o)
-		if err != nil {
-			return err
-		}
-		if o.DryRun || w.opts.DryRun {
-			return previewMove(src, dst, o)
-		}
-		m := &move{w: w, src: src, dst: dst, info: info, o: o}
-		return w.again(func() error { return m.try(ctx, &c) })
-	})
+	err := w.withLocations(request{from, false, toChange}, request{to, false, toChange},
+		func(src, dst location) error {
+			if err := w.checkWritable(); err != nil {
+				return err
+			}
+			info, err := w.checkMove(src, dst, o)
+			if err != nil {
+				return err
+			}
+			if o.DryRun || w.opts.DryRun {
+				return previewMove(src, dst, o)
+			}
+			m := &move{w: w, src: src, dst: dst, info: info, o: o}
+			return w.again(func() error { return m.try(ctx, &c) })
+		})
 	return c, wrap2("rename", from, to, err)
 }
 
@@ -253,7 +254,8 @@ func removeSource(from tree.Folder, name string, info Info) error {
 
 // takeBack puts back what was removed of a folder whose copy is whole, and returns the error that
 // ended the removal. The copy is removed with the rest of the change.
-func (w *Workspace) takeBack(ctx context.Context, failed error, src location, from tree.Folder, dst location, to tree.Folder) error {
+func (w *Workspace) takeBack(ctx context.Context, failed error, src location, from tree.Folder, dst location,
+	to tree.Folder) error {
 	info, err := to.Lstat(dst.base())
 	if err == nil && info.IsDir() {
 		o := CopyOptions{Times: true, moving: true, missing: true}
@@ -263,7 +265,8 @@ func (w *Workspace) takeBack(ctx context.Context, failed error, src location, fr
 		_, err = from.Lstat(src.base())
 	}
 	if err != nil { // not wrapped: nothing is to be tried again
-		return fmt.Errorf("%w; what of it was removed cannot be put back (%v), and %s holds all of it", failed, err, dst.path())
+		return fmt.Errorf("%w; what of it was removed cannot be put back (%v), and %s holds all of it",
+			failed, err, dst.path())
 	}
 	if !info.IsDir() {
 		return failed
@@ -276,7 +279,8 @@ func (w *Workspace) takeBack(ctx context.Context, failed error, src location, fr
 
 // copyAcross copies the file name from one folder to another, with its owner,
 // permissions, attributes and times.
-func (w *Workspace) copyAcross(from tree.Folder, name string, to tree.Folder, newName string, o MoveOptions) error {
+func (w *Workspace) copyAcross(from tree.Folder, name string, to tree.Folder, newName string,
+	o MoveOptions) error {
 	src, info, err := tree.RegularFile(from.OpenFile(name, os.O_RDONLY, 0))
 	if err != nil {
 		return err

@@ -36,7 +36,8 @@ func TestMoveAcross(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		far := elsewhere(t, s)
 		w := s.open(Options{Allow: []string{far}})
-		s.layout("d/a/f=x", "d/.git/config=c", "d/l => a/f", "d/out => ../../out", "d/empty/", "f=content", "link => f")
+		s.layout("d/a/f=x", "d/.git/config=c", "d/l => a/f", "d/out => ../../out", "d/empty/", "f=content",
+			"link => f")
 		then := time.Unix(1e9, 5e8)
 		for _, name := range []string{"d/a/f", "d/a", "d", "f"} {
 			if os.Geteuid() == 0 {
@@ -69,7 +70,8 @@ func TestMoveAcross(t *testing.T) {
 			t.Errorf("moved\n%s\nthere and back:\n%s", before, after)
 		}
 		for n := range 6 {
-			if done, err := w.Undo(t.Context(), UndoOptions{}); err != nil || strings.Contains(done[0].Of, "@") != (n >= 3) {
+			if done, err := w.Undo(t.Context(), UndoOptions{}); err != nil ||
+				strings.Contains(done[0].Of, "@") != (n >= 3) {
 				t.Fatalf("%+v, %v", done, err)
 			}
 		}
@@ -87,7 +89,8 @@ func (s *site) described() string {
 		before, rest, _ := strings.Cut(line, " inode ")
 		_, rest, _ = strings.Cut(rest, " ")
 		b.WriteString(strings.TrimSpace(before+" "+rest) + "\n")
-		if fi, err := os.Lstat(filepath.Join(s.base, name)); err == nil && fi.IsDir() && strings.HasPrefix(name, "ws/") {
+		if fi, err := os.Lstat(filepath.Join(s.base, name)); err == nil && fi.IsDir() &&
+			strings.HasPrefix(name, "ws/") {
 			fmt.Fprintf(&b, "%v\n", fi.ModTime())
 		}
 	}
@@ -163,12 +166,14 @@ func TestFailedMoveLeavesNothing(t *testing.T) {
 		{"a folder that cannot be renamed", "d", true, func(w *Workspace, s *site, far string) error {
 			return failed(w.Move(bg, s.p("d"), far+"/d", MoveOptions{NoReplace: true}))
 		}},
-		{"a folder with a file that cannot be removed", "d/e/stuck", true, func(w *Workspace, s *site, far string) error {
-			return failed(w.Move(bg, s.p("d"), far+"/d", MoveOptions{}))
-		}},
-		{"a folder that replaces an empty one", "d/e/stuck", true, func(w *Workspace, s *site, far string) error {
-			return failed(w.Move(bg, s.p("d"), far+"/empty", MoveOptions{}))
-		}},
+		{"a folder with a file that cannot be removed", "d/e/stuck", true,
+			func(w *Workspace, s *site, far string) error {
+				return failed(w.Move(bg, s.p("d"), far+"/d", MoveOptions{}))
+			}},
+		{"a folder that replaces an empty one", "d/e/stuck", true,
+			func(w *Workspace, s *site, far string) error {
+				return failed(w.Move(bg, s.p("d"), far+"/empty", MoveOptions{}))
+			}},
 		{"without a journal", "d/e/stuck", false, func(w *Workspace, s *site, far string) error {
 			return failed(w.Move(bg, s.p("d"), far+"/d", MoveOptions{}))
 		}},
@@ -182,7 +187,8 @@ func TestFailedMoveLeavesNothing(t *testing.T) {
 			return failed(w.Remove(bg, s.p("d"), RemoveOptions{Tree: true}))
 		}},
 		{"a file that is deleted with others", "f", true, func(w *Workspace, s *site, _ string) error {
-			return failed(w.ChangeFiles(bg, fixed(FileChange{Path: s.p("z"), Before: []byte("5")}, FileChange{Path: s.p("f"), Before: []byte("new")})))
+			return failed(w.ChangeFiles(bg, fixed(FileChange{Path: s.p("z"), Before: []byte("5")},
+				FileChange{Path: s.p("f"), Before: []byte("new")})))
 		}},
 		{"the undo of a move", "tree/f", true, func(w *Workspace, s *site, _ string) error {
 			return failed(w.Undo(bg, UndoOptions{}))
@@ -191,13 +197,15 @@ func TestFailedMoveLeavesNothing(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, func(t *testing.T, s *site) {
 				far := elsewhere(t, s)
-				s.layout("f=new", "d/a=1", "d/e/b/c=2", "d/e/stuck=3", "d/e/l => b", "d/z/y=4", "z=5", "big="+big, "large/1=1", "large/big="+big)
+				s.layout("f=new", "d/a=1", "d/e/b/c=2", "d/e/stuck=3", "d/e/l => b", "d/z/y=4", "z=5",
+					"big="+big, "large/1=1", "large/big="+big)
 				s.put(far+"/file", "old")
 				s.put(far+"/tree/f", "far")
 				if err := errors.Join(os.Chmod(s.p("d/z"), 0o750), os.Mkdir(far+"/empty", 0o750)); err != nil {
 					t.Fatal(err)
 				}
-				w := s.open(Options{NoSync: true, Allow: []string{far, small}, Journal: Journal{Off: !c.journal}, State: elsewhere(t, s)})
+				w := s.open(Options{NoSync: true, Allow: []string{far, small},
+					Journal: Journal{Off: !c.journal}, State: elsewhere(t, s)})
 				if strings.HasPrefix(c.stuck, "tree/") {
 					made, err := w.Move(bg, far+"/tree", s.p("tree"), MoveOptions{})
 					must(t, made, err)
@@ -212,7 +220,9 @@ func TestFailedMoveLeavesNothing(t *testing.T) {
 				if after := s.both(far); after != before {
 					t.Errorf("there was\n%s\nthere is\n%s", short(before), short(after))
 				}
-				if list, err := w.Inspect(bg); err != nil || slices.ContainsFunc(list, func(r history.Report) bool { return len(r.Orphans)+len(r.Missing) > 0 }) {
+				if list, err := w.Inspect(bg); err != nil ||
+					slices.ContainsFunc(list,
+						func(r history.Report) bool { return len(r.Orphans)+len(r.Missing) > 0 }) {
 					t.Errorf("%+v, %v", list, err)
 				}
 				if list, err := os.ReadDir(small); err != nil || len(list) > 0 {

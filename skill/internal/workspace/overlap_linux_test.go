@@ -53,7 +53,8 @@ func (s step) String() string {
 var (
 	overlapNames = []string{"a", "b", "d/a", "d/b", "e", "d/f/a", "g/a", "d", "d/f", "g"}
 	overlapTools = []string{"write", "write", "edit", "edit", "append", "remove", "move", "copy", "mkdir"}
-	overlapActs  = []string{"put", "put", "rm", "mkdirs", "mv", "cp", "link", "add", "change", "chmod", "many", "again"}
+	overlapActs  = []string{"put", "put", "rm", "mkdirs", "mv", "cp", "link", "add", "change", "chmod",
+		"many", "again"}
 )
 
 const overlapLines = 9
@@ -63,7 +64,8 @@ func aScript(r *rand.Rand, length int, strict bool) (script []step) {
 	pick := func(list []string) string { return list[r.IntN(len(list))] }
 	running := 0
 	for n := range length {
-		s := step{a: pick(overlapNames), b: pick(overlapNames), n: n + 1, at: r.IntN(overlapLines), worker: r.IntN(3)}
+		s := step{a: pick(overlapNames), b: pick(overlapNames), n: n + 1, at: r.IntN(overlapLines),
+			worker: r.IntN(3)}
 		switch k := r.IntN(20); {
 		case k < 3 || running == 0 && k < 5:
 			s.op, s.at = "begin", r.IntN(8)
@@ -153,7 +155,8 @@ type loggedOp struct {
 // isIdle reports whether the op left everything as it was.
 func (op loggedOp) isIdle() bool {
 	for _, d := range op.Deltas {
-		if d.From != "" || d.Before.Kind != d.After.Kind || d.Before.Sum != d.After.Sum || d.Before.Mode != d.After.Mode {
+		if d.From != "" || d.Before.Kind != d.After.Kind || d.Before.Sum != d.After.Sum ||
+			d.Before.Mode != d.After.Mode {
 			return false
 		}
 	}
@@ -290,7 +293,8 @@ func anOverlap(s *site, script []step, strict bool) (err error) {
 			err = fmt.Errorf("%w\n%s", err, p.log())
 		}
 	}()
-	p = &play{s: s, strict: strict, ids: map[int]string{}, undos: map[int]string{}, owed: map[string]bool{}, user: map[string]bool{}}
+	p = &play{s: s, strict: strict, ids: map[int]string{}, undos: map[int]string{}, owed: map[string]bool{},
+		user: map[string]bool{}}
 	for k, name := range []string{"a", "d/a", "d/f/a"} {
 		text := ""
 		for line := range overlapLines {
@@ -556,7 +560,8 @@ func (p *play) did(before map[string]string, texts map[string]bool, ops int) err
 	for _, name := range differs(before, p.disk()) {
 		named := slices.ContainsFunc(fresh, func(op loggedOp) bool {
 			for _, d := range op.Deltas {
-				if name == d.Path || strings.HasPrefix(name, d.Path+"/") || d.From != "" && near(name, d.From) {
+				if name == d.Path || strings.HasPrefix(name, d.Path+"/") || d.From != "" &&
+					near(name, d.From) {
 					return true
 				}
 			}
@@ -586,12 +591,15 @@ func (p *play) undo(what string, w *Workspace, o UndoOptions) ([]Undone, error) 
 	for _, d := range done {
 		p.mixed = p.mixed || len(d.Stays) > 0 || len(d.Merged) > 0
 	}
-	if p.anyRuns() && len(p.ops()) > ops+len(done) { // an op of a command that runs came after the change that was undone
+	// an op of a command that runs came after the change that was undone
+	if p.anyRuns() && len(p.ops()) > ops+len(done) {
 		p.mixed = true
 	}
 	_, partly := errors.AsType[*PartlyUndoneError](err)
-	if err != nil && !partly && len(done) == 0 && len(p.ops()) == ops && len(differs(before, p.disk())) > 0 {
-		return nil, fmt.Errorf("an error of undo %s, and the workspace is changed at %q: %w", what, differs(before, p.disk()), err)
+	if err != nil && !partly && len(done) == 0 &&
+		len(p.ops()) == ops && len(differs(before, p.disk())) > 0 {
+		return nil, fmt.Errorf("an error of undo %s, and the workspace is changed at %q: %w", what,
+			differs(before, p.disk()), err)
 	}
 	if berr := p.did(before, texts, ops); berr != nil {
 		return nil, broken{berr}

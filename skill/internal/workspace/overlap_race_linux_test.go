@@ -55,7 +55,8 @@ func TestOverlapAtOnce(t *testing.T) {
 		all.Go(func() {
 			for i := range 12 {
 				name := s.p(fmt.Sprintf("shared%d", rand.IntN(8)))
-				if _, err := w[(n+1)%4].WriteFile(bg, name, fmt.Appendf(nil, "tool %d, %d", n, i), WriteOptions{}); err != nil {
+				if _, err := w[(n+1)%4].WriteFile(bg, name, fmt.Appendf(nil, "tool %d, %d", n, i),
+					WriteOptions{}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -326,12 +326,15 @@ var configNames = []string{
 	"perstack", "perstack.toml", "skill.toml",
 
 	// of hosts
-	".mcp.json", ".claude", ".claude.json", ".codex", ".cursor", ".gemini", ".qwen", ".opencode", "opencode.json", "opencode.jsonc",
+	".mcp.json", ".claude", ".claude.json", ".codex", ".cursor", ".gemini", ".qwen", ".opencode",
+	"opencode.json", "opencode.jsonc",
 	".kiro", ".roo", ".windsurf", ".continue", ".amazonq",
 
 	// of editors, debuggers and shells
-	".vscode", ".zed", ".idea", ".devcontainer", ".devcontainer.json", ".dir-locals.el", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc",
-	".gdbinit", ".lldbinit", ".envrc", ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
+	".vscode", ".zed", ".idea", ".devcontainer", ".devcontainer.json", ".dir-locals.el", ".exrc", ".vimrc",
+	".nvimrc", ".nvim.lua", ".lvimrc",
+	".gdbinit", ".lldbinit", ".envrc", ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc",
+	".zshenv", ".zprofile", ".zlogin",
 }
 
 // denied fails with a [*refusal.RefusedError] if q may not lead to p.
@@ -377,7 +380,8 @@ func (w *Workspace) deniedName(name string, q request) error {
 		return nil
 	}
 	if c := runsCode(name); c != "" {
-		return refusal.Denied(q.abs, "changing "+c+" can make other programs run code; --allow-config allows it")
+		return refusal.Denied(q.abs,
+			"changing "+c+" can make other programs run code; --allow-config allows it")
 	}
 	return nil
 }

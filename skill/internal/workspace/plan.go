@@ -57,7 +57,8 @@ func (j *journal) near(d tree.Folder) bool {
 
 // taken describes what is at name in d and about to be taken away, and returns the reason why it
 // cannot be kept, if it must be copied for that. whole means that a folder goes with everything in it.
-func (j *journal) taken(l *heldLocks, p location, d tree.Folder, copied, whole bool) (before history.Entry, note string, err error) {
+func (j *journal) taken(l *heldLocks, p location, d tree.Folder, copied, whole bool) (before history.Entry,
+	note string, err error) {
 	var want []history.Entry
 	if whole {
 		want = []history.Entry{{Kind: history.Dir, Whole: true, Sum: "wanted"}}
@@ -124,7 +125,8 @@ func (w *Workspace) planReplace(l *heldLocks, p location, d tree.Folder, n *newF
 	if j == nil {
 		return plan{}, nil
 	}
-	delta := history.Delta{Path: j.name(p), After: n.after, InPlace: n.misfit && n.old != nil && n.old.Links > 1, Torn: n.misfit}
+	delta := history.Delta{Path: j.name(p), After: n.after, InPlace: n.misfit && n.old != nil &&
+		n.old.Links > 1, Torn: n.misfit}
 	note := ""
 	switch tx := l.tx(j); {
 	case n.before.Kind != "" && tx != nil && j.near(d):
@@ -221,7 +223,8 @@ func commonSuffix(a, b []byte) (n int) {
 
 // planAppend plans to add data to the end of the file p, in d. A small file is kept like one that is
 // replaced; of a larger one, undo takes the end off.
-func (w *Workspace) planAppend(l *heldLocks, p location, d tree.Folder, info Info, data []byte) (plan, error) {
+func (w *Workspace) planAppend(l *heldLocks, p location, d tree.Folder, info Info,
+	data []byte) (plan, error) {
 	j := w.recorder(p.root)
 	if j == nil {
 		return plan{}, nil

@@ -34,7 +34,8 @@ func readBounded(d tree.Folder, name string, size int64) ([]byte, error) {
 	return readStart(d, name)
 }
 
-// readStart returns the content of a file of d up to one byte more than maxDiff, which is never nil without an error.
+// readStart returns the content of a file of d up to one byte more than maxDiff, which is never nil
+// without an error.
 func readStart(d tree.Folder, name string) ([]byte, error) {
 	f, err := d.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
@@ -71,10 +72,12 @@ func spliceDiff(name string, src io.ReaderAt, size int64, s Splice) (string, err
 		cut = cut || last <= at+int(s.Old)
 	}
 	if cut {
-		return header(name, name) + fmt.Sprintf("Long line: %d bytes at %d become %d\n", s.Old, s.Offset, len(s.New)), nil
+		return header(name, name) + fmt.Sprintf("Long line: %d bytes at %d become %d\n", s.Old, s.Offset,
+			len(s.New)), nil
 	}
 	if isBinary(before) || isBinary(s.New) {
-		return header(name, name) + fmt.Sprintf("Binary file: %d bytes at %d become %d\n", s.Old, s.Offset, len(s.New)), nil
+		return header(name, name) + fmt.Sprintf("Binary file: %d bytes at %d become %d\n", s.Old, s.Offset,
+			len(s.New)), nil
 	}
 	passed, err := countLines(io.NewSectionReader(src, 0, from+int64(first)))
 	if err != nil {

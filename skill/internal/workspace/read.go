@@ -95,7 +95,8 @@ func (w *Workspace) Stat(abs string, follow bool) (info Info, err error) {
 	return info, nil
 }
 
-// Readlink returns the target of the symbolic link abs, unchanged. Errors are *fs.PathError with Op "readlink", or the workspace's own.
+// Readlink returns the target of the symbolic link abs, unchanged. Errors are *fs.PathError with Op
+// "readlink", or the workspace's own.
 func (w *Workspace) Readlink(abs string) (target string, err error) {
 	err = w.withLocation(request{abs, false, toRead}, func(p location) error {
 		dir, err := p.root.tree.OpenFolder(p.parent().rel)
@@ -109,7 +110,8 @@ func (w *Workspace) Readlink(abs string) (target string, err error) {
 	return target, wrap("readlink", abs, err)
 }
 
-// ReadDir returns the entries of the folder abs in no order, without [Hidden] ones. Errors are *fs.PathError with Op "scandir", or the workspace's own.
+// ReadDir returns the entries of the folder abs in no order, without [Hidden] ones. Errors are
+// *fs.PathError with Op "scandir", or the workspace's own.
 func (w *Workspace) ReadDir(abs string) (entries []Entry, err error) {
 	err = w.withLocation(request{abs, true, toRead}, func(p location) error {
 		d, err := p.root.tree.OpenFolder(p.rel)

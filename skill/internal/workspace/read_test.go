@@ -145,8 +145,11 @@ func TestStat(t *testing.T) {
 		want := tree.InfoOf(fi)
 		for _, name := range []string{"f", "l", "f2"} {
 			got, err := w.Stat(s.p(name), true)
-			if err != nil || !got.ModTime.Equal(then) || !got.Accessed.Equal(then.Add(time.Hour)) || time.Since(got.Changed) > time.Minute ||
-				got.Size != 5 || got.Links != 2 || got.Mode != fi.Mode() || got.ID != want.ID || got.UID != uint32(os.Getuid()) {
+			if err != nil || !got.ModTime.Equal(then) || !got.Accessed.Equal(then.Add(time.Hour)) ||
+				time.Since(got.Changed) > time.Minute ||
+				got.Size != 5 || got.Links != 2 ||
+				got.Mode != fi.Mode() || got.ID != want.ID ||
+				got.UID != uint32(os.Getuid()) {
 				t.Errorf("%s: %+v, %v", name, got, err)
 			}
 		}
@@ -166,12 +169,14 @@ func TestReadlink(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("d/l => ../../out/secret", "abs => /etc/passwd", "in => d", "f", "odd => "+odd())
 		w := s.open(Options{})
-		for name, want := range map[string]string{"d/l": "../../out/secret", "abs": "/etc/passwd", "in/l": "../../out/secret", "in": "d", "odd": odd()} {
+		for name, want := range map[string]string{"d/l": "../../out/secret", "abs": "/etc/passwd",
+			"in/l": "../../out/secret", "in": "d", "odd": odd()} {
 			if got, err := w.Readlink(s.p(name)); got != want || err != nil {
 				t.Errorf("%s: %q, %v", name, got, err)
 			}
 		}
-		for name, want := range map[string]error{"f": syscall.EINVAL, "": syscall.EINVAL, "missing": syscall.ENOENT, "abs/x": nil} {
+		for name, want := range map[string]error{"f": syscall.EINVAL, "": syscall.EINVAL,
+			"missing": syscall.ENOENT, "abs/x": nil} {
 			_, err := w.Readlink(s.p(name))
 			if want != nil {
 				checkPathError(t, "Readlink", err, "readlink", s.p(name), want)
@@ -191,7 +196,8 @@ func TestReadDir(t *testing.T) {
 		w := s.open(Options{})
 		list, err := w.ReadDir(s.p("d"))
 		slices.SortFunc(list, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-		want := []Entry{{Name: "dangling", Type: fs.ModeSymlink}, {Name: "f"}, {Name: "fifo", Type: fs.ModeNamedPipe},
+		want := []Entry{{Name: "dangling", Type: fs.ModeSymlink}, {Name: "f"},
+			{Name: "fifo", Type: fs.ModeNamedPipe},
 			{Name: "l", Type: fs.ModeSymlink}, {Name: "sub", Type: fs.ModeDir}, {Name: odd()}}
 		if err != nil || !slices.Equal(list, want) {
 			t.Errorf("%v, %v; want %v", list, err, want)
@@ -236,7 +242,8 @@ func TestReadHuge(t *testing.T) {
 				return w.Copy(t.Context(), s.p("huge"), s.p("new"), CopyOptions{DryRun: true})
 			}},
 			{func() (Change, error) {
-				return w.Copy(t.Context(), s.p("small"), s.p("huge"), CopyOptions{DryRun: true, Replace: true})
+				return w.Copy(t.Context(), s.p("small"), s.p("huge"),
+					CopyOptions{DryRun: true, Replace: true})
 			}},
 			{func() (Change, error) { return w.Remove(t.Context(), s.p("huge"), RemoveOptions{DryRun: true}) }},
 		} {
@@ -270,7 +277,8 @@ func TestSpecialFiles(t *testing.T) {
 			s.layout("l " + kind + " => " + kind)
 			for _, name := range []string{kind, "l " + kind} {
 				for _, o := range operations {
-					if o.needs != "file" || o.name == "Stat" || o.name == "Remove" || o.name == "ChangeFiles remove" || strings.HasPrefix(o.name, "Move") {
+					if o.needs != "file" || o.name == "Stat" || o.name == "Remove" ||
+						o.name == "ChangeFiles remove" || strings.HasPrefix(o.name, "Move") {
 						continue
 					}
 					err := within(t, time.Minute, func() error { return o.run(w, s, s.p(name)) })
@@ -299,7 +307,8 @@ func TestSpecialFileInATree(t *testing.T) {
 		err := within(t, time.Minute, func() error {
 			return failed(w.Copy(t.Context(), s.p("d"), s.p("e"), CopyOptions{Tree: true}))
 		})
-		if _, ok := errors.AsType[*NotRegularError](err); !ok || !strings.Contains(err.Error(), s.p("d/a/fifo")) {
+		if _, ok := errors.AsType[*NotRegularError](err); !ok ||
+			!strings.Contains(err.Error(), s.p("d/a/fifo")) {
 			t.Error(err)
 		}
 		s.unchanged(before)

@@ -12,7 +12,8 @@ import (
 // produce fails, nothing is changed, and its error is returned unchanged. Nothing is
 // locked while produce runs. Other errors are as for [Workspace.WriteFile]; those that
 // can be known beforehand are returned before produce is called.
-func (w *Workspace) Receive(ctx context.Context, abs string, o WriteOptions, produce func(dst io.Writer) error) (Change, error) {
+func (w *Workspace) Receive(ctx context.Context, abs string, o WriteOptions,
+	produce func(dst io.Writer) error) (Change, error) {
 	c := Change{Kind: Write, Path: abs}
 	noDiff := func(tree.Folder, string, *Info) (string, error) { return "", nil }
 	ahead := o

@@ -135,7 +135,8 @@ func (w *Workspace) Remove(ctx context.Context, abs string, o RemoveOptions) (Ch
 
 // removeLocked removes what is at p, if it is still what o allows; its folder d is
 // open. whole means that a folder was found there.
-func (w *Workspace) removeLocked(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder, o RemoveOptions, whole bool) error {
+func (w *Workspace) removeLocked(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder,
+	o RemoveOptions, whole bool) error {
 	info, err := d.Lstat(p.base())
 	if err == nil {
 		err = checkRemove(info, o)
@@ -156,7 +157,8 @@ func (w *Workspace) removeLocked(ctx context.Context, c *Change, l *heldLocks, p
 
 // remove moves what is at p, which info describes, to the blobs, or removes it. Its
 // folder d is open. With whole it may be a folder with something in it.
-func (w *Workspace) remove(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder, info Info, whole bool) error {
+func (w *Workspace) remove(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder, info Info,
+	whole bool) error {
 	whole = whole && info.IsDir()
 	planned, err := w.planRemove(l, p, d, whole)
 	if err != nil {

@@ -33,11 +33,13 @@ func TestRemove(t *testing.T) {
 		{"empty tree", []string{"a/"}, "a", tree, nil, "", nil},
 		{"tree", []string{"a/b/c/d=x", "a/e=y", "a/f/"}, "a", tree, nil, "", nil},
 		{"link", []string{"a=x", "l => a"}, "l", file, []string{"a=x"}, "", nil},
-		{"link as a folder", []string{"a/b=x", "l => a"}, "l", folder, []string{"a/b=x"}, "rmdir", syscall.ENOTDIR},
+		{"link as a folder", []string{"a/b=x", "l => a"}, "l", folder, []string{"a/b=x"}, "rmdir",
+			syscall.ENOTDIR},
 		{"link to a tree", []string{"a/b=x", "l => a"}, "l", tree, []string{"a/b=x"}, "", nil},
 		{"link to outside", []string{"l => ../out"}, "l", tree, nil, "", nil},
 		{"dangling link", []string{"l => a"}, "l", file, nil, "", nil},
-		{"tree with links", []string{"a/l => ../b", "a/m => ../../out", "a/n => .", "b/c=x"}, "a", tree, []string{"b/c=x"}, "", nil},
+		{"tree with links", []string{"a/l => ../b", "a/m => ../../out", "a/n => .", "b/c=x"}, "a", tree,
+			[]string{"b/c=x"}, "", nil},
 		{"through a link", []string{"a/b=x", "a/c=y", "l => a"}, "l/b", file, []string{"a/c=y"}, "", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

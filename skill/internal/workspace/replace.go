@@ -20,7 +20,8 @@ import (
 // The old file is overwritten in place instead if it has several links, an owner or
 // attributes that the new file cannot be given, if its folder cannot be written, or if
 // something is mounted on it.
-func (w *Workspace) replace(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder, old *Info, write fill, splice *Splice, ready *newFile) error {
+func (w *Workspace) replace(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder,
+	old *Info, write fill, splice *Splice, ready *newFile) error {
 	n := ready
 	if !n.fitsNow(d, old) {
 		var err error
@@ -41,7 +42,8 @@ func (w *Workspace) replace(ctx context.Context, c *Change, l *heldLocks, p loca
 	if err != nil {
 		return err
 	}
-	err = w.commit(ctx, c, l, planned, func(k *history.Keeper) error { return n.install(p.base(), old != nil, k) })
+	err = w.commit(ctx, c, l, planned,
+		func(k *history.Keeper) error { return n.install(p.base(), old != nil, k) })
 	if old != nil && errors.Is(err, syscall.EBUSY) {
 		return w.overwrite(ctx, c, l, p, d, n)
 	}
@@ -50,7 +52,8 @@ func (w *Workspace) replace(ctx context.Context, c *Change, l *heldLocks, p loca
 
 // draft writes a new file for p, in d, which is to replace old. It is nil if
 // no file can be made there. splice is what it replaces in the old one, nil if that is all.
-func (w *Workspace) draft(p location, d tree.Folder, old *Info, write fill, splice *Splice) (n *newFile, err error) {
+func (w *Workspace) draft(p location, d tree.Folder, old *Info, write fill, splice *Splice) (n *newFile,
+	err error) {
 	if n, err = createFile(d, old != nil, write); err != nil {
 		return n, err
 	}
@@ -198,7 +201,8 @@ func (n *newFile) install(name string, replace bool, k *history.Keeper) error {
 	if err := n.giveTempName(); err != nil {
 		return err
 	}
-	if err := n.exchange(name); err == nil || !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) {
+	if err := n.exchange(name); err == nil || !errors.Is(err, errors.ErrUnsupported) &&
+		!errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return n.rename(name, true)
@@ -253,7 +257,8 @@ func (w *Workspace) flush(f *os.File) error {
 
 // overwriteFrom is overwrite with what write produces. That goes into a private file
 // outside first, so that a write that fails changes nothing.
-func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder, write fill) error {
+func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder,
+	write fill) error {
 	f, err := os.CreateTemp("", "skill-*")
 	if err != nil {
 		return err
@@ -267,7 +272,8 @@ func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, l *heldLocks, 
 }
 
 // overwrite replaces the content of the file p with that of n, in place.
-func (w *Workspace) overwrite(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder, n *newFile) error {
+func (w *Workspace) overwrite(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder,
+	n *newFile) error {
 	n.misfit = true
 	if w.recorder(p.root) != nil && n.after.Kind == "" {
 		if err := w.describeNew(n, nil); err != nil {

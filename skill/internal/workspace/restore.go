@@ -11,7 +11,8 @@ import (
 // Before calls use with what a file held before a change, which is not undone. abs is the
 // file; "" is the only one that the change is about. It fails with an [*UndoError] if that
 // is not kept.
-func (w *Workspace) Before(ctx context.Context, id, abs string, use func(path string, size int64, content io.Reader) error) error {
+func (w *Workspace) Before(ctx context.Context, id, abs string,
+	use func(path string, size int64, content io.Reader) error) error {
 	j, s, op, err := w.recorded(ctx, id)
 	if err != nil {
 		return err
@@ -45,7 +46,8 @@ func fileBefore(j *journal, op *history.Op, id, abs string) (history.Delta, erro
 	for _, d := range op.Deltas {
 		folder = folder || d.Before.Kind == history.Dir && d.Before.Whole
 		moved := d.After.Kind == "" && isMoved(op, d.Path)
-		if path := j.path(d.Path); d.Before.Kind == history.File && !moved && !d.Before.Same(d.After) && (abs == "" || abs == path) {
+		if path := j.path(d.Path); d.Before.Kind == history.File && !moved && !d.Before.Same(d.After) &&
+			(abs == "" || abs == path) {
 			files, names = append(files, d), append(names, path)
 		}
 	}
@@ -53,7 +55,8 @@ func fileBefore(j *journal, op *history.Op, id, abs string) (history.Delta, erro
 	case len(files) == 1:
 		return files[0], nil
 	case len(files) > 1:
-		return history.Delta{}, &UndoError{ID: id, Reason: "is about several files; name one: " + strings.Join(names[:min(len(names), 10)], ", ")}
+		return history.Delta{}, &UndoError{ID: id, Reason: "is about several files; name one: " +
+			strings.Join(names[:min(len(names), 10)], ", ")}
 	case abs != "":
 		return history.Delta{}, &UndoError{ID: id, Reason: "did not replace or remove a file " + abs}
 	case folder:

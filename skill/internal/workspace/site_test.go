@@ -63,7 +63,8 @@ func newSite(t testing.TB, portable bool) *site {
 	}
 	s := &site{t: t, base: base, dir: filepath.Join(base, "ws"), portable: portable}
 	t.Setenv("XDG_STATE_HOME", filepath.Join(base, stateHome)) // also for children
-	for name, content := range map[string]string{"out/secret": "secret", "out/sub/deep": "deep", "ws-evil/secret": "evil"} {
+	for name, content := range map[string]string{"out/secret": "secret", "out/sub/deep": "deep",
+		"ws-evil/secret": "evil"} {
 		s.put(filepath.Join(base, name), content)
 	}
 	if err := os.Mkdir(s.dir, 0o777); err != nil {

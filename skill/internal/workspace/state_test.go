@@ -24,7 +24,8 @@ func TestOutputIsReadAndNotChanged(t *testing.T) {
 		}
 		defer dir.Close()
 		output := w.OutputDir()
-		for _, err := range []error{dir.WriteFile("a.log", []byte("printed"), 0o600), dir.Symlink("../root.json", "out"), os.Remove(s.p("l")), os.Symlink(output, s.p("l"))} {
+		for _, err := range []error{dir.WriteFile("a.log", []byte("printed"), 0o600),
+			dir.Symlink("../root.json", "out"), os.Remove(s.p("l")), os.Symlink(output, s.p("l"))} {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -37,7 +38,8 @@ func TestOutputIsReadAndNotChanged(t *testing.T) {
 		c, err := w.Copy(bg, output+"/a.log", s.p("copy"), CopyOptions{})
 		must(t, c, err)
 		s.has("copy", "printed")
-		for _, name := range []string{output + "/../root.json", output + "/out", output + "s/a.log", filepath.Dir(output), filepath.Dir(output) + "/log", s.p("l/../root.json"),
+		for _, name := range []string{output + "/../root.json", output + "/out", output + "s/a.log",
+			filepath.Dir(output), filepath.Dir(output) + "/log", s.p("l/../root.json"),
 			s.p(".skill/output/a.log"), s.p("d/.skill/output/a.log")} {
 			if _, err := w.ReadFile(name); !errors.Is(err, fs.ErrPermission) {
 				t.Errorf("%s: %v", name, err)

@@ -143,7 +143,8 @@ func (w *Workspace) byID(text string) (j *journal, id int64, ok bool) {
 	if err != nil || id <= 0 || strconv.FormatInt(id, 10) != number { // an ID has one spelling
 		return nil, 0, false
 	}
-	i := slices.IndexFunc(w.journals, func(j *journal) bool { return !other || j.root.dir == filepath.Clean(dir) })
+	i := slices.IndexFunc(w.journals,
+		func(j *journal) bool { return !other || j.root.dir == filepath.Clean(dir) })
 	if i < 0 || w.journals[i].off {
 		return nil, 0, false
 	}

@@ -22,7 +22,8 @@ type UndoOptions struct {
 	Run   string   // undo the changes of this run of an expert, and no others; see [WithRun]
 	After []string // with Run, only those after this [Workspace.Position]
 	Whole bool     // with Run, undo nothing if one of them cannot be undone
-	Force bool     // also if something else has changed the file since, which is saved; what cannot be undone is skipped
+	// also if something else has changed the file since, which is saved; what cannot be undone is skipped
+	Force bool
 }
 
 // Undone is one change that was undone. Its ID is that of the undo.
@@ -99,7 +100,8 @@ func (w *Workspace) Undo(ctx context.Context, o UndoOptions) (done []Undone, err
 		return nil, err
 	}
 	a := about(ctx, "")
-	u := &undoing{w: w, l: l, how: history.How{About: a, Force: o.Force, Config: w.opts.AllowConfig, Dry: w.opts.DryRun}}
+	u := &undoing{w: w, l: l, how: history.How{About: a, Force: o.Force, Config: w.opts.AllowConfig,
+		Dry: w.opts.DryRun}}
 	done, err = u.run(ctx, o)
 	l.release()
 	if serr := u.settle(); err == nil {
@@ -173,7 +175,8 @@ func (u *undoing) candidates(wanted func(j *journal, l history.Listed) (take, mo
 				continue
 			}
 			c := candidate{j, l.ID, l, l.ID, l.Time}
-			if tx := u.l.tx(j); tx.InForceNow(l.ID) { // a change that was made again counts as of when it was made
+			// a change that was made again counts as of when it was made
+			if tx := u.l.tx(j); tx.InForceNow(l.ID) {
 				c.at = tx.Origin(l.ID)
 				if o, ok := tx.Find(c.at); ok {
 					c.time = o.Time
@@ -375,7 +378,8 @@ func (u *undoing) since(ctx context.Context, id string) ([]Undone, error) {
 			u.done[len(u.done)-1] = done
 		case errors.Is(err, history.ErrNoEffect):
 			passed = append(passed, u.noEffect(c))
-		case refused && (u.how.Force || c.op.Quiet || len(c.op.Deltas) == 0 && c.op.Note == ""):
+		case refused && (u.how.Force || c.op.Quiet ||
+			len(c.op.Deltas) == 0 && c.op.Note == ""):
 			passed = append(passed, no)
 		case refused:
 			no.Force = u.forceHelps(ctx, list[i:]) // which passes it over
@@ -433,9 +437,11 @@ func (e *PartlyUndoneError) Error() string {
 		left = append(left, err.Error())
 	}
 	if e.Run == "" {
-		return fmt.Sprintf("later changes were undone (undo of all since %s makes them again), and %s", e.Done[0].ID, strings.Join(left, "; "))
+		return fmt.Sprintf("later changes were undone (undo of all since %s makes them again), and %s",
+			e.Done[0].ID, strings.Join(left, "; "))
 	}
-	return fmt.Sprintf("%d changes of the run %s were undone, and %d were not: %s", len(e.Done), e.Run, len(left), strings.Join(left, "; "))
+	return fmt.Sprintf("%d changes of the run %s were undone, and %d were not: %s", len(e.Done), e.Run,
+		len(left), strings.Join(left, "; "))
 }
 
 // Unwrap returns the errors of the changes that were not undone.

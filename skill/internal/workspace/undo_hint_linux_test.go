@@ -39,7 +39,8 @@ func TestForceHelpsWhereItIsNamed(t *testing.T) {
 			text := rapid.SampledFrom([]string{"", "one\n", "two\n", "one\ntwo\n"}).Draw(r, "text")
 			var c Change
 			var err error
-			switch op := rapid.SampledFrom([]string{"write", "append", "delete", "move", "outside", "link", "mode", "run", "undo", "undo", "undo", "since"}).Draw(r, "op"); op {
+			switch op := rapid.SampledFrom([]string{"write", "append", "delete", "move", "outside", "link",
+				"mode", "run", "undo", "undo", "undo", "since"}).Draw(r, "op"); op {
 			case "write":
 				c, err = w.WriteFile(bg, s.p(name), []byte(text), WriteOptions{Parents: true})
 			case "append":
@@ -75,7 +76,8 @@ func TestForceHelpsWhereItIsNamed(t *testing.T) {
 					o.Force = true
 					more, ferr := w.Undo(bg, o)
 					if done = append(done, more...); ferr != nil {
-						r.Fatalf("%v\nwith force: %v\nafter\n%s\nlog:\n%s", err, ferr, strings.Join(log, "\n"), short(lastOf(&s)))
+						r.Fatalf("%v\nwith force: %v\nafter\n%s\nlog:\n%s", err, ferr,
+							strings.Join(log, "\n"), short(lastOf(&s)))
 					}
 					note("with force: %+v", more)
 				}

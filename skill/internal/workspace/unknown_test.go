@@ -46,10 +46,12 @@ func TestRecordUnknown(t *testing.T) {
 		if text, err := w.Difference(bg, "6"); err != nil || text != "too little time\n" {
 			t.Errorf("the difference is %q, %v", text, err)
 		}
-		if err := w.Before(bg, "6", "", nil); err == nil || err.Error() != "change 6 has no saved version: too little time" {
+		if err := w.Before(bg, "6", "", nil); err == nil ||
+			err.Error() != "change 6 has no saved version: too little time" {
 			t.Errorf("before that: %v", err)
 		}
-		if done, err := w.Undo(bg, UndoOptions{Run: "r"}); len(done) > 0 || err == nil || !strings.HasPrefix(err.Error(), "change 3 cannot be undone: ") {
+		if done, err := w.Undo(bg, UndoOptions{Run: "r"}); len(done) > 0 || err == nil ||
+			!strings.HasPrefix(err.Error(), "change 3 cannot be undone: ") {
 			t.Errorf("of the run %v was undone, %v", done, err)
 		}
 		refused, ok := errors.AsType[*UndoError](func() error { _, err := w.Undo(bg, UndoOptions{}); return err }())
@@ -84,7 +86,8 @@ func TestUnkeptCommandsPushNothingOut(t *testing.T) {
 		if list, err := listed(w.History(bg)); err != nil || len(list) > 256+512+1 {
 			t.Errorf("%d records, %v", len(list), err)
 		}
-		if list, err := listed(w.History(bg, at...)); err != nil || len(at) != 1 || slices.ContainsFunc(list, func(e HistoryEntry) bool { return e.ID == c.ID }) {
+		if list, err := listed(w.History(bg, at...)); err != nil || len(at) != 1 ||
+			slices.ContainsFunc(list, func(e HistoryEntry) bool { return e.ID == c.ID }) {
 			t.Errorf("after %v, whose record is dropped, there is the change before it; %v", at, err)
 		}
 		if done, err := w.Undo(bg, UndoOptions{ID: c.ID}); err != nil || len(done) != 1 {
@@ -123,7 +126,8 @@ func TestUndoRunAfterUnkeptCommands(t *testing.T) {
 		for range 600 {
 			write()
 		}
-		if done, err := w.Undo(bg, UndoOptions{Run: "r", After: at}); err == nil || !strings.HasPrefix(err.Error(), "the history begins with change ") {
+		if done, err := w.Undo(bg, UndoOptions{Run: "r", After: at}); err == nil ||
+			!strings.HasPrefix(err.Error(), "the history begins with change ") {
 			t.Errorf("%v, %v", done, err)
 		}
 	})

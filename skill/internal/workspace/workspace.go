@@ -27,15 +27,16 @@ import (
 // Options say what a Workspace is and what may be done in it.
 // The zero Options are the current folder, open for reading and writing.
 type Options struct {
-	Dir         string   // the workspace; "" means the current folder
-	Allow       []string // further folders that count as inside
-	ReadOnly    bool     // every change fails with EROFS
-	DryRun      bool     // every change is described and none is applied
-	AllowConfig bool     // .git, perstack.toml, .mcp.json and other files through which programs run code may be changed
-	NoSync      bool     // changes and their records are not flushed to the disk
-	State       string   // folder in which the history is kept; "" means one that package history finds
-	Journal     Journal  // how much is kept for undo
-	Portable    bool     // use os.Root also on Linux, as on other systems
+	Dir      string   // the workspace; "" means the current folder
+	Allow    []string // further folders that count as inside
+	ReadOnly bool     // every change fails with EROFS
+	DryRun   bool     // every change is described and none is applied
+	// .git, perstack.toml, .mcp.json and other files through which programs run code may be changed
+	AllowConfig bool
+	NoSync      bool    // changes and their records are not flushed to the disk
+	State       string  // folder in which the history is kept; "" means one that package history finds
+	Journal     Journal // how much is kept for undo
+	Portable    bool    // use os.Root also on Linux, as on other systems
 }
 
 // A Workspace is a folder, and the further allowed ones, opened for confined

@@ -48,8 +48,10 @@ func TestOpen(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
-		o := s.open(Options{ReadOnly: true, NoSync: true, Allow: []string{filepath.Join(s.base, "out")}}).Options()
-		if !o.ReadOnly || !o.NoSync || o.DryRun || o.Dir != s.dir || len(o.Allow) != 1 {
+		o := s.open(Options{ReadOnly: true, NoSync: true,
+			Allow: []string{filepath.Join(s.base, "out")}}).Options()
+		if !o.ReadOnly || !o.NoSync ||
+			o.DryRun || o.Dir != s.dir || len(o.Allow) != 1 {
 			t.Errorf("%+v", o)
 		}
 	})

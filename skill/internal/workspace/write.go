@@ -34,7 +34,8 @@ func (w *Workspace) WriteFile(ctx context.Context, abs string, data []byte, o Wr
 }
 
 // writeWhole makes content all that the file of c holds.
-func (w *Workspace) writeWhole(ctx context.Context, c *Change, o WriteOptions, content fill, preview preview) error {
+func (w *Workspace) writeWhole(ctx context.Context, c *Change, o WriteOptions, content fill,
+	preview preview) error {
 	return w.write(ctx, c, o, func(p location, d tree.Folder, old *Info) (*newFile, error) {
 		return w.draft(p, d, old, content, nil)
 	}, func(l *heldLocks, p location, d tree.Folder, old *Info, ready *newFile) error {
@@ -46,7 +47,8 @@ func (w *Workspace) writeWhole(ctx context.Context, c *Change, o WriteOptions, c
 // a part of data. Errors are as for [Workspace.WriteFile].
 func (w *Workspace) AppendFile(ctx context.Context, abs string, data []byte, o WriteOptions) (Change, error) {
 	c := Change{Kind: Append, Path: abs}
-	err := w.write(ctx, &c, o, nil, func(l *heldLocks, p location, d tree.Folder, old *Info, _ *newFile) error {
+	err := w.write(ctx, &c, o, nil, func(l *heldLocks, p location, d tree.Folder, old *Info,
+		_ *newFile) error {
 		if old == nil {
 			return w.replace(ctx, &c, l, p, d, nil, allOf(data), nil, nil)
 		}
@@ -150,15 +152,17 @@ type Splice struct {
 // check fails if the splice does not fit a file of that size.
 func (s Splice) check(size int64) error {
 	if s.Offset < 0 || s.Old < 0 || s.Offset > size || s.Old > size-s.Offset {
-		return fmt.Errorf("%d bytes at offset %d are not all within a file of %d bytes", s.Old, s.Offset, size)
+		return fmt.Errorf("%d bytes at offset %d are not all within a file of %d bytes", s.Old,
+			s.Offset, size)
 	}
 	return nil
 }
 
-// EditFile calls find to choose a splice of the regular file abs, and applies it. find
-// reads src, of the given size; it is called again, with the file's folder locked, if
-// the file has changed meanwhile. Its error is returned unchanged. Other errors are as for [Workspace.WriteFile].
-func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, find func(src io.ReaderAt, size int64) (Splice, error)) (Change, error) {
+// EditFile calls find to choose a splice of the regular file abs, and applies it. find reads src,
+// of the given size; it is called again, with the file's folder locked, if the file has changed
+// meanwhile. Its error is returned unchanged. Other errors are as for [Workspace.WriteFile].
+func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions,
+	find func(src io.ReaderAt, size int64) (Splice, error)) (Change, error) {
 	c := Change{Kind: Edit, Path: abs}
 	var refused error // by find
 	// choose opens the file, calls find, and passes the splice to use.
@@ -182,27 +186,28 @@ func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions, fi
 		}
 		return use(src, s)
 	}
-	err := w.write(ctx, &c, WriteOptions{DryRun: o.DryRun, Diff: o.Diff}, func(p location, d tree.Folder, old *Info) (n *newFile, err error) {
-		err = choose(d, p.base(), old, func(src *os.File, s Splice) (err error) {
-			n, err = w.draft(p, d, old, spliced(src, old.Size, s), &s)
-			return err
+	err := w.write(ctx, &c, WriteOptions{DryRun: o.DryRun, Diff: o.Diff},
+		func(p location, d tree.Folder, old *Info) (n *newFile, err error) {
+			err = choose(d, p.base(), old, func(src *os.File, s Splice) (err error) {
+				n, err = w.draft(p, d, old, spliced(src, old.Size, s), &s)
+				return err
+			})
+			refused = nil
+			return n, err
+		}, func(l *heldLocks, p location, d tree.Folder, old *Info, ready *newFile) error {
+			if ready.fitsNow(d, old) {
+				return w.replace(ctx, &c, l, p, d, old, fill{}, nil, ready)
+			}
+			return choose(d, p.base(), old, func(src *os.File, s Splice) error {
+				return w.replace(ctx, &c, l, p, d, old, spliced(src, old.Size, s), &s, nil)
+			})
+		}, func(d tree.Folder, name string, old *Info) (diff string, err error) {
+			err = choose(d, name, old, func(src *os.File, s Splice) error {
+				diff, err = spliceDiff(abs, src, old.Size, s)
+				return err
+			})
+			return diff, err
 		})
-		refused = nil
-		return n, err
-	}, func(l *heldLocks, p location, d tree.Folder, old *Info, ready *newFile) error {
-		if ready.fitsNow(d, old) {
-			return w.replace(ctx, &c, l, p, d, old, fill{}, nil, ready)
-		}
-		return choose(d, p.base(), old, func(src *os.File, s Splice) error {
-			return w.replace(ctx, &c, l, p, d, old, spliced(src, old.Size, s), &s, nil)
-		})
-	}, func(d tree.Folder, name string, old *Info) (diff string, err error) {
-		err = choose(d, name, old, func(src *os.File, s Splice) error {
-			diff, err = spliceDiff(abs, src, old.Size, s)
-			return err
-		})
-		return diff, err
-	})
 	if refused != nil {
 		return c, refused
 	}
@@ -259,7 +264,8 @@ func previewTarget(p location, o WriteOptions) (tree.Folder, *Info, error) {
 }
 
 // appendInPlace adds data to an existing file. If not all of it fits, none of it stays.
-func (w *Workspace) appendInPlace(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder, data []byte) error {
+func (w *Workspace) appendInPlace(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder,
+	data []byte) error {
 	f, info, err := tree.RegularFile(d.OpenFile(p.base(), os.O_WRONLY|os.O_APPEND, 0))
 	if err != nil {
 		return err

@@ -33,27 +33,38 @@ var writeCases = []struct {
 	{"folders made", nil, "d/e/f", WriteOptions{Parents: true}, "d/e/f", "", "", nil},
 	{"folders there", []string{"d/e/"}, "d/e/f", WriteOptions{Parents: true}, "d/e/f", "", "", nil},
 	{"some folders there", []string{"d/"}, "d/e/g/f", WriteOptions{Parents: true}, "d/e/g/f", "", "", nil},
-	{"folders made through a link", []string{"d/", "l => d"}, "l/e/f", WriteOptions{Parents: true}, "d/e/f", "", "", nil},
+	{"folders made through a link", []string{"d/", "l => d"}, "l/e/f", WriteOptions{Parents: true}, "d/e/f",
+		"", "", nil},
 	{"a file for a folder", []string{"d=x"}, "d/f", WriteOptions{}, "", "open", "", syscall.ENOTDIR},
-	{"a file for a folder to make", []string{"d=x"}, "d/f", WriteOptions{Parents: true}, "", "mkdir", "d", syscall.EEXIST},
-	{"a file above a folder to make", []string{"d=x"}, "d/e/f", WriteOptions{Parents: true}, "", "mkdir", "d/e", syscall.ENOTDIR},
+	{"a file for a folder to make", []string{"d=x"}, "d/f", WriteOptions{Parents: true}, "", "mkdir",
+		"d", syscall.EEXIST},
+	{"a file above a folder to make", []string{"d=x"}, "d/e/f", WriteOptions{Parents: true}, "", "mkdir",
+		"d/e", syscall.ENOTDIR},
 	{"a folder for a file", []string{"f/"}, "f", WriteOptions{}, "", "open", "", syscall.EISDIR},
-	{"a full folder for a file", []string{"f/x"}, "f", WriteOptions{Parents: true}, "", "open", "", syscall.EISDIR},
+	{"a full folder for a file", []string{"f/x"}, "f", WriteOptions{Parents: true}, "", "open", "",
+		syscall.EISDIR},
 	{"must be new and is", nil, "f", WriteOptions{NoReplace: true}, "f", "", "", nil},
 	{"must be new", []string{"f=old"}, "f", WriteOptions{NoReplace: true}, "", "open", "", syscall.EEXIST},
-	{"must be new, a folder", []string{"f/"}, "f", WriteOptions{NoReplace: true}, "", "open", "", syscall.EEXIST},
-	{"must be new, behind a link", []string{"l => f", "f=old"}, "l", WriteOptions{NoReplace: true}, "", "open", "", syscall.EEXIST},
+	{"must be new, a folder", []string{"f/"}, "f", WriteOptions{NoReplace: true}, "", "open", "",
+		syscall.EEXIST},
+	{"must be new, behind a link", []string{"l => f", "f=old"}, "l", WriteOptions{NoReplace: true}, "",
+		"open", "", syscall.EEXIST},
 	{"through a link", []string{"l => d/f", "d/f=old"}, "l", WriteOptions{}, "d/f", "", "", nil},
 	{"through a dangling link", []string{"l => d/f", "d/"}, "l", WriteOptions{}, "d/f", "", "", nil},
-	{"through links to a file that is new", []string{"l => m", "m => $WS/f"}, "l", WriteOptions{NoReplace: true}, "f", "", "", nil},
+	{"through links to a file that is new", []string{"l => m", "m => $WS/f"}, "l",
+		WriteOptions{NoReplace: true}, "f", "", "", nil},
 	{"dangling into nowhere", []string{"l => d/f"}, "l", WriteOptions{}, "", "open", "", syscall.ENOENT},
 	{"dangling, made", []string{"l => d/f"}, "l", WriteOptions{Parents: true}, "d/f", "", "", nil},
-	{"a dangling link for a folder", []string{"l => d"}, "l/f", WriteOptions{Parents: true}, "", "mkdir", "l", syscall.ENOENT},
-	{"a dangling link above a folder to make", []string{"l => d"}, "l/e/f", WriteOptions{Parents: true}, "", "mkdir", "l", syscall.ENOTDIR},
-	{"a circle above a folder to make", []string{"l => l"}, "l/e/f", WriteOptions{Parents: true}, "", "mkdir", "l/e", syscall.ELOOP},
+	{"a dangling link for a folder", []string{"l => d"}, "l/f", WriteOptions{Parents: true}, "", "mkdir",
+		"l", syscall.ENOENT},
+	{"a dangling link above a folder to make", []string{"l => d"}, "l/e/f", WriteOptions{Parents: true},
+		"", "mkdir", "l", syscall.ENOTDIR},
+	{"a circle above a folder to make", []string{"l => l"}, "l/e/f", WriteOptions{Parents: true}, "",
+		"mkdir", "l/e", syscall.ELOOP},
 	{"a link in a circle", []string{"l => l"}, "l", WriteOptions{}, "", "open", "", syscall.ELOOP},
 	{"a name that is no text", nil, odd(), WriteOptions{}, odd(), "", "", nil},
-	{"a name as long as can be", nil, strings.Repeat("n", 255), WriteOptions{}, strings.Repeat("n", 255), "", "", nil},
+	{"a name as long as can be", nil, strings.Repeat("n", 255), WriteOptions{}, strings.Repeat("n", 255),
+		"", "", nil},
 }
 
 func TestWriteFile(t *testing.T) {
@@ -84,7 +95,8 @@ func TestWriteFile(t *testing.T) {
 						at = c.path
 					}
 					checkPathError(t, string(run.kind), err, c.op, s.p(at), c.err)
-					if got.Kind != run.kind || got.Path != s.p(c.path) || got.Applied != (c.err == nil) || got.Diff != "" {
+					if got.Kind != run.kind || got.Path != s.p(c.path) || got.Applied != (c.err == nil) ||
+						got.Diff != "" {
 						t.Errorf("%+v", got)
 					}
 					if c.err != nil {
@@ -109,7 +121,8 @@ func TestWriteMode(t *testing.T) {
 		must(t, c, err)
 		c, err = w.MakeDir(t.Context(), s.p("e"), false)
 		must(t, c, err)
-		for name, want := range map[string]fs.FileMode{"d": 0o750 | fs.ModeDir, "d/f": 0o640, "g": 0o640, "e": 0o750 | fs.ModeDir} {
+		for name, want := range map[string]fs.FileMode{"d": 0o750 | fs.ModeDir, "d/f": 0o640, "g": 0o640,
+			"e": 0o750 | fs.ModeDir} {
 			if info, err := w.Stat(s.p(name), true); err != nil || info.Mode != want {
 				t.Errorf("%s: %v, %v; want %v", name, info.Mode, err, want)
 			}
@@ -150,7 +163,8 @@ func TestEditFile(t *testing.T) {
 		{"\xef\xbb\xbfa\r\nb\r\n", "b", "$1$&\\1", "\xef\xbb\xbfa\r\n$1$&\\1\r\n"},
 		{"\xff\xfe\x00x\xc3", "x", "\x00", "\xff\xfe\x00\x00\xc3"},
 		{"x x", "x", "y", "y x"},
-		{strings.Repeat("0123456789", 1<<17) + "end", "end", "END", strings.Repeat("0123456789", 1<<17) + "END"},
+		{strings.Repeat("0123456789", 1<<17) + "end", "end", "END",
+			strings.Repeat("0123456789", 1<<17) + "END"},
 	} {
 		each(t, func(t *testing.T, s *site) {
 			s.layout("d/f="+c.content, "l => d/f")
@@ -179,12 +193,13 @@ func TestEditErrors(t *testing.T) {
 		mine := errors.New("mine")
 		for _, dry := range []bool{false, true} {
 			edit := func(name string, sp Splice, ferr error) error {
-				c, err := w.EditFile(t.Context(), s.p(name), WriteOptions{DryRun: dry}, func(src io.ReaderAt, size int64) (Splice, error) {
-					if size != 7 {
-						t.Errorf("size %d", size)
-					}
-					return sp, ferr
-				})
+				c, err := w.EditFile(t.Context(), s.p(name), WriteOptions{DryRun: dry},
+					func(src io.ReaderAt, size int64) (Splice, error) {
+						if size != 7 {
+							t.Errorf("size %d", size)
+						}
+						return sp, ferr
+					})
 				if c.Applied || err == nil {
 					t.Errorf("%s %+v: %+v, %v", name, sp, c, err)
 				}
@@ -193,10 +208,12 @@ func TestEditErrors(t *testing.T) {
 			if err := edit("f", Splice{}, mine); err != mine {
 				t.Error(err)
 			}
-			for _, sp := range []Splice{{Offset: -1}, {Offset: 8}, {Old: 8}, {Offset: 7, Old: 1}, {Old: -1}, {Offset: 2, Old: 1<<63 - 1}, {Offset: 1<<63 - 1, Old: 1}} {
+			for _, sp := range []Splice{{Offset: -1}, {Offset: 8}, {Old: 8}, {Offset: 7, Old: 1}, {Old: -1},
+				{Offset: 2, Old: 1<<63 - 1}, {Offset: 1<<63 - 1, Old: 1}} {
 				edit("f", sp, nil)
 			}
-			checkPathError(t, "EditFile", edit("missing", Splice{}, nil), "open", s.p("missing"), syscall.ENOENT)
+			checkPathError(t, "EditFile", edit("missing", Splice{}, nil), "open", s.p("missing"),
+				syscall.ENOENT)
 			checkPathError(t, "EditFile", edit("d", Splice{}, nil), "open", s.p("d"), syscall.EISDIR)
 			checkPathError(t, "EditFile", edit("f/x", Splice{}, nil), "open", s.p("f/x"), syscall.ENOTDIR)
 			checkPathError(t, "EditFile", edit("d/x/y", Splice{}, nil), "open", s.p("d/x/y"), syscall.ENOENT)
@@ -212,7 +229,8 @@ func TestFoldersGoBack(t *testing.T) {
 		w := s.open(Options{NoSync: true})
 		before := s.snapshot()
 		long := strings.Repeat("n", 300)
-		for _, to := range []string{"new/" + long, "new/deep/er/" + long, "there/new/" + long, "there/" + long} {
+		for _, to := range []string{"new/" + long, "new/deep/er/" + long, "there/new/" + long,
+			"there/" + long} {
 			for _, err := range []error{
 				failed(w.WriteFile(t.Context(), s.p(to), nil, WriteOptions{Parents: true})),
 				failed(w.AppendFile(t.Context(), s.p(to), nil, WriteOptions{Parents: true})),

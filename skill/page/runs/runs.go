@@ -24,7 +24,8 @@ const maxKept = 2500
 
 // Of returns the runs that are recorded. The prices are per model.
 func Of(records agent.Records, prices agent.Prices) page.Runs {
-	return &recorded{Records: records, prices: prices, events: map[string]page.Event{}, runs: map[string]page.Run{}, calls: map[string]string{}}
+	return &recorded{Records: records, prices: prices, events: map[string]page.Event{},
+		runs: map[string]page.Run{}, calls: map[string]string{}}
 }
 
 type recorded struct {
@@ -86,7 +87,8 @@ func (r *recorded) run(ctx context.Context, s agent.RunSetting, files []agent.Re
 
 // read returns how a run is by its last checkpoint that can be read.
 func (r *recorded) read(ctx context.Context, s agent.RunSetting, files []agent.RecordName) page.Run {
-	run := page.Run{ID: s.RunID, Expert: s.ExpertKey, Model: s.Model, Query: s.Input.Text, Problem: s.Damage, State: "nothing recorded", Started: time.UnixMilli(s.StartedAt)}
+	run := page.Run{ID: s.RunID, Expert: s.ExpertKey, Model: s.Model, Query: s.Input.Text, Problem: s.Damage,
+		State: "nothing recorded", Started: time.UnixMilli(s.StartedAt)}
 	for i := len(files) - 1; i >= 0; i-- {
 		if files[i].Kind != "checkpoint" {
 			run.Step = max(run.Step, files[i].StepNumber)
@@ -123,7 +125,8 @@ func stateOf(s agent.Status) (state string, failed bool) {
 }
 
 // Run implements [page.Runs].
-func (r *recorded) Run(ctx context.Context, id string, limit int) (run page.Run, events []page.Event, before int, err error) {
+func (r *recorded) Run(ctx context.Context, id string, limit int) (run page.Run, events []page.Event,
+	before int, err error) {
 	files, err := r.Files(ctx, id)
 	if err != nil {
 		return run, nil, 0, err
@@ -164,7 +167,8 @@ func (r *recorded) event(ctx context.Context, run string, n agent.RecordName) pa
 	}
 	read, err := r.Event(ctx, run, n)
 	if err != nil {
-		return page.Event{ID: n.String(), Time: time.UnixMilli(n.Timestamp), Step: n.StepNumber, What: "a record that cannot be read", Text: err.Error(), Failed: true}
+		return page.Event{ID: n.String(), Time: time.UnixMilli(n.Timestamp), Step: n.StepNumber,
+			What: "a record that cannot be read", Text: err.Error(), Failed: true}
 	}
 	e = Event(read)
 	r.once(run, read, &e)
@@ -209,10 +213,13 @@ const fewBytes = 80
 
 // words say what the events are that a page shows.
 var words = map[agent.EventType]string{
-	agent.StartRun: "begins", agent.Retry: "asks the model again", agent.CallTool: "calls", agent.CallInteractiveTool: "asks",
-	agent.CallDelegate: "delegates to", agent.ResolveToolResult: "result of", agent.ResolveImageFile: "image of", agent.ResolvePdfFile: "file of",
-	agent.CompactConversation: "shortens the conversation", agent.StopRunByExceededMaxSteps: "stops at a limit",
-	agent.StopRunByError: "stops by an error", agent.CompleteRun: "reports",
+	agent.StartRun: "begins", agent.Retry: "asks the model again", agent.CallTool: "calls",
+	agent.CallInteractiveTool: "asks",
+	agent.CallDelegate:        "delegates to", agent.ResolveToolResult: "result of",
+	agent.ResolveImageFile: "image of", agent.ResolvePdfFile: "file of",
+	agent.CompactConversation:       "shortens the conversation",
+	agent.StopRunByExceededMaxSteps: "stops at a limit",
+	agent.StopRunByError:            "stops by an error", agent.CompleteRun: "reports",
 }
 
 // Event returns what a page shows of an event.

@@ -34,15 +34,17 @@ func (s *script) Next(context.Context, agent.Request) (agent.Answer, error) {
 }
 
 func call(name, args string) agent.Answer {
-	return agent.Answer{Text: "I use " + name + ".", Calls: []agent.Call{{ID: name, Name: name, Arguments: args}}}
+	return agent.Answer{Text: "I use " + name + ".",
+		Calls: []agent.Call{{ID: name, Name: name, Arguments: args}}}
 }
 
 // run lets a model work.
 func run(t *testing.T, x *skill.Executor, id string, answers ...agent.Answer) {
 	t.Helper()
 	model := script(answers)
-	cfg := agent.Config{Executor: x, Model: &model, Expert: "writer", Experts: map[string]agent.Expert{"writer": {Version: "1.0.0", Instruction: "You write."}},
-		RunID: id, MaxRetries: -1, About: agent.About{Provider: "openai", Model: "gpt-4o"}}
+	cfg := agent.Config{Executor: x, Model: &model, Expert: "writer",
+		Experts: map[string]agent.Expert{"writer": {Version: "1.0.0", Instruction: "You write."}},
+		RunID:   id, MaxRetries: -1, About: agent.About{Provider: "openai", Model: "gpt-4o"}}
 	for range agent.Run(t.Context(), cfg, "Write "+id) { // the error of the last one is recorded
 	}
 }
@@ -73,9 +75,11 @@ func TestRuns(t *testing.T) {
 	if got := list(); got != nil {
 		t.Errorf("without runs: %q", got)
 	}
-	run(t, x, "good", call("writeTextFile", `{"path":"a.txt","text":"one\ntwo\n","n":1}`), call("attemptCompletion", "{}"), agent.Answer{Text: "It is done."})
+	run(t, x, "good", call("writeTextFile", `{"path":"a.txt","text":"one\ntwo\n","n":1}`),
+		call("attemptCompletion", "{}"), agent.Answer{Text: "It is done."})
 	run(t, x, "bad", call("readTextFile", `{"path":"missing"}`))
-	want := []string{"bad, writer, Write bad, stopped by an error, $0.0035", "good, writer, Write good, completed, $0.0105"}
+	want := []string{"bad, writer, Write bad, stopped by an error, $0.0035",
+		"good, writer, Write good, completed, $0.0105"}
 	if got := list(); !reflect.DeepEqual(got, want) {
 		t.Errorf("the runs are %q", got)
 	}
@@ -97,7 +101,8 @@ func TestRuns(t *testing.T) {
 	}
 	want = []string{
 		"writer begins||", "calls writeTextFile|I use writeTextFile.|path: a.txt\ntext: \none\ntwo\nn: 1\n",
-		"result of writeTextFile||path: DIR/a.txt\ntext: \none\ntwo\n1", "calls attemptCompletion|I use attemptCompletion.|", "reports|It is done.|",
+		"result of writeTextFile||path: DIR/a.txt\ntext: \none\ntwo\n1",
+		"calls attemptCompletion|I use attemptCompletion.|", "reports|It is done.|",
 	}
 	if got, before := events("good", 100); !reflect.DeepEqual(got, want) || before != 0 {
 		t.Errorf("the good run: %q", got)
@@ -106,10 +111,12 @@ func TestRuns(t *testing.T) {
 		t.Errorf("the end of the good run: %q after %d", got, before)
 	}
 	got, _ := events("bad", 100)
-	if len(got) != 4 || !strings.HasPrefix(got[2], "failed: result of readTextFile") || got[3] != "failed: stops by an error||the model could not be asked: the model is gone" {
+	if len(got) != 4 || !strings.HasPrefix(got[2], "failed: result of readTextFile") ||
+		got[3] != "failed: stops by an error||the model could not be asked: the model is gone" {
 		t.Errorf("the bad run: %q", got)
 	}
-	if _, _, _, err := all.Run(t.Context(), "none", 10); err == nil || !strings.Contains(err.Error(), "there is no run none") {
+	if _, _, _, err := all.Run(t.Context(), "none", 10); err == nil ||
+		!strings.Contains(err.Error(), "there is no run none") {
 		t.Errorf("a run that is not there: %v", err)
 	}
 	if _, _, _, err := all.Run(t.Context(), "../good", 10); err == nil {
@@ -123,7 +130,8 @@ func TestRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, same, _, err := all.Run(t.Context(), "good", 100); err != nil || len(same) < 2 || same[0].ID == same[1].ID {
+	if _, same, _, err := all.Run(t.Context(), "good", 100); err != nil || len(same) < 2 ||
+		same[0].ID == same[1].ID {
 		t.Errorf("two records with the same time: %+v, %v", same, err)
 	}
 
@@ -138,7 +146,8 @@ func TestRuns(t *testing.T) {
 		}
 	}
 	r, damaged, _, err := all.Run(t.Context(), "bad", 100)
-	if err != nil || r.Problem == "" || len(damaged) != 4 || damaged[0].What != "a record that cannot be read" {
+	if err != nil || r.Problem == "" || len(damaged) != 4 ||
+		damaged[0].What != "a record that cannot be read" {
 		t.Errorf("a damaged run is %+v with %+v, %v", r, damaged, err)
 	}
 }
@@ -147,7 +156,8 @@ func TestRuns(t *testing.T) {
 // like an object as it is.
 func TestEvent(t *testing.T) {
 	for _, text := range []string{"", "{", `{"a"`, "words", `["a"]`} {
-		e := agent.Event{Type: agent.ResolveToolResult, ToolResult: &agent.ToolResult{ToolName: "x", Result: []agent.Part{{Type: agent.TextPart, Text: text}}}}
+		e := agent.Event{Type: agent.ResolveToolResult, ToolResult: &agent.ToolResult{ToolName: "x",
+			Result: []agent.Part{{Type: agent.TextPart, Text: text}}}}
 		if got := runs.Event(e); got.Text != text {
 			t.Errorf("%q is shown as %q", text, got.Text)
 		}

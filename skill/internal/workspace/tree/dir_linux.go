@@ -34,7 +34,8 @@ func isLocal(fd int) bool {
 		return false
 	}
 	switch uint32(st.Type) { // it is signed on some machines, and btrfs' number is not in an int32
-	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC:
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC,
+		unix.TMPFS_MAGIC:
 		return true
 	}
 	return false
@@ -57,7 +58,8 @@ func (d kernelDir) OpenDir(name string) (Dir, error) {
 	case d.local && len(name) < len(text):
 		copy(text[:], name)
 		how := unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_NO_XDEV | cached}
-		fd, _, errno := unix.RawSyscall6(unix.SYS_OPENAT2, uintptr(d.fd), uintptr(unsafe.Pointer(&text[0])), uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how), 0, 0)
+		fd, _, errno := unix.RawSyscall6(unix.SYS_OPENAT2, uintptr(d.fd), uintptr(unsafe.Pointer(&text[0])),
+			uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how), 0, 0)
 		if errno == 0 {
 			return kernelDir{int(fd), true, true}, nil
 		}
@@ -88,7 +90,8 @@ func (d kernelDir) getdents(buf []byte) (int, error) {
 	if !d.quick {
 		return unix.Getdents(d.fd, buf)
 	}
-	n, _, errno := unix.RawSyscall(unix.SYS_GETDENTS64, uintptr(d.fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
+	n, _, errno := unix.RawSyscall(unix.SYS_GETDENTS64, uintptr(d.fd), uintptr(unsafe.Pointer(&buf[0])),
+		uintptr(len(buf)))
 	if errno != 0 {
 		return 0, errno
 	}
@@ -173,9 +176,11 @@ func terminated(name []byte) []byte {
 func (d kernelDir) openFile(name []byte) (int, error) {
 	name = terminated(name)
 	const flag = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_CLOEXEC | openFlags
-	fd, _, errno := unix.Syscall6(unix.SYS_OPENAT, uintptr(d.fd), uintptr(unsafe.Pointer(&name[0])), flag, 0, 0, 0)
+	fd, _, errno := unix.Syscall6(unix.SYS_OPENAT, uintptr(d.fd), uintptr(unsafe.Pointer(&name[0])),
+		flag, 0, 0, 0)
 	for errno == unix.EINTR {
-		fd, _, errno = unix.Syscall6(unix.SYS_OPENAT, uintptr(d.fd), uintptr(unsafe.Pointer(&name[0])), flag, 0, 0, 0)
+		fd, _, errno = unix.Syscall6(unix.SYS_OPENAT, uintptr(d.fd), uintptr(unsafe.Pointer(&name[0])),
+			flag, 0, 0, 0)
 	}
 	if errno == unix.ENXIO {
 		return -1, &NotRegularError{"socket or device"}
@@ -230,7 +235,8 @@ func (d kernelDir) Stat(name []byte) (Info, error) {
 		const flags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT | unix.AT_STATX_DONT_SYNC
 		var st unix.Statx_t
 		name := terminated(name)
-		_, _, errno := unix.RawSyscall6(unix.SYS_STATX, uintptr(d.fd), uintptr(unsafe.Pointer(&name[0])), flags, unix.STATX_BASIC_STATS, uintptr(unsafe.Pointer(&st)), 0)
+		_, _, errno := unix.RawSyscall6(unix.SYS_STATX, uintptr(d.fd), uintptr(unsafe.Pointer(&name[0])),
+			flags, unix.STATX_BASIC_STATS, uintptr(unsafe.Pointer(&st)), 0)
 		mounted := st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
 		if errno == 0 && (!mounted || st.Mode&unix.S_IFMT == unix.S_IFDIR) {
 			return infoFromStatx(&st), nil

@@ -23,7 +23,8 @@ func TestDirEnd(t *testing.T) {
 		last  bool
 	}{
 		{true, math.MaxInt64, true}, {true, math.MaxInt64 - 1, false}, {true, 0, false},
-		{false, math.MaxInt64, false}, {false, 1<<63 + 7, false}, {true, 1<<63 + 7, false}, {true, math.MaxUint64, false},
+		{false, math.MaxInt64, false}, {false, 1<<63 + 7, false}, {true, 1<<63 + 7, false},
+		{true, math.MaxUint64, false},
 	} {
 		raw := make([]byte, 24)
 		binary.NativeEndian.PutUint64(raw[8:], tt.next)

@@ -168,7 +168,8 @@ func (d *kernelFolder) LinkUnnamed(f *os.File, name string) error {
 	fd := int(f.Fd())
 	err := unix.Linkat(fd, "", d.fd, name, unix.AT_EMPTY_PATH)
 	if err == unix.ENOENT {
-		err = unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), d.fd, name, unix.AT_SYMLINK_FOLLOW)
+		err = unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), d.fd, name,
+			unix.AT_SYMLINK_FOLLOW)
 	}
 	return err
 }
@@ -335,7 +336,8 @@ func (d *kernelFolder) CheckWritable(name string) error {
 }
 
 func (d *kernelFolder) Chtimes(name string, info Info) error {
-	ts := []unix.Timespec{unix.NsecToTimespec(info.Accessed.UnixNano()), unix.NsecToTimespec(info.ModTime.UnixNano())}
+	ts := []unix.Timespec{unix.NsecToTimespec(info.Accessed.UnixNano()),
+		unix.NsecToTimespec(info.ModTime.UnixNano())}
 	return unix.UtimesNanoAt(d.fd, name, ts, unix.AT_SYMLINK_NOFOLLOW)
 }
 

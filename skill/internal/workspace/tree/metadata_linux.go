@@ -74,7 +74,8 @@ func CopyMetadataFrom(f *os.File, src File, old Info) bool {
 		return false
 	}
 	if st.Uid != old.UID || st.Gid != old.GID {
-		return unix.Fchown(fd, int(old.UID), int(old.GID)) == nil && unix.Fchmod(fd, statBits(old.Mode)) == nil
+		return unix.Fchown(fd, int(old.UID), int(old.GID)) == nil &&
+			unix.Fchmod(fd, statBits(old.Mode)) == nil
 	}
 	return st.Mode&0o7777 == statBits(old.Mode) || unix.Fchmod(fd, statBits(old.Mode)) == nil
 }

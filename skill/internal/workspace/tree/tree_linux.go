@@ -75,7 +75,8 @@ func (t *kernelTree) fd(rel string, flag int) (int, error) {
 		switch {
 		case err == nil:
 			return fd, nil
-		case err == unix.EINTR, err == unix.EAGAIN: // a rename elsewhere, after which the kernel must look again
+		case err == unix.EINTR, err == unix.EAGAIN:
+			// a rename elsewhere, after which the kernel must look again
 		case err == unix.EXDEV && tries < maxRaces: // what was found was moved out of the folder meanwhile
 		case err == unix.ENXIO:
 			return -1, t.unopened(rel)
