@@ -17,11 +17,12 @@ import (
 	"textskill/cmd/internal/usage"
 )
 
-const configLong = `config prints each setting, and what sets it: the command line, your skill.toml, that of the
-workspace, a variable, or the default. It also prints the rules for tools.
+const configLong = `config prints each setting and its source: the command line, your skill.toml, the skill.toml
+of the workspace, an environment variable, or the default. config also prints the rules for
+tools.
 
-Your skill.toml is in the folder skill of your configuration (on Linux ~/.config). It holds
-flags by their names, settings, and rules for tools:
+Your skill.toml is in the folder skill of your configuration folder (on Linux ~/.config). It
+holds flags by their names, settings, and rules for tools:
 
   network = true
   allow = ["/home/you/data"]
@@ -30,29 +31,30 @@ flags by their names, settings, and rules for tools:
   [tools]
   ask = ["delete*"]
 
-A workspace's skill.toml counts once you trust it, where yours says nothing.
+A workspace can have its own skill.toml. Once you trust it ("skill trust"), it counts
+for the settings that yours leaves out.
 
-These are settings without a flag:
+skill.toml alone sets these; no flag does:
 
   journal-changes = 1000        keep about this many changes (-1: all)
   journal-age = "30 days"       keep changes for this long (-1s: forever)
   journal-bytes = "1 GB"        keep this much of old contents (-1: all)
   snapshot-bytes = "512 MB"     save this much before a command, to undo it (0: nothing)
   limit-file = "16 GB"          the largest file that a command may write (-1: any)
-  limit-memory = "0"            the memory of each process of a command (0: no limit)
-  limit-processes = 0           your processes while a command runs (0: no limit)
+  limit-memory = "0"            most memory of each process of a command (0: no limit)
+  limit-processes = 0           most processes of yours while a command runs (0: no limit)
   share-cache = "go"            commands may write your own build cache of Go
   allow-ssh = true              with network, git may use ssh and the keys of your agent
   browser-no-sandbox = true     run the browser without its own sandbox, as root must
-  llm-mode = "json_schema"      how to ask a model first; or json_object, tool, text
+  llm-mode = "json_schema"      answer to ask for first; or json_object, tool, text
   llm-timeout = "20s"           give up on a prompt in plain words after this long
-  llm-max-calls = 0             requests to the model for a prompt (0: no limit)
-  llm-max-tokens = 0            tokens of the model for a prompt (0: no limit)
-  max-text = -1                 UTF-16 units of a text for a perstack tool (0: no limit)
-  http-host = ["example.org"]   further hosts for which mcp and web accept requests
+  llm-max-calls = 0             most requests to the model for a prompt (0: no limit)
+  llm-max-tokens = 0            most tokens of the model for a prompt (0: no limit)
+  max-text = -1                 longest text for a perstack tool, in UTF-16 units (0: any)
+  http-host = ["example.org"]   mcp and web accept requests for these hosts too
   max-equal-calls = 25          a run stops after this many equal calls in a row
-  max-wait = "5m"               how long a run waits when the model's endpoint asks it to
-  model-tools = "text"          for a model that takes no tools; else native
+  max-wait = "5m"               longest wait that a model's endpoint can ask of a run
+  model-tools = "text"          for a model that cannot call tools; else native
   strict = true                 refuse a text command on standard input with extra words
   take-over = true              continue runs of dead processes, if the system has no locks
   prices = "prices.json"        {"MODEL":{"input":2.5,"output":10}}, per million tokens`
@@ -60,7 +62,7 @@ These are settings without a flag:
 func (c *cli) configCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config [flags]",
-		Short:   "Print the settings and where each comes from",
+		Short:   "Print each setting and its source",
 		Long:    configLong,
 		Example: "  skill config\n  skill config -C ~/project",
 		Args:    usage.Arguments(0, 0, ""),

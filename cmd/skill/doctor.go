@@ -21,28 +21,28 @@ import (
 	"textskill/skill/hook"
 )
 
-const doctorLong = `doctor shows where the history of the workspace is, how large it is, and what is damaged.
-It shows what sandboxes commands on this machine, and which hosts they reach. It shows
-which agents have hooks, and when the last event came. It changes nothing.
+const doctorLong = `doctor shows where the history of the workspace is, its size, and its damage. It shows the
+sandbox of commands on this machine, and the hosts that commands reach. It shows which
+agents have hooks, and when the last event came. Without --fix it changes nothing.
 
-With --fix it mends these, and says so:
+With --fix it repairs these, and prints each repair:
 
   an agent's configuration that starts a skill which has moved
   hooks that call a skill which has moved
   a history that other users of this machine can read
 
-With --endpoint it shows what endpoints of models have refused in the last seven days,
-and how much text they take. --endpoint=forget forgets that.
+With --endpoint it shows what the endpoints of models have refused in the last seven days,
+and how much text they accept. --endpoint=forget deletes these records.
 
 With --fence it lists what commands can read and write, and which variables they do not
-get. Give it the flags of your commands, such as --allow-domain.`
+get. Add the flags that you give your commands, such as --allow-domain.`
 
 func (c *cli) doctorCommand(o *options) *cobra.Command {
 	var endpoint string
 	var fence, fix bool
 	cmd := &cobra.Command{
 		Use:     "doctor [flags]",
-		Short:   "Check the history and the sandbox",
+		Short:   "Check the history, the sandbox and the hooks",
 		Long:    doctorLong,
 		Example: "  skill doctor\n  skill doctor --fix\n  skill doctor -C ~/project\n  skill doctor --fence --allow-domain npm\n  skill doctor --endpoint",
 		Args:    usage.Arguments(0, 0, ""),
@@ -59,9 +59,9 @@ func (c *cli) doctorCommand(o *options) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().Var(choice{&endpoint, "WHAT", []string{"show", "forget"}}, "endpoint", "show what endpoints of models were found to refuse, or forget it")
+	cmd.Flags().Var(choice{&endpoint, "WHAT", []string{"show", "forget"}}, "endpoint", "show what the endpoints of models have refused, or forget it")
 	cmd.Flags().Lookup("endpoint").NoOptDefVal = "show"
-	cmd.Flags().BoolVar(&fix, "fix", false, "mend what can be mended")
+	cmd.Flags().BoolVar(&fix, "fix", false, "repair what doctor can repair")
 	cmd.Flags().BoolVar(&fence, "fence", false, "list what commands may write and read")
 	o.obey(cmd, "--workspace", "--allow", "--state", "--network", "--allow-domain", "--deny-domain", "--allow-local", "--share-cache", "--fence-read", "--fence-write",
 		"--pass-env", "--allow-config")

@@ -14,11 +14,11 @@ import (
 func (c *cli) explainCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [flags] PROMPT",
-		Short: "Show how plain words are understood, without acting",
-		Long: "explain prints the command that stands for a prompt in plain words, or the part of the\n" +
-			"prompt that it understood. With -v or --json it also prints the rule of the grammar, and\n" +
-			"what each part of the prompt is. It asks no language model. The exit code is 1 if it does\n" +
-			"not understand the prompt.",
+		Short: "Print the command that plain words stand for, and do not run it",
+		Long: `explain prints the command that a prompt in plain words stands for. If it understands only
+a part of the prompt, it prints that part. With -v or --json it also prints the rule of the
+grammar and the role of each part. It asks no language model. The exit code is 1 if explain
+does not understand the prompt.`,
 		Example: "  skill explain 'move notes.md from Inbox to Archive'\n  skill explain -v 'delete a.txt if it is empty'",
 		Args:    usage.Arguments(1, math.MaxInt, "a prompt: "+c.program()+" explain 'read a.txt'"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -253,10 +253,10 @@ func (w *workspaceFlags) add(f *pflag.FlagSet) {
 	f.StringArrayVar(&w.allow, "allow", nil, "allow access to `DIR` too; may be repeated")
 	f.BoolVar(&w.readOnly, "read-only", false, "refuse every change")
 	f.BoolVar(&w.dryRun, "dry-run", false, "show what would change, and change nothing")
-	f.Var(choice{&w.stale, "GUARD", []string{"on", "off", "strict"}}, "guard", "refuse to change files that something else changed after they were read: on, off, or strict (a file must be read first) (default on for --tools workspace)")
+	f.Var(choice{&w.stale, "GUARD", []string{"on", "off", "strict"}}, "guard", "refuse to change a file that another program changed after it was read: on, off, or strict (refuse unread files too) (default on for --tools workspace)")
 	f.BoolVar(&w.allowConfig, "allow-config", false, "allow changes to files that make other programs run code, such as .git, perstack.toml, .mcp.json and .vscode")
 	f.BoolVar(&w.noSync, "no-sync", false, "do not wait until changes are on disk: faster, but a power failure can lose them")
-	f.StringVar(&w.audit, "audit", "", "append a line of JSON to `FILE` for each call, also for reads; FILE is outside the workspace")
+	f.StringVar(&w.audit, "audit", "", "append a line of JSON to `FILE` for each call, reads included; FILE must be outside the workspace")
 }
 
 type undoFlags struct {
@@ -267,7 +267,7 @@ type undoFlags struct {
 
 func (u *undoFlags) add(f *pflag.FlagSet) {
 	u.journal.Age, u.journal.Bytes, u.snapshot = 30*24*time.Hour, 1<<30, 512<<20
-	f.BoolVar(&u.journal.Off, "no-journal", false, "record no changes, so that there is no undo")
+	f.BoolVar(&u.journal.Off, "no-journal", false, "do not record changes: nothing can undo them")
 	f.IntVar(&u.journal.Count, "journal-changes", 1000, "keep the last `N` changes, and at most two blocks of 256 more (-1: all)")
 	f.Var(duration{&u.journal.Age}, "journal-age", "keep changes this long with all of their block of 256 (-1s: forever)")
 	f.Var(size{&u.journal.Bytes}, "journal-bytes", "keep at most `SIZE` of overwritten and deleted content, and the last block of changes (-1: no limit)")
@@ -298,7 +298,7 @@ type sandboxFlags struct {
 func (s *sandboxFlags) add(f *pflag.FlagSet) {
 	s.fence = string(skill.FenceAuto)
 	f.Var(choice{&s.fence, "MODE", []string{string(skill.FenceAuto), string(skill.FenceRequire), string(skill.FenceOff)}},
-		"fence", "run commands in a sandbox: auto (as far as the system can), require, off")
+		"fence", "run commands in a sandbox: auto (as much as the system can), require (or refuse them), off")
 	f.StringArrayVar(&s.fenceRead, "fence-read", nil, "let commands read `PATH` too; may be repeated")
 	f.StringArrayVar(&s.fenceWrite, "fence-write", nil, "let commands write `PATH` too; may be repeated")
 	f.Var(choice{&s.share, "TOOL", []string{"go"}},
@@ -308,7 +308,7 @@ func (s *sandboxFlags) add(f *pflag.FlagSet) {
 	f.Int64Var(&s.limits.Processes, "limit-processes", 0, "limit the user to `N` processes and threads while a command runs (0: no limit; root has none)")
 	f.BoolVar(&s.allowHooks, "allow-hooks", false, "let git run the hooks, filters and editors that the repository names")
 	f.BoolVar(&s.allowSSH, "allow-ssh", false, "with --network, let git reach remotes over ssh, with the keys of your agent")
-	f.StringArrayVar(&s.passEnv, "pass-env", nil, "let commands see the variable `NAME`, although it looks like a password or key; may be repeated")
+	f.StringArrayVar(&s.passEnv, "pass-env", nil, "let commands see the variable `NAME`, even if its name suggests a password or key; may be repeated")
 	f.BoolVar(&s.noSandbox, "browser-no-sandbox", false, "run the browser for screenshots without its own sandbox, as root must")
 }
 
@@ -323,13 +323,13 @@ type networkFlags struct {
 }
 
 func (n *networkFlags) add(f *pflag.FlagSet) {
-	f.BoolVar(&n.network, "network", false, "let tools connect to public addresses, and commands to any address, private ones too")
-	f.StringSliceVar(&n.allowed, "allow-domain", nil, "let tools and commands reach `HOST`: a name, *.NAME or NAME:PORT; or all hosts of npm, go, pypi, cargo, debian or github; may be repeated")
-	f.StringSliceVar(&n.denied, "deny-domain", nil, "with --allow-domain, let them never reach `HOST` or *.HOST; may be repeated")
-	f.IntSliceVar(&n.local, "allow-local", nil, "let tools and commands reach `PORT` of this machine, such as that of a database; may be repeated")
+	f.BoolVar(&n.network, "network", false, "let tools reach public addresses, and commands any address, also private addresses")
+	f.StringSliceVar(&n.allowed, "allow-domain", nil, "let tools and commands reach `HOST`: NAME, *.NAME or NAME:PORT; npm, go, pypi, cargo, debian and github mean all their hosts; may be repeated")
+	f.StringSliceVar(&n.denied, "deny-domain", nil, "with --allow-domain, never let tools or commands reach `HOST` or *.HOST; may be repeated")
+	f.IntSliceVar(&n.local, "allow-local", nil, "let tools and commands reach `PORT` of this machine, such as a database; may be repeated")
 	f.BoolVar(&n.private, "allow-private", false, "with --network, also allow private addresses and localhost")
 	f.StringSliceVar(&n.hosts, "allow-host", nil, "with --network, also allow `HOST` or HOST:PORT at a private address; may be repeated")
-	f.StringSliceVar(&n.engines, "search", nil, "search the web with `ENGINE`, or ENGINE=URL; repeat it for engines to try next: "+strings.Join(skill.SearchEngines, ", "))
+	f.StringSliceVar(&n.engines, "search", nil, "search the web with `ENGINE`, or ENGINE=URL; repeat the flag for engines to try next: "+strings.Join(skill.SearchEngines, ", "))
 }
 
 // searchEngines returns the engines that --search names, with the key from the
@@ -372,7 +372,7 @@ type modelFlags struct {
 func (m *modelFlags) add(f *pflag.FlagSet) {
 	m.fallback, m.policy, m.llmTimeout = "auto", "ask", 20*time.Second
 	f.Var(choice{&m.fallback, "MODE", []string{"auto", "rules", "llm", "none"}},
-		"fallback", "read plain words by rules, by the model (llm), by rules and then the model (auto), or not at all (none)")
+		"fallback", "read plain words (a request in English) by rules, by the model (llm), by rules and then the model (auto), or not at all (none)")
 	f.StringVar(&m.baseURL, "openai-base-url", "", "ask the model at `URL`, any OpenAI-compatible endpoint (default $OPENAI_BASE_URL)")
 	f.StringVar(&m.keyFile, "openai-api-key-file", "", "send the key in `FILE` to the model's endpoint (default $OPENAI_API_KEY)")
 	f.StringVar(&m.modelName, "skill-model", "", "use the model `NAME` (default $SKILL_MODEL)")
@@ -413,7 +413,7 @@ type outputFlags struct {
 }
 
 func (p *outputFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&p.tools, "tools", "", "read the input as calls of the tools of `DIALECT`, instead of guessing from its form: "+strings.Join(dialect.Names(), ", "))
+	f.StringVar(&p.tools, "tools", "", "read the input as calls of `DIALECT`, a set of tools, instead of guessing from its form: "+strings.Join(dialect.Names(), ", "))
 	f.Var(choice{&p.wire, "WIRE", wire.Names(func(*wire.Wire) bool { return true })},
 		"wire", "read the input as a message in the format WIRE, and answer in it, instead of guessing from its form: "+strings.Join(wire.Names(func(*wire.Wire) bool { return true }), ", "))
 	f.BoolVar(&p.lines, "lines", false, "read one command per line of standard input, and answer each at once")

@@ -57,10 +57,10 @@ func (c *cli) restoreCommand(o *options) *cobra.Command {
 	var print bool
 	cmd := &cobra.Command{
 		Use:   "restore [flags] ID [PATH]",
-		Short: "Bring a file back as it was before a change",
-		Long: "restore writes what a file held before the change ID back into the file. --to writes it\n" +
-			"into another file, and --print prints it. PATH names the file, if the change is of several\n" +
-			"files. The other files stay as they are.",
+		Short: "Restore a file as it was before a change",
+		Long: `restore writes a file as it was before the change ID. --to writes that content to another
+file, and --print prints it. PATH names the file, if the change is of several files.
+restore leaves the other files alone.`,
 		Example:           "  skill restore 12\n  skill restore 12 --print\n  skill restore 12 --to notes/old.txt\n  skill restore 31 src/main.go",
 		Args:              usage.Arguments(1, 2, "ID: the number of a change; \""+c.program()+" history\" lists them"),
 		ValidArgsFunction: c.completeChange(o),

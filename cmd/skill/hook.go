@@ -34,11 +34,12 @@ const (
 func (c *cli) hookCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook [flags] HOST",
-		Short: "Record what another agent's tool changes, for its hooks",
-		Long: "hook records what another agent's tool changes. The agent calls it before and after each\n" +
-			"tool, and writes what it does to hook's standard input. \"skill setup HOST --hooks\" has\n" +
-			"the agent do that. hook prints nothing, and always ends in time with exit code 0, so that it\n" +
-			"never blocks the agent. \"skill doctor\" shows what went wrong.",
+		Short: "Record the changes of another agent, which calls this from its hooks",
+		Long: `hook records what the tools of another agent change, so that you can undo it. The agent
+calls hook before and after each tool, with a JSON event on standard input. To have the
+agent do that, type "skill setup HOST --hooks". hook prints nothing. It always ends
+in time with exit code 0, so that it never blocks the agent.
+"skill doctor" shows its errors.`,
 		Example: "  skill hook claude-code < event.json",
 		Args:    usage.Arguments(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -34,9 +34,9 @@ something, and say at the end what you changed.
 func (c *cli) initCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [flags]",
-		Short: "Write a perstack.toml with an expert to begin with",
-		Long: "init writes a small perstack.toml, with an expert called helper, and says what to type\n" +
-			"next. A file that is there stays as it is.",
+		Short: "Write a perstack.toml, the file that defines experts",
+		Long: `init writes a small perstack.toml that defines one agent, the expert helper. Then it prints
+what to type next. It never changes a perstack.toml that exists.`,
 		Example: "  skill init\n  skill init -C ~/project",
 		Args:    usage.Arguments(0, 0, "-C DIR names the folder"),
 		RunE:    func(*cobra.Command, []string) error { return c.failed(c.init(o)) },

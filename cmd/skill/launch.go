@@ -112,15 +112,15 @@ func version() string {
 func (c *cli) execCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec [flags] -- COMMAND [ARG]...",
-		Short: "Run a command of yours in the fence, so that it can be undone",
-		Long: "exec runs a command in the workspace with your terminal, and records what it changes there,\n" +
-			"so that \"skill undo\" takes it back. The sandbox keeps changes in the workspace,\n" +
-			"and the network away; --fence-write and --network open it. With --fence off it only records.\n" +
-			"The exit code is that of the command.\n" +
-			"\n" +
-			"An agent works in the sandbox if it gets the network, its configuration and its key:\n" +
-			"--network --fence-write ~/.claude --pass-env ANTHROPIC_API_KEY. To record each of its\n" +
-			"calls instead, use \"skill setup HOST --hooks\".",
+		Short: "Run a command of yours in the sandbox, so that you can undo it",
+		Long: `exec runs a command in the workspace with your terminal, and records what it changes there.
+Then "skill undo" takes that back. In the sandbox, the command changes only the
+workspace and has no network; --fence-write and --network allow more. With --fence off,
+exec only records. exec ends with the exit code of the command.
+
+An agent works in the sandbox if you give it the network, its configuration and its key:
+--network --fence-write ~/.claude --pass-env ANTHROPIC_API_KEY. To record each of its
+calls instead, use "skill setup HOST --hooks".`,
 		Example: "  skill exec -- make test\n  skill exec --fence off -- npm install\n" +
 			"  skill exec --allow-domain npm -- npm ci",
 		Args: usage.Arguments(1, 1<<20, "a command: exec -- COMMAND"),

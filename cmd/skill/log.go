@@ -18,11 +18,11 @@ import (
 )
 
 const logLong = `log lists the runs of experts in a workspace, the latest first. With --run or --last it
-shows the events of one run, a line each; --step, --type, --errors and --tools select some.
+prints one line for each event of a run. --step, --type, --errors and --tools select events.
 
---checkpoint prints the state of a run after a step as JSON, with all messages so far.
---check reads all records of a run. It lists files that are damaged, or that other programs
-wrote, and says from which step the run can go on.`
+--checkpoint prints the state of a run after one step as JSON, with all messages so far.
+--check reads all records of a run. It lists the files that are damaged or that another
+program wrote, and the step from which the run can continue.`
 
 const logExample = `  skill log
   skill log --run c3b5wj… --tools --step 2-5
@@ -48,7 +48,7 @@ type logOptions struct {
 func (c *cli) logCommand(o *options) *cobra.Command {
 	l := logOptions{options: o}
 	cmd := &cobra.Command{
-		Use: "log [flags]", Short: "List expert runs, or show one", Long: logLong, Example: logExample,
+		Use: "log [flags]", Short: "List the runs of experts, or show one run", Long: logLong, Example: logExample,
 		Args: usage.Arguments(0, 0, "--run ID shows a run"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			inStep, err := steps(l.step)

@@ -25,16 +25,16 @@ import (
 	"textskill/skill/mcpserver"
 )
 
-const mcpLong = `mcp serves tools to a client that speaks the Model Context Protocol: over standard input
-and output, or with --http over streamable HTTP at /mcp.
+const mcpLong = `mcp serves tools to a client that speaks the Model Context Protocol. It uses standard input
+and output, or with --http streamable HTTP at /mcp.
 
-A client reaches the workspace and the directories of --allow. The roots that a client
-names can only narrow that. Over HTTP, each client needs a bearer token. It is in the file
-of --http-token-file; without that flag, mcp makes a token and keeps it in your state
-folder. A socket of --http unix:PATH needs no token, because only you can open it.
+A client reaches the workspace and the folders of --allow. The roots that a client names
+can only narrow that. Over HTTP, each client needs a bearer token. mcp reads the token from
+the file of --http-token-file. Without that flag, mcp makes a token and keeps it in your
+state folder. A socket of --http unix:PATH needs no token, because only you can open it.
 
-With --ask, mcp asks you through the client before a call. A client that cannot ask gets
-a refusal. [tools] in skill.toml names tools to ask about, and tools to refuse.`
+With --ask, mcp asks you, through the client, before some calls. If the client cannot ask,
+mcp refuses the call. In skill.toml, [tools] names tools to ask about and tools to refuse.`
 
 const mcpExample = `  skill mcp -C ~/notes
   skill mcp --tools filesystem --read-only
@@ -85,13 +85,13 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.mcp(cmd, &m) },
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&m.tools, "tools", nil, "serve `DIALECT`, repeated or joined by commas: "+strings.Join(dialect.Names(), ", ")+
+	f.StringSliceVar(&m.tools, "tools", nil, "serve the tools of `DIALECT`, or of several with commas between: "+strings.Join(dialect.Names(), ", ")+
 		" (default "+mcpDefault[0].Name+")")
 	f.StringVar(&m.http, "http", "", "serve streamable HTTP at `ADDR`, like 127.0.0.1:3900 or unix:PATH")
 	f.StringVar(&m.tokenFile, "http-token-file", "", "with --http, require the bearer token in `FILE`")
 	f.BoolVar(&m.noToken, "no-token", false, "with --http, let every user of this machine use the tools as you")
 	f.StringSliceVar(&m.hosts, "http-host", nil, "with --http, also accept requests for the host `NAME`; may be repeated")
-	f.Var(choice{&m.ask, "WHAT", asks}, "ask", "let the client ask you before calls that `WHAT`: destroy, change or never (default never)")
+	f.Var(choice{&m.ask, "WHAT", asks}, "ask", "let the client ask you before calls that `WHAT`: destroy (replace or remove), change or never (default never)")
 	f.StringVar(&m.record, "record", "", "at the end, write the session to the golden `FILE`, which \"skill test\" plays")
 	o.obey(cmd, "workspace", "undo", "sandbox", "network", "--max-text")
 	return cmd

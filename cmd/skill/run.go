@@ -22,25 +22,25 @@ import (
 	"textskill/skill/agent/trace"
 )
 
-const runLong = `run gives a query to an expert of perstack.toml, and prints what the expert does. People
-on a terminal see text; a program, or --json, gets a line of JSON for each event. The
-query can come from standard input: write "-" for it, or use a pipe.
+const runLong = `run gives a query to an expert of perstack.toml, and prints what the expert does. On a
+terminal it prints text. Elsewhere, or with --json, it prints a line of JSON for each event.
+With "-" as the query, or with a pipe, run reads the query from standard input.
 
-The expert works until it is done, takes --max-steps steps, or is interrupted. run records
-every step in perstack/runs. --continue goes on from there, with or without another query.
+The expert works until it is done, --max-steps is reached, or you interrupt it. run records
+every step in perstack/runs. --continue goes on from the last step, with or without a query.
 
-run finds the provider of the model in this order: --provider, perstack.toml, a base URL
-of OpenAI, the beginning of the model's name if that provider's key is set, and openai.
--v prints the choice.
+run takes the provider of the model from the first of these that names one: --provider,
+perstack.toml, a base URL of OpenAI, and the model's name, if the key of its provider is
+set. Else it takes openai. -v prints the choice. These variables set keys and addresses:
 
-  openai     OPENAI_API_KEY, OPENAI_BASE_URL; also for any endpoint that speaks as OpenAI
+  openai     OPENAI_API_KEY, OPENAI_BASE_URL; also for any OpenAI-compatible endpoint
   anthropic  ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL
   google     GOOGLE_API_KEY or GEMINI_API_KEY, GOOGLE_GEMINI_BASE_URL
   deepseek   DEEPSEEK_API_KEY, DEEPSEEK_BASE_URL
   ollama     OLLAMA_BASE_URL (default http://localhost:11434/v1)
 
-run reads these variables from the environment, then from .env and .env.local of the
-workspace. "skill trust" lets a workspace name endpoints, keys and commands.`
+run reads them from the environment, then from .env and .env.local of the workspace.
+A workspace can set endpoints, keys and commands only after "skill trust".`
 
 const runExample = `  skill run file-organizer "Organize files in this directory by type" --max-steps 50
   skill run file-organizer --continue --max-steps 50
@@ -86,7 +86,7 @@ func (c *cli) runCommand(o *options) *cobra.Command {
 	r := runOptions{options: o}
 	cmd := &cobra.Command{
 		Use:               "run [flags] EXPERT [QUERY]",
-		Short:             "Let an expert work on a query",
+		Short:             "Give a query to an expert, an agent that perstack.toml defines",
 		Long:              runLong,
 		Example:           runExample,
 		Args:              usage.Arguments(1, 2, "EXPERT: the name of an expert in perstack.toml"),
@@ -139,14 +139,14 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(perstackFlag)
 	f := cmd.Flags()
 	r.addSources(f)
-	f.BoolVar(&r.trustWorkspace, "trust-workspace", false, "trust what perstack.toml, .env and skill.toml name, for this run; \"skill help trust\" says what")
-	f.StringVar(&r.provider, "provider", "", "ask the model provider `NAME`: openai (any compatible endpoint), anthropic, google (default found as above)")
+	f.BoolVar(&r.trustWorkspace, "trust-workspace", false, "for this run, trust the settings and commands that \"skill help trust\" lists")
+	f.StringVar(&r.provider, "provider", "", "ask the model provider `NAME`: openai (any compatible endpoint), anthropic, google (default as in \"skill help run\")")
 	r.api = "auto"
-	f.Var(choice{&r.api, "API", []string{"auto", "chat", "responses"}}, "openai-api", "speak chat completions or responses to the provider openai: chat, responses, auto (responses for reasoning models at OpenAI's own address)")
+	f.Var(choice{&r.api, "API", []string{"auto", "chat", "responses"}}, "openai-api", "use this API of the provider openai: chat, responses, auto (responses for reasoning models at OpenAI's own address)")
 	f.StringVar(&r.model, "model", "", "use the model `NAME` (default the one in perstack.toml, then --skill-model)")
 	f.StringVar(&r.temperature, "temperature", "", "sample the model at temperature `T`: 0 to 2, or \"default\" to leave it to the endpoint (default 0)")
-	f.Var(reasoning{&r.reasoning}, "reasoning-budget", "let the model think this much: "+strings.Join(agent.ReasoningBudgets, ", ")+", or about so many tokens (default that of perstack.toml, else the model's own)")
-	f.IntVar(&r.window, "context-window", 0, "compact the conversation for a context window of `N` tokens (default that of the model, if it is known)")
+	f.Var(reasoning{&r.reasoning}, "reasoning-budget", "let the model think this much: "+strings.Join(agent.ReasoningBudgets, ", ")+", or a number of tokens (default from perstack.toml, else the model's own)")
+	f.IntVar(&r.window, "context-window", 0, "compact the conversation to fit a context window of `N` tokens (default the model's, if known)")
 	f.Var(choice{&r.tools, "HOW", []string{"native", agent.TextTools}}, "model-tools", "offer tools to the model: native, or text for a model without tools (default native, or what its endpoint was found to take)")
 	f.StringVar(&r.maxSteps, "max-steps", "", "stop after `N` steps (default no limit)")
 	f.IntVar(&r.budget.Tokens, "max-tokens", 0, "stop after `N` tokens of requests and answers (0: no limit)")
@@ -159,13 +159,13 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&r.timeout, "timeout", "", "give up on an answer of the model after `MS` milliseconds of silence (default 300000)")
 	f.Var(duration{&r.maxWait}, "max-wait", "wait for the model's endpoint as long as it asks, up to this")
 	f.StringVar(&r.lastMessage, "last-message", "", "write the final report to `FILE`")
-	f.StringVar(&r.schema, "output-schema", "", "let the final report be JSON that fits the JSON Schema in `FILE`")
+	f.StringVar(&r.schema, "output-schema", "", "require a final report in JSON that fits the JSON Schema in `FILE`")
 	f.StringVar(&r.runID, "run-id", "", "give a new run this `ID`")
 	f.BoolVar(&r.last, "continue", false, "continue the latest run")
 	f.StringVar(&r.lastOf, "continue-run", "", "continue the run `ID`")
 	f.StringVar(&r.from, "resume-from", "", "continue from `CHECKPOINT`: an ID, or TIMESTAMP-STEP-ID")
-	f.Var(choice{&r.ask, "WHAT", append(slices.Clip(asks), askHosts)}, "ask", "ask before calls that `WHAT`: destroy, change or never (default destroy in start on a terminal, else never), or after commands about refused hosts: hosts")
-	f.BoolVar(&r.files, "files", false, "with --resume-from, first undo what the run changed in files since")
+	f.Var(choice{&r.ask, "WHAT", append(slices.Clip(asks), askHosts)}, "ask", "ask before calls that `WHAT`: destroy (replace or remove), change or never; or hosts: ask after a command about hosts that were refused (default destroy in start on a terminal, else never)")
+	f.BoolVar(&r.files, "files", false, "with --resume-from, first undo the run's changes of files after CHECKPOINT")
 	f.BoolVar(&r.takeOver, "take-over", false, "continue a run whose process has died, where the system has no file locks to say so")
 	f.BoolVarP(&r.answer, "interactive-tool-call-result", "i", false, "use the query as the answer to the tool call that the run waits for")
 	r.obey(cmd, "workspace", "undo", "--fence", "--fence-read", "--fence-write", "--limit-file", "--limit-memory", "--limit-processes",

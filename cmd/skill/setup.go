@@ -97,20 +97,22 @@ func opencodeEntry(command string, args []string) entry {
 // serverName is what hosts call this server.
 const serverName = "skill"
 
-const setupLong = `setup writes into the configuration of a host, such as an editor, that it starts
-"skill mcp". All else in the file stays, with its comments. setup copies the file to
-FILE.bak before, or to FILE.bak2 if that is another file. The server works in the folder
-of the host's project, or in the folder of -C. --project writes the file that the host
-reads for one project. --check starts the server as the host would, and lists its tools.
+const setupLong = `setup adds a server to the configuration of a host, such as an editor. The host then starts
+"skill mcp". setup keeps the rest of the file, with its comments. It first copies the
+file to FILE.bak, or to FILE.bak2 if FILE.bak is another file. The server works in the
+folder of the host's project, or in the folder of -C. --project writes the file that the
+host reads for one project. --check starts the server as the host would, and lists its
+tools.
 
 With --hooks, the host calls "skill hook" before and after each of its own tools. Then
 "skill history" lists the host's edits and commands, "skill undo" takes them back,
-and "skill doctor" shows whether events come. A host works on if this program is gone.
+and "skill doctor" shows whether the host sends events. Without this program, the host
+still works.
 
 "setup achilles DIR" writes the skills file-system, read, write, edit, glob, grep and bash
-into DIR/skills, where AchillesAgentLib finds them in place of its own. "setup agent-skill"
-writes SKILL.md below .agents/skills and .claude/skills of the project, or with --user of
-your home folder. setup replaces no file that it has not written.
+into DIR/skills. AchillesAgentLib uses them in place of its own. "setup agent-skill" writes
+SKILL.md below .agents/skills and .claude/skills of the project. With --user it writes them
+in your home folder. setup never replaces a file that it did not write.
 
 Hosts of servers: `
 
@@ -161,8 +163,8 @@ func (c *cli) setupCommand(o *options) *cobra.Command {
 	f.BoolVar(&s.remove, "remove", false, "take the server, or with --hooks the hooks, out of the configuration")
 	f.BoolVar(&s.show, "print", false, "print the file as it would be, and change nothing")
 	f.BoolVar(&s.user, "user", false, "with agent-skill: in the home folder, for all projects")
-	f.StringSliceVar(&s.tools, "tools", nil, "serve `DIALECT`, repeated or joined by commas: "+strings.Join(dialect.Names(), ", "))
-	f.Var(choice{&s.ask, "WHAT", asks}, "ask", "let the host ask you before calls that `WHAT`: destroy, change or never (default never)")
+	f.StringSliceVar(&s.tools, "tools", nil, "serve the tools of `DIALECT`, or of several with commas between: "+strings.Join(dialect.Names(), ", "))
+	f.Var(choice{&s.ask, "WHAT", asks}, "ask", "let the host ask you before calls that `WHAT`: destroy (replace or remove), change or never (default never)")
 	o.obey(cmd, "--workspace", "--state", "--read-only", "--network", "--allow-domain")
 	return cmd
 }

@@ -20,13 +20,13 @@ import (
 	"textskill/skill/agent"
 )
 
-const startLong = `start is a conversation with an expert. It asks which expert, and what to do, unless you say
-so. It prints what the model says and does, passes on the questions of tools, and then asks
-what to do next. Ctrl-C interrupts the model or its tools. An empty line or /exit ends the
-conversation. start takes the flags of "skill run".
+const startLong = `start is a conversation with an expert. It asks which expert you want, and what to do,
+unless you say so. It prints what the model says and does, and asks you the questions of
+tools. Then it asks what to do next. Ctrl-C interrupts the model or its tools. An empty
+line or /exit ends the conversation. start has the flags of "skill run".
 
 Between queries, /undo takes back the last change, and /diff and /history show changes.
-They take the arguments of "skill undo" and so on. /help lists these commands.`
+They have the arguments of the commands undo, diff and history. /help lists them.`
 
 // talkHelp is what /help prints.
 const talkHelp = `  /undo [ID]     take back the last change of this workspace, or the change ID
@@ -94,7 +94,7 @@ func (o *options) placeFlags() (flags []string) {
 func (c *cli) startCommand(o *options) *cobra.Command {
 	r := runOptions{options: o}
 	cmd := &cobra.Command{
-		Use: "start [flags] [EXPERT] [QUERY]", Short: "Work with an expert, question by question", Long: startLong,
+		Use: "start [flags] [EXPERT] [QUERY]", Short: "Talk with an expert, query by query", Long: startLong,
 		Example: "  skill start\n  skill start file-organizer\n  skill start file-organizer --continue",
 		Args:    usage.Arguments(0, 2, ""), ValidArgsFunction: r.completeExpert,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.failed(c.start(cmd.Context(), &r, args)) },

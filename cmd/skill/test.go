@@ -24,12 +24,12 @@ import (
 	"textskill/skill"
 )
 
-const testLong = `test plays what a model or an agent might send to the tools, and compares what comes back
-and what the files hold then with what you expect. So you see in CI that a prompt, a set of
-flags or another version of this program still does what it did.
+const testLong = `test sends prompts and calls to the tools, as a model or an agent would. It compares the
+output and the files with what you expect. In CI it shows whether a prompt, a set of flags
+or another version of this program still does what it did.
 
-A golden file is a txtar archive: a comment, files, and sections. test puts the files into
-a temporary directory and plays the sections in their order.
+A golden file is a txtar archive: a comment, files, and sections. test writes the files
+into a temporary directory and plays the sections in order.
 
   -- flags --    command-line flags for the prompts that follow
   -- llm --      the model's answer to the next prompt, or its next answer in a run
@@ -38,28 +38,28 @@ a temporary directory and plays the sections in their order.
   -- run --      an expert of perstack.toml, and the query for it
   -- model --    an expert and a query for a real model, then rules for what it does
   -- want --     the expected output, with errors and exit code
-  -- mask --     regular expressions, one per line: what they match is not compared,
-                 but for a group like (?<keep>…)
-  -- tree --     what the directory holds at the end
+  -- mask --     regular expressions, one per line: test ignores the text that they match,
+                 except in a group like (?<keep>…)
+  -- tree --     the files of the directory at the end
 
-A want belongs to the section before it that prints. -update writes what was printed.
-$WORK stands for the directory. In llm of a run, a line "TOOL {JSON}" is a call. test does
-not compare durations, times and random IDs. It plays all .txtar files below a folder.
+A want holds the output of the prompt, mcp or run before it; --update writes it there.
+$WORK stands for the directory. In the llm of a run, a line "TOOL {JSON}" is a call. test
+ignores durations, times and random IDs. It plays all .txtar files below a folder.
 
 "skill test --record FILE PROMPT…" writes a golden file that plays these prompts,
 "skill mcp --record FILE" one that plays the session of a client, and
-"skill run --record FILE" one that plays a run. It masks words that change each time.
+"skill run --record FILE" one that plays a run. They mask words that change each time.
 
 With --live, a section model asks the model that "skill run" would ask. Without --live,
-test leaves these sections out. Rules stand in any order; "not" before one turns it round:
+test skips these sections. Write rules in any order; "not" before a rule reverses it:
 
   contains TEXT         the expert's report contains TEXT
   calls TOOL {JSON}     the expert calls TOOL with these arguments; {JSON} is optional
   json PATH VALUE       the report is JSON with VALUE at PATH, like items.0.name
   file NAME TEXT        the file NAME contains TEXT at the end
 
-A golden file can come from a stranger. Its flags give prompts more rights only if you
-type the same flag after "skill test". Commands run in the sandbox or not at all.
+A golden file can come from a stranger. If a flag in it gives prompts more rights, it counts
+only if you type it after "skill test" too. Commands run in the sandbox or not at all.
 On GitHub Actions, test prints failures as annotations too.`
 
 // goldenGroups are the shared flags of skill test: a golden file may set what is given.
@@ -83,7 +83,7 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 	var live bool
 	cmd := &cobra.Command{
 		Use:     "test [flags] PATH… | --record FILE PROMPT…",
-		Short:   "Run golden prompt files",
+		Short:   "Play golden files: prompts and the output that they must print",
 		Long:    testLong,
 		Example: "  skill test testdata\n  skill test --record write.txtar 'writeFile a.txt content: hi'\n  skill test -v -update -run delete testdata\n  skill test --network testdata",
 		Args:    usage.Arguments(1, math.MaxInt, "PATH: a golden file, or a directory of golden files"),
@@ -111,7 +111,7 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 			return c.testFiles(cmd.Context(), t, files)
 		},
 	}
-	cmd.Flags().BoolVar(&t.update, "update", false, "write what was printed into the files")
+	cmd.Flags().BoolVar(&t.update, "update", false, "write the output of this program into the files")
 	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "also print the files that pass")
 	cmd.Flags().StringVar(&record, "record", "", "write the golden `FILE`, which plays the prompts that follow")
 	cmd.Flags().BoolVar(&live, "live", false, "play the sections model too: the model's provider charges you for that")

@@ -17,10 +17,10 @@ func (c *cli) toolsCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tools [flags]",
 		Short: "List the tools, or print their definitions",
-		Long: "tools lists each tool with its arguments and what it does: of all dialects, or of the one\n" +
-			"that --tools names. With --wire it prints definitions as the field \"tools\" of a request\n" +
-			"holds them, of one dialect (default filesystem). WIRE is one of\n" +
-			strings.Join(definingWires(), ", ") + ".\n--json alone is --wire openai.",
+		Long: "tools lists each tool with its arguments and its effect. It lists all dialects (sets of\n" +
+			"tools), or the dialect of --tools. With --wire it prints one dialect (default filesystem)\n" +
+			"as the field \"tools\" of a request to a model. WIRE is one of\n" +
+			strings.Join(definingWires(), ", ") + ".\n--json alone means --wire openai.",
 		Example: "  skill tools\n  skill tools --tools filesystem --wire anthropic > tools.json",
 		Args:    usage.Arguments(0, 0, "--tools NAME lists one dialect"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

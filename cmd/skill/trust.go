@@ -16,22 +16,22 @@ import (
 	"textskill/skill/agent/provider"
 )
 
-const trustLong = `trust records that you trust what the files of a workspace ask for: the endpoint, the
-provider and the keys in perstack.toml and .env, the commands of its skills, and the flags
-and tools in skill.toml. Until you trust them, an expert that needs one of them does not
-start, skill.toml does not count, and no expert reads AGENTS.md. trust prints what it
-records, in a file of your state folder.
+const trustLong = `trust lets the files of a workspace set these: the endpoint, the provider and the keys in
+perstack.toml and .env, the commands of an expert's skills, and the flags and tools in
+skill.toml. Until you trust the workspace, an expert that needs one of these does not start,
+skill.toml does not count, and no expert reads AGENTS.md. trust prints what it records in
+your state folder.
 
-Trust ends when one of these settings changes, or the directory or its owner. To change
-an instruction in perstack.toml ends nothing. An expert gets AGENTS.md as it was when you
-trusted it. Trust is in a command's name and arguments, not in what the program does.`
+Trust ends when one of these settings, the directory or its owner changes. A change of an
+instruction in perstack.toml does not end it. An expert reads AGENTS.md as it was when you
+trusted it. You trust the name and arguments of a command, not the program behind the name.`
 
 func (c *cli) trustCommand(o *options) *cobra.Command {
 	r := runOptions{options: o}
 	var list, forget bool
 	cmd := &cobra.Command{
 		Use:     "trust [flags] [DIR]",
-		Short:   "Trust the settings of a workspace",
+		Short:   "Let the files of a workspace set endpoints, keys and commands",
 		Long:    trustLong,
 		Example: "  skill trust\n  skill trust ~/project\n  skill trust --list\n  skill trust --forget ~/project",
 		Args:    usage.Arguments(0, 1, ""),

@@ -26,17 +26,16 @@ func (c *cli) undoCommand(o *options) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "undo [flags] [ID]",
-		Short: "Undo the last change, one change, all since one, or those of a run",
-		Long: "undo takes back the last change, or the change ID. Type it again to take back the one\n" +
-			"before. An undo is a change too: to redo, undo the ID of the undo.\n" +
-			"\n" +
-			"undo refuses if something else has changed the file since. --force takes the change back\n" +
-			"all the same, after it has saved the file as it is. --force also leaves out what cannot be\n" +
-			"undone.\n" +
-			"\n" +
-			"--run takes back all that a run changed, and nothing else. --step N takes back only what\n" +
-			"it changed after step N. \"skill run --resume-from\" then continues the conversation from\n" +
-			"there; with --files it does both.",
+		Short: "Undo the last change, a change by its ID, or all changes of a run",
+		Long: `undo takes back the last change, or the change ID. Type it again to take back the change
+before. An undo is a change too: to redo, undo the ID of the undo.
+
+undo refuses if another program has changed the file since. --force first saves the file as
+it is, and then takes the change back. --force also skips what cannot be undone.
+
+--run takes back all changes of a run, and nothing else. --step N takes back only the
+changes after step N. Then "skill run --resume-from" continues the conversation from
+there; with --files it does both.`,
 		Example:           "  skill undo\n  skill undo 12\n  skill undo --since 12\n  skill --dry-run undo\n  skill undo --run c3b5wj… --step 2",
 		Args:              usage.Arguments(0, 1, ""),
 		ValidArgsFunction: c.completeChange(o),
@@ -70,8 +69,8 @@ func (c *cli) undoCommand(o *options) *cobra.Command {
 	cmd.Flags().StringVar(&since, "since", "", "undo the change `ID` and all after it")
 	cmd.RegisterFlagCompletionFunc("since", c.completeChange(o))
 	cmd.Flags().StringVar(&run, "run", "", "undo the changes of the expert's run `ID`; \"skill log\" lists runs")
-	cmd.Flags().IntVar(&step, "step", 0, "with --run, only those after step `N`")
-	cmd.Flags().BoolVar(&force, "force", false, "undo even if a file was changed since, and save the current version; pass over what cannot be undone")
+	cmd.Flags().IntVar(&step, "step", 0, "with --run, undo only the changes after step `N`")
+	cmd.Flags().BoolVar(&force, "force", false, "undo even if a file has changed since, and save its current version; skip what cannot be undone")
 	o.obey(cmd, "workspace", "--journal-changes", "--journal-age", "--journal-bytes", "--state", "--json")
 	return cmd
 }

@@ -23,16 +23,16 @@ import (
 	"textskill/skill/page/runs"
 )
 
-const webLong = `web serves a page on the workspace. It shows the runs of experts while they go on, with
-words, calls and costs; changes of files, with diffs and a button to undo or redo each;
-servers and their logs; and with --results how golden files did.
+const webLong = `web serves a page about the workspace. The page shows the runs of experts as they go on,
+with messages, calls and costs. It shows changes with diffs, and a button to undo or redo
+each. It shows servers and their logs, and with --results the results of golden files.
 
-web prints an address with a token, which is new at each start. The page is for you:
-whoever has the address can read and undo what you can.
+web prints an address with a token, which is new at each start. Keep the address secret:
+whoever has it can read and undo what you can.
 
 With --addr 0.0.0.0:PORT, other machines reach the page by the name or address of this
-machine, with the same token. Nothing is encrypted, so in a network that others use,
-forward a port with ssh -L instead.`
+machine, with the same token. web does not encrypt. In a network that others use, forward a
+port with ssh -L instead.`
 
 const webExample = `  skill web
   skill web -C ~/project --addr 127.0.0.1:3901
@@ -58,9 +58,9 @@ func (c *cli) webCommand(o *options) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.web(cmd.Context(), &w) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&w.addr, "addr", "127.0.0.1:0", "serve at `ADDR`, a port of which 0 is a free one")
+	f.StringVar(&w.addr, "addr", "127.0.0.1:0", "serve at `ADDR`; port 0 means any free port")
 	f.StringSliceVar(&w.hosts, "http-host", nil, "also accept requests for the host `NAME`; may be repeated")
-	f.StringVar(&w.results, "results", "", "show the results of golden files in `FILE`, which \"skill test --json\" has printed")
+	f.StringVar(&w.results, "results", "", "show the results of golden files in `FILE`, the output of \"skill test --json\"")
 	f.StringVar(&w.prices, "prices", "", "read prices of models from `FILE`, as \"skill run\" does")
 	o.obey(cmd, "workspace", "--journal-changes", "--journal-age", "--journal-bytes", "--state")
 	return cmd
