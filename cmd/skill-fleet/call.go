@@ -31,11 +31,11 @@ type doorOptions struct {
 }
 
 func (d *doorOptions) add(f *pflag.FlagSet) {
-	f.StringSliceVar(&d.tools, "tools", nil, "call the tools of `DIALECT`, repeated or joined by commas: "+strings.Join(dialect.Names(), ", ")+" (default "+dialect.Workspace.Name+")")
-	f.BoolVar(&d.start, "start", false, "have a worker hold the workspace, if none does")
+	f.StringSliceVar(&d.tools, "tools", nil, "call the tools of `DIALECT`, or of several with commas between: "+strings.Join(dialect.Names(), ", ")+" (default "+dialect.Workspace.Name+")")
+	f.BoolVar(&d.start, "start", false, "let a worker hold the workspace, if no worker does")
 	f.StringVarP(&d.dir, "directory", "C", "", "with --start, copy the files of `DIR` to a workspace that does not exist")
-	f.StringVar(&d.tenant, "tenant", "default", "with --start, hold it for the tenant `NAME`")
-	f.DurationVar(&d.idle, "idle", 10*time.Minute, "with --start, give it back after `TIME` without a call")
+	f.StringVar(&d.tenant, "tenant", "default", "with --start, hold the workspace for the tenant `NAME`")
+	f.DurationVar(&d.idle, "idle", 10*time.Minute, "with --start, release the workspace after `TIME` without a call")
 }
 
 func (d *doorOptions) check(cmd *cobra.Command) error {
@@ -129,18 +129,18 @@ func (d *doorOptions) hold(ctx context.Context, p fleet.Plane, s settings, run s
 	return r.ID, err
 }
 
-const callLong = `call calls a tool in a workspace, on the worker that holds it, and prints the answer. What
-the call changed is stored before it is answered. JSON is an object with the tool's
-arguments; - reads it from standard input.
+const callLong = `call calls a tool in a workspace, on the worker that holds it, and prints the answer. The
+worker stores the changes of the call before it answers. JSON is an object with the tool's
+arguments; "-" reads it from standard input.
 
-A workspace is held while a run works in it. Calls that change something wait then for the
-end of the step under way, with which they are stored.`
+A worker holds a workspace while a run works in it. Then a call that changes something waits
+for the end of the current step. The worker stores the call and the step together.`
 
 func (c *cli) callCommand(o *options) *cobra.Command {
 	d := doorOptions{options: o}
 	cmd := &cobra.Command{
 		Use:   "call [flags] WORKSPACE TOOL [JSON]",
-		Short: "Call a tool in a workspace, where it is held",
+		Short: "Call a tool of a workspace, on the worker that holds it",
 		Long:  callLong,
 		Example: `  skill-fleet call notes read '{"path":"todo.txt"}'
   skill-fleet call --start -C ~/notes notes list '{"path":"."}'`,

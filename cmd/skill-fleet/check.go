@@ -13,16 +13,17 @@ import (
 	"textskill/skill/fleet/jetstream"
 )
 
-const checkLong = `check asks each server on its monitoring port whether the fleet may trust it: three servers
-with JetStream, three copies of each stream, and sync_interval: always, without which the
-power cut of all servers loses up to two minutes of accepted steps. It exits with 1 if not,
-and says what to change.`
+const checkLong = `check asks each server, on its monitoring port, whether accepted steps are safe there. The
+fleet needs three servers with JetStream, three copies of each stream, and the setting
+sync_interval: always. Without that setting, a power cut of all servers loses up to two
+minutes of accepted steps. If something is missing, check says what to change and exits
+with 1.`
 
 func (c *cli) checkCommand(o *options) *cobra.Command {
 	var check jetstream.Check
 	cmd := &cobra.Command{
 		Use:     "check [flags]",
-		Short:   "Look whether the servers keep what they accept",
+		Short:   "Check whether the servers can lose accepted steps",
 		Long:    checkLong,
 		Example: "  skill-fleet check --nats nats://n1,nats://n2,nats://n3\n  skill-fleet check --accept-loss 2m",
 		Args:    usage.Arguments(0, 0, ""),

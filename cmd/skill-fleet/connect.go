@@ -36,10 +36,10 @@ func (o *options) addNoAuth(f *pflag.FlagSet) {
 
 func (o *options) add(f *pflag.FlagSet, c *cli) {
 	getenv := c.getenv
-	f.StringVar(&o.nats, "nats", cmp.Or(getenv("NATS_URL"), c.devURL(), defaultNATS), "connect to the NATS servers at `URL`, several separated by commas (NATS_URL; else that of skill-fleet dev)")
+	f.StringVar(&o.nats, "nats", cmp.Or(getenv("NATS_URL"), c.devURL(), defaultNATS), "connect to the NATS servers at `URL`, several separated by commas ($NATS_URL, else the server of skill-fleet dev)")
 	f.Lookup("nats").DefValue = defaultNATS // what help says; the variable may hold a password
-	f.StringVar(&o.creds, "creds", getenv("NATS_CREDS"), "use the NATS credentials in `FILE` (NATS_CREDS)")
-	f.StringVar(&o.config, "config", "", "read the settings of this machine from `FILE` (default fleet.toml in the folder skill of the configuration)")
+	f.StringVar(&o.creds, "creds", getenv("NATS_CREDS"), "use the NATS credentials in `FILE` ($NATS_CREDS)")
+	f.StringVar(&o.config, "config", "", "read the settings of this machine from `FILE` (default skill/fleet.toml in your configuration folder)")
 }
 
 // devURL returns the URL that skill-fleet dev has written in its own folder, "" if it has not.

@@ -28,10 +28,10 @@ func (c *cli) devCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev [flags]",
 		Short: "Run a whole fleet in this process: a server and a worker",
-		Long: `dev starts a NATS server on this machine and a worker, to try things out. What it has
-accepted stays in the folder of --dir, and it goes on with that when it is started again.
-The server lets in who knows its login, which dev makes once and keeps in the file login of
-that folder; the other commands read it there.`,
+		Long: `dev starts a NATS server and a worker on this machine, to try things out. It keeps its state
+in the folder of --dir, and continues from there at the next start. Clients of the server
+need its login. dev makes the login once and keeps it in the file login of that folder. The
+other commands read it there.`,
 		Example: "  skill-fleet dev --slots 8",
 		Args:    usage.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -63,10 +63,10 @@ func ownProgram() string {
 	return ""
 }
 
-const rootLong = `skill-fleet runs experts on many machines. submit sends a folder and a query, a worker
-takes them, and after each step the files, the events and the state of the run are
-stored together. If a machine is lost, another one goes on from the last finished step,
-with the same bytes in the folder.`
+const rootLong = `skill-fleet runs experts, the agents of perstack.toml, on many machines. submit sends a
+folder and a query, and a worker takes them. After each step the worker stores the files,
+the events and the state of the run together. If a machine is lost, another worker continues
+from the last finished step, with the same files.`
 
 const rootExample = `  skill-fleet dev
   skill-fleet worker --slots 16

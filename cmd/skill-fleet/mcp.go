@@ -16,14 +16,14 @@ import (
 	"textskill/skill/mcpserver"
 )
 
-const mcpLong = `mcp serves the tools of a workspace, wherever it is held, to clients that speak the Model
-Context Protocol: over standard input and output, or with --http over streamable HTTP at
-/mcp. Any number of such servers may stand behind a balancer: none keeps anything of a
-client, and all reach the worker that holds the workspace, also after it has moved. All
-clients of a workspace share one list of todos.
+const mcpLong = `mcp serves the tools of a workspace to clients that speak the Model Context Protocol. It
+uses standard input and output, or with --http streamable HTTP at /mcp. It reaches the
+worker that holds the workspace, also after the workspace has moved. You can run several
+such servers behind a balancer, because no server keeps a client's state. All clients of a
+workspace share one list of todos.
 
-HTTP needs a bearer token: that of --http-token-file, which all servers share, or one that
-is made for this start. While nobody holds the workspace, requests are answered with 503.`
+HTTP needs a bearer token. mcp reads it from --http-token-file, which all servers share, or
+makes one for this start. While no worker holds the workspace, mcp answers with 503.`
 
 type mcpOptions struct {
 	doorOptions
@@ -36,7 +36,7 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 	m := mcpOptions{doorOptions: doorOptions{options: o}}
 	cmd := &cobra.Command{
 		Use:   "mcp [flags] --workspace NAME",
-		Short: "Serve the tools of a workspace to MCP clients, where it is held",
+		Short: "Serve the tools of a workspace to MCP clients",
 		Long:  mcpLong,
 		Example: `  skill-fleet mcp --workspace notes --start
   skill-fleet mcp --workspace notes --http 0.0.0.0:3900 --http-token-file /run/secrets/mcp`,

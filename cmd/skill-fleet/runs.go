@@ -31,9 +31,9 @@ func (c *cli) runsCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs [flags]",
 		Short: "List the runs, or follow one",
-		Long: `runs lists the runs, the latest first. With --follow it prints what has happened in a run,
-then what happens, until the run has ended. It exits with 0 if the run was completed, 3 if
-it was stopped at a limit or for an answer, and 1 if it failed or was cancelled.`,
+		Long: `runs lists the runs, the latest first. With --follow it prints the past events of a run, and
+then new events until the run ends. It exits with 0 if the run was completed, with 3 if the
+run stopped at a limit or waits for an answer, and with 1 if it failed or was cancelled.`,
 		Example: "  skill-fleet runs --tenant research\n  skill-fleet runs --follow 4kx2…",
 		Args:    usage.Arguments(0, 0, "--follow ID follows a run"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

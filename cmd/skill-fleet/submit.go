@@ -12,14 +12,14 @@ import (
 	"textskill/skill/fleet"
 )
 
-const submitLong = `submit sends a run to the workers and prints its ID. The folder of -C is copied; what the
-run does is done in the copy, which fetch brings back. With --workspace alone the run
-works on files that an earlier run has left.
+const submitLong = `submit sends a run to the workers and prints its ID. It copies the folder of -C. The run
+works in the copy, which fetch brings back. With --workspace alone, the run works on the
+files that an earlier run has left.
 
-A run that is submitted again with its ID is the same run; another query, expert,
-workspace or tenant is an error. Files named .env*, credentials of git and what
-fleet.toml excludes for the tenant are not sent. For a tenant with too many waiting runs
-submit exits with 4; the run can be submitted again later, with its ID.`
+If you submit a run again with its ID, it is the same run; a different query, expert,
+workspace or tenant is an error. submit does not send files named .env*, credentials of git,
+or files that fleet.toml excludes for the tenant. If too many runs of the tenant wait,
+submit exits with 4. Submit the run again later, with its ID.`
 
 func (c *cli) submitCommand(o *options) *cobra.Command {
 	s := fleet.Submission{}
@@ -45,11 +45,11 @@ func (c *cli) submitCommand(o *options) *cobra.Command {
 	f.StringVarP(&s.Dir, "directory", "C", "", "copy the files of `DIR`")
 	f.StringVar(&s.Workspace, "workspace", "", "work in the workspace `NAME`: a new one with -C, else one that exists")
 	f.BoolVar(&s.Replace, "replace", false, "with -C, replace the files of a workspace that exists")
-	f.StringVar(&s.ID, "id", "", "give the run this `ID` (default one that no other has)")
-	f.StringVar(&s.Tenant, "tenant", "default", "submit it for the tenant `NAME`")
-	f.BoolVar(&s.Urgent, "urgent", false, "begin it before runs that are not urgent")
-	f.StringVar(&s.Label, "label", "", "let a worker with `LABEL` carry it out")
-	f.StringVar(&s.Pin, "pin", "", "let only `WORKER` carry it out, with files of up to 8 GiB")
+	f.StringVar(&s.ID, "id", "", "give the run this `ID` (default a new, unique ID)")
+	f.StringVar(&s.Tenant, "tenant", "default", "submit the run for the tenant `NAME`")
+	f.BoolVar(&s.Urgent, "urgent", false, "begin the run before runs that are not urgent")
+	f.StringVar(&s.Label, "label", "", "let only workers with `LABEL` carry the run out")
+	f.StringVar(&s.Pin, "pin", "", "let only `WORKER` carry the run out, with files of up to 8 GiB")
 	f.IntVar(&s.MaxSteps, "max-steps", 0, "stop after `N` steps (0: no limit)")
 	return cmd
 }
@@ -94,7 +94,7 @@ func (c *cli) submit(ctx context.Context, o *options, s fleet.Submission) error 
 func (c *cli) cancelCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:     "cancel [flags] ID",
-		Short:   "End a run; its files stay as they are after the last finished step",
+		Short:   "End a run, and keep the files of its last finished step",
 		Example: "  skill-fleet cancel 4kx2…",
 		Args:    usage.Arguments(1, 1, "ID: that of a run; \"skill-fleet runs\" lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -119,14 +119,14 @@ func (c *cli) fetchCommand(o *options) *cobra.Command {
 	dir := ""
 	cmd := &cobra.Command{
 		Use:     "fetch [flags] ID",
-		Short:   "Bring the files of a run here, as they are after its last finished step",
+		Short:   "Copy the files of a run here, as of its last finished step",
 		Example: "  skill-fleet fetch 4kx2… -C ~/organized",
 		Args:    usage.Arguments(1, 1, "ID: that of a run; \"skill-fleet runs\" lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.failed(c.fetch(cmd.Context(), o, args[0], dir))
 		},
 	}
-	cmd.Flags().StringVarP(&dir, "directory", "C", "", "write them to `DIR`, which is empty or does not exist (default the ID)")
+	cmd.Flags().StringVarP(&dir, "directory", "C", "", "write the files to `DIR`, which must be empty or new (default the ID)")
 	return cmd
 }
 

@@ -16,11 +16,11 @@ import (
 	"textskill/skill/page"
 )
 
-const webLong = `web serves a page on the runs of the fleet, as they go: who works on each, what it does,
-and when another worker has taken it.
+const webLong = `web serves a page about the runs of the fleet, as they go on. The page shows the worker of
+each run and its events, and when another worker has taken the run.
 
-The address that it prints holds a token, made for this start, without which nothing is
-shown. Nothing is encrypted: in a network that others use, forward a port with ssh -L.`
+web prints an address with a token, which is new at each start. The page needs the token.
+web does not encrypt. In a network that others use, forward a port with ssh -L.`
 
 func (c *cli) webCommand(o *options) *cobra.Command {
 	addr, tenant := "", ""
@@ -36,7 +36,7 @@ func (c *cli) webCommand(o *options) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&addr, "addr", "127.0.0.1:0", "serve at `ADDR`, a port of which 0 is a free one")
+	f.StringVar(&addr, "addr", "127.0.0.1:0", "serve at `ADDR`; port 0 means any free port")
 	f.StringSliceVar(&hosts, "host", nil, "also accept requests for the host `NAME`; may be repeated")
 	f.StringVar(&tenant, "tenant", "", "show the runs of the tenant `NAME` only")
 	return cmd

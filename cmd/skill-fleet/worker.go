@@ -20,12 +20,12 @@ import (
 )
 
 const workerLong = `worker takes runs and carries them out, each in a copy of its workspace. After SIGTERM it
-finishes the steps that are under way, gives the runs to other workers, and ends; after a
-second one it ends at once.
+finishes its current steps, gives the runs to other workers, and exits. After a second
+SIGTERM it exits at once.
 
-The model, its keys and its address are those of this machine, never of a workspace:
+The model, its keys and its address come from this machine, never from a workspace:
 --model, --provider or fleet.toml, and variables such as OPENAI_API_KEY and OPENAI_BASE_URL.
-A server that lets clients in without a login is refused, unless you type --no-auth.
+worker refuses a server that lets clients in without a login, unless you type --no-auth.
 
   [worker]
   name = "w1"
@@ -45,8 +45,8 @@ const slots = 4
 func addWorker(f *pflag.FlagSet, w *workerSettings) {
 	f.StringVar(&w.Name, "name", "", "call the worker `NAME`, unique in the fleet (default the name of the machine)")
 	f.IntVar(&w.Slots, "slots", 0, fmt.Sprintf("carry out `N` runs at once (default %d)", slots))
-	f.StringSliceVar(&w.Labels, "label", nil, "take runs that need `LABEL`, besides those that need none; may be repeated")
-	f.StringVar(&w.Root, "root", "", "keep the copies of workspaces in the folder skill-fleet-NAME of `DIR`, on a local disk")
+	f.StringSliceVar(&w.Labels, "label", nil, "also take runs that need `LABEL`; may be repeated")
+	f.StringVar(&w.Root, "root", "", "keep the copies of workspaces in skill-fleet-NAME below `DIR`, on a local disk")
 	f.StringVar(&w.Model, "model", "", "use the model `NAME` (SKILL_MODEL)")
 	f.StringVar(&w.Provider, "provider", "", "ask the model provider `NAME`: openai (any compatible endpoint), anthropic, google (default by the model)")
 	f.BoolVar(&w.Network, "network", false, "let the tools of experts reach other machines")
