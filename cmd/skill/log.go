@@ -311,7 +311,7 @@ func oneLine(text string, n int) string {
 
 // steps reads a selection of steps; "" selects all.
 func steps(text string) (func(int) bool, error) {
-	wrong := errors.New("--step " + text + ": it looks like 5, 2-5, >5, >=5, <5 or <=5")
+	wrong := errors.New("--step " + text + ": must be a step or a range: 5, 2-5, >5, >=5, <5 or <=5")
 	if text == "" {
 		return func(int) bool { return true }, nil
 	}

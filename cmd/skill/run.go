@@ -341,7 +341,7 @@ func (r *runOptions) prepare(ctx context.Context, c *cli) (cfg agent.Config, err
 			if w.project.Near(r.expert) != "" {
 				return cfg, err
 			}
-			return cfg, fmt.Errorf("%w\n%s run gives a query to an expert; it runs no command of the shell", err, c.program())
+			return cfg, fmt.Errorf("%w\nto run a command of yours: %s exec -- COMMAND", err, c.program())
 		}
 	}
 	if cfg, err = r.runConfig(c, w); err != nil {
@@ -423,7 +423,7 @@ func (r *runOptions) variables(c *cli, p agent.Project) (*variables, error) {
 	case r.envPath != nil:
 		for _, name := range r.envPath {
 			if err := v.load(name, !r.holds(name)); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("--env-path: %w", err)
 			}
 		}
 		return v, nil

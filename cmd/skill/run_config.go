@@ -20,7 +20,7 @@ func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 	if r.schema != "" {
 		data, err := readRegular(r.schema)
 		if err != nil {
-			return cfg, err
+			return cfg, fmt.Errorf("--output-schema: %w", err)
 		}
 		cfg.Schema = data
 	}

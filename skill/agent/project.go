@@ -55,7 +55,7 @@ func (p Project) Expert(key string) (Expert, error) {
 	case !ok && p.Near(key) != "":
 		return e, fmt.Errorf("expert %q is not defined; did you mean %s?", key, p.Near(key))
 	case !ok:
-		return e, fmt.Errorf("expert %q is not defined; there are %s", key,
+		return e, fmt.Errorf("expert %q is not defined; %s defines %s", key, ProjectFile,
 			strings.Join(slices.Sorted(maps.Keys(p.Experts)), ", "))
 	}
 	e.Key = key
@@ -226,7 +226,7 @@ func wrongTOML(err error) error {
 		line, column := wrong.Position()
 		why := strings.TrimPrefix(wrong.Error(), "toml: ")
 		if kind, _, ok := strings.Cut(why, " into "); ok { // the Go type follows
-			why = "a value of type " + strings.TrimPrefix(kind, "cannot decode TOML ") + " does not fit here"
+			why = strings.Join(wrong.Key(), ".") + " cannot be of type " + strings.TrimPrefix(kind, "cannot decode TOML ")
 		}
 		return fmt.Errorf("%s: line %d, column %d: %s", ProjectFile, line, column, why)
 	}

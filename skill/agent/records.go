@@ -374,7 +374,7 @@ func checkRunID(id string) error {
 	if id == "" || len(id) > 128 ||
 		strings.HasPrefix(id, ".") || strings.HasSuffix(id, ".") ||
 		strings.ContainsFunc(id, func(c rune) bool { return !strings.ContainsRune(runIDChars, c) }) {
-		return fmt.Errorf("run id %q is none: it is letters, digits and - _ . inside, at most 128", id)
+		return fmt.Errorf("invalid run ID %q: use letters, digits, - _ . (at most 128, no . at an end)", id)
 	}
 	return nil
 }

@@ -534,7 +534,7 @@ func TestSubmitRefused(t *testing.T) {
 		// a worker could not follow the link
 		{fleet.Submission{Run: fleet.Run{}, Dir: linked}, "perstack.toml in " + linked + " cannot be read: "},
 		{fleet.Submission{Run: fleet.Run{}, Dir: filepath.Join(dir, "sub")}, "sub has no perstack.toml"},
-		{fleet.Submission{Run: fleet.Run{}, Dir: others}, `expert "e" is not defined; there are other`},
+		{fleet.Submission{Run: fleet.Run{}, Dir: others}, `expert "e" is not defined; perstack.toml defines other`},
 		{fleet.Submission{Run: fleet.Run{}, Dir: dir, Owner: fleet.Tenant{Waiting: 1}},
 			"tenant t has 1 waiting runs"},
 		{fleet.Submission{Run: fleet.Run{ID: "b"}, Dir: dir}, "tenant t has 1 waiting runs"},
