@@ -145,7 +145,7 @@ func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 	p := &planner{Tx: t, how: how}
 	at, ok := t.log.find(id)
 	if !ok {
-		return p, &ConflictError{ID: id, Reason: "is not in the history; history lists those that are"}
+		return p, &ConflictError{ID: id, Reason: `is not in the history; "history" lists all changes`}
 	}
 	active, ok := t.log.active(id)
 	if !ok {

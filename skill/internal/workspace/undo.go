@@ -143,11 +143,11 @@ func unknown(id string) error {
 	if len(id) > most {
 		id = strings.ToValidUTF8(id[:most], "") + "…"
 	}
-	return &UndoError{ID: id, Reason: "is not one of this workspace; history lists those that are"}
+	return &UndoError{ID: id, Reason: `is not one of this workspace; "history" lists all changes`}
 }
 
 func notRecorded(id string) error {
-	return &UndoError{ID: id, Reason: "is not in the history; history lists those that are"}
+	return &UndoError{ID: id, Reason: `is not in the history; "history" lists all changes`}
 }
 
 // A candidate is an op of one of the histories.
