@@ -115,6 +115,10 @@ func patterns(rules []string) (list []pattern, err error) {
 }
 
 func parsePattern(rule string) (p pattern, err error) {
+	noHost := fmt.Errorf("%q is not a host: write it like example.org, *.example.org or example.org:8443", rule)
+	if strings.Contains(rule, "/") { // a URL
+		return p, noHost
+	}
 	host, port, found := strings.Cut(rule, ":")
 	if found {
 		if p.port, err = strconv.Atoi(port); err != nil || p.port < 1 || p.port > 65535 {
@@ -126,7 +130,7 @@ func parsePattern(rule string) (p pattern, err error) {
 	}
 	host, p.below = strings.CutPrefix(host, "*.")
 	if p.host, err = canonical(host); err != nil {
-		return p, fmt.Errorf("%q is not a host: write it like example.org, *.example.org or example.org:8443", rule)
+		return p, noHost
 	}
 	if p.below && !strings.Contains(p.host, ".") {
 		return p, fmt.Errorf("%q would allow a whole top-level domain", rule)

@@ -324,7 +324,7 @@ func (cfg *Config) check() error {
 		return &refusal.ArgError{Arg: "network",
 			Reason: "lets commands reach every host; leave it out to name hosts with --allow-domain and --deny-domain"}
 	}
-	for _, list := range []*[]string{&cfg.FenceRead, &cfg.FenceWrite} {
+	for k, list := range []*[]string{&cfg.FenceRead, &cfg.FenceWrite} {
 		paths := slices.Clone(*list)
 		for i, path := range paths {
 			abs, err := filepath.Abs(path)
@@ -332,7 +332,7 @@ func (cfg *Config) check() error {
 				paths[i], err = filepath.EvalSymlinks(abs)
 			}
 			if err != nil {
-				return err
+				return fmt.Errorf("%s: %w", [...]string{"fence-read", "fence-write"}[k], err)
 			}
 			if abs != paths[i] {
 				cfg.named = append(cfg.named, fenceRule{path: paths[i], name: abs, shown: true})
