@@ -60,10 +60,13 @@ func (o *options) settings() (s settings, err error) {
 	if o.config == "" && (errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) {
 		return s, nil
 	}
-	if err == nil {
-		err = decodeSettings(data, &s)
+	switch {
+	case err != nil && o.config != "":
+		return s, fmt.Errorf("--config: %w", err)
+	case err != nil:
+		return s, err
 	}
-	if err != nil && !errors.As(err, new(*os.PathError)) { // which names the file
+	if err = decodeSettings(data, &s); err != nil && !errors.As(err, new(*os.PathError)) { // which names the file
 		err = fmt.Errorf("%s: %w", file, err)
 	}
 	return s, err

@@ -63,7 +63,7 @@ func (o *options) connect(ctx context.Context, s settings, closed bool) (*jetstr
 		Servers: servers, Creds: o.creds, Closed: closed, Name: cmp.Or(s.Worker.Name, "skill-fleet"), Patience: s.patience(), Waiting: s.jobs(),
 	})
 	for kind, hint := range map[error]string{
-		jetstream.ErrUnreachable: "start one with skill-fleet dev, or name those of the fleet with --nats",
+		jetstream.ErrUnreachable: "start a server with skill-fleet dev, or name the servers of the fleet with --nats",
 		jetstream.ErrLogin:       "give its login with --nats nats://USER:PASSWORD@HOST or --creds FILE",
 		jetstream.ErrOpen:        "set up a login there, or type --no-auth",
 	} {

@@ -309,7 +309,7 @@ func TestRefused(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--nats", "nats://127.0.0.1:1", "runs"}, exitFailed, "; start one with skill-fleet dev, or name those of the fleet with --nats"},
+		{[]string{"--nats", "nats://127.0.0.1:1", "runs"}, exitFailed, "; start a server with skill-fleet dev, or name the servers of the fleet with --nats"},
 		{[]string{"submit", "e", "go"}, exitUsage, "-C"},
 		{[]string{"submit", "e", "-C", "."}, exitUsage, "missing QUERY"},
 		{[]string{"--nats", "nats://me:pa:ss@127.0.0.1:1,nats://token@127.0.0.1:1", "runs"}, exitFailed, "at nats://127.0.0.1:1, nats://127.0.0.1:1: "},
@@ -337,7 +337,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"fetch", "../x"}, exitFailed, `"../x" cannot be the name of a run`},
 		{[]string{"runs", "--follow", "a b"}, exitFailed, `"a b" cannot be the name of a run`},
 		{[]string{"web", "--tenant", "a b"}, exitFailed, `"a b" cannot be the name of a tenant`},
-		{[]string{"--config", wrong + "x", "runs"}, exitFailed, "skill-fleet: open " + wrong + "x: "},
+		{[]string{"--config", wrong + "x", "runs"}, exitFailed, "skill-fleet: --config: open " + wrong + "x: "},
 		{[]string{"check", "--nats", "nats://u:p@%zz", "--accept-few"}, exitFailed, "a URL is malformed"},
 		{[]string{"check", "--monitor", "127.0.0.1:8222", "--accept-few"}, exitFailed, "--monitor 127.0.0.1:8222 is not a URL like http://n1:8222"},
 		{[]string{"call", "a b", "read"}, exitFailed, "cannot be the name of a workspace"},

@@ -96,7 +96,7 @@ func (c *cli) cancelCommand(o *options) *cobra.Command {
 		Use:     "cancel [flags] ID",
 		Short:   "End a run, and keep the files of its last finished step",
 		Example: "  skill-fleet cancel 4kx2…",
-		Args:    usage.Arguments(1, 1, "ID: that of a run; \"skill-fleet runs\" lists them"),
+		Args:    usage.Arguments(1, 1, "ID: the ID of a run; \"skill-fleet runs\" lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := fleet.CheckName("run", args[0]); err != nil {
 				return c.failed(err)
@@ -121,7 +121,7 @@ func (c *cli) fetchCommand(o *options) *cobra.Command {
 		Use:     "fetch [flags] ID",
 		Short:   "Copy the files of a run here, as of its last finished step",
 		Example: "  skill-fleet fetch 4kx2… -C ~/organized",
-		Args:    usage.Arguments(1, 1, "ID: that of a run; \"skill-fleet runs\" lists them"),
+		Args:    usage.Arguments(1, 1, "ID: the ID of a run; \"skill-fleet runs\" lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.failed(c.fetch(cmd.Context(), o, args[0], dir))
 		},

@@ -30,7 +30,7 @@ type Check struct {
 func (c Check) Run(ctx context.Context) (report []string, err error) {
 	var wrong []error
 	if len(c.Monitors) < servers && !c.AcceptFew {
-		wrong = append(wrong, fmt.Errorf("monitoring ports that are named: %d; name those of all servers, at least %d, with --monitor or --nats", len(c.Monitors), servers))
+		wrong = append(wrong, fmt.Errorf("%d of at least %d monitoring ports are named; name the ports of all servers with --monitor or --nats", len(c.Monitors), servers))
 	}
 	for _, monitor := range c.Monitors {
 		s, err := inspect(ctx, monitor)
