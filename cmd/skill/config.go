@@ -46,7 +46,7 @@ skill.toml alone sets these; no flag does:
   share-cache = "go"            commands may write your own build cache of Go
   allow-ssh = true              with network, git may use ssh and the keys of your agent
   browser-no-sandbox = true     run the browser without its own sandbox, as root must
-  llm-mode = "json_schema"      answer to ask for first; or json_object, tool, text
+  llm-mode = "json_schema"      format to ask a model for first; or json_object, tool, text
   llm-timeout = "20s"           give up on a prompt in plain words after this long
   llm-max-calls = 0             most requests to the model for a prompt (0: no limit)
   llm-max-tokens = 0            most tokens of the model for a prompt (0: no limit)
@@ -176,7 +176,7 @@ func (c *cli) setFlags(cmd *cobra.Command, o *options, s settings) error {
 		f := cmd.Flags().Lookup(name)
 		switch {
 		case slices.Contains(unsettable, name) || f == nil && !c.isFlag(cmd, o, name):
-			return fmt.Errorf("%s: %s is not a flag that a file can set; %s config --help shows what it holds", s.at(name), name, c.program())
+			return fmt.Errorf("%s: %s is not a setting of skill.toml; \"%s help config\" lists the settings", s.at(name), name, c.program())
 		case o.from[name].file != "" || f != nil && f.Changed:
 			continue
 		}

@@ -41,7 +41,7 @@ does not understand the prompt.`,
 				return nil
 			default:
 				c.say(cmp.Or((&interpreter{cli: c, o: o}).understood(text),
-					"no request to read, list, check, create, write, append, delete, copy or move was found"))
+					"the prompt asks for no read, list, check, create, write, append, delete, copy or move; try: read a.txt"))
 			}
 			return exit(exitFailed)
 		},

@@ -118,7 +118,7 @@ func inOrder(a *txtar.Archive) (moved bool, err error) {
 		}
 	}
 	if len(early) > 0 {
-		return moved, errors.New("a want is of no prompt, mcp or run; each of them has one at most")
+		return moved, errors.New("a want has no prompt, mcp or run of its own: write a section such as -- prompt -- before it")
 	}
 	a.Files = files
 	return moved, nil

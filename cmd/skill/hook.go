@@ -388,7 +388,7 @@ func (c *cli) setupHooks(o *options, name string, remove, show bool) error {
 	s := hook.SetupOf(name)
 	if s == nil {
 		names := strings.Join(hookNames(), ", ")
-		return fmt.Errorf("%q has no hooks that this program knows; there are %s", name, names)
+		return fmt.Errorf("%q is not a host of hooks; the hosts are %s", name, names)
 	}
 	program, err := os.Executable()
 	if err != nil {

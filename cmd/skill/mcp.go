@@ -123,7 +123,7 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 		}
 	}
 	if len(m.tools) == 0 {
-		c.sayf("serving the tools of the dialect %s; --tools perstack serves the Base Skill's", mcpDefault[0].Name)
+		c.sayf("serving the tools of the dialect %s; for the tools of Perstack's Base Skill, type --tools perstack", mcpDefault[0].Name)
 	}
 	for i, d := range list {
 		list[i] = m.limit(d)

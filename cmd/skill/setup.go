@@ -22,6 +22,7 @@ import (
 	rawjson "textskill/parser/json"
 	"textskill/skill"
 	"textskill/skill/dialect"
+	"textskill/skill/hook"
 )
 
 // A host is a program that starts MCP servers, with the place and form of its configuration.
@@ -269,10 +270,13 @@ func hostNamed(name string) (host, error) {
 	if i >= 0 {
 		return hosts[i], nil
 	}
+	if hook.SetupOf(name) != nil {
+		return host{}, fmt.Errorf("%q is a host of hooks, not of servers; type --hooks too", name)
+	}
 	if near := nearHost(name); near != "" {
 		return host{}, fmt.Errorf("%q is not a host; did you mean %s?", name, near)
 	}
-	return host{}, fmt.Errorf("%q is not a host; there are %s", name, strings.Join(append(hostNames(), packageNames()...), ", "))
+	return host{}, fmt.Errorf("%q is not a host; the hosts are %s", name, strings.Join(append(hostNames(), packageNames()...), ", "))
 }
 
 // setup is skill setup.

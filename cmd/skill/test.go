@@ -86,7 +86,13 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 		Short:   "Play golden files: prompts and the output that they must print",
 		Long:    testLong,
 		Example: "  skill test testdata\n  skill test --record write.txtar 'writeFile a.txt content: hi'\n  skill test -v -update -run delete testdata\n  skill test --network testdata",
-		Args:    usage.Arguments(1, math.MaxInt, "PATH: a golden file, or a directory of golden files"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			missing := "PATH: a golden file, or a directory of golden files"
+			if record != "" {
+				missing = "PROMPT: the text that the golden file plays, such as 'readFile a.txt'"
+			}
+			return usage.Arguments(1, math.MaxInt, missing)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			re, err := regexp.Compile(run)
 			if err != nil {
