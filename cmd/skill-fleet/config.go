@@ -61,12 +61,12 @@ func (o *options) settings() (s settings, err error) {
 		return s, nil
 	}
 	switch {
-	case err != nil && o.config != "":
+	case err != nil && o.config != "": // err names the file
 		return s, fmt.Errorf("--config: %w", err)
 	case err != nil:
 		return s, err
 	}
-	if err = decodeSettings(data, &s); err != nil && !errors.As(err, new(*os.PathError)) { // which names the file
+	if err = decodeSettings(data, &s); err != nil && !errors.As(err, new(*os.PathError)) {
 		err = fmt.Errorf("%s: %w", file, err)
 	}
 	return s, err
