@@ -17,10 +17,10 @@ import (
 )
 
 const trustLong = `trust lets the files of a workspace set these: the endpoint, the provider and the keys in
-perstack.toml and .env, the commands of an expert's skills, and the flags and tools in
-skill.toml. Until you trust the workspace, an expert that needs one of these does not start,
-skill.toml does not count, and no expert reads AGENTS.md. trust prints what it records in
-your state folder.
+perstack.toml and .env, the commands of an expert's skills (MCP servers), and the flags and
+tools in skill.toml. Until you trust the workspace, an expert that needs one of these does
+not start, skill.toml does not count, and no expert reads AGENTS.md. trust prints what it
+records in your state folder.
 
 Trust ends when one of these settings, the directory or its owner changes. A change of an
 instruction in perstack.toml does not end it. An expert reads AGENTS.md as it was when you
