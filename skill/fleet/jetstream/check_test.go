@@ -22,7 +22,7 @@ func TestCheck(t *testing.T) {
 		check Check
 		want  []string // in the error; none if it is nil
 	}{
-		{Check{Monitors: []string{alone}}, []string{"name those of all", "up to 2m0s of accepted steps",
+		{Check{Monitors: []string{alone}}, []string{"name the ports of all", "up to 2m0s of accepted steps",
 			"cluster has 1 servers", "SKILL_RUNS has 1 copies"}},
 		{Check{Monitors: []string{alone}, AcceptFew: true}, []string{"--accept-loss 2m0s"}},
 		{Check{Monitors: []string{alone}, AcceptFew: true, AcceptLoss: time.Minute}, []string{"up to 2m0s"}},
