@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"textskill/skill"
+	"textskill/testdata/needs"
 )
 
 // TestBuiltin has an expert use tools of another dialect beside the Base Skill.
@@ -88,6 +89,7 @@ func TestBuiltinNative(t *testing.T) {
 
 // TestAllowedDomains has the tools and commands of a skill refuse what lies outside its domains.
 func TestAllowedDomains(t *testing.T) {
+	needs.Program(t, "cat")
 	p, err := ReadProject([]byte(`
 [experts.e]
 instruction = "Do it."
