@@ -31,17 +31,22 @@ type doorOptions struct {
 }
 
 func (d *doorOptions) add(f *pflag.FlagSet) {
-	f.StringSliceVar(&d.tools, "tools", nil, "call the tools of `DIALECT`, or of several with commas between: "+strings.Join(dialect.Names(), ", ")+" (default "+dialect.Workspace.Name+")")
+	f.StringSliceVar(&d.tools, "tools", nil,
+		"call the tools of `DIALECT`, or of several with commas between: "+
+			strings.Join(dialect.Names(), ", ")+" (default "+dialect.Workspace.Name+")")
 	f.BoolVar(&d.start, "start", false, "let a worker hold the workspace, if no worker does")
-	f.StringVarP(&d.dir, "directory", "C", "", "with --start, copy the files of `DIR` to a workspace that does not exist")
+	f.StringVarP(&d.dir, "directory", "C", "",
+		"with --start, copy the files of `DIR` to a workspace that does not exist")
 	f.StringVar(&d.tenant, "tenant", "default", "with --start, hold the workspace for the tenant `NAME`")
-	f.DurationVar(&d.idle, "idle", 10*time.Minute, "with --start, release the workspace after `TIME` without a call")
+	f.DurationVar(&d.idle, "idle", 10*time.Minute,
+		"with --start, release the workspace after `TIME` without a call")
 }
 
 func (d *doorOptions) check(cmd *cobra.Command) error {
 	for _, name := range d.tools {
 		if dialect.Named(name) == nil {
-			return fmt.Errorf("--tools %s is not a dialect; there are %s", name, strings.Join(dialect.Names(), ", "))
+			return fmt.Errorf("--tools %s is not a dialect; there are %s", name,
+				strings.Join(dialect.Names(), ", "))
 		}
 	}
 	if d.idle <= 0 {
@@ -118,7 +123,8 @@ func (d *doorOptions) hold(ctx context.Context, p fleet.Plane, s settings, run s
 	submission := fleet.Submission{Run: fleet.Run{Workspace: d.workspace, Tenant: d.tenant, Idle: d.idle}}
 	switch {
 	case ws.Revision == 0 && d.dir == "":
-		return "", fmt.Errorf("there is no workspace %s; with -C DIR it gets the files of a folder", d.workspace)
+		return "", fmt.Errorf("there is no workspace %s; with -C DIR it gets the files of a folder",
+			d.workspace)
 	case ws.Revision == 0:
 		submission.Dir = d.dir
 	}
@@ -195,7 +201,8 @@ func (c *cli) call(ctx context.Context, d *doorOptions, tool, arguments string) 
 func (c *cli) held(cfg fleet.WorkerConfig) func(fleet.Holding) (fleet.Calls, error) {
 	return func(h fleet.Holding) (fleet.Calls, error) {
 		return toolcall.Open(toolcall.Config{
-			Plane: cfg.Plane, Worker: cfg.Name, Workspace: h.Run.Workspace, Executor: h.Executor, Todos: h.Todos,
+			Plane: cfg.Plane, Worker: cfg.Name, Workspace: h.Run.Workspace, Executor: h.Executor,
+			Todos:   h.Todos,
 			Version: version(), Log: c.stderr, Commit: h.Commit,
 		})
 	}

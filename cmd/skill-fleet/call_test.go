@@ -35,26 +35,37 @@ func TestCall(t *testing.T) {
 		out  string // part of it
 		err  string
 	}{
-		{[]string{"call", "notes", "read", `{"path":"a.txt"}`}, exitFailed, "", "no worker holds notes; with --start one does"},
-		{[]string{"call", "--start", "notes", "read", `{"path":"a.txt"}`}, exitFailed, "", "there is no workspace notes; with -C DIR"},
+		{[]string{"call", "notes", "read", `{"path":"a.txt"}`}, exitFailed, "",
+			"no worker holds notes; with --start one does"},
+		{[]string{"call", "--start", "notes", "read", `{"path":"a.txt"}`}, exitFailed, "",
+			"there is no workspace notes; with -C DIR"},
 		{[]string{"call", "--start", "-C", dir, "notes", "read", `{"path":"a.txt"}`}, exitOK, "alpha\n", ""},
-		{[]string{"call", "notes", "write", `{"path":"a.txt","content":"beta"}`}, exitOK, "wrote a.txt: 4 bytes", ""},
-		{[]string{"call", "--tools", "filesystem", "notes", "read_file", `{"path":"a.txt"}`}, exitOK, "beta\n", ""},
+		{[]string{"call", "notes", "write", `{"path":"a.txt","content":"beta"}`}, exitOK,
+			"wrote a.txt: 4 bytes", ""},
+		{[]string{"call", "--tools", "filesystem", "notes", "read_file", `{"path":"a.txt"}`}, exitOK,
+			"beta\n", ""},
 		{[]string{"call", "notes", "read", `{"path":"none"}`}, exitFailed, "", "none"},
 		{[]string{"call", "notes", "fly"}, exitFailed, "", `unknown tool "fly"; there are read, `},
 		{[]string{"call", "notes", "read", "{"}, exitFailed, "", "not JSON"},
-		{[]string{"call", "--tools", "cobol", "notes", "read"}, exitUsage, "", "--tools cobol is not a dialect"},
+		{[]string{"call", "--tools", "cobol", "notes", "read"}, exitUsage, "",
+			"--tools cobol is not a dialect"},
 		{[]string{"mcp"}, exitUsage, "", "missing --workspace NAME"},
 		{[]string{"submit", "e", "go", "--workspace", "none"}, exitFailed, "", "there is no workspace none"},
-		{[]string{"submit", "e", "go", "-C", dir, "--tenant", "a b"}, exitFailed, "", "cannot be the name of a tenant"},
+		{[]string{"submit", "e", "go", "-C", dir, "--tenant", "a b"}, exitFailed, "",
+			"cannot be the name of a tenant"},
 		{[]string{"runs", "--tenant", "a b"}, exitFailed, "", "cannot be the name of a tenant"},
-		{[]string{"runs", "--follow", "none"}, exitFailed, "", "run none: there is no such run; \"skill-fleet runs\" lists them"},
-		{[]string{"fetch", "none"}, exitFailed, "", "run none: there is no such run; \"skill-fleet runs\" lists them"},
-		{[]string{"cancel", "none"}, exitFailed, "", "run none: there is no such run; \"skill-fleet runs\" lists them"},
+		{[]string{"runs", "--follow", "none"}, exitFailed, "",
+			"run none: there is no such run; \"skill-fleet runs\" lists them"},
+		{[]string{"fetch", "none"}, exitFailed, "",
+			"run none: there is no such run; \"skill-fleet runs\" lists them"},
+		{[]string{"cancel", "none"}, exitFailed, "",
+			"run none: there is no such run; \"skill-fleet runs\" lists them"},
 		{[]string{"check", "--monitor", "http://127.0.0.1:1", "--accept-few"}, exitFailed, "", "127.0.0.1:1"},
 	} {
 		out, stderr, code := run(t, append([]string{"--nats", nats}, tt.args...)...)
-		if code != tt.code || !strings.Contains(out, tt.out) || tt.out == "" && out != "" || !strings.Contains(stderr, tt.err) {
+		if code != tt.code || !strings.Contains(out, tt.out) ||
+			tt.out == "" && out != "" ||
+			!strings.Contains(stderr, tt.err) {
 			t.Errorf("%q: %d %q %q", tt.args, code, out, stderr)
 		}
 	}
@@ -71,7 +82,8 @@ func TestMCPStdio(t *testing.T) {
 `)
 	cmd.Stderr = t.Output()
 	out, err := cmd.Output()
-	if lines := strings.Split(string(out), "\n"); err != nil || len(lines) != 3 || !strings.Contains(lines[0], `"protocolVersion":"2025-11-25"`) ||
+	if lines := strings.Split(string(out), "\n"); err != nil || len(lines) != 3 ||
+		!strings.Contains(lines[0], `"protocolVersion":"2025-11-25"`) ||
 		!strings.Contains(lines[0], "the workspace notes") || !strings.Contains(lines[1], "alpha") {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -116,20 +128,25 @@ func TestMCPHTTP(t *testing.T) {
 	if err := os.WriteFile(token, []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	at := begin(t, `http://\S+`, "--nats", nats, "mcp", "--workspace", "notes", "--http", "127.0.0.1:0", "--http-token-file", token)
-	for token, want := range map[string]int{"secret": http.StatusServiceUnavailable, "wrong": http.StatusUnauthorized} {
-		r, err := http.NewRequest(http.MethodPost, at, strings.NewReader(`{"jsonrpc":"2.0","id":0,"method":"ping"}`))
+	at := begin(t, `http://\S+`, "--nats", nats, "mcp", "--workspace", "notes", "--http", "127.0.0.1:0",
+		"--http-token-file", token)
+	for token, want := range map[string]int{"secret": http.StatusServiceUnavailable,
+		"wrong": http.StatusUnauthorized} {
+		r, err := http.NewRequest(http.MethodPost, at,
+			strings.NewReader(`{"jsonrpc":"2.0","id":0,"method":"ping"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+		r.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"},
+			"Accept": {"application/json, text/event-stream"}}
 		resp, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		body, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if resp.StatusCode != want || want == http.StatusServiceUnavailable && !strings.Contains(string(body), "no worker holds notes") {
+		if resp.StatusCode != want || want == http.StatusServiceUnavailable &&
+			!strings.Contains(string(body), "no worker holds notes") {
 			t.Errorf("%s: %s %s", token, resp.Status, body)
 		}
 	}
@@ -164,10 +181,13 @@ func TestWeb(t *testing.T) {
 		return resp.Request.URL.String(), string(body)
 	}
 	base, _ := get(link)
-	if _, list := get(base + "runs"); !strings.Contains(list, "/runs/one") || !strings.Contains(list, "on w1") || !strings.Contains(list, "Fleet at 127.0.0.1<") {
+	if _, list := get(base + "runs"); !strings.Contains(list, "/runs/one") ||
+		!strings.Contains(list, "on w1") || !strings.Contains(list, "Fleet at 127.0.0.1<") {
 		t.Errorf("the list: %s", list)
 	}
-	if _, one := get(base + "runs/one"); !strings.Contains(one, "worker w1 begins") || !strings.Contains(one, "calls appendTextFile") || !strings.Contains(one, "completed after step 4") || !strings.Contains(one, "<dt>Ran on</dt><dd>w1") {
+	if _, one := get(base + "runs/one"); !strings.Contains(one, "worker w1 begins") ||
+		!strings.Contains(one, "calls appendTextFile") || !strings.Contains(one, "completed after step 4") ||
+		!strings.Contains(one, "<dt>Ran on</dt><dd>w1") {
 		t.Errorf("the run: %s", one)
 	}
 }
@@ -183,10 +203,12 @@ func TestCheck(t *testing.T) {
 	defer s.Shutdown()
 	args := []string{"check", "--accept-few", "--monitor", fmt.Sprintf("http://127.0.0.1:%d", port)}
 	const trusted = "cluster of 1\nThe fleet may trust them.\n"
-	if out, stderr, code := run(t, args...); code != exitFailed || strings.Contains(out, "trust") || !strings.HasPrefix(stderr, "skill-fleet: skill: when the power of all servers fails") {
+	if out, stderr, code := run(t, args...); code != exitFailed || strings.Contains(out, "trust") ||
+		!strings.HasPrefix(stderr, "skill-fleet: skill: when the power of all servers fails") {
 		t.Errorf("by default: %d %s%s", code, out, stderr)
 	}
-	if out, stderr, code := run(t, append(args, "--accept-loss", "2m")...); code != exitOK || !strings.HasSuffix(out, trusted) || stderr != "" {
+	if out, stderr, code := run(t, append(args, "--accept-loss", "2m")...); code != exitOK ||
+		!strings.HasSuffix(out, trusted) || stderr != "" {
 		t.Errorf("with a loss that is accepted: %d %s%s", code, out, stderr)
 	}
 }
@@ -204,7 +226,8 @@ func TestTraced(t *testing.T) {
 	call := agent.ToolCall{ID: "a", ToolName: "search"}
 	hear(agent.Event{Type: agent.StartRun, InitialCheckpoint: &agent.Checkpoint{Status: agent.Init}})
 	hear(agent.Event{Type: agent.CallTool, ToolCall: &call})
-	if cfg.Traceparent == nil || !strings.HasPrefix(cfg.Traceparent("a"), "00-0af7651916cd43dd8448eb211c80319c-") {
+	if cfg.Traceparent == nil ||
+		!strings.HasPrefix(cfg.Traceparent("a"), "00-0af7651916cd43dd8448eb211c80319c-") {
 		t.Error("a call has no trace")
 	}
 }
@@ -257,7 +280,8 @@ func TestObserved(t *testing.T) {
 			t.Errorf("the collector is not sent %s: %s", want, got)
 		}
 	}
-	if numbers["skill.fleet.steps"] != 4 || numbers["skill.fleet.commit.seconds"] <= 0 || numbers["skill.fleet.slots.used"] != 0 {
+	if numbers["skill.fleet.steps"] != 4 || numbers["skill.fleet.commit.seconds"] <= 0 ||
+		numbers["skill.fleet.slots.used"] != 0 {
 		t.Errorf("the collector is sent the numbers %v", numbers)
 	}
 }

@@ -32,9 +32,12 @@ func (c *cli) checkCommand(o *options) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&check.Monitors, "monitor", nil, "ask the monitoring port `URL`; may be repeated (default port 8222 of each server of --nats)")
-	f.DurationVar(&check.AcceptLoss, "accept-loss", 0, "accept that a power cut of all servers loses the steps of the last `TIME`, like 2m")
-	f.BoolVar(&check.AcceptFew, "accept-few", false, "accept fewer than three servers and copies, to try things out")
+	f.StringSliceVar(&check.Monitors, "monitor", nil,
+		"ask the monitoring port `URL`; may be repeated (default port 8222 of each server of --nats)")
+	f.DurationVar(&check.AcceptLoss, "accept-loss", 0,
+		"accept that a power cut of all servers loses the steps of the last `TIME`, like 2m")
+	f.BoolVar(&check.AcceptFew, "accept-few", false,
+		"accept fewer than three servers and copies, to try things out")
 	return cmd
 }
 
@@ -43,7 +46,8 @@ func (c *cli) check(ctx context.Context, o *options, check jetstream.Check) erro
 		return fmt.Errorf("--accept-loss %v: it must not be negative", check.AcceptLoss)
 	}
 	for _, monitor := range check.Monitors {
-		if u, err := url.Parse(monitor); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		if u, err := url.Parse(monitor); err != nil || u.Host == "" || u.Scheme != "http" &&
+			u.Scheme != "https" {
 			return fmt.Errorf("--monitor %s is not a URL like http://n1:8222", monitor)
 		}
 	}

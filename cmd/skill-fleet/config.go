@@ -87,7 +87,8 @@ func decodeSettings(data []byte, s *settings) error {
 		err = s.Worker.check()
 	}
 	for name, t := range s.Tenants {
-		err = cmp.Or(err, fleet.CheckName("tenant", name), atLeast0("tenants."+name+": running", t.Running), atLeast0("tenants."+name+": waiting", t.Waiting))
+		err = cmp.Or(err, fleet.CheckName("tenant", name), atLeast0("tenants."+name+": running", t.Running),
+			atLeast0("tenants."+name+": waiting", t.Waiting))
 	}
 	return err
 }

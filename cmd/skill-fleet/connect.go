@@ -31,15 +31,18 @@ const loginFile = "login"
 
 // addNoAuth adds the flag of the commands that carry out runs.
 func (o *options) addNoAuth(f *pflag.FlagSet) {
-	f.BoolVar(&o.noAuth, "no-auth", false, "take runs from a server that asks for no login: whoever reaches it can run commands here")
+	f.BoolVar(&o.noAuth, "no-auth", false,
+		"take runs from a server that asks for no login: whoever reaches it can run commands here")
 }
 
 func (o *options) add(f *pflag.FlagSet, c *cli) {
 	getenv := c.getenv
-	f.StringVar(&o.nats, "nats", cmp.Or(getenv("NATS_URL"), c.devURL(), defaultNATS), "connect to the NATS servers at `URL`, several separated by commas ($NATS_URL, else the server of skill-fleet dev)")
+	f.StringVar(&o.nats, "nats", cmp.Or(getenv("NATS_URL"), c.devURL(), defaultNATS),
+		"connect to the NATS servers at `URL`, several separated by commas ($NATS_URL, else the server of skill-fleet dev)")
 	f.Lookup("nats").DefValue = defaultNATS // what help says; the variable may hold a password
 	f.StringVar(&o.creds, "creds", getenv("NATS_CREDS"), "use the NATS credentials in `FILE` ($NATS_CREDS)")
-	f.StringVar(&o.config, "config", "", "read the settings of this machine from `FILE` (default skill/fleet.toml in your configuration folder)")
+	f.StringVar(&o.config, "config", "",
+		"read the settings of this machine from `FILE` (default skill/fleet.toml in your configuration folder)")
 }
 
 // devURL returns the URL that skill-fleet dev has written in its own folder, "" if it has not.
@@ -60,7 +63,8 @@ func (o *options) connect(ctx context.Context, s settings, closed bool) (*jetstr
 		return nil, err
 	}
 	p, err := jetstream.Connect(ctx, jetstream.Options{
-		Servers: servers, Creds: o.creds, Closed: closed, Name: cmp.Or(s.Worker.Name, "skill-fleet"), Patience: s.patience(), Waiting: s.jobs(),
+		Servers: servers, Creds: o.creds, Closed: closed, Name: cmp.Or(s.Worker.Name, "skill-fleet"),
+		Patience: s.patience(), Waiting: s.jobs(),
 	})
 	for kind, hint := range map[error]string{
 		jetstream.ErrUnreachable: "start a server with skill-fleet dev, or name the servers of the fleet with --nats",

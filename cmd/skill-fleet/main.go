@@ -109,7 +109,9 @@ func (c *cli) command() *cobra.Command {
 	root.SetFlagErrorFunc(usage.FlagError)
 	root.Flags().Bool("version", false, "print the version")
 	o.add(root.PersistentFlags(), c)
-	root.AddCommand(c.devCommand(o), c.workerCommand(o), c.submitCommand(o), c.runsCommand(o), c.cancelCommand(o), c.fetchCommand(o), c.callCommand(o), c.mcpCommand(o), c.webCommand(o), c.checkCommand(o))
+	root.AddCommand(c.devCommand(o), c.workerCommand(o), c.submitCommand(o), c.runsCommand(o),
+		c.cancelCommand(o), c.fetchCommand(o), c.callCommand(o), c.mcpCommand(o), c.webCommand(o),
+		c.checkCommand(o))
 	root.SetIn(c.stdin)
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)

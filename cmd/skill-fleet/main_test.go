@@ -89,7 +89,8 @@ func newEndpoint(t *testing.T) string {
 		call := func(name string, args map[string]string) {
 			data, _ := json.Marshal(args)
 			message["content"] = nil
-			message["tool_calls"] = []any{map[string]any{"id": fmt.Sprint("c", n), "type": "function", "function": map[string]any{"name": name, "arguments": string(data)}}}
+			message["tool_calls"] = []any{map[string]any{"id": fmt.Sprint("c", n), "type": "function",
+				"function": map[string]any{"name": name, "arguments": string(data)}}}
 		}
 		switch {
 		case asked.Tools == nil:
@@ -114,7 +115,8 @@ func newEndpoint(t *testing.T) string {
 func newFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, content := range map[string]string{"perstack.toml": "[experts.e]\ninstruction = \"Count.\"\n", "log": "", "a.txt": "alpha\n"} {
+	for name, content := range map[string]string{"perstack.toml": "[experts.e]\ninstruction = \"Count.\"\n",
+		"log": "", "a.txt": "alpha\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +133,8 @@ func startDev(t *testing.T) string {
 // startDevIn does that with the folder dir, and further flags.
 func startDevIn(t *testing.T, dir string, flags ...string) string {
 	t.Helper()
-	cmd := program(t, append([]string{"dev", "--dir", dir, "--port", "0", "--name", "w1", "--model", "scripted"}, flags...)...)
+	cmd := program(t, append([]string{"dev", "--dir", dir, "--port", "0", "--name", "w1", "--model",
+		"scripted"}, flags...)...)
 	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+newEndpoint(t), "OPENAI_API_KEY=sk-test")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -172,10 +175,13 @@ func TestDev(t *testing.T) {
 		t.Errorf("submit again: %d %q %s", code, out, stderr)
 	}
 	out, stderr, code := run(t, "--nats", nats, "runs", "--follow", "one")
-	if code != 0 || !strings.Contains(out, "claimed: worker w1 begins") || !strings.Contains(out, "completeRun: all done") || !strings.Contains(out, "ended: completed after step 4") {
+	if code != 0 || !strings.Contains(out, "claimed: worker w1 begins") ||
+		!strings.Contains(out, "completeRun: all done") ||
+		!strings.Contains(out, "ended: completed after step 4") {
 		t.Errorf("follow: %d %s %s", code, out, stderr)
 	}
-	if out, _, code := run(t, "--nats", nats, "runs"); code != 0 || !regexp.MustCompile(`\none +completed +w1 +4 +1 +default +e +\d+s\n`).MatchString(out) {
+	if out, _, code := run(t, "--nats", nats, "runs"); code != 0 ||
+		!regexp.MustCompile(`\none +completed +w1 +4 +1 +default +e +\d+s\n`).MatchString(out) {
 		t.Errorf("runs: %d %s", code, out)
 	}
 	got := filepath.Join(t.TempDir(), "new", "files")
@@ -187,7 +193,8 @@ func TestDev(t *testing.T) {
 			t.Errorf("%s holds %q, want %q (%v)", name, data, want, err)
 		}
 	}
-	if _, stderr, code := run(t, "--nats", nats, "fetch", "one", "-C", got); code != exitFailed || !strings.Contains(stderr, "is not empty") {
+	if _, stderr, code := run(t, "--nats", nats, "fetch", "one", "-C", got); code != exitFailed ||
+		!strings.Contains(stderr, "is not empty") {
 		t.Errorf("fetch into a full folder: %d %s", code, stderr)
 	}
 	empty := t.TempDir()
@@ -209,7 +216,8 @@ func TestDev(t *testing.T) {
 	if _, stderr, code := run(t, "--nats", nats, "submit", "e", "again", "--workspace", "nothing"); code != exitFailed || !strings.Contains(stderr, "there is no workspace nothing") {
 		t.Errorf("submit for no workspace: %d %s", code, stderr)
 	}
-	if _, stderr, code := run(t, "--nats", nats, "runs", "--follow", "none"); code != exitFailed || !strings.Contains(stderr, "no such run") {
+	if _, stderr, code := run(t, "--nats", nats, "runs", "--follow", "none"); code != exitFailed ||
+		!strings.Contains(stderr, "no such run") {
 		t.Errorf("follow no run: %d %s", code, stderr)
 	}
 }
@@ -233,10 +241,13 @@ func TestLogin(t *testing.T) {
 		t.Errorf("runs with the login file: %v %s", err, out)
 	}
 	_, host, found := strings.Cut(asked, "@")
-	if _, stderr, code := run(t, "--nats", host, "runs"); !found || code != exitFailed || !strings.Contains(stderr, "refuses the login at "+host+"; give its login with --nats nats://USER:PASSWORD@HOST") {
+	if _, stderr, code := run(t, "--nats", host, "runs"); !found || code != exitFailed ||
+		!strings.Contains(stderr, "refuses the login at "+host+
+			"; give its login with --nats nats://USER:PASSWORD@HOST") {
 		t.Errorf("runs without a login: %d %s", code, stderr)
 	}
-	if _, stderr, code := run(t, "--nats", "nats://dev:guessed@"+host, "runs"); code != exitFailed || strings.Contains(stderr, "guessed") {
+	if _, stderr, code := run(t, "--nats", "nats://dev:guessed@"+host, "runs"); code != exitFailed ||
+		strings.Contains(stderr, "guessed") {
 		t.Errorf("runs with a wrong login: %d %s", code, stderr)
 	}
 	if kept := password(file); !strings.Contains(asked, ":"+kept+"@") {
@@ -250,9 +261,11 @@ func TestLogin(t *testing.T) {
 	if out, stderr, code := run(t, "--nats", open, "runs"); code != exitOK {
 		t.Errorf("runs of an open server: %d %s %s", code, out, stderr)
 	}
-	worker := program(t, "--nats", open, "worker", "--name", "w2", "--root", t.TempDir(), "--model", "scripted")
+	worker := program(t, "--nats", open, "worker", "--name", "w2", "--root", t.TempDir(), "--model",
+		"scripted")
 	worker.Env = append(worker.Env, "OPENAI_BASE_URL=http://127.0.0.1:1", "OPENAI_API_KEY=sk-test")
-	if out, err := worker.CombinedOutput(); err == nil || !strings.Contains(string(out), "asks for no login") || !strings.Contains(string(out), "--no-auth") {
+	if out, err := worker.CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "asks for no login") || !strings.Contains(string(out), "--no-auth") {
 		t.Errorf("a worker of an open server: %v %s", err, out)
 	}
 }
@@ -284,13 +297,15 @@ func TestCancel(t *testing.T) {
 		t.Fatal(err)
 	}
 	follower.Process.Signal(syscall.SIGINT)
-	if follower.Wait(); stderr.String() != "skill-fleet: interrupted\n" || follower.ProcessState.ExitCode() != exitFailed {
+	if follower.Wait(); stderr.String() != "skill-fleet: interrupted\n" ||
+		follower.ProcessState.ExitCode() != exitFailed {
 		t.Errorf("Ctrl-C: %v %q", follower.ProcessState, stderr.String())
 	}
 	if _, stderr, code := run(t, "--nats", nats, "cancel", "two"); code != 0 {
 		t.Errorf("cancel: %d %s", code, stderr)
 	}
-	if out, stderr, code := run(t, "--nats", nats, "runs", "--follow", "two"); code != exitFailed || !strings.Contains(out, "ended: cancelled after step 0") {
+	if out, stderr, code := run(t, "--nats", nats, "runs", "--follow", "two"); code != exitFailed ||
+		!strings.Contains(out, "ended: cancelled after step 0") {
 		t.Errorf("follow: %d %s %s", code, out, stderr)
 	}
 }
@@ -309,37 +324,49 @@ func TestRefused(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--nats", "nats://127.0.0.1:1", "runs"}, exitFailed, "; start a server with skill-fleet dev, or name the servers of the fleet with --nats"},
+		{[]string{"--nats", "nats://127.0.0.1:1", "runs"}, exitFailed,
+			"; start a server with skill-fleet dev, or name the servers of the fleet with --nats"},
 		{[]string{"submit", "e", "go"}, exitUsage, "-C"},
 		{[]string{"submit", "e", "-C", "."}, exitUsage, "missing QUERY"},
-		{[]string{"--nats", "nats://me:pa:ss@127.0.0.1:1,nats://token@127.0.0.1:1", "runs"}, exitFailed, "at nats://127.0.0.1:1, nats://127.0.0.1:1: "},
-		{[]string{"--nats", "nats://me:pa/ss@127.0.0.1:1", "runs"}, exitFailed, "skill-fleet: nats://127.0.0.1:1: a URL is malformed"},
-		{[]string{"submit"}, exitUsage, "skill-fleet: missing EXPERT: the name of an expert in perstack.toml\nusage: skill-fleet submit [flags] EXPERT [QUERY]\nhelp:  skill-fleet help submit\n"},
-		{[]string{"submit", "--max-steps", "x", "e", "go"}, exitUsage, "--max-steps x: must be a whole number"},
+		{[]string{"--nats", "nats://me:pa:ss@127.0.0.1:1,nats://token@127.0.0.1:1", "runs"}, exitFailed,
+			"at nats://127.0.0.1:1, nats://127.0.0.1:1: "},
+		{[]string{"--nats", "nats://me:pa/ss@127.0.0.1:1", "runs"}, exitFailed,
+			"skill-fleet: nats://127.0.0.1:1: a URL is malformed"},
+		{[]string{"submit"}, exitUsage,
+			"skill-fleet: missing EXPERT: the name of an expert in perstack.toml\nusage: skill-fleet submit [flags] EXPERT [QUERY]\nhelp:  skill-fleet help submit\n"},
+		{[]string{"submit", "--max-steps", "x", "e", "go"}, exitUsage,
+			"--max-steps x: must be a whole number"},
 		{[]string{"cancel"}, exitUsage, "missing ID"},
 		{[]string{"runs", "one"}, exitUsage, `unexpected argument "one"; --follow ID follows a run`},
 		{[]string{"runs", "--follow", ""}, exitUsage, "--follow needs a value: ID"},
 		{[]string{"runs", "--tenant", ""}, exitUsage, "--tenant needs a value: NAME"},
-		{[]string{"runs", "--follow", "one", "--tenant", "t"}, exitUsage, "--tenant has no effect with --follow"},
+		{[]string{"runs", "--follow", "one", "--tenant", "t"}, exitUsage,
+			"--tenant has no effect with --follow"},
 		{[]string{"submit", "", "go", "-C", "."}, exitUsage, "missing EXPERT"},
 		{[]string{"submit", "e", "go", "-C", ".", "--id", ""}, exitUsage, "--id needs a value: ID"},
-		{[]string{"submit", "e", "go", "-C", "", "--workspace", "w"}, exitUsage, "--directory needs a value: DIR"},
+		{[]string{"submit", "e", "go", "-C", "", "--workspace", "w"}, exitUsage,
+			"--directory needs a value: DIR"},
 		{[]string{"--nats", "", "runs"}, exitUsage, "--nats needs a value: URL"},
-		{[]string{"--nats", "nats://127.0.0.1:1, ", "runs"}, exitFailed, "cannot be reached at nats://127.0.0.1:1: "},
+		{[]string{"--nats", "nats://127.0.0.1:1, ", "runs"}, exitFailed,
+			"cannot be reached at nats://127.0.0.1:1: "},
 		{[]string{"--nats", " ,", "runs"}, exitFailed, "--nats names no server"},
 		{[]string{"worker", "--label", ""}, exitUsage, "--label needs a value: LABEL"},
 		{[]string{"mcp", "--workspace", "w", "--http", ""}, exitUsage, "--http needs a value: ADDR"},
-		{[]string{"mcp", "--workspace", "w", "--http-host", "h"}, exitUsage, "--http-host has no effect without --http"},
+		{[]string{"mcp", "--workspace", "w", "--http-host", "h"}, exitUsage,
+			"--http-host has no effect without --http"},
 		{[]string{"call", "--idle", "5s", "w", "read"}, exitUsage, "--idle has no effect without --start"},
-		{[]string{"call", "--idle", "x", "--start", "w", "read"}, exitUsage, "--idle x: must be a time like 90s or 10m"},
+		{[]string{"call", "--idle", "x", "--start", "w", "read"}, exitUsage,
+			"--idle x: must be a time like 90s or 10m"},
 		{[]string{"call", "w", "", "{}"}, exitUsage, "missing WORKSPACE and TOOL"},
 		{[]string{"cancel", ""}, exitUsage, "missing ID"},
 		{[]string{"fetch", "../x"}, exitFailed, `"../x" cannot be the name of a run`},
 		{[]string{"runs", "--follow", "a b"}, exitFailed, `"a b" cannot be the name of a run`},
 		{[]string{"web", "--tenant", "a b"}, exitFailed, `"a b" cannot be the name of a tenant`},
-		{[]string{"--config", wrong + "x", "runs"}, exitFailed, "skill-fleet: --config: open " + wrong + "x: "},
+		{[]string{"--config", wrong + "x", "runs"}, exitFailed, "skill-fleet: --config: open " +
+			wrong + "x: "},
 		{[]string{"check", "--nats", "nats://u:p@%zz", "--accept-few"}, exitFailed, "a URL is malformed"},
-		{[]string{"check", "--monitor", "127.0.0.1:8222", "--accept-few"}, exitFailed, "--monitor 127.0.0.1:8222 is not a URL like http://n1:8222"},
+		{[]string{"check", "--monitor", "127.0.0.1:8222", "--accept-few"}, exitFailed,
+			"--monitor 127.0.0.1:8222 is not a URL like http://n1:8222"},
 		{[]string{"call", "a b", "read"}, exitFailed, "cannot be the name of a workspace"},
 		{[]string{"submit", "e", "go", "-C", ".", "--replace"}, exitUsage, "--replace needs"},
 		{[]string{"--config", wrong, "runs"}, exitFailed, "line 3: unknown key worker.slot"},
@@ -347,7 +374,8 @@ func TestRefused(t *testing.T) {
 		{[]string{"worker", "--label", "a b"}, exitFailed, `"a b" cannot be the name of a label`},
 		{[]string{"runz"}, exitUsage, "unknown command"},
 	} {
-		if out, stderr, code := run(t, tt.args...); code != tt.code || out != "" || !strings.Contains(stderr, tt.want) {
+		if out, stderr, code := run(t, tt.args...); code != tt.code || out != "" ||
+			!strings.Contains(stderr, tt.want) {
 			t.Errorf("%q: %d %q %q", tt.args, code, out, stderr)
 		}
 	}
@@ -373,7 +401,8 @@ func TestNoKey(t *testing.T) {
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	none := filepath.Join(t.TempDir(), "none")
-	for creds, want := range map[string]string{"--creds=": "cannot be reached at nats://127.0.0.1:1: ", "--nats=nats://127.0.0.1:1": "skill-fleet: the credentials cannot be read: open " + none + ": "} {
+	for creds, want := range map[string]string{"--creds=": "cannot be reached at nats://127.0.0.1:1: ",
+		"--nats=nats://127.0.0.1:1": "skill-fleet: the credentials cannot be read: open " + none + ": "} {
 		cmd := program(t, "--nats", "nats://127.0.0.1:1", creds, "runs")
 		cmd.Env = append(cmd.Env, "NATS_CREDS="+none)
 		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), want) {
@@ -425,7 +454,8 @@ func TestSettingsRefused(t *testing.T) {
 		"[worker]\npatience = \"x\"":     `worker: patience "x" must be a time like 30s`,
 		"[worker]\npatience = \"1ms\"":   `worker: patience "1ms": it must be at least 1s`,
 	} {
-		if err := decodeSettings([]byte(text), &settings{}); err == nil || !strings.Contains(err.Error(), want) {
+		if err := decodeSettings([]byte(text), &settings{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -434,7 +464,8 @@ func TestSettingsRefused(t *testing.T) {
 // TestVersion prints the version.
 func TestVersion(t *testing.T) {
 	t.Parallel()
-	if out, stderr, code := run(t, "--version"); code != exitOK || !strings.HasPrefix(out, "skill-fleet ") || strings.Count(out, "\n") != 1 || stderr != "" {
+	if out, stderr, code := run(t, "--version"); code != exitOK || !strings.HasPrefix(out, "skill-fleet ") ||
+		strings.Count(out, "\n") != 1 || stderr != "" {
 		t.Errorf("%d %q %q", code, out, stderr)
 	}
 }

@@ -61,7 +61,8 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 	f.StringVar(&m.workspace, "workspace", "", "serve the workspace `NAME`")
 	f.StringVar(&m.http, "http", "", "serve streamable HTTP at `ADDR`, like 127.0.0.1:3900 or unix:PATH")
 	f.StringVar(&m.tokenFile, "http-token-file", "", "with --http, require the bearer token in `FILE`")
-	f.StringSliceVar(&m.hosts, "http-host", nil, "with --http, also accept requests for the host `NAME`; may be repeated")
+	f.StringSliceVar(&m.hosts, "http-host", nil,
+		"with --http, also accept requests for the host `NAME`; may be repeated")
 	return cmd
 }
 

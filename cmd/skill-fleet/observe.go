@@ -33,12 +33,15 @@ func (c *cli) observer() (o fleet.Observer, end func(), err error) {
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(c.unsent)) // the SDK would print
 	ctx := context.Background()
-	out, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(address), otlpmetrichttp.WithTimeout(metricsWait))
+	out, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(address),
+		otlpmetrichttp.WithTimeout(metricsWait))
 	if err != nil {
 		return o, func() {}, err
 	}
 	to := &exporter{Exporter: out}
-	p := sdk.NewMeterProvider(sdk.WithResource(trace.Resource()), sdk.WithReader(sdk.NewPeriodicReader(to, sdk.WithInterval(metricsEvery), sdk.WithTimeout(metricsWait))))
+	p := sdk.NewMeterProvider(sdk.WithResource(trace.Resource()),
+		sdk.WithReader(sdk.NewPeriodicReader(to, sdk.WithInterval(metricsEvery),
+			sdk.WithTimeout(metricsWait))))
 	c.measure(&o, p.Meter("textskill/skill/fleet"))
 	return o, func() {
 		p.Shutdown(ctx) // to has its error

@@ -35,7 +35,8 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s settings
-	if err := decodeSettings(example, &s); err != nil || s.Worker.Slots != 16 || !s.Tenants["research"].Trust {
+	if err := decodeSettings(example, &s); err != nil || s.Worker.Slots != 16 ||
+		!s.Tenants["research"].Trust {
 		t.Errorf("fleet.toml: %+v, %v", s, err)
 	}
 }
@@ -43,7 +44,8 @@ func TestReadme(t *testing.T) {
 // TestFailures looks for the tests that the table of failures names.
 func TestFailures(t *testing.T) {
 	tests := map[string]bool{}
-	for _, pattern := range []string{"*_test.go", "../../skill/mcpserver/*_test.go", "../../skill/fleet/*_test.go", "../../skill/fleet/*/*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "../../skill/mcpserver/*_test.go",
+		"../../skill/fleet/*_test.go", "../../skill/fleet/*/*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

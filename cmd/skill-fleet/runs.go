@@ -87,7 +87,8 @@ func (c *cli) list(ctx context.Context, p fleet.Plane, o runsOptions) error {
 	w := tabwriter.NewWriter(c.stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tSTATUS\tWORKER\tSTEP\tEPOCH\tTENANT\tEXPERT\tAGE")
 	for _, r := range runs {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", r.ID, r.Status, cmp.Or(r.Worker, "-"), r.Step, r.Epoch, r.Tenant, cmp.Or(r.Expert, "-"), age(r.Submitted))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", r.ID, r.Status, cmp.Or(r.Worker, "-"), r.Step,
+			r.Epoch, r.Tenant, cmp.Or(r.Expert, "-"), age(r.Submitted))
 	}
 	return w.Flush()
 }

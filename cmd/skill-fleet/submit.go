@@ -43,7 +43,8 @@ func (c *cli) submitCommand(o *options) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&s.Dir, "directory", "C", "", "copy the files of `DIR`")
-	f.StringVar(&s.Workspace, "workspace", "", "work in the workspace `NAME`: a new one with -C, else one that exists")
+	f.StringVar(&s.Workspace, "workspace", "",
+		"work in the workspace `NAME`: a new one with -C, else one that exists")
 	f.BoolVar(&s.Replace, "replace", false, "with -C, replace the files of a workspace that exists")
 	f.StringVar(&s.ID, "id", "", "give the run this `ID` (default a new, unique ID)")
 	f.StringVar(&s.Tenant, "tenant", "default", "submit the run for the tenant `NAME`")
@@ -126,7 +127,8 @@ func (c *cli) fetchCommand(o *options) *cobra.Command {
 			return c.failed(c.fetch(cmd.Context(), o, args[0], dir))
 		},
 	}
-	cmd.Flags().StringVarP(&dir, "directory", "C", "", "write the files to `DIR`, which must be empty or new (default the ID)")
+	cmd.Flags().StringVarP(&dir, "directory", "C", "",
+		"write the files to `DIR`, which must be empty or new (default the ID)")
 	return cmd
 }
 

@@ -62,7 +62,8 @@ func (c *cli) web(ctx context.Context, o *options, tenant, addr string, accepted
 	if tenant != "" {
 		title = "Tenant " + tenant + " at " + servers
 	}
-	return page.Serve(ctx, page.Config{Title: title, Program: "skill-fleet", Begin: `submit EXPERT "QUERY"`, Token: rand.Text(), Hosts: accepted, ReadOnly: true, Runs: b}, addr, func(link string) {
+	return page.Serve(ctx, page.Config{Title: title, Program: "skill-fleet", Begin: `submit EXPERT "QUERY"`,
+		Token: rand.Text(), Hosts: accepted, ReadOnly: true, Runs: b}, addr, func(link string) {
 		fmt.Fprintln(c.stdout, link)
 		fmt.Fprintln(c.stderr, "skill-fleet: open this address in a browser; Ctrl-C ends the page")
 	})

@@ -43,19 +43,24 @@ const slots = 4
 
 // addWorker adds the flags of a worker, which override fleet.toml.
 func addWorker(f *pflag.FlagSet, w *workerSettings) {
-	f.StringVar(&w.Name, "name", "", "call the worker `NAME`, unique in the fleet (default the name of the machine)")
+	f.StringVar(&w.Name, "name", "",
+		"call the worker `NAME`, unique in the fleet (default the name of the machine)")
 	f.IntVar(&w.Slots, "slots", 0, fmt.Sprintf("carry out `N` runs at once (default %d)", slots))
 	f.StringSliceVar(&w.Labels, "label", nil, "also take runs that need `LABEL`; may be repeated")
-	f.StringVar(&w.Root, "root", "", "keep the copies of workspaces in skill-fleet-NAME below `DIR`, on a local disk")
+	f.StringVar(&w.Root, "root", "",
+		"keep the copies of workspaces in skill-fleet-NAME below `DIR`, on a local disk")
 	f.StringVar(&w.Model, "model", "", "use the model `NAME` (SKILL_MODEL)")
-	f.StringVar(&w.Provider, "provider", "", "ask the model provider `NAME`: openai (any compatible endpoint), anthropic, google (default by the model)")
+	f.StringVar(&w.Provider, "provider", "",
+		"ask the model provider `NAME`: openai (any compatible endpoint), anthropic, google (default by the model)")
 	f.BoolVar(&w.Network, "network", false, "let the tools of experts reach other machines")
 }
 
 // or returns the settings, with unset ones from another.
 func (w workerSettings) or(other workerSettings) workerSettings {
-	w.Name, w.Slots, w.Root = cmp.Or(w.Name, other.Name), cmp.Or(w.Slots, other.Slots), cmp.Or(w.Root, other.Root)
-	w.Model, w.Provider, w.Patience = cmp.Or(w.Model, other.Model), cmp.Or(w.Provider, other.Provider), other.Patience
+	w.Name, w.Slots, w.Root = cmp.Or(w.Name, other.Name), cmp.Or(w.Slots, other.Slots),
+		cmp.Or(w.Root, other.Root)
+	w.Model, w.Provider, w.Patience = cmp.Or(w.Model, other.Model), cmp.Or(w.Provider, other.Provider),
+		other.Patience
 	w.Network = w.Network || other.Network
 	if w.Labels == nil {
 		w.Labels = other.Labels
@@ -136,9 +141,11 @@ func (c *cli) workerConfig(s *settings) (cfg fleet.WorkerConfig, err error) {
 	cfg = fleet.WorkerConfig{
 		Worker: fleet.Worker{Name: w.Name, Slots: w.Slots, Labels: w.Labels, Quotas: map[string]int{}},
 		Root:   w.Root, Tenants: map[string]fleet.Tenant{}, Repeat: s.Repeat,
-		Executor: skill.Config{Helper: c.helper, Unfenced: c.helper == "", SnapshotBytes: -1, Secrets: []string{"NATS_URL", "NATS_CREDS"}, Network: w.Network, Subreaper: true}, // but for Linux, there are no helpers
-		Say:      func(line string) { fmt.Fprintln(c.stderr, "skill-fleet:", line) },
-		Model:    func(cfg *agent.Config, p agent.Project) error { return c.setModel(cfg, *w, p) },
+		// but for Linux, there are no helpers
+		Executor: skill.Config{Helper: c.helper, Unfenced: c.helper == "", SnapshotBytes: -1,
+			Secrets: []string{"NATS_URL", "NATS_CREDS"}, Network: w.Network, Subreaper: true},
+		Say:   func(line string) { fmt.Fprintln(c.stderr, "skill-fleet:", line) },
+		Model: func(cfg *agent.Config, p agent.Project) error { return c.setModel(cfg, *w, p) },
 	}
 	for name, t := range s.Tenants {
 		if cfg.Tenants[name], err = s.tenant(name); err != nil {
@@ -149,7 +156,8 @@ func (c *cli) workerConfig(s *settings) (cfg fleet.WorkerConfig, err error) {
 		}
 	}
 	cfg.Patience = s.patience()
-	return cfg, errors.Join(fleet.CheckName("worker", w.Name), c.setModel(&agent.Config{}, *w, agent.Project{}), skill.Undumpable())
+	return cfg, errors.Join(fleet.CheckName("worker", w.Name),
+		c.setModel(&agent.Config{}, *w, agent.Project{}), skill.Undumpable())
 }
 
 // setModel sets the model of a run to that of this machine.
@@ -162,7 +170,8 @@ func (c *cli) setModel(cfg *agent.Config, w workerSettings, p agent.Project) err
 	if err != nil {
 		return err
 	}
-	e := provider.Endpoint{Provider: from.Name, BaseURL: c.getenv(from.BaseURL), Model: model, Reasoning: p.ReasoningBudget}
+	e := provider.Endpoint{Provider: from.Name, BaseURL: c.getenv(from.BaseURL), Model: model,
+		Reasoning: p.ReasoningBudget}
 	if name := c.firstSet(from); name != "" {
 		e.Key = c.getenv(name)
 	}
@@ -182,7 +191,9 @@ func (c *cli) setModel(cfg *agent.Config, w workerSettings, p agent.Project) err
 	if e.Key != "" {
 		cfg.Secrets = append(cfg.Secrets, e.Key)
 	}
-	cfg.About = agent.About{Provider: e.Provider, BaseURL: e.BaseURL, Model: e.Model, Temperature: e.Temperature, ContextWindow: cmp.Or(p.Provider.ContextWindow, agent.ContextWindow(e.Model))}
+	cfg.About = agent.About{Provider: e.Provider, BaseURL: e.BaseURL, Model: e.Model,
+		Temperature:   e.Temperature,
+		ContextWindow: cmp.Or(p.Provider.ContextWindow, agent.ContextWindow(e.Model))}
 	return err
 }
 

@@ -25,7 +25,8 @@ type argvCommand struct {
 // argvCommand returns the text command that words are, nil if they are a prompt: the first
 // one is not an operation alone, or there is no second one.
 func (o *options) argvCommand(cmd *cobra.Command, words []string) (*argvCommand, error) {
-	if len(words) < 2 || o.tools != "" && o.tools != dialect.Achilles.Name || dialect.Achilles.Lookup(words[0]) == nil {
+	if len(words) < 2 || o.tools != "" && o.tools != dialect.Achilles.Name ||
+		dialect.Achilles.Lookup(words[0]) == nil {
 		return nil, nil
 	}
 	rest, checked, literal := words[2:], words[1:], false
@@ -69,7 +70,8 @@ func (a *argvCommand) read(t *dialect.Tool, rest []string, literal bool) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("unexpected %q after the path; want %s (quote a path that has spaces)", c.Payload, strings.TrimPrefix(t.Usage(), "usage: "))
+	return fmt.Errorf("unexpected %q after the path; want %s (quote a path that has spaces)", c.Payload,
+		strings.TrimPrefix(t.Usage(), "usage: "))
 }
 
 // laterContent matches content: within a text that does not begin with it.

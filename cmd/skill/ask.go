@@ -42,7 +42,8 @@ type gate struct {
 // The errors that end a run because nobody can be asked about a call.
 var (
 	errUnasked = errors.New("not done, because it needs your consent")
-	errRuled   = errors.New("not done, because your settings say that it needs your consent") // which --ask and allow do not change
+	// which --ask and allow do not change
+	errRuled = errors.New("not done, because your settings say that it needs your consent")
 )
 
 // newGate returns what --ask says, without it otherwise, and the rules of the user and of a
@@ -72,7 +73,8 @@ func (c *cli) setGate(cfg *agent.Config, r *runOptions, otherwise string, ask fu
 }
 
 // hostsAsked implements Hosts of [agent.Config]: it asks once about each host.
-func hostsAsked(ask func(string) (string, error)) func(context.Context, *skill.Executor, []string) (string, error) {
+func hostsAsked(ask func(string) (string, error)) func(context.Context, *skill.Executor,
+	[]string) (string, error) {
 	var mu sync.Mutex
 	denied := map[string]bool{}
 	return func(_ context.Context, x *skill.Executor, hosts []string) (string, error) {
@@ -81,7 +83,8 @@ func hostsAsked(ask func(string) (string, error)) func(context.Context, *skill.E
 		var notes []string
 		for _, host := range hosts {
 			if !denied[host] {
-				reply, err := ask("A command tried to reach " + host + ". Let commands reach it until this program ends? (yes or no) ")
+				reply, err := ask("A command tried to reach " + host +
+					". Let commands reach it until this program ends? (yes or no) ")
 				if err != nil && !errors.Is(err, errLeft) {
 					return "", err
 				}
@@ -112,14 +115,16 @@ func (g *gate) verdict(name string, effect dialect.Effect) (refusal string, ask 
 		return "The user's settings deny this tool.", false
 	case matches(g.rules.Ask, name):
 		return "", true
-	case matches(g.rules.Allow, name), g.when == askNever, effect == dialect.Reads, g.when == askDestroy && effect == dialect.Adds:
+	case matches(g.rules.Allow, name), g.when == askNever, effect == dialect.Reads, g.when == askDestroy &&
+		effect == dialect.Adds:
 		return "", false
 	}
 	return "", true
 }
 
 // allow implements Allow of [agent.Config].
-func (g *gate) allow(_ context.Context, call agent.ToolCall, effect dialect.Effect) (refusal string, err error) {
+func (g *gate) allow(_ context.Context, call agent.ToolCall, effect dialect.Effect) (refusal string,
+	err error) {
 	refusal, ask := g.verdict(call.ToolName, effect)
 	if !ask || g.always[call.ToolName] {
 		return refusal, nil
@@ -151,7 +156,8 @@ func (c *cli) rulesToEdit() string { return cmp.Or(c.userRules(), rulesFile) }
 
 // notToAsk says what to edit so that the rules do not ask about a tool.
 func (c *cli) notToAsk(tool string) string {
-	return fmt.Sprintf("take %s out of ask under [tools] in %s or in the workspace's %s", tool, c.rulesToEdit(), rulesFile)
+	return fmt.Sprintf("take %s out of ask under [tools] in %s or in the workspace's %s", tool,
+		c.rulesToEdit(), rulesFile)
 }
 
 // check implements Check of [mcpserver.Config].
@@ -159,9 +165,11 @@ func (g *gate) check(tool string, effect dialect.Effect) (refusal string, ask bo
 	if refusal, ask = g.verdict(tool, effect); !ask {
 		return refusal, false
 	}
-	set := fmt.Sprintf("add it to allow under [tools] in %s, or start %s mcp with --ask never", g.rulesToEdit(), g.program())
+	set := fmt.Sprintf("add it to allow under [tools] in %s, or start %s mcp with --ask never",
+		g.rulesToEdit(), g.program())
 	if matches(g.rules.Ask, tool) {
 		set = g.notToAsk("it")
 	}
-	return "This call needs the user's consent, and this client cannot ask for it. To allow " + tool + ", " + set + ".", true
+	return "This call needs the user's consent, and this client cannot ask for it. To allow " + tool +
+		", " + set + ".", true
 }

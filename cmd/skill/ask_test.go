@@ -32,17 +32,26 @@ func TestAsk(t *testing.T) {
 		code                           int
 		says                           string
 	}{
-		"allowed":            {"start --ask destroy e go", "", "yes\nyes\n", "d", 0, "deleteFile {\"path\":\"f\"}\nAllow this call? (yes, no, or always for this tool) "},
-		"refused":            {"start --ask destroy e go", "", "no\nyes\n", "d f", 0, "The user did not allow this call"},
-		"always":             {"start --ask destroy e go", "", "always\n", "d", 0, "Allow this call?"},
-		"every change":       {"start --ask change e go", "", "no\nno\nno\n", "f g", 0, "createDirectory {\"path\":\"d\"}\nAllow"},
-		"nobody to ask":      {"run --ask destroy e go", "", "", "d f g", exitConfirm, "not done, because it needs your consent: deleteFile {\"path\":\"f\"}\nskill run -C $DIR e --continue-run r --ask never does it; so does allow under [tools] in $CONFIG/skill/skill.toml\n"},
-		"never":              {"run e go", "", "", "d", 0, ""},
-		"allowed by setting": {"run --ask change e go", "[tools]\nallow = [\"delete*\", \"createDirectory\"]", "", "d", 0, ""},
-		"asked by setting":   {"run e go", "[tools]\nallow = [\"*\"]\nask = [\"createDirectory\"]", "", "f g", exitConfirm, "\nskill run -C $DIR e --continue-run r asks you on a terminal; elsewhere, take the tool out of ask under [tools] in $CONFIG/skill/skill.toml or in the workspace's skill.toml first\n"},
-		"denied by setting":  {"run e go", "[tools]\nallow = [\"*\"]\nask = [\"deleteFile\"]\ndeny = [\"delete*\"]", "", "d f g", 0, "The user's settings deny this tool"},
-		"a wrong setting":    {"run e go", "[tools]\nforbid = [\"*\"]", "", "f g", exitFailed, "skill.toml"},
-		"a wrong flag":       {"run --ask always e go", "", "", "f g", exitUsage, "--ask always: must be destroy, change, never or hosts"},
+		"allowed": {"start --ask destroy e go", "", "yes\nyes\n", "d", 0,
+			"deleteFile {\"path\":\"f\"}\nAllow this call? (yes, no, or always for this tool) "},
+		"refused": {"start --ask destroy e go", "", "no\nyes\n", "d f", 0,
+			"The user did not allow this call"},
+		"always": {"start --ask destroy e go", "", "always\n", "d", 0, "Allow this call?"},
+		"every change": {"start --ask change e go", "", "no\nno\nno\n", "f g",
+			0, "createDirectory {\"path\":\"d\"}\nAllow"},
+		"nobody to ask": {"run --ask destroy e go", "", "", "d f g", exitConfirm,
+			"not done, because it needs your consent: deleteFile {\"path\":\"f\"}\nskill run -C $DIR e --continue-run r --ask never does it; so does allow under [tools] in $CONFIG/skill/skill.toml\n"},
+		"never": {"run e go", "", "", "d", 0, ""},
+		"allowed by setting": {"run --ask change e go", "[tools]\nallow = [\"delete*\", \"createDirectory\"]",
+			"", "d", 0, ""},
+		"asked by setting": {"run e go", "[tools]\nallow = [\"*\"]\nask = [\"createDirectory\"]", "",
+			"f g", exitConfirm, "\nskill run -C $DIR e --continue-run r asks you on a terminal; elsewhere, take the tool out of ask under [tools] in $CONFIG/skill/skill.toml or in the workspace's skill.toml first\n"},
+		"denied by setting": {"run e go",
+			"[tools]\nallow = [\"*\"]\nask = [\"deleteFile\"]\ndeny = [\"delete*\"]", "", "d f g", 0,
+			"The user's settings deny this tool"},
+		"a wrong setting": {"run e go", "[tools]\nforbid = [\"*\"]", "", "f g", exitFailed, "skill.toml"},
+		"a wrong flag": {"run --ask always e go", "", "", "f g", exitUsage,
+			"--ask always: must be destroy, change, never or hosts"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, config := newProject(t), t.TempDir()
@@ -56,9 +65,11 @@ func TestAsk(t *testing.T) {
 			}
 			endpoint := scriptedEndpoint(t, script).URL
 			c := &cli{getenv: func(name string) string {
-				return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": config, "XDG_CONFIG_HOME": config}[name]
+				return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": config,
+					"XDG_CONFIG_HOME": config}[name]
 			}}
-			out, errs, code := play(t, c, tt.stdin, append(strings.Fields(tt.command), "-C", dir, "--run-id", "r")...)
+			out, errs, code := play(t, c, tt.stdin,
+				append(strings.Fields(tt.command), "-C", dir, "--run-id", "r")...)
 			says := strings.NewReplacer("$DIR", shellWord(dir), "$CONFIG", config).Replace(tt.says)
 			if code != tt.code || !strings.Contains(out+errs, says) {
 				t.Errorf("exit %d, %s%s", code, out, errs)
@@ -95,13 +106,19 @@ func TestWorkspaceRules(t *testing.T) {
 		kept         bool
 		says         string
 	}{
-		"untrusted":           {"", `deny = ["*"]`, false, "", 0, false, "skill.toml of the workspace does not count, because you have not trusted it as it is: type skill trust "},
-		"denied":              {"", `deny = ["delete*"]`, true, "", 0, true, "The user's settings deny this tool"},
-		"asked":               {`allow = ["*"]`, `ask = ["deleteFile"]`, true, "", exitConfirm, true, "needs your consent"},
-		"no way around deny":  {`deny = ["deleteFile"]`, `allow = ["*"]`, true, "", 0, true, "deny this tool"},
-		"no way around ask":   {`ask = ["deleteFile"]`, `allow = ["*"]`, true, "", exitConfirm, true, "needs your consent"},
-		"no way around --ask": {"", `allow = ["*"]`, true, "destroy", exitConfirm, true, "needs your consent"},
-		"the user's own":      {`allow = ["*"]`, ``, true, "destroy", 0, false, "changing skill.toml can make"},
+		"untrusted": {"", `deny = ["*"]`, false, "", 0, false,
+			"skill.toml of the workspace does not count, because you have not trusted it as it is: type skill trust "},
+		"denied": {"", `deny = ["delete*"]`, true, "", 0, true,
+			"The user's settings deny this tool"},
+		"asked": {`allow = ["*"]`, `ask = ["deleteFile"]`, true, "", exitConfirm, true,
+			"needs your consent"},
+		"no way around deny": {`deny = ["deleteFile"]`, `allow = ["*"]`, true, "", 0, true,
+			"deny this tool"},
+		"no way around ask": {`ask = ["deleteFile"]`, `allow = ["*"]`, true, "", exitConfirm, true,
+			"needs your consent"},
+		"no way around --ask": {"", `allow = ["*"]`, true, "destroy", exitConfirm, true,
+			"needs your consent"},
+		"the user's own": {`allow = ["*"]`, ``, true, "destroy", 0, false, "changing skill.toml can make"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, home := newProject(t), t.TempDir()
@@ -111,7 +128,8 @@ func TestWorkspaceRules(t *testing.T) {
 			os.WriteFile(filepath.Join(home, "skill", rulesFile), []byte("[tools]\n"+tt.user), 0o666)
 			endpoint := scriptedEndpoint(t, script).URL
 			c := &cli{getenv: func(name string) string {
-				return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": home, "XDG_CONFIG_HOME": home}[name]
+				return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": home,
+					"XDG_CONFIG_HOME": home}[name]
 			}}
 			if tt.trust {
 				out, errs, code := play(t, c, "", "trust", dir)
@@ -140,10 +158,12 @@ func TestAskHosts(t *testing.T) {
 	needs.Program(t, "curl")
 	dir, home := newProject(t), t.TempDir()
 	get := func(host string) string {
-		return `{"tools":[{"id":"` + host + `","name":"exec","input":{"command":"curl","args":["-sSo","/dev/null","-w","%{http_code}","--proxy","","http://` + host + `/"],"env":{},"cwd":"` + dir + `","stdout":true,"stderr":true}}]},`
+		return `{"tools":[{"id":"` + host +
+			`","name":"exec","input":{"command":"curl","args":["-sSo","/dev/null","-w","%{http_code}","--proxy","","http://` + host + `/"],"env":{},"cwd":"` + dir + `","stdout":true,"stderr":true}}]},`
 	}
 	var script []scriptedAnswer
-	err := json.Unmarshal([]byte("["+get("a.example")+get("b.example")+get("b.example")+`{"tools":[{"id":"e","name":"attemptCompletion","input":{}}]}, {"text":"done"}]`), &script)
+	err := json.Unmarshal([]byte("["+get("a.example")+get("b.example")+get("b.example")+
+		`{"tools":[{"id":"e","name":"attemptCompletion","input":{}}]}, {"text":"done"}]`), &script)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +177,8 @@ func TestAskHosts(t *testing.T) {
 	}
 	defer x.Close()
 	report, err := x.Execute(t.Context(), &skill.Session{}, skill.Health{})
-	needs.That(t, err == nil && report.(skill.HealthReport).Fence.Alone, "network namespaces", "let users make them")
+	needs.That(t, err == nil && report.(skill.HealthReport).Fence.Alone, "network namespaces",
+		"let users make them")
 	scripted, heard := scriptedEndpoint(t, script), ""
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -167,11 +188,14 @@ func TestAskHosts(t *testing.T) {
 	defer front.Close()
 	endpoint := front.URL
 	c := &cli{helper: program, getenv: func(name string) string {
-		return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": home, "XDG_CONFIG_HOME": home}[name]
+		return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": home,
+			"XDG_CONFIG_HOME": home}[name]
 	}}
 	out, errs, code := play(t, c, "yes\nno\n", "start", "--ask", "hosts", "e", "go", "-C", dir)
 	const question = "Let commands reach it until this program ends? (yes or no) "
-	for _, want := range []string{"A command tried to reach a.example. " + question, "[the user has allowed a.example now: run the command again]", "A command tried to reach b.example. " + question, "[the user did not allow b.example]"} {
+	for _, want := range []string{"A command tried to reach a.example. " + question,
+		"[the user has allowed a.example now: run the command again]",
+		"A command tried to reach b.example. " + question, "[the user did not allow b.example]"} {
 		if code != 0 || !strings.Contains(out+heard, want) {
 			t.Errorf("exit %d, %s%s, want %q", code, out, errs, want)
 		}
@@ -184,8 +208,10 @@ func TestAskHosts(t *testing.T) {
 // TestAskShowsTheCall asks about a command whose end is far from its beginning.
 func TestAskShowsTheCall(t *testing.T) {
 	var out strings.Builder
-	g := &gate{cli: &cli{stdout: &out}, when: askDestroy, ask: func(string) (string, error) { return "no", nil }}
-	args, _ := json.Marshal(map[string]string{"command": "echo " + strings.Repeat("nothing ", 100) + "; rm -rf ~"})
+	g := &gate{cli: &cli{stdout: &out}, when: askDestroy,
+		ask: func(string) (string, error) { return "no", nil }}
+	args, _ := json.Marshal(map[string]string{"command": "echo " + strings.Repeat("nothing ", 100) +
+		"; rm -rf ~"})
 	refusal, err := g.allow(t.Context(), agent.ToolCall{ToolName: "run", Args: args}, dialect.Destroys)
 	if err != nil || refusal == "" || !strings.Contains(out.String(), "rm -rf ~") {
 		t.Errorf("%q, %v: the person sees %s", refusal, err, out.String())
@@ -195,9 +221,11 @@ func TestAskShowsTheCall(t *testing.T) {
 // TestAskInterrupted presses Ctrl-C at a question: that interrupts, and is not taken for a no.
 func TestAskInterrupted(t *testing.T) {
 	for reply, want := range map[error]string{errLeft: "did not allow", errInterrupted: ""} {
-		g := gate{cli: &cli{stdout: io.Discard, stderr: io.Discard}, when: askChange, ask: func(string) (string, error) { return "", reply }}
+		g := gate{cli: &cli{stdout: io.Discard, stderr: io.Discard}, when: askChange,
+			ask: func(string) (string, error) { return "", reply }}
 		refusal, err := g.allow(t.Context(), agent.ToolCall{ToolName: "exec"}, dialect.Destroys)
-		if !strings.Contains(refusal, want) || (refusal == "") != (want == "") || (err == errInterrupted) != (reply == errInterrupted) {
+		if !strings.Contains(refusal, want) || (refusal == "") != (want == "") ||
+			(err == errInterrupted) != (reply == errInterrupted) {
 			t.Errorf("%v: refused with %q, %v", reply, refusal, err)
 		}
 		if err := g.ended(t.Context(), agent.Config{}, "run", reply); (err == exit(130)) != (reply == errInterrupted) {

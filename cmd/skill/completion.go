@@ -54,7 +54,8 @@ func withBashWords(completion *cobra.Command) {
 
 // completeOperation lets shells complete the operation of a text command, and after it
 // the names of files.
-func completeOperation(_ *cobra.Command, args []string, _ string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+func completeOperation(_ *cobra.Command, args []string, _ string) (list []cobra.Completion,
+	_ cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
@@ -66,7 +67,8 @@ func completeOperation(_ *cobra.Command, args []string, _ string) (list []cobra.
 
 // completeChange lets shells complete the ID of a change, and after it the names of files.
 func (c *cli) completeChange(o *options) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, args []string, _ string) (list []cobra.Completion,
+		_ cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
@@ -83,7 +85,8 @@ func (c *cli) completeChange(o *options) cobra.CompletionFunc {
 }
 
 // completeExpert lets shells complete the name of an expert of perstack.toml.
-func (r *runOptions) completeExpert(_ *cobra.Command, args []string, _ string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+func (r *runOptions) completeExpert(_ *cobra.Command, args []string, _ string) (list []cobra.Completion,
+	_ cobra.ShellCompDirective) {
 	p, _, err := r.project()
 	if len(args) > 0 || err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

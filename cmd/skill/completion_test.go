@@ -42,7 +42,8 @@ func TestCompletionInShells(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(project), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	env := append(os.Environ(), noSleep, "HOME="+home, "XDG_STATE_HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home, "TERM=dumb")
+	env := append(os.Environ(), noSleep, "HOME="+home, "XDG_STATE_HOME="+home, "XDG_CONFIG_HOME="+home,
+		"XDG_DATA_HOME="+home, "TERM=dumb")
 	program, err := exec.LookPath("skill")
 	if err != nil {
 		t.Fatal(err)

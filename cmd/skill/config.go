@@ -77,7 +77,8 @@ var unsettable = []string{"workspace", "help", "version"}
 
 // unconfigured are the commands that read no skill.toml: they have no use for flags, or, like
 // golden files, must not depend on one.
-var unconfigured = []string{"help", "completion", "version", "trust", "setup", "hook", "test", "man", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+var unconfigured = []string{"help", "completion", "version", "trust", "setup", "hook", "test", "man",
+	cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
 // A source is the skill.toml that sets a flag, and the value there as JSON.
 type source struct{ file, value string }
@@ -176,13 +177,15 @@ func (c *cli) setFlags(cmd *cobra.Command, o *options, s settings) error {
 		f := cmd.Flags().Lookup(name)
 		switch {
 		case slices.Contains(unsettable, name) || f == nil && !c.isFlag(cmd, o, name):
-			return fmt.Errorf("%s: %s is not a setting of skill.toml; \"%s help config\" lists the settings", s.at(name), name, c.program())
+			return fmt.Errorf("%s: %s is not a setting of skill.toml; \"%s help config\" lists the settings",
+				s.at(name), name, c.program())
 		case o.from[name].file != "" || f != nil && f.Changed:
 			continue
 		}
 		if f != nil {
 			if err := setFlag(f, s.flags[name]); err != nil {
-				return fmt.Errorf("%s: %s = %s: %s", s.at(name), name, rawjson.Encode(s.flags[name]), usage.WrongValue(f, err))
+				return fmt.Errorf("%s: %s = %s: %s", s.at(name), name, rawjson.Encode(s.flags[name]),
+					usage.WrongValue(f, err))
 			}
 		}
 		o.from[name] = source{s.file, string(rawjson.Encode(s.flags[name]))}
@@ -198,7 +201,8 @@ func (c *cli) isFlag(cmd *cobra.Command, o *options, name string) bool {
 		}
 	}
 	c.addCommands(cmd.Root(), o)
-	return slices.ContainsFunc(cmd.Root().Commands(), func(sub *cobra.Command) bool { return sub.Flags().Lookup(name) != nil })
+	return slices.ContainsFunc(cmd.Root().Commands(),
+		func(sub *cobra.Command) bool { return sub.Flags().Lookup(name) != nil })
 }
 
 // setFlag gives a flag a value of TOML.
@@ -237,7 +241,8 @@ type setting struct {
 }
 
 // flagVariables are the variables that give flags their defaults.
-var flagVariables = map[string]string{"state": "SKILL_STATE", "skill-model": "SKILL_MODEL", "openai-base-url": "OPENAI_BASE_URL"}
+var flagVariables = map[string]string{"state": "SKILL_STATE", "skill-model": "SKILL_MODEL",
+	"openai-base-url": "OPENAI_BASE_URL"}
 
 // printConfig is skill config.
 func (c *cli) printConfig(cmd *cobra.Command, o *options) error {

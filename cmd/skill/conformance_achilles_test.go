@@ -107,7 +107,8 @@ func (w wantedCommand) faultsJSON(o outcome) (bad []string) {
 	if !w.anyCode && w.failure != nil {
 		bad = append(bad, differs("code", value(got.Code), w.code)...)
 	}
-	bad = append(bad, differs("ok", fmt.Sprint(got.OK != nil, got.OK != nil && *got.OK), fmt.Sprint(true, exit == 0))...)
+	bad = append(bad, differs("ok", fmt.Sprint(got.OK != nil, got.OK != nil && *got.OK),
+		fmt.Sprint(true, exit == 0))...)
 	bad = append(bad, differs("result", shown(got.Result), shown(w.result))...)
 	bad = append(bad, differs("error", shown(got.Error), shown(w.failure))...)
 	bad = append(bad, differs("exit", o.exit, exit)...)
@@ -130,8 +131,10 @@ func shown(s *string) string {
 var commandSentence = regexp.MustCompile(`(?s)^(Read|Wrote|Appended content|Deleted|Created directory|Listed entries|Checked file existence|Copied|Moved)(?: file)? (?:at|from) (.*?)(?: to (.*?))?(?: successfully(?:: (.*))?|: (true|false))\.$`)
 
 // commandNames are the operations that the sentences are about.
-var commandNames = map[string]string{"Read": "readFile", "Wrote": "writeFile", "Appended content": "appendFile", "Deleted": "deleteFile",
-	"Created directory": "createDirectory", "Listed entries": "listDirectory", "Checked file existence": "fileExists", "Copied": "copyFile", "Moved": "moveFile"}
+var commandNames = map[string]string{"Read": "readFile", "Wrote": "writeFile",
+	"Appended content": "appendFile", "Deleted": "deleteFile",
+	"Created directory": "createDirectory", "Listed entries": "listDirectory",
+	"Checked file existence": "fileExists", "Copied": "copyFile", "Moved": "moveFile"}
 
 // dataFaults compares what stands beside a sentence with the sentence and the tree.
 func (w wantedCommand) dataFaults(operation string, got any) []string {
@@ -192,7 +195,9 @@ func (w wantedCommand) file(path string) (content string, ok bool) {
 // loose reports whether the JSON is compared only in part: what a model made of the
 // prompt, what is read through a link, and sizes and times.
 func (w wantedCommand) loose() bool {
-	return w.asked || !w.words() || w.code == "EISDIR" || w.result != nil && !strings.HasPrefix(*w.result, "Listed")
+	return w.asked || !w.words() ||
+		w.code == "EISDIR" || w.result != nil &&
+		!strings.HasPrefix(*w.result, "Listed")
 }
 
 // firstWord returns the word that a text command has to begin with.

@@ -100,7 +100,8 @@ func replayEnvelope(t *testing.T, row conformanceRow) (o outcome, dir string) {
 	}
 	o.stdout, o.stderr, o.exit = play(t, new(cli), strings.ReplaceAll(prompt, "${ROOT}", dir), args...)
 	mask := strings.NewReplacer(dir, "${ROOT}", filepath.Dir(dir), "${PARENT}")
-	o.stdout = dirSize.ReplaceAllString(mask.Replace(o.stdout), "${1}4096") // as recorded; file systems differ
+	// as recorded; file systems differ
+	o.stdout = dirSize.ReplaceAllString(mask.Replace(o.stdout), "${1}4096")
 	o.stderr = cutOff.ReplaceAllString(mask.Replace(o.stderr), "${1}N")
 	o.tree = snapshot(t, dir)
 	return o, dir
@@ -122,7 +123,8 @@ var failedCall = regexp.MustCompile(`^(\S+ )?ERR: |^unknown op_type: `)
 
 // envelopeHints say why a text is not an envelope of calls.
 var envelopeHints = []string{
-	"the object is empty", "the text is empty", "the top level is an array", "key `result` is not `tool_calls`",
+	"the object is empty", "the text is empty", "the top level is an array",
+	"key `result` is not `tool_calls`",
 	"key `ops`, `working_dir` is not `tool_calls`",
 	"the JSON is cut off before its end (byte N), so nothing of it was run",
 }
@@ -133,7 +135,8 @@ func (w wantedMessages) faults(o outcome) (bad []string) {
 	case w.failure != nil:
 		line, hint, _ := strings.Cut(o.stderr, "\n")
 		bad = append(bad, differs("stderr", line, "skill: "+*w.failure)...)
-		if !slices.Contains(envelopeHints, strings.TrimSuffix(hint, "; want {\"tool_calls\":[…]} or {\"final\":\"…\"}\n")) {
+		if !slices.Contains(envelopeHints,
+			strings.TrimSuffix(hint, "; want {\"tool_calls\":[…]} or {\"final\":\"…\"}\n")) {
 			bad = append(bad, fmt.Sprintf("stderr has the hint %q", hint))
 		}
 		bad = append(bad, differs("stdout", o.stdout, "")...)
@@ -147,7 +150,8 @@ func (w wantedMessages) faults(o outcome) (bad []string) {
 	d := json.NewDecoder(strings.NewReader(o.stdout))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&answer); err != nil || strings.Index(o.stdout, "\n") != len(o.stdout)-1 {
-		return append(bad, fmt.Sprintf("stdout is not one line of messages: %v\n%q %q", err, o.stdout, o.stderr))
+		return append(bad, fmt.Sprintf("stdout is not one line of messages: %v\n%q %q", err,
+			o.stdout, o.stderr))
 	}
 	bad = append(bad, w.messageFaults(answer.Messages)...)
 	exit := 0
@@ -276,7 +280,8 @@ func whole(name, arguments string) bool {
 func splitLines(s string) (lines []string) {
 	for s != "" {
 		i := strings.IndexFunc(s, func(r rune) bool {
-			return r >= '\n' && r <= '\r' || r >= 0x1c && r <= 0x1e || r == 0x85 || r == 0x2028 || r == 0x2029
+			return r >= '\n' && r <= '\r' || r >= 0x1c &&
+				r <= 0x1e || r == 0x85 || r == 0x2028 || r == 0x2029
 		})
 		if i < 0 {
 			return append(lines, s)

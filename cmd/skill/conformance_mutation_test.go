@@ -41,12 +41,14 @@ func (r *replay) judge(t *testing.T, o outcome, loose bool, faults func(outcome)
 		changed := o
 		changed.tree = slices.Clone(o.tree)
 		mutate(&changed)
-		if changed.stdout == o.stdout && changed.stderr == o.stderr && changed.exit == o.exit && slices.Equal(changed.tree, o.tree) {
+		if changed.stdout == o.stdout && changed.stderr == o.stderr && changed.exit == o.exit &&
+			slices.Equal(changed.tree, o.tree) {
 			continue
 		}
 		noticed := len(faults(changed)) > 0
 		if !noticed && !loose {
-			t.Errorf("the replay does not notice: %s\n got %.3000s%s\nfrom %.3000s%s", name, changed.stdout, changed.stderr, o.stdout, o.stderr)
+			t.Errorf("the replay does not notice: %s\n got %.3000s%s\nfrom %.3000s%s", name, changed.stdout,
+				changed.stderr, o.stdout, o.stderr)
 		}
 		if noticed {
 			r.mu.Lock()

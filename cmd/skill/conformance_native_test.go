@@ -28,13 +28,15 @@ func TestConformanceOptions(t *testing.T) {
 		n++
 		t.Run(row.ID, func(t *testing.T) {
 			prompt, _ := json.Marshal(row.Prompt)
-			o, dir := replayCommand(t, conformanceRow{ID: row.ID, Setup: row.Setup, Prompt: prompt, LLM: json.RawMessage("null")})
+			o, dir := replayCommand(t, conformanceRow{ID: row.ID, Setup: row.Setup, Prompt: prompt,
+				LLM: json.RawMessage("null")})
 			said, want := strings.TrimSuffix(o.stdout, "\n"), row.Result
 			if row.Error != nil {
 				said, _, _ = strings.Cut(strings.TrimPrefix(o.stderr, "skill: "), "\n")
 				want = row.Error
 			}
-			bad := append(differs("answer", strings.ReplaceAll(said, dir, "${ROOT}"), *want), treeFaults(o.tree, treeLines(t, row.After, filepath.Clean(dir)))...)
+			bad := append(differs("answer", strings.ReplaceAll(said, dir, "${ROOT}"), *want),
+				treeFaults(o.tree, treeLines(t, row.After, filepath.Clean(dir)))...)
 			for _, fault := range append(bad, differs("failed", o.exit != 0, row.Error != nil)...) {
 				t.Error(fault)
 			}

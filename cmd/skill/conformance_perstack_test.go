@@ -145,7 +145,8 @@ func (row perstackRow) wanted() []string {
 var givenPath = regexp.MustCompile(`^\{"exists":true,"path":"[^"]*"`)
 
 // perstackBesides are the mutations for which an MCP server gives no occasion.
-var perstackBesides = []string{"a dry run shows no diff", "a diff has no hunks", "the exit status is 0", "nothing is on stderr", "every call ID is x"}
+var perstackBesides = []string{"a dry run shows no diff", "a diff has no hunks", "the exit status is 0",
+	"nothing is on stderr", "every call ID is x"}
 
 // wantedResults is what calls over MCP have to be answered and to leave.
 type wantedResults struct {
@@ -160,7 +161,8 @@ func (w wantedResults) faults(o outcome) []string {
 	bad = append(bad, differs("exit", o.exit, 0)...)
 	lines := strings.SplitAfter(o.stdout, "\n")
 	if len(lines) != len(w.texts)+1 || len(w.texts) != len(w.calls) {
-		return append(bad, fmt.Sprintf("%d answers to %d calls, want %d", len(lines)-1, len(w.calls), len(w.texts)))
+		return append(bad, fmt.Sprintf("%d answers to %d calls, want %d", len(lines)-1, len(w.calls),
+			len(w.texts)))
 	}
 	for i, text := range w.texts {
 		bad = append(bad, w.calls[i].faults(lines[i], i+1, text)...)
@@ -185,7 +187,8 @@ func (c perstackCall) faults(line string, id int, want string) []string {
 	}
 	text := got.Result.Content[0].Text
 	if strings.Contains(want, "${VOLATILE}") {
-		pattern := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(want), `\$\{VOLATILE\}`, `\d+`) + "$")
+		pattern := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(want), `\$\{VOLATILE\}`,
+			`\d+`) + "$")
 		if pattern.MatchString(text) {
 			want = text
 		}
@@ -254,7 +257,8 @@ func (w perstackWorkspace) make(s perstackStep) error {
 		return os.Truncate(path, s.Size)
 	case "many":
 		for i := range s.Count {
-			if err := os.WriteFile(strings.ReplaceAll(path, "{i}", strconv.Itoa(i)), []byte(s.Content), 0o644); err != nil {
+			if err := os.WriteFile(strings.ReplaceAll(path, "{i}", strconv.Itoa(i)), []byte(s.Content),
+				0o644); err != nil {
 				return err
 			}
 		}
@@ -301,7 +305,8 @@ var (
 // ownVars are the variables by which a fenced command knows its folders of temporary and cached
 // files, what keeps tar from setting owners for root, and noSleep. The original had no
 // fence.
-var ownVars = regexp.MustCompile(`(?:TMPDIR=[^"\\]*/skill-\d+|[A-Za-z_]+=[^"\\]*/caches(?:/[^"\\]*)?|` + noSleep + `)\\n`)
+var ownVars = regexp.MustCompile(`(?:TMPDIR=[^"\\]*/skill-\d+|[A-Za-z_]+=[^"\\]*/caches(?:/[^"\\]*)?|` +
+	noSleep + `)\\n`)
 
 // fenceOfCommands returns the fence that a command gets here.
 func fenceOfCommands(t *testing.T) skill.Fence {

@@ -113,7 +113,8 @@ func (a scriptedAnswer) write(w http.ResponseWriter, n int, stream bool) {
 		delete(choice, "message")
 	}
 	body, _ := json.Marshal(map[string]any{"choices": []any{choice}, "usage": map[string]any{
-		"prompt_tokens": 100 + n, "completion_tokens": 10 + n, "total_tokens": 110 + 2*n, "prompt_tokens_details": map[string]any{"cached_tokens": 5}}})
+		"prompt_tokens": 100 + n, "completion_tokens": 10 + n, "total_tokens": 110 + 2*n,
+		"prompt_tokens_details": map[string]any{"cached_tokens": 5}}})
 	w.Header().Set("Content-Type", "application/json")
 	if stream {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -123,7 +124,8 @@ func (a scriptedAnswer) write(w http.ResponseWriter, n int, stream bool) {
 }
 
 // skillRun is runSkill with the parts of the outcome.
-func skillRun(t *testing.T, dir, endpoint string, signal bool, args ...string) (events []map[string]any, stderr string, code int) {
+func skillRun(t *testing.T, dir, endpoint string, signal bool, args ...string) (events []map[string]any,
+	stderr string, code int) {
 	t.Helper()
 	events, o := runSkill(t, dir, endpoint, signal, args...)
 	return events, o.stderr, o.exit
@@ -131,7 +133,8 @@ func skillRun(t *testing.T, dir, endpoint string, signal bool, args ...string) (
 
 // runSkill runs the program as a process of its own and returns what it printed.
 // With a signal, it gets that once it asks for an answer that does not come.
-func runSkill(t *testing.T, dir, endpoint string, signal bool, args ...string) (events []map[string]any, o outcome) {
+func runSkill(t *testing.T, dir, endpoint string, signal bool, args ...string) (events []map[string]any,
+	o outcome) {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
@@ -139,7 +142,8 @@ func runSkill(t *testing.T, dir, endpoint string, signal bool, args ...string) (
 	}
 	cmd := exec.CommandContext(t.Context(), program, append([]string{"run"}, args...)...)
 	cmd.Args[0], cmd.Dir = "skill", dir
-	cmd.Env = []string{noSleep, "XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME"), "PATH=" + os.Getenv("PATH"), "OPENAI_BASE_URL=" + endpoint, "SKILL_MODEL=claude-sonnet-4-5"}
+	cmd.Env = []string{noSleep, "XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME"), "PATH=" + os.Getenv("PATH"),
+		"OPENAI_BASE_URL=" + endpoint, "SKILL_MODEL=claude-sonnet-4-5"}
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()
@@ -164,13 +168,16 @@ func runSkill(t *testing.T, dir, endpoint string, signal bool, args ...string) (
 		}
 	}
 	cmd.Wait()
-	o.stdout, o.stderr, o.exit = strings.ReplaceAll(o.stdout, dir, "${ROOT}"), said.String(), cmd.ProcessState.ExitCode()
+	o.stdout, o.stderr, o.exit = strings.ReplaceAll(o.stdout, dir, "${ROOT}"), said.String(),
+		cmd.ProcessState.ExitCode()
 	return events, o
 }
 
 // runBesides are the mutations for which a run gives no occasion.
-var runBesides = []string{"a dry run shows no diff", "a diff has no hunks", "a file is left over", "files have mode 777",
-	"files are empty", "files lack their newline", "line ends are CRLF", "absolute paths are not", "lines are dropped",
+var runBesides = []string{"a dry run shows no diff", "a diff has no hunks", "a file is left over",
+	"files have mode 777",
+	"files are empty", "files lack their newline", "line ends are CRLF", "absolute paths are not",
+	"lines are dropped",
 	"the last newline is lost", "lines are reversed"}
 
 // noted is what runs say that succeed.
@@ -187,7 +194,8 @@ type wantedRun struct {
 
 // loose reports whether the values of some event are not recorded.
 func (w wantedRun) loose() bool {
-	return w.exit != 0 || slices.ContainsFunc(w.events, func(e map[string]any) bool { return e["keys"] != nil })
+	return w.exit != 0 || slices.ContainsFunc(w.events,
+		func(e map[string]any) bool { return e["keys"] != nil })
 }
 
 func (w wantedRun) faults(o outcome) (bad []string) {
@@ -331,11 +339,13 @@ func TestConformanceRun(t *testing.T) {
 			runID := ""
 			told := &told{map[string]bool{}}
 			for i, r := range row.Runs {
-				events, o := runSkill(t, dir, scriptedEndpoint(t, r.Script).URL, r.Exit == -int(syscall.SIGINT), r.Args...)
+				events, o := runSkill(t, dir, scriptedEndpoint(t, r.Script).URL,
+					r.Exit == -int(syscall.SIGINT), r.Args...)
 				if len(events) > 0 {
 					runID = events[0]["runId"].(string)
 				}
-				want := wantedRun{exit: r.Exit, stderr: wantedStderr(r.Stderr, dir, runID), short: shortEvents(r.Events)}
+				want := wantedRun{exit: r.Exit, stderr: wantedStderr(r.Stderr, dir, runID),
+					short: shortEvents(r.Events)}
 				if r.Exit == 0 {
 					want.stderr = noted[row.ID]
 				}
@@ -453,7 +463,8 @@ func eventFaults(got, want []map[string]any) (bad []string) {
 	for i := range min(len(got), len(want)) {
 		keys, ok := want[i]["keys"].([]any)
 		if !ok {
-			bad = append(bad, differs(fmt.Sprintf("event %d", i), encoded(masked(got[i])), encoded(masked(want[i])))...)
+			bad = append(bad, differs(fmt.Sprintf("event %d", i), encoded(masked(got[i])),
+				encoded(masked(want[i])))...)
 			continue
 		}
 		var names []string
@@ -461,7 +472,8 @@ func eventFaults(got, want []map[string]any) (bad []string) {
 			names = append(names, key.(string))
 		}
 		slices.Sort(names)
-		bad = append(bad, differs(fmt.Sprintf("keys of event %d, %s", i, got[i]["type"]), fmt.Sprint(slices.Sorted(maps.Keys(got[i]))), fmt.Sprint(names))...)
+		bad = append(bad, differs(fmt.Sprintf("keys of event %d, %s", i, got[i]["type"]),
+			fmt.Sprint(slices.Sorted(maps.Keys(got[i]))), fmt.Sprint(names))...)
 	}
 	return bad
 }
@@ -515,7 +527,8 @@ func masked(v any) any {
 				}
 			case "text":
 				switch s, _ := inner.(string); {
-				case strings.HasPrefix(s, "You work in a loop") && strings.Count(s, "\n") > 4 && !strings.Contains(s, "\r"):
+				case strings.HasPrefix(s, "You work in a loop") && strings.Count(s, "\n") > 4 &&
+					!strings.Contains(s, "\r"):
 					inner = "${INSTRUCTION}"
 				case s == `{"message":"End the agent loop and provide a final report"}`:
 					inner = "{}"

@@ -223,7 +223,8 @@ func treeFaults(got, want []string) []string {
 	if slices.Equal(got, want) {
 		return nil
 	}
-	return []string{fmt.Sprintf("tree\n got %s\nwant %s", strings.Join(got, "\n     "), strings.Join(want, "\n     "))}
+	return []string{fmt.Sprintf("tree\n got %s\nwant %s", strings.Join(got, "\n     "),
+		strings.Join(want, "\n     "))}
 }
 
 // play runs one command line and returns what it prints.

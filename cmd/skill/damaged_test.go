@@ -20,7 +20,8 @@ func TestDamagedHistory(t *testing.T) {
 	for round := range kills(30, 1000) {
 		dir, store := t.TempDir(), t.TempDir()
 		skill := func(args ...string) (out string, code int) {
-			stdout, stderr, code := play(t, &cli{}, "", append([]string{"-C", dir, "--state", store}, args...)...)
+			stdout, stderr, code := play(t, &cli{}, "",
+				append([]string{"-C", dir, "--state", store}, args...)...)
 			return stdout + stderr, code
 		}
 		write := func() int {
@@ -41,8 +42,10 @@ func TestDamagedHistory(t *testing.T) {
 		before := tree(t, dir)
 		write()
 		for _, args := range [][]string{
-			{"writeFile", "a", "content:", "one"}, {"appendFile", "a", "content:", "two"}, {"deleteFile", "b"}, {"moveFile", "d/c", "destination:", "c"},
-			{"createDirectory", "e/f"}, {"copyFile", "c", "destination:", "e/g"}, {"writeFile", "c", "content:", "three"}, {"undo"}, {"writeFile", "a", "content:", "four"},
+			{"writeFile", "a", "content:", "one"}, {"appendFile", "a", "content:", "two"},
+			{"deleteFile", "b"}, {"moveFile", "d/c", "destination:", "c"},
+			{"createDirectory", "e/f"}, {"copyFile", "c", "destination:", "e/g"},
+			{"writeFile", "c", "content:", "three"}, {"undo"}, {"writeFile", "a", "content:", "four"},
 		} {
 			if out, code := skill(append([]string{"--no-sync"}, args...)...); code != 0 {
 				t.Fatal(args, out)
@@ -59,7 +62,8 @@ func TestDamagedHistory(t *testing.T) {
 			told++
 		}
 		if kept(listed) != kept(whole) && !said {
-			t.Errorf("round %d, %s: the history is\n%s\n%s\n%s\nwas\n%s", round, harmed, listed, report, undo, whole)
+			t.Errorf("round %d, %s: the history is\n%s\n%s\n%s\nwas\n%s", round, harmed, listed, report,
+				undo, whole)
 		}
 		if now := tree(t, dir); code == 0 && !said && !reflect.DeepEqual(now, before) {
 			t.Errorf("round %d, %s: undone there is %.300v\n%s", round, harmed, now, undo)

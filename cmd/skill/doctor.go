@@ -59,11 +59,13 @@ func (c *cli) doctorCommand(o *options) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().Var(choice{&endpoint, "WHAT", []string{"show", "forget"}}, "endpoint", "show what the endpoints of models have refused, or forget it")
+	cmd.Flags().Var(choice{&endpoint, "WHAT", []string{"show", "forget"}}, "endpoint",
+		"show what the endpoints of models have refused, or forget it")
 	cmd.Flags().Lookup("endpoint").NoOptDefVal = "show"
 	cmd.Flags().BoolVar(&fix, "fix", false, "repair what doctor can repair")
 	cmd.Flags().BoolVar(&fence, "fence", false, "list what commands may write and read")
-	o.obey(cmd, "--workspace", "--allow", "--state", "--network", "--allow-domain", "--deny-domain", "--allow-local", "--share-cache", "--fence-read", "--fence-write",
+	o.obey(cmd, "--workspace", "--allow", "--state", "--network", "--allow-domain", "--deny-domain",
+		"--allow-local", "--share-cache", "--fence-read", "--fence-write",
 		"--pass-env", "--allow-config")
 	return cmd
 }
@@ -84,7 +86,8 @@ func (c *cli) examine(ctx context.Context, o *options, x *skill.Executor, fix bo
 	}
 	lines, failed := c.treat(c.faults(o, dirs), fix)
 	lines = slices.Concat([]string{found.Message()}, c.hookReport(o), lines, []string{
-		fmt.Sprintf("the fence of commands is %s", health.(skill.HealthReport).Fence), o.reach(), onPath(c.program(), c.getenv("PATH")),
+		fmt.Sprintf("the fence of commands is %s", health.(skill.HealthReport).Fence), o.reach(),
+		onPath(c.program(), c.getenv("PATH")),
 	})
 	_, err = fmt.Fprintln(c.stdout, strings.Join(lines, "\n"))
 	return errors.Join(err, failed)
@@ -172,7 +175,8 @@ func (c *cli) faults(o *options, dirs []string) []fault {
 	if err != nil {
 		return nil
 	}
-	return append(append(openFolders(append(dirs, c.stateDir())), c.movedServers(o, program)...), c.movedHooks(program)...)
+	return append(append(openFolders(append(dirs, c.stateDir())), c.movedServers(o, program)...),
+		c.movedHooks(program)...)
 }
 
 // openFolders returns the folders that other users of the machine can look into.
@@ -235,12 +239,14 @@ func (c *cli) movedHooks(program string) (list []fault) {
 		if err != nil || bytes.Equal(h.before, h.after) {
 			continue
 		}
-		line := regexp.MustCompile(`"((?:[^"\\]|\\.)+?) hook ` + regexp.QuoteMeta(s.Host) + `(?: --state ('[^']*'|\S+))? 2>`).FindSubmatch(h.before)
+		line := regexp.MustCompile(`"((?:[^"\\]|\\.)+?) hook ` + regexp.QuoteMeta(s.Host) +
+			`(?: --state ('[^']*'|\S+))? 2>`).FindSubmatch(h.before)
 		if line == nil || !isGone(shellUnquoted(string(line[1]))) {
 			continue
 		}
 		state := string(line[2])
-		what := fmt.Sprintf("hooks of %s call %s, which is not there, by %s", s.Title, shellUnquoted(string(line[1])), h.file)
+		what := fmt.Sprintf("hooks of %s call %s, which is not there, by %s", s.Title,
+			shellUnquoted(string(line[1])), h.file)
 		list = append(list, fault{what, func() error {
 			h, err := c.hookPlace(s, program, state)
 			if err == nil {

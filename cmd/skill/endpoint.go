@@ -95,7 +95,8 @@ func (c *cli) learn(e *provider.Endpoint, cfg *agent.Config) (window int) {
 			all[key] = map[string]time.Time{}
 		}
 		if strings.HasPrefix(rule, "window ") {
-			maps.DeleteFunc(all[key], func(old string, _ time.Time) bool { return strings.HasPrefix(old, "window ") })
+			maps.DeleteFunc(all[key],
+				func(old string, _ time.Time) bool { return strings.HasPrefix(old, "window ") })
 		}
 		all[key][rule] = time.Now().UTC().Truncate(time.Second)
 		if err := all.write(file); err != nil {
@@ -125,7 +126,8 @@ func (c *cli) endpoints(forget bool) error {
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintln(c.stdout, key)
 		for _, rule := range slices.Sorted(maps.Keys(all[key])) {
-			fmt.Fprintf(c.stdout, "  %s (until %s)\n", rule, all[key][rule].Add(learnedFor).Format(time.DateOnly))
+			fmt.Fprintf(c.stdout, "  %s (until %s)\n", rule,
+				all[key][rule].Add(learnedFor).Format(time.DateOnly))
 		}
 	}
 	return nil

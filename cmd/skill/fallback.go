@@ -26,8 +26,9 @@ func (o *options) interpreter(c *cli, x *skill.Executor) (dialect.Fallback, erro
 	cfg := llmfallback.Config{
 		Mode: llmfallback.Mode(o.fallback), Trust: o.trust, Policy: llmfallback.Policy(o.policy),
 		Model: llmfallback.Model{
-			BaseURL: cmp.Or(o.baseURL, c.getenv("OPENAI_BASE_URL")), Key: cmp.Or(key, c.getenv("OPENAI_API_KEY")),
-			Name: cmp.Or(o.modelName, c.getenv("SKILL_MODEL")), Rung: o.rung, Timeout: o.llmTimeout,
+			BaseURL: cmp.Or(o.baseURL, c.getenv("OPENAI_BASE_URL")),
+			Key:     cmp.Or(key, c.getenv("OPENAI_API_KEY")),
+			Name:    cmp.Or(o.modelName, c.getenv("SKILL_MODEL")), Rung: o.rung, Timeout: o.llmTimeout,
 		},
 		Stat:     folderAt(x),
 		MaxCalls: o.maxCalls, MaxTokens: o.maxTokens,
@@ -76,7 +77,8 @@ func (i *interpreter) read(ctx context.Context, prompt, operation string) (diale
 	if r.Lines && r.Operation == "writeFile" {
 		r.Content += "\n"
 	}
-	e := dialect.Extraction{Operation: r.Operation, Path: r.Path, Content: r.Content, Destination: r.Destination, Lines: r.Lines, Via: r.Via}
+	e := dialect.Extraction{Operation: r.Operation, Path: r.Path, Content: r.Content,
+		Destination: r.Destination, Lines: r.Lines, Via: r.Via}
 	return e, i.worded(err, prompt, operation, r.Via)
 }
 
@@ -92,7 +94,8 @@ func (i *interpreter) worded(err error, prompt, operation, via string) error {
 	case errors.Is(err, llmfallback.ErrSilent):
 		return i.silent(err, prompt, operation)
 	case asks:
-		f := &dialect.Failure{Message: confirm.Reason, Hint: "nothing was done; to do it, type: " + i.typed(confirm.Extraction), Cause: err}
+		f := &dialect.Failure{Message: confirm.Reason, Hint: "nothing was done; to do it, type: " +
+			i.typed(confirm.Extraction), Cause: err}
 		if via == "llm" {
 			f.Message = "the model proposed " + oneLine(confirm.Command, lineWidth) + "; " + confirm.Reason
 		}
@@ -106,13 +109,16 @@ func (i *interpreter) worded(err error, prompt, operation, via string) error {
 	case i.o.trust && !errors.Is(err, llmfallback.ErrNotArray):
 		return err
 	case errors.Is(err, llmfallback.ErrUnavailable), errors.Is(err, llmfallback.ErrBudget):
-		return &dialect.Failure{Message: oneLine(err.Error(), maxAsked), Hint: cmp.Or(i.useInstead(operation), i.understood(prompt)), Cause: err}
+		return &dialect.Failure{Message: oneLine(err.Error(), maxAsked),
+			Hint: cmp.Or(i.useInstead(operation), i.understood(prompt)), Cause: err}
 	}
 	cause := "the model's answer was not used: " + strings.Join(strings.Fields(err.Error()), " ")
 	if known != nil && !errors.Is(err, llmfallback.ErrNotArray) {
-		return &dialect.Failure{Message: "Invalid input: operation and path are required.", Hint: known.Usage() + " (" + cause + ")", Cause: err}
+		return &dialect.Failure{Message: "Invalid input: operation and path are required.",
+			Hint: known.Usage() + " (" + cause + ")", Cause: err}
 	}
-	return &dialect.Failure{Message: "Unknown operation: " + operation, Hint: cmp.Or(i.understood(prompt), cause), Cause: err}
+	return &dialect.Failure{Message: "Unknown operation: " + operation,
+		Hint: cmp.Or(i.understood(prompt), cause), Cause: err}
 }
 
 // silent returns the error of a prompt that nobody understood.
@@ -128,7 +134,8 @@ func (i *interpreter) silent(err error, prompt, operation string) error {
 	}
 	unset := errors.Is(err, llmfallback.ErrNoModel)
 	switch {
-	case i.o.fallback == string(llmfallback.None), dialect.Achilles.Lookup(operation) != nil, f.Hint == "" && dialect.Achilles.Nearest(operation) != nil:
+	case i.o.fallback == string(llmfallback.None), dialect.Achilles.Lookup(operation) != nil, f.Hint == "" &&
+		dialect.Achilles.Nearest(operation) != nil:
 		return fmt.Errorf("%w: %w", dialect.ErrSilent, err)
 	case f.Hint == "" && unset && i.told.CompareAndSwap(false, true):
 		f.Hint = "no model is set: to have one read such prompts, set OPENAI_BASE_URL or OPENAI_API_KEY, and SKILL_MODEL; a command is like: " + i.program() + " readFile a.txt"

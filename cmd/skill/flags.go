@@ -42,8 +42,10 @@ type options struct {
 
 // unflagged are the flags that skill.toml sets, and no command line.
 var unflagged = []string{
-	"journal-changes", "journal-age", "journal-bytes", "snapshot-bytes", "limit-file", "limit-memory", "limit-processes", "share-cache",
-	"allow-ssh", "browser-no-sandbox", "llm-mode", "llm-timeout", "llm-max-calls", "llm-max-tokens", "max-text", "http-host",
+	"journal-changes", "journal-age", "journal-bytes", "snapshot-bytes", "limit-file", "limit-memory",
+	"limit-processes", "share-cache",
+	"allow-ssh", "browser-no-sandbox", "llm-mode", "llm-timeout", "llm-max-calls", "llm-max-tokens",
+	"max-text", "http-host",
 	"max-equal-calls", "max-wait", "model-tools", "prices", "strict", "take-over",
 }
 
@@ -118,7 +120,8 @@ func completeValues(root *cobra.Command) {
 		}
 	})
 	for name, list := range words {
-		root.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
+		root.RegisterFlagCompletionFunc(name,
+			cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
 	}
 }
 
@@ -166,7 +169,8 @@ type unit[N time.Duration | int64] struct {
 }
 
 var (
-	timeUnits = []unit[time.Duration]{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}, {"second", time.Second}}
+	timeUnits = []unit[time.Duration]{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute},
+		{"second", time.Second}}
 	sizeUnits = []unit[int64]{{"TB", 1 << 40}, {"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}}
 )
 
@@ -249,14 +253,19 @@ type workspaceFlags struct {
 }
 
 func (w *workspaceFlags) add(f *pflag.FlagSet) {
-	f.StringVarP(&w.workspace, "workspace", "C", "", "use `DIR` as the workspace (default the current directory)")
+	f.StringVarP(&w.workspace, "workspace", "C", "",
+		"use `DIR` as the workspace (default the current directory)")
 	f.StringArrayVar(&w.allow, "allow", nil, "allow access to `DIR` too; may be repeated")
 	f.BoolVar(&w.readOnly, "read-only", false, "refuse every change")
 	f.BoolVar(&w.dryRun, "dry-run", false, "show what would change, and change nothing")
-	f.Var(choice{&w.stale, "GUARD", []string{"on", "off", "strict"}}, "guard", "refuse to change a file that another program changed after it was read: on, off, or strict (refuse unread files too) (default on for --tools workspace)")
-	f.BoolVar(&w.allowConfig, "allow-config", false, "allow changes to files that make other programs run code, such as .git, perstack.toml, .mcp.json and .vscode")
-	f.BoolVar(&w.noSync, "no-sync", false, "do not wait until changes are on disk: faster, but a power failure can lose them")
-	f.StringVar(&w.audit, "audit", "", "append a line of JSON to `FILE` for each call, reads included; FILE must be outside the workspace")
+	f.Var(choice{&w.stale, "GUARD", []string{"on", "off", "strict"}}, "guard",
+		"refuse to change a file that another program changed after it was read: on, off, or strict (refuse unread files too) (default on for --tools workspace)")
+	f.BoolVar(&w.allowConfig, "allow-config", false,
+		"allow changes to files that make other programs run code, such as .git, perstack.toml, .mcp.json and .vscode")
+	f.BoolVar(&w.noSync, "no-sync", false,
+		"do not wait until changes are on disk: faster, but a power failure can lose them")
+	f.StringVar(&w.audit, "audit", "",
+		"append a line of JSON to `FILE` for each call, reads included; FILE must be outside the workspace")
 }
 
 type undoFlags struct {
@@ -268,11 +277,16 @@ type undoFlags struct {
 func (u *undoFlags) add(f *pflag.FlagSet) {
 	u.journal.Age, u.journal.Bytes, u.snapshot = 30*24*time.Hour, 1<<30, 512<<20
 	f.BoolVar(&u.journal.Off, "no-journal", false, "do not record changes: nothing can undo them")
-	f.IntVar(&u.journal.Count, "journal-changes", 1000, "keep the last `N` changes, and at most two blocks of 256 more (-1: all)")
-	f.Var(duration{&u.journal.Age}, "journal-age", "keep changes this long with all of their block of 256 (-1s: forever)")
-	f.Var(size{&u.journal.Bytes}, "journal-bytes", "keep at most `SIZE` of overwritten and deleted content, and the last block of changes (-1: no limit)")
-	f.StringVar(&u.state, "state", "", "keep the history in `DIR`, outside the workspace (default $SKILL_STATE; \"skill doctor\" prints it)")
-	f.Var(size{&u.snapshot}, "snapshot-bytes", "save at most `SIZE` of the workspace before a command runs, to undo its changes (0: nothing)")
+	f.IntVar(&u.journal.Count, "journal-changes", 1000,
+		"keep the last `N` changes, and at most two blocks of 256 more (-1: all)")
+	f.Var(duration{&u.journal.Age}, "journal-age",
+		"keep changes this long with all of their block of 256 (-1s: forever)")
+	f.Var(size{&u.journal.Bytes}, "journal-bytes",
+		"keep at most `SIZE` of overwritten and deleted content, and the last block of changes (-1: no limit)")
+	f.StringVar(&u.state, "state", "",
+		"keep the history in `DIR`, outside the workspace (default $SKILL_STATE; \"skill doctor\" prints it)")
+	f.Var(size{&u.snapshot}, "snapshot-bytes",
+		"save at most `SIZE` of the workspace before a command runs, to undo its changes (0: nothing)")
 }
 
 // kept returns what is kept of changes. In a Journal 0 means the default; on the
@@ -297,19 +311,27 @@ type sandboxFlags struct {
 
 func (s *sandboxFlags) add(f *pflag.FlagSet) {
 	s.fence = string(skill.FenceAuto)
-	f.Var(choice{&s.fence, "MODE", []string{string(skill.FenceAuto), string(skill.FenceRequire), string(skill.FenceOff)}},
+	f.Var(choice{&s.fence, "MODE", []string{string(skill.FenceAuto), string(skill.FenceRequire),
+		string(skill.FenceOff)}},
 		"fence", "run commands in a sandbox: auto (as much as the system can), require (or refuse them), off")
 	f.StringArrayVar(&s.fenceRead, "fence-read", nil, "let commands read `PATH` too; may be repeated")
 	f.StringArrayVar(&s.fenceWrite, "fence-write", nil, "let commands write `PATH` too; may be repeated")
 	f.Var(choice{&s.share, "TOOL", []string{"go"}},
 		"share-cache", "let commands write your build cache of `TOOL`, which saves their first build but lets them change your own later builds: go")
-	f.Var(size{&s.limits.FileSize}, "limit-file", "limit each file that a command writes to `SIZE` (0: 16 GB, -1: no limit)")
-	f.Var(size{&s.limits.Memory}, "limit-memory", "limit the address space of each process of a command to `SIZE` (0: no limit)")
-	f.Int64Var(&s.limits.Processes, "limit-processes", 0, "limit the user to `N` processes and threads while a command runs (0: no limit; root has none)")
-	f.BoolVar(&s.allowHooks, "allow-hooks", false, "let git run the hooks, filters and editors that the repository names")
-	f.BoolVar(&s.allowSSH, "allow-ssh", false, "with --network, let git reach remotes over ssh, with the keys of your agent")
-	f.StringArrayVar(&s.passEnv, "pass-env", nil, "let commands see the variable `NAME`, even if its name suggests a password or key; may be repeated")
-	f.BoolVar(&s.noSandbox, "browser-no-sandbox", false, "run the browser for screenshots without its own sandbox, as root must")
+	f.Var(size{&s.limits.FileSize}, "limit-file",
+		"limit each file that a command writes to `SIZE` (0: 16 GB, -1: no limit)")
+	f.Var(size{&s.limits.Memory}, "limit-memory",
+		"limit the address space of each process of a command to `SIZE` (0: no limit)")
+	f.Int64Var(&s.limits.Processes, "limit-processes", 0,
+		"limit the user to `N` processes and threads while a command runs (0: no limit; root has none)")
+	f.BoolVar(&s.allowHooks, "allow-hooks", false,
+		"let git run the hooks, filters and editors that the repository names")
+	f.BoolVar(&s.allowSSH, "allow-ssh", false,
+		"with --network, let git reach remotes over ssh, with the keys of your agent")
+	f.StringArrayVar(&s.passEnv, "pass-env", nil,
+		"let commands see the variable `NAME`, even if its name suggests a password or key; may be repeated")
+	f.BoolVar(&s.noSandbox, "browser-no-sandbox", false,
+		"run the browser for screenshots without its own sandbox, as root must")
 }
 
 type networkFlags struct {
@@ -323,13 +345,21 @@ type networkFlags struct {
 }
 
 func (n *networkFlags) add(f *pflag.FlagSet) {
-	f.BoolVar(&n.network, "network", false, "let tools reach public addresses, and commands any address, also private addresses")
-	f.StringSliceVar(&n.allowed, "allow-domain", nil, "let tools and commands reach `HOST`: NAME, *.NAME or NAME:PORT; npm, go, pypi, cargo, debian and github mean all their hosts; may be repeated")
-	f.StringSliceVar(&n.denied, "deny-domain", nil, "with --allow-domain, never let tools or commands reach `HOST` or *.HOST; may be repeated")
-	f.IntSliceVar(&n.local, "allow-local", nil, "let tools and commands reach `PORT` of this machine, such as a database; may be repeated")
-	f.BoolVar(&n.private, "allow-private", false, "with --network, also allow private addresses and localhost")
-	f.StringSliceVar(&n.hosts, "allow-host", nil, "with --network, also allow `HOST` or HOST:PORT at a private address; may be repeated")
-	f.StringSliceVar(&n.engines, "search", nil, "search the web with `ENGINE`, or ENGINE=URL; repeat the flag for engines to try next: "+strings.Join(skill.SearchEngines, ", "))
+	f.BoolVar(&n.network, "network", false,
+		"let tools reach public addresses, and commands any address, also private addresses")
+	f.StringSliceVar(&n.allowed, "allow-domain", nil,
+		"let tools and commands reach `HOST`: NAME, *.NAME or NAME:PORT; npm, go, pypi, cargo, debian and github mean all their hosts; may be repeated")
+	f.StringSliceVar(&n.denied, "deny-domain", nil,
+		"with --allow-domain, never let tools or commands reach `HOST` or *.HOST; may be repeated")
+	f.IntSliceVar(&n.local, "allow-local", nil,
+		"let tools and commands reach `PORT` of this machine, such as a database; may be repeated")
+	f.BoolVar(&n.private, "allow-private", false,
+		"with --network, also allow private addresses and localhost")
+	f.StringSliceVar(&n.hosts, "allow-host", nil,
+		"with --network, also allow `HOST` or HOST:PORT at a private address; may be repeated")
+	f.StringSliceVar(&n.engines, "search", nil,
+		"search the web with `ENGINE`, or ENGINE=URL; repeat the flag for engines to try next: "+
+			strings.Join(skill.SearchEngines, ", "))
 }
 
 // searchEngines returns the engines that --search names, with the key from the
@@ -344,7 +374,8 @@ func (n *networkFlags) searchEngines(getenv func(string) string) ([]skill.Search
 	for _, name := range names {
 		kind, url, _ := strings.Cut(name, "=")
 		if !slices.Contains(skill.SearchEngines, kind) {
-			return nil, fmt.Errorf("--search %s is not a search engine; there are %s", kind, strings.Join(skill.SearchEngines, ", "))
+			return nil, fmt.Errorf("--search %s is not a search engine; there are %s", kind,
+				strings.Join(skill.SearchEngines, ", "))
 		}
 		e := skill.SearchEngine{Kind: kind, URL: url}
 		if kind == "brave" {
@@ -373,8 +404,10 @@ func (m *modelFlags) add(f *pflag.FlagSet) {
 	m.fallback, m.policy, m.llmTimeout = "auto", "ask", 20*time.Second
 	f.Var(choice{&m.fallback, "MODE", []string{"auto", "rules", "llm", "none"}},
 		"fallback", "read plain words (a request in English) by rules, by the model (llm), by rules and then the model (auto), or not at all (none)")
-	f.StringVar(&m.baseURL, "openai-base-url", "", "ask the model at `URL`, any OpenAI-compatible endpoint (default $OPENAI_BASE_URL)")
-	f.StringVar(&m.keyFile, "openai-api-key-file", "", "send the key in `FILE` to the model's endpoint (default $OPENAI_API_KEY)")
+	f.StringVar(&m.baseURL, "openai-base-url", "",
+		"ask the model at `URL`, any OpenAI-compatible endpoint (default $OPENAI_BASE_URL)")
+	f.StringVar(&m.keyFile, "openai-api-key-file", "",
+		"send the key in `FILE` to the model's endpoint (default $OPENAI_API_KEY)")
 	f.StringVar(&m.modelName, "skill-model", "", "use the model `NAME` (default $SKILL_MODEL)")
 	f.BoolVar(&m.trust, "trust-llm", false, "carry out the model's first answer without checks")
 	f.Var(choice{&m.policy, "POLICY", []string{"ask", "refuse", "allow"}},
@@ -382,7 +415,8 @@ func (m *modelFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&m.strict, "strict", false, "refuse a text command on standard input that has extra words")
 	f.Var(choice{&m.rung, "MODE", []string{"json_schema", "json_object", "tool", "text"}},
 		"llm-mode", "how to ask the model for an answer first: json_schema, json_object, tool, text (default found by trying)")
-	f.Var(duration{&m.llmTimeout}, "llm-timeout", "give up on a prompt after this long, all requests to the model included")
+	f.Var(duration{&m.llmTimeout}, "llm-timeout",
+		"give up on a prompt after this long, all requests to the model included")
 	f.IntVar(&m.maxCalls, "llm-max-calls", 0, "send the model at most `N` requests (0: no limit)")
 	f.IntVar(&m.maxTokens, "llm-max-tokens", 0, "use at most `N` tokens of the model (0: no limit)")
 }
@@ -398,7 +432,8 @@ func (m *modelFlags) givenKey() (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("--openai-api-key-file: %w", err)
 	case key == "":
-		return "", fmt.Errorf("--openai-api-key-file: %w", &fs.PathError{Op: "read", Path: m.keyFile, Err: errors.New("it holds no key")})
+		return "", fmt.Errorf("--openai-api-key-file: %w",
+			&fs.PathError{Op: "read", Path: m.keyFile, Err: errors.New("it holds no key")})
 	}
 	return key, nil
 }
@@ -413,11 +448,15 @@ type outputFlags struct {
 }
 
 func (p *outputFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&p.tools, "tools", "", "read the input as calls of `DIALECT`, a set of tools, instead of guessing from its form: "+strings.Join(dialect.Names(), ", "))
+	f.StringVar(&p.tools, "tools", "",
+		"read the input as calls of `DIALECT`, a set of tools, instead of guessing from its form: "+
+			strings.Join(dialect.Names(), ", "))
 	f.Var(choice{&p.wire, "WIRE", wire.Names(func(*wire.Wire) bool { return true })},
 		"wire", "read the input as a message in the format WIRE, and answer in it, instead of guessing from its form: "+strings.Join(wire.Names(func(*wire.Wire) bool { return true }), ", "))
-	f.BoolVar(&p.lines, "lines", false, "read one command per line of standard input, and answer each at once")
+	f.BoolVar(&p.lines, "lines", false,
+		"read one command per line of standard input, and answer each at once")
 	f.BoolVar(&p.json, "json", false, "answer with one line of JSON")
 	f.BoolVarP(&p.verbose, "verbose", "v", false, "explain on standard error how a prompt was understood")
-	f.IntVar(&p.maxText, "max-text", -1, "let perstack tools take texts of at most `UNITS` of UTF-16 (0: no limit, -1: the tool's own)")
+	f.IntVar(&p.maxText, "max-text", -1,
+		"let perstack tools take texts of at most `UNITS` of UTF-16 (0: no limit, -1: the tool's own)")
 }

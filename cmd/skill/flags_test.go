@@ -22,7 +22,8 @@ func TestKeyFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte("sk-from-a-file\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	flags := []string{"-C", dir, "--fallback", "llm", "--openai-base-url", s.URL, "--skill-model", "m", "--openai-api-key-file", file}
+	flags := []string{"-C", dir, "--fallback", "llm", "--openai-base-url", s.URL, "--skill-model", "m",
+		"--openai-api-key-file", file}
 	play(t, &cli{}, "do something", flags...)
 	if want := "Bearer sk-from-a-file"; sent != want {
 		t.Errorf("Authorization is %q, want %q", sent, want)
@@ -31,11 +32,14 @@ func TestKeyFile(t *testing.T) {
 		"--openai-api-key-file=" + dir:    "is not a regular file",
 		"--openai-api-key-file=/dev/null": "is not a regular file",
 	} {
-		if _, stderr, code := play(t, &cli{}, "do something", append(flags, flag)...); code != exitUsage || !strings.Contains(stderr, want) {
+		if _, stderr, code := play(t, &cli{}, "do something", append(flags, flag)...); code != exitUsage ||
+			!strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %s, want %s", flag, code, stderr, want)
 		}
 	}
-	if _, stderr, code := play(t, &cli{}, "do something", append(flags, "--openai-api-key-file="+file+"x")...); code != exitFailed || !strings.Contains(stderr, "no such file") {
+	if _, stderr, code := play(t, &cli{}, "do something",
+		append(flags, "--openai-api-key-file="+file+"x")...); code != exitFailed ||
+		!strings.Contains(stderr, "no such file") {
 		t.Errorf("a missing file: exit code %d, %s", code, stderr)
 	}
 }

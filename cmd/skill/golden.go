@@ -32,29 +32,34 @@ type goldenRunner struct {
 	limit  time.Duration  // for one file; 0 means none
 	made   *madeFolders   // nil means that what a file is played in is removed after it
 
-	live    func(string) string // the environment, to find the model of sections model in; nil leaves them out
-	unasked *atomic.Int64       // counts the sections that are left out; may be nil
+	// the environment, to find the model of sections model in; nil leaves them out
+	live    func(string) string
+	unasked *atomic.Int64 // counts the sections that are left out; may be nil
 }
 
 // goldenCommands are the commands that the flags of a golden file may name. The sections mcp
 // and run run those that would wait for a client or for a model.
-var goldenCommands = []string{"skill", "undo", "history", "diff", "log", "explain", "tools", "version", "help"}
+var goldenCommands = []string{"skill", "undo", "history", "diff", "log", "explain", "tools",
+	"version", "help"}
 
 // testFile runs one golden file and returns how what it printed differs from what it wants,
 // and at which line of the file, from 1; with update it writes what was printed into the file,
 // and wrote says so.
-func (g goldenRunner) testFile(ctx context.Context, name string, update bool) (diff string, line int, wrote bool, err error) {
+func (g goldenRunner) testFile(ctx context.Context, name string, update bool) (diff string, line int,
+	wrote bool, err error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return "", 0, false, err
 	}
 	if g.limit > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, g.limit, fmt.Errorf("it has not ended after %v; --timeout gives it longer", g.limit))
+		ctx, stop = context.WithTimeoutCause(ctx, g.limit,
+			fmt.Errorf("it has not ended after %v; --timeout gives it longer", g.limit))
 		defer stop()
 	}
 	lf, crlf := []byte("\n"), []byte("\r\n")
-	windows := bytes.Count(data, lf) == bytes.Count(data, crlf) // as git may write it there: CR is of the file, not of what is in it
+	// as git may write it there: CR is of the file, not of what is in it
+	windows := bytes.Count(data, lf) == bytes.Count(data, crlf)
 	if windows {
 		data = bytes.ReplaceAll(data, crlf, lf)
 	}
@@ -88,9 +93,11 @@ func (g goldenRunner) testFile(ctx context.Context, name string, update bool) (d
 		same++
 	}
 	show := func(null []byte) string { // of what holds a NUL no line is shown
-		return skill.Unified(name, name+" (got)", bytes.ReplaceAll(data, []byte{0}, null), bytes.ReplaceAll(after, []byte{0}, null))
+		return skill.Unified(name, name+" (got)", bytes.ReplaceAll(data, []byte{0}, null),
+			bytes.ReplaceAll(after, []byte{0}, null))
 	}
-	return cmp.Or(show([]byte(`\x00`)), show([]byte{0})), 1 + bytes.Count(data[:same], []byte("\n")), false, nil
+	return cmp.Or(show([]byte(`\x00`)), show([]byte{0})),
+		1 + bytes.Count(data[:same], []byte("\n")), false, nil
 }
 
 // inOrder puts each want right after what prints it: the prompt, mcp or run before it that has
@@ -146,7 +153,8 @@ func (g goldenRunner) play(ctx context.Context, a *txtar.Archive) (*txtar.Archiv
 		return nil, err
 	}
 	defer root.Close()
-	p := &golden{goldenRunner: g, ctx: ctx, dir: dir, state: state, root: root, out: &txtar.Archive{Comment: a.Comment}}
+	p := &golden{goldenRunner: g, ctx: ctx, dir: dir, state: state, root: root,
+		out: &txtar.Archive{Comment: a.Comment}}
 	defer p.stopServers()
 	for i, f := range a.Files {
 		if err := p.section(f, i+1 < len(a.Files) && a.Files[i+1].Name == "want"); err != nil {
@@ -274,7 +282,8 @@ func (g *golden) section(f txtar.File, wanted bool) error {
 			return err
 		}
 	case "prompt", "mcp", "run":
-		play := map[string]func(string) (string, error){"prompt": g.run, "mcp": g.converse, "run": g.runExpert}[f.Name]
+		play := map[string]func(string) (string, error){"prompt": g.run, "mcp": g.converse,
+			"run": g.runExpert}[f.Name]
 		if g.printed, err = play(text); err != nil {
 			return err
 		}
@@ -397,7 +406,8 @@ func (g *golden) allowed(cmd *cobra.Command, commands []string) (err error) {
 				if f.NoOptDefVal != "" {
 					value = "" // a switch
 				}
-				err = fmt.Errorf("%w; if you trust it, play it with --%s", err, strings.TrimSpace(f.Name+" "+strings.Trim(value, "[]")))
+				err = fmt.Errorf("%w; if you trust it, play it with --%s", err,
+					strings.TrimSpace(f.Name+" "+strings.Trim(value, "[]")))
 			}
 		}
 	})

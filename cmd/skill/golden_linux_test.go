@@ -54,7 +54,8 @@ func TestGoldenHangup(t *testing.T) {
 	}
 	cmd := exec.Command(program, "test", "--fence=off", name)
 	takeHangups()
-	cmd.Args[0], cmd.Env = "skill", []string{noSleep, "TMPDIR=" + temp, "XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME")}
+	cmd.Args[0], cmd.Env = "skill",
+		[]string{noSleep, "TMPDIR=" + temp, "XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME")}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,8 @@ func TestGoldenHangup(t *testing.T) {
 	}
 	cmd.Process.Signal(syscall.SIGHUP)
 	cmd.Wait()
-	if left, err := os.ReadDir(temp); cmd.ProcessState.ExitCode() != exitFailed || len(left) > 0 || err != nil {
+	if left, err := os.ReadDir(temp); cmd.ProcessState.ExitCode() != exitFailed || len(left) > 0 ||
+		err != nil {
 		t.Errorf("%v; %v is left, and %v", cmd.ProcessState, left, err)
 	}
 }

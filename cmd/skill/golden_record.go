@@ -56,7 +56,8 @@ func (c *cli) newRecording(name, dir string, given *pflag.FlagSet) (*recording, 
 			return nil, err
 		}
 		if files == nil {
-			c.sayf("%s holds more than %d files or 1 MB, so %s has none of them; add the files that it needs", r.dir, recordedFiles, name)
+			c.sayf("%s holds more than %d files or 1 MB, so %s has none of them; add the files that it needs",
+				r.dir, recordedFiles, name)
 		}
 		r.archive.Files = files
 	}
@@ -108,7 +109,8 @@ func filesToRecord(dir string) (files []txtar.File, err error) {
 		case !d.Type().IsRegular() || strings.HasPrefix(path.Base(rel), "."):
 			return nil
 		}
-		if info, err := d.Info(); err != nil || sum+int(info.Size()) > recordedBytes || len(files) == recordedFiles {
+		if info, err := d.Info(); err != nil || sum+int(info.Size()) > recordedBytes ||
+			len(files) == recordedFiles {
 			return cmp.Or(err, tooMany)
 		}
 		data, err := os.ReadFile(name)
@@ -286,7 +288,8 @@ func (c *cli) recordRun(cmd *cobra.Command, r *runOptions, cfg *agent.Config) (*
 		return nil, err
 	}
 	has := func(f txtar.File) bool { return f.Name == "perstack.toml" }
-	made.archive.Files = append(slices.DeleteFunc(made.archive.Files, has), txtar.File{Name: "perstack.toml", Data: data})
+	made.archive.Files = append(slices.DeleteFunc(made.archive.Files, has),
+		txtar.File{Name: "perstack.toml", Data: data})
 	cfg.Model = made.model(cfg.Model)
 	return made, nil
 }

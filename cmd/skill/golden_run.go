@@ -35,7 +35,8 @@ func (g *golden) runExpert(text string) (string, error) {
 	c.stdin, c.stdout, c.stderr = strings.NewReader(""), &out, &errs
 	code := c.run(g.ctx, slices.Concat(g.base(), []string{"run"}, g.flags, words))
 	if left := len(c.agent.replies) - len(c.agent.prompts); left > 0 && c.refused == nil {
-		fmt.Fprintf(&errs, "skill test: %d of the %d answers in llm were not asked for\n", left, len(c.agent.replies))
+		fmt.Fprintf(&errs, "skill test: %d of the %d answers in llm were not asked for\n", left,
+			len(c.agent.replies))
 	}
 	return g.outcome(out.String()+errs.String(), code), c.refused
 }
@@ -60,7 +61,8 @@ func (m scriptedModel) Next(ctx context.Context, r agent.Request) (a agent.Answe
 			text = append(text, line)
 			continue
 		}
-		a.Calls = append(a.Calls, agent.Call{ID: fmt.Sprintf("%d.%d", len(m.prompts), len(a.Calls)+1), Name: call[1], Arguments: call[2]})
+		a.Calls = append(a.Calls, agent.Call{ID: fmt.Sprintf("%d.%d", len(m.prompts), len(a.Calls)+1),
+			Name: call[1], Arguments: call[2]})
 	}
 	a.Text = strings.Join(text, "\n")
 	return a, nil
@@ -203,7 +205,8 @@ func (r *modelRun) holds(line string) (bool, error) {
 // a copy of the directory.
 func (g *golden) askModel(text string) error {
 	query, rest, _ := strings.Cut(g.expand(text), "\n")
-	rules := slices.DeleteFunc(strings.Split(rest, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+	rules := slices.DeleteFunc(strings.Split(rest, "\n"),
+		func(line string) bool { return strings.TrimSpace(line) == "" })
 	for _, rule := range rules {
 		if _, err := (&modelRun{dir: g.dir}).holds(rule); err != nil {
 			return fmt.Errorf("model: %s: %w", rule, err)

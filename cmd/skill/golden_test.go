@@ -18,7 +18,8 @@ import (
 const goldens = "../../testdata/"
 
 // prompted are the dialects that a prompt can be of.
-var prompted = slices.DeleteFunc(slices.Clone(dialect.All), func(d *dialect.Dialect) bool { return d.Prompt == nil && d != dialect.Workspace })
+var prompted = slices.DeleteFunc(slices.Clone(dialect.All),
+	func(d *dialect.Dialect) bool { return d.Prompt == nil && d != dialect.Workspace })
 
 // writeGolden says how a golden file is made.
 const writeGolden = "write testdata/DIALECT/TOOL.txtar with prompts, as testdata/README.md says, and run go test ./cmd/skill -run Golden -update"
@@ -35,7 +36,8 @@ func TestGolden(t *testing.T) {
 				if d == dialect.Stack && filepath.Base(name) == "git.txtar" {
 					needs.Program(t, "git")
 				}
-				diff, _, _, err := goldenRunner{helper: ownProgram(), given: goldenGiven(t)}.testFile(t.Context(), name, *update)
+				diff, _, _, err := goldenRunner{helper: ownProgram(),
+					given: goldenGiven(t)}.testFile(t.Context(), name, *update)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -64,7 +66,8 @@ func TestGoldenParent(t *testing.T) {
 	defer g.made.remove()
 	for range 2 {
 		got, err := g.play(t.Context(), txtar.Parse([]byte("-- prompt --\nreadFile ../x\n-- want --\n")))
-		if err != nil || !strings.Contains(string(txtar.Format(got)), "\nskill: "+temp+"/x is outside the workspace $WORK\n") {
+		if err != nil || !strings.Contains(string(txtar.Format(got)),
+			"\nskill: "+temp+"/x is outside the workspace $WORK\n") {
 			t.Errorf("%s, %v", txtar.Format(got), err)
 		}
 	}
@@ -76,11 +79,17 @@ func TestGoldenBytes(t *testing.T) {
 	crlf := func(text string) string { return strings.ReplaceAll(text, "\n", "\r\n") }
 	for _, row := range []struct{ name, file, diff, updated string }{
 		{"line ends of Windows", crlf(good), "", crlf(good)},
-		{"a difference in them", crlf(strings.Replace(good, "Read", "Wrote", 1)), "-Wrote file at $WORK/a.txt successfully.\n+Read file at", crlf(good)},
-		{"line ends that one file has", "-- a.txt --\nhi\r\n-- prompt --\ndeleteFile b\n-- tree --\na.txt \"hi\\n\"\n", "+a.txt \"hi\\r\\n\"\n", ""},
-		{"a blank line of a mask", "-- mask --\n\n-- prompt --\nfileExists b\n", "+-- want --\n+Checked", "-- mask --\n\n-- prompt --\nfileExists b\n-- want --\nChecked file existence at $WORK/b: false.\n"},
-		{"a NUL in a file", "-- b.bin --\nx\x00\n" + strings.Replace(good, "Read", "Wrote", 1), "-Wrote file at $WORK/a.txt successfully.\n+Read file at", ""},
-		{"a NUL that is wanted escaped", "-- prompt --\nfileExists b\n-- want --\nChecked file existence at $WORK/b: false.\n-- b --\n\\x00\n-- tree --\nb \"\\x00\\n\"\n", "+b \"", ""},
+		{"a difference in them", crlf(strings.Replace(good, "Read", "Wrote", 1)),
+			"-Wrote file at $WORK/a.txt successfully.\n+Read file at", crlf(good)},
+		{"line ends that one file has",
+			"-- a.txt --\nhi\r\n-- prompt --\ndeleteFile b\n-- tree --\na.txt \"hi\\n\"\n",
+			"+a.txt \"hi\\r\\n\"\n", ""},
+		{"a blank line of a mask", "-- mask --\n\n-- prompt --\nfileExists b\n", "+-- want --\n+Checked",
+			"-- mask --\n\n-- prompt --\nfileExists b\n-- want --\nChecked file existence at $WORK/b: false.\n"},
+		{"a NUL in a file", "-- b.bin --\nx\x00\n" + strings.Replace(good, "Read", "Wrote", 1),
+			"-Wrote file at $WORK/a.txt successfully.\n+Read file at", ""},
+		{"a NUL that is wanted escaped",
+			"-- prompt --\nfileExists b\n-- want --\nChecked file existence at $WORK/b: false.\n-- b --\n\\x00\n-- tree --\nb \"\\x00\\n\"\n", "+b \"", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			name := filepath.Join(t.TempDir(), "x.txtar")
@@ -154,7 +163,8 @@ var shared = map[string]string{
 }
 
 // together are the tools of workspace.
-var together = map[string]string{"search": "grep glob list", "move": "move copy delete", "run": "run server", "undo": "undo history restore", "errors": "fetch"}
+var together = map[string]string{"search": "grep glob list", "move": "move copy delete", "run": "run server",
+	"undo": "undo history restore", "errors": "fetch"}
 
 func goldenName(d *dialect.Dialect, tool string) string {
 	for file, tools := range together {

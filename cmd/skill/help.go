@@ -47,7 +47,8 @@ const rootExample = `  skill writeFile notes/a.txt content: hi
   skill --tools stack "grep(path: '.', pattern: 'TODO', context: 2)"`
 
 // The groups of subcommands, in the order of the help.
-var groups = []*cobra.Group{{ID: "agents", Title: "Agents:"}, {ID: "history", Title: "History:"}, {ID: "workspace", Title: "Workspace:"}}
+var groups = []*cobra.Group{{ID: "agents", Title: "Agents:"}, {ID: "history", Title: "History:"},
+	{ID: "workspace", Title: "Workspace:"}}
 
 // packagedName is the program's name in packages: Debian's procps has another program
 // skill, which ends processes, so no help or error may say to type that.
@@ -76,7 +77,8 @@ func (c *cli) renamed(text string) string {
 	if c.name == "" {
 		return text
 	}
-	return strings.NewReplacer(`"skill `, `"`+c.name+" ", "  skill ", "  "+c.name+" ", "| skill", "| "+c.name, "; skill", "; "+c.name).Replace(text)
+	return strings.NewReplacer(`"skill `, `"`+c.name+" ", "  skill ", "  "+c.name+" ", "| skill", "| "+c.name,
+		"; skill", "; "+c.name).Replace(text)
 }
 
 // rename applies renamed to all texts of a command.
@@ -97,7 +99,8 @@ func (c *cli) helpCommand(o *options) *cobra.Command {
 		Example: "  skill help mcp\n  skill help flags",
 
 		DisableFlagsInUseLine: true,
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (words []cobra.Completion,
+			_ cobra.ShellCompDirective) {
 			if len(args) == 0 {
 				words = append(words, "flags")
 				for _, sub := range cmd.Root().Commands() {
@@ -132,16 +135,20 @@ func (c *cli) helpCommand(o *options) *cobra.Command {
 
 // otherwise says what to use for what other programs call a command and this one has not.
 var otherwise = []struct{ words, use string }{
-	{"publish unpublish tag status", "there is no registry: share the file perstack.toml, which holds the experts"},
+	{"publish unpublish tag status",
+		"there is no registry: share the file perstack.toml, which holds the experts"},
 	{"install", "experts need no installation: PROGRAM run EXPERT QUERY; to install packages: PROGRAM exec -- npm install"},
 	{"update upgrade", "this program does not update itself: install a later one as you installed this one"},
 	{"login logout auth", "there is no account: the model's key is OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY"},
-	{"chat ask prompt agent", "to work with a model: PROGRAM start EXPERT; PROGRAM init writes an expert to begin with"},
+	{"chat ask prompt agent",
+		"to work with a model: PROGRAM start EXPERT; PROGRAM init writes an expert to begin with"},
 	{"serve server", "to serve tools to an agent: PROGRAM mcp; to look at runs and changes: PROGRAM web"},
 	{"find grep rg search", "to search what files hold: PROGRAM exec -- grep -rn TEXT ."},
-	{"git npm npx node python python3 pip go make cargo bash sh curl", "to run a command of yours: PROGRAM exec -- COMMAND"},
+	{"git npm npx node python python3 pip go make cargo bash sh curl",
+		"to run a command of yours: PROGRAM exec -- COMMAND"},
 	{"redo", "PROGRAM undo takes back an undo too"},
-	{"rewind rollback revert checkpoint checkpoints", "PROGRAM history lists changes, PROGRAM undo takes them back, PROGRAM restore brings back one file"},
+	{"rewind rollback revert checkpoint checkpoints",
+		"PROGRAM history lists changes, PROGRAM undo takes them back, PROGRAM restore brings back one file"},
 	{"uninstall", "PROGRAM setup HOST --remove takes it out of a host's configuration"},
 }
 

@@ -31,7 +31,8 @@ func (c *cli) historyCommand(o *options) *cobra.Command {
 			return c.journal(cmd.Context(), o, cmd.Name(), in)
 		},
 	}
-	cmd.Flags().StringVar(&run, "run", "", "list only the changes of the expert's run `ID`; \"skill log\" lists runs")
+	cmd.Flags().StringVar(&run, "run", "",
+		"list only the changes of the expert's run `ID`; \"skill log\" lists runs")
 	cmd.Flags().IntVarP(&limit, "limit", "n", 50, "list at most `N` changes")
 	o.obey(cmd, "--workspace", "--allow", "--state", "--json")
 	return cmd
@@ -39,10 +40,11 @@ func (c *cli) historyCommand(o *options) *cobra.Command {
 
 func (c *cli) diffCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:               "diff [flags] ID",
-		Short:             "Show a change as a unified diff",
-		Example:           "  skill diff 12\n  skill --json diff 12",
-		Args:              usage.Arguments(1, 1, "ID: the number of a change; \""+c.program()+" history\" lists them"),
+		Use:     "diff [flags] ID",
+		Short:   "Show a change as a unified diff",
+		Example: "  skill diff 12\n  skill --json diff 12",
+		Args: usage.Arguments(1, 1, "ID: the number of a change; \""+c.program()+
+			" history\" lists them"),
 		ValidArgsFunction: c.completeChange(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.journal(cmd.Context(), o, cmd.Name(), map[string]any{"id": args[0]})
@@ -61,8 +63,9 @@ func (c *cli) restoreCommand(o *options) *cobra.Command {
 		Long: `restore writes a file as it was before the change ID. --to writes that content to another
 file, and --print prints it. PATH names the file, if the change is of several files.
 restore leaves the other files alone.`,
-		Example:           "  skill restore 12\n  skill restore 12 --print\n  skill restore 12 --to notes/old.txt\n  skill restore 31 src/main.go",
-		Args:              usage.Arguments(1, 2, "ID: the number of a change; \""+c.program()+" history\" lists them"),
+		Example: "  skill restore 12\n  skill restore 12 --print\n  skill restore 12 --to notes/old.txt\n  skill restore 31 src/main.go",
+		Args: usage.Arguments(1, 2, "ID: the number of a change; \""+c.program()+
+			" history\" lists them"),
 		ValidArgsFunction: c.completeChange(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := map[string]any{"id": args[0]}

@@ -159,7 +159,8 @@ func (h *hooked) workspace(e hook.Event) (string, error) {
 func (c *cli) nearest(o *options, dir string) string {
 	home := c.getenv("HOME")
 	for at := filepath.Clean(dir); at != home && filepath.Dir(at) != at; at = filepath.Dir(at) {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil || skill.HasHistory(at, c.historyDir(o)) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil ||
+			skill.HasHistory(at, c.historyDir(o)) {
 			return at
 		}
 	}

@@ -51,7 +51,8 @@ func (f *hookedFolder) write(name, text string) {
 func (f *hookedFolder) run(stdin string, args ...string) (out string, code int) {
 	f.Helper()
 	var both bytes.Buffer
-	c := &cli{stdin: strings.NewReader(stdin), stdout: &both, stderr: &both, getenv: os.Getenv, unlasting: true}
+	c := &cli{stdin: strings.NewReader(stdin), stdout: &both, stderr: &both, getenv: os.Getenv,
+		unlasting: true}
 	code = c.run(f.Context(), args)
 	return both.String(), code
 }
@@ -71,7 +72,8 @@ func (f *hookedFolder) payload(name string, changes ...string) string {
 	if err != nil {
 		f.Fatal(err)
 	}
-	return strings.NewReplacer(append(changes, "/home/dev/app", filepath.ToSlash(f.dir))...).Replace(string(data))
+	return strings.NewReplacer(append(changes, "/home/dev/app",
+		filepath.ToSlash(f.dir))...).Replace(string(data))
 }
 
 // play plays steps, a line each: "HOST/FILE" sends a payload, with "OLD=NEW" in it; "write NAME TEXT", "append NAME
@@ -161,49 +163,87 @@ func TestHookSessions(t *testing.T) {
 		has            []string // in the history
 		changes        int      // how many lines it has; 0 is any number
 	}{
-		"one edit":        {claudeSession, "claude-code/pre-write\nwrite a.txt second\nclaude-code/post-write-create\n" + stop, []string{"edit ", "a.txt (claude-code Write, session " + claudeSession + ")"}, 1},
-		"parallel shells": {claudeSession, bash1 + bash2 + "write x.txt 1\nremove keep\n" + end1 + "write y.txt 2\n" + end2 + stop, []string{"another command did at the same time"}, 2},
-		"sub-agent beside a shell": {claudeOther, "claude-code/pre-bash-parallel-1 " + claudeSession + "=" + claudeOther + "\nclaude-code/subagent-pre-bash toolu_010200=toolu_010201 Bash=Write command=file_path sleep_1=x\n" +
-			"write sub.txt sub\nclaude-code/subagent-post-write\n" + "write sh.txt sh\nclaude-code/post-bash-parallel-1 " + claudeSession + "=" + claudeOther + "\nclaude-code/subagent-stop\n", nil, 0},
-		"refused edit":              {claudeSession, "claude-code/batch-edit-refused\n" + stop, []string{"no changes are recorded"}, 1},
-		"edit that changed nothing": {claudeSession, "claude-code/pre-write\nclaude-code/post-write-create\n" + stop, []string{"no changes are recorded"}, 1},
-		"failed command":            {claudeSession, "claude-code/pre-bash-parallel-1 toolu_010101=toolu_010800\nappend a.txt half\nclaude-code/failure-bash\n" + stop, []string{"run sleep 1; echo hi: "}, 1},
-		"two edits of one file": {claudeSession, "claude-code/pre-write\nwrite a.txt 2\nclaude-code/post-write-create\nclaude-code/pre-write toolu_010100=toolu_010700\nwrite a.txt 3\n" +
-			"claude-code/post-write-update\n", nil, 2},
-		"late writer":           {claudeSession, "claude-code/pre-bash-parallel-1 toolu_010101=toolu_012300\nclaude-code/post-bash-background\nwrite late.txt late\n" + stop, []string{"after its answer: "}, 1},
-		"told twice":            {claudeSession, bash1 + bash1 + "write a.txt 2\n" + end1 + end1 + stop + stop, nil, 1},
-		"after a cd":            {claudeSession, bash1 + "write d/x.txt 1\n" + end1 + "claude-code/pre-bash-parallel-1 toolu_010101=toolu_010900 app=app/d\nwrite d/y.txt 2\nwrite z.txt 3\nclaude-code/post-bash-after-cd\n", nil, 2},
-		"session that was left": {claudeSession, bash1 + "write left.txt 1\nremove a.txt\n", []string{"its end was not told: "}, 1},
-		"edit that was left":    {claudeSession, "claude-code/pre-write\nwrite a.txt 2\n", []string{"edit "}, 1},
-		"edit beside a new shell": {claudeSession, "claude-code/pre-write\nwrite a.txt 2\n" + bash1 + "write b.txt 2\nclaude-code/post-write-create\n" + end1 + stop,
+		"one edit": {claudeSession,
+			"claude-code/pre-write\nwrite a.txt second\nclaude-code/post-write-create\n" + stop,
+			[]string{"edit ", "a.txt (claude-code Write, session " + claudeSession + ")"}, 1},
+		"parallel shells": {claudeSession, bash1 + bash2 + "write x.txt 1\nremove keep\n" + end1 +
+			"write y.txt 2\n" + end2 + stop, []string{"another command did at the same time"}, 2},
+		"sub-agent beside a shell": {claudeOther, "claude-code/pre-bash-parallel-1 " + claudeSession +
+			"=" + claudeOther + "\nclaude-code/subagent-pre-bash toolu_010200=toolu_010201 Bash=Write command=file_path sleep_1=x\n" +
+			"write sub.txt sub\nclaude-code/subagent-post-write\n" +
+			"write sh.txt sh\nclaude-code/post-bash-parallel-1 " + claudeSession + "=" + claudeOther +
+			"\nclaude-code/subagent-stop\n", nil, 0},
+		"refused edit": {claudeSession, "claude-code/batch-edit-refused\n" + stop,
+			[]string{"no changes are recorded"}, 1},
+		"edit that changed nothing": {claudeSession,
+			"claude-code/pre-write\nclaude-code/post-write-create\n" + stop,
+			[]string{"no changes are recorded"}, 1},
+		"failed command": {claudeSession,
+			"claude-code/pre-bash-parallel-1 toolu_010101=toolu_010800\nappend a.txt half\nclaude-code/failure-bash\n" + stop, []string{"run sleep 1; echo hi: "}, 1},
+		"two edits of one file": {claudeSession,
+			"claude-code/pre-write\nwrite a.txt 2\nclaude-code/post-write-create\nclaude-code/pre-write toolu_010100=toolu_010700\nwrite a.txt 3\n" +
+				"claude-code/post-write-update\n", nil, 2},
+		"late writer": {claudeSession,
+			"claude-code/pre-bash-parallel-1 toolu_010101=toolu_012300\nclaude-code/post-bash-background\nwrite late.txt late\n" + stop, []string{"after its answer: "}, 1},
+		"told twice": {claudeSession, bash1 + bash1 + "write a.txt 2\n" + end1 + end1 + stop +
+			stop, nil, 1},
+		"after a cd": {claudeSession, bash1 + "write d/x.txt 1\n" + end1 +
+			"claude-code/pre-bash-parallel-1 toolu_010101=toolu_010900 app=app/d\nwrite d/y.txt 2\nwrite z.txt 3\nclaude-code/post-bash-after-cd\n", nil, 2},
+		"session that was left": {claudeSession, bash1 + "write left.txt 1\nremove a.txt\n",
+			[]string{"its end was not told: "}, 1},
+		"edit that was left": {claudeSession, "claude-code/pre-write\nwrite a.txt 2\n", []string{"edit "}, 1},
+		"edit beside a new shell": {claudeSession, "claude-code/pre-write\nwrite a.txt 2\n" + bash1 +
+			"write b.txt 2\nclaude-code/post-write-create\n" + end1 + stop,
 			[]string{"claude-code Write", "claude-code Bash"}, 2},
 
-		"codex: patch":        {codexSession, "codex/pre-apply-patch\nwrite n.txt n\nwrite a.txt 2\ncodex/post-apply-patch call_0800=call_0200\ncodex/stop\n", []string{"patch "}, 1},
-		"codex: moved":        {codexSession, "codex/pre-apply-patch call_0200=call_1300 n.txt=q/b.txt\nwrite q/b.txt 2\nremove a.txt\ncodex/post-apply-patch-move\ncodex/stop\n", nil, 1},
-		"codex: heredoc":      {codexSession, "codex/pre-bash-heredoc-patch\nwrite h.txt hi\ncodex/stop\n", []string{"its end was not told: "}, 1},
-		"codex: failed patch": {codexSession, "codex/pre-apply-patch\ncodex/pre-bash\nwrite a.txt 2\nwrite d/x x\ncodex/post-bash\ncodex/stop\n", nil, 0},
-		"codex: parallel":     {codexSession, "codex/pre-bash-parallel-1\ncodex/pre-bash-parallel-2\nwrite p1 1\ncodex/post-bash-parallel-2\nwrite p2 2\ncodex/post-bash-parallel-1\ncodex/stop\n", nil, 2},
-		"codex: late":         {codexLate, "codex/late-pre-bash\nwrite late.txt x\ncodex/late-post-bash\n", nil, 1},
+		"codex: patch": {codexSession,
+			"codex/pre-apply-patch\nwrite n.txt n\nwrite a.txt 2\ncodex/post-apply-patch call_0800=call_0200\ncodex/stop\n", []string{"patch "}, 1},
+		"codex: moved": {codexSession,
+			"codex/pre-apply-patch call_0200=call_1300 n.txt=q/b.txt\nwrite q/b.txt 2\nremove a.txt\ncodex/post-apply-patch-move\ncodex/stop\n", nil, 1},
+		"codex: heredoc": {codexSession, "codex/pre-bash-heredoc-patch\nwrite h.txt hi\ncodex/stop\n",
+			[]string{"its end was not told: "}, 1},
+		"codex: failed patch": {codexSession,
+			"codex/pre-apply-patch\ncodex/pre-bash\nwrite a.txt 2\nwrite d/x x\ncodex/post-bash\ncodex/stop\n", nil, 0},
+		"codex: parallel": {codexSession,
+			"codex/pre-bash-parallel-1\ncodex/pre-bash-parallel-2\nwrite p1 1\ncodex/post-bash-parallel-2\nwrite p2 2\ncodex/post-bash-parallel-1\ncodex/stop\n", nil, 2},
+		"codex: late": {codexLate, "codex/late-pre-bash\nwrite late.txt x\ncodex/late-post-bash\n", nil, 1},
 
-		"gemini: edit":     {geminiSession, "gemini-cli/before-write\nwrite a.txt 2\ngemini-cli/after-write\ngemini-cli/session-end\n", []string{"gemini-cli write_file"}, 1},
-		"gemini: failed":   {geminiSession, "gemini-cli/before-write write_file=replace\ngemini-cli/after-replace-failed\ngemini-cli/session-end\n", []string{"no changes"}, 1},
-		"gemini: parallel": {geminiSession, "gemini-cli/before-shell-parallel-1\ngemini-cli/before-shell-parallel-2\nwrite a 1\ngemini-cli/after-shell-parallel-2\nwrite b 2\ngemini-cli/after-shell-parallel-1\n", nil, 2},
-		"gemini: reader":   {geminiSession, "gemini-cli/before-grep\nwrite x.txt 1\ngemini-cli/after-grep-input-changed\nremove x.txt\n", []string{"no changes"}, 1},
+		"gemini: edit": {geminiSession,
+			"gemini-cli/before-write\nwrite a.txt 2\ngemini-cli/after-write\ngemini-cli/session-end\n",
+			[]string{"gemini-cli write_file"}, 1},
+		"gemini: failed": {geminiSession,
+			"gemini-cli/before-write write_file=replace\ngemini-cli/after-replace-failed\ngemini-cli/session-end\n", []string{"no changes"}, 1},
+		"gemini: parallel": {geminiSession,
+			"gemini-cli/before-shell-parallel-1\ngemini-cli/before-shell-parallel-2\nwrite a 1\ngemini-cli/after-shell-parallel-2\nwrite b 2\ngemini-cli/after-shell-parallel-1\n", nil, 2},
+		"gemini: reader": {geminiSession,
+			"gemini-cli/before-grep\nwrite x.txt 1\ngemini-cli/after-grep-input-changed\nremove x.txt\n",
+			[]string{"no changes"}, 1},
 
-		"copilot: all before": {copilotSession, "copilot-cli/pre-create\ncopilot-cli/pre-bash-parallel-1\ncopilot-cli/pre-bash-parallel-2\nwrite a.txt 2\ncopilot-cli/post-create\nwrite x 1\n" +
-			"copilot-cli/post-bash\nwrite y 2\ncopilot-cli/post-bash hi=hi2\ncopilot-cli/agent-stop\n", nil, 3},
-		"copilot: failed":   {copilotSession, "copilot-cli/pre-create create=edit\ncopilot-cli/failure-edit\ncopilot-cli/session-end\n", []string{"no changes"}, 1},
-		"copilot: detached": {copilotSession, "copilot-cli/pre-bash-parallel-1\ncopilot-cli/post-bash-async\nwrite late.txt late\ncopilot-cli/session-end\n", []string{"after its answer: "}, 1},
-		"copilot: edit twice": {copilotSession, "copilot-cli/pre-create\ncopilot-cli/pre-create\nwrite a.txt 2\ncopilot-cli/post-create\nwrite a.txt 3\ncopilot-cli/post-create\ncopilot-cli/session-end\n",
+		"copilot: all before": {copilotSession,
+			"copilot-cli/pre-create\ncopilot-cli/pre-bash-parallel-1\ncopilot-cli/pre-bash-parallel-2\nwrite a.txt 2\ncopilot-cli/post-create\nwrite x 1\n" +
+				"copilot-cli/post-bash\nwrite y 2\ncopilot-cli/post-bash hi=hi2\ncopilot-cli/agent-stop\n", nil, 3},
+		"copilot: failed": {copilotSession,
+			"copilot-cli/pre-create create=edit\ncopilot-cli/failure-edit\ncopilot-cli/session-end\n",
+			[]string{"no changes"}, 1},
+		"copilot: detached": {copilotSession,
+			"copilot-cli/pre-bash-parallel-1\ncopilot-cli/post-bash-async\nwrite late.txt late\ncopilot-cli/session-end\n", []string{"after its answer: "}, 1},
+		"copilot: edit twice": {copilotSession,
+			"copilot-cli/pre-create\ncopilot-cli/pre-create\nwrite a.txt 2\ncopilot-cli/post-create\nwrite a.txt 3\ncopilot-cli/post-create\ncopilot-cli/session-end\n",
 			nil, 2},
 
-		"cline: all before": {clineSession, "cline/pre-editor\ncline/pre-commands-1\ncline/pre-commands-2\nwrite a.txt 2\ncline/post-editor\nwrite b.txt hi\ncline/post-commands call_0102=call_0101\nwrite c.txt 1\ncline/post-commands\ncline/task-complete\n", nil, 3},
+		"cline: all before": {clineSession,
+			"cline/pre-editor\ncline/pre-commands-1\ncline/pre-commands-2\nwrite a.txt 2\ncline/post-editor\nwrite b.txt hi\ncline/post-commands call_0102=call_0101\nwrite c.txt 1\ncline/post-commands\ncline/task-complete\n", nil, 3},
 
-		"opencode: side by side": {codeSession, "opencode/before-write\nopencode/before-bash-parallel-1\nopencode/before-edit-failed\nwrite a.txt 2\nwrite x 1\nopencode/after-bash-parallel-1\nopencode/after-write\nopencode/session-idle\n", nil, 2},
-		"opencode: failed":       {codeSession, "opencode/before-edit-failed\nopencode/session-idle\n", []string{"no changes"}, 1},
+		"opencode: side by side": {codeSession,
+			"opencode/before-write\nopencode/before-bash-parallel-1\nopencode/before-edit-failed\nwrite a.txt 2\nwrite x 1\nopencode/after-bash-parallel-1\nopencode/after-write\nopencode/session-idle\n", nil, 2},
+		"opencode: failed": {codeSession, "opencode/before-edit-failed\nopencode/session-idle\n",
+			[]string{"no changes"}, 1},
 
-		"qwen: shell fails": {qwenSession, "qwen-code/pre-shell toolu_1795639699676_g1m0fc4dx=toolu_1795639703349_a4j2z8q55\nwrite a.txt 2\nqwen-code/failure-shell-exit-3\nqwen-code/stop\n", nil, 1},
-		"qwen: edits":       {qwenSession, "qwen-code/pre-write\nwrite a.txt 2\nqwen-code/post-write\nqwen-code/stop\n", []string{"qwen-code write_file"}, 1},
+		"qwen: shell fails": {qwenSession,
+			"qwen-code/pre-shell toolu_1795639699676_g1m0fc4dx=toolu_1795639703349_a4j2z8q55\nwrite a.txt 2\nqwen-code/failure-shell-exit-3\nqwen-code/stop\n", nil, 1},
+		"qwen: edits": {qwenSession,
+			"qwen-code/pre-write\nwrite a.txt 2\nqwen-code/post-write\nqwen-code/stop\n",
+			[]string{"qwen-code write_file"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newHookedFolder(t)
@@ -225,7 +265,8 @@ func TestHookSessions(t *testing.T) {
 			}
 			out, code := f.run("", "undo", "-C", f.dir, "--run", s.session)
 			if now := f.tree(); now != before || code != 0 {
-				t.Errorf("undo ended with %d:\n%s\nnow\n%s\nbefore\n%s\nhistory\n%s", code, out, now, before, history)
+				t.Errorf("undo ended with %d:\n%s\nnow\n%s\nbefore\n%s\nhistory\n%s", code, out, now,
+					before, history)
 			}
 		})
 	}
@@ -240,7 +281,8 @@ func TestHookUser(t *testing.T) {
 	if out, code := f.run("", "undo", "-C", f.dir, "--run", claudeSession); code != 0 {
 		t.Errorf("undo ended with %d: %s", code, out)
 	}
-	for name, want := range map[string]string{"mine.txt": "mine\n", "a.txt": "mine\n", "keep/b.txt": "mine\n"} {
+	for name, want := range map[string]string{"mine.txt": "mine\n", "a.txt": "mine\n",
+		"keep/b.txt": "mine\n"} {
 		if data, err := os.ReadFile(filepath.Join(f.dir, name)); string(data) != want {
 			t.Errorf("%s holds %q, %v", name, data, err)
 		}
@@ -267,7 +309,8 @@ func TestHookMissed(t *testing.T) {
 	f = newHookedFolder(t)
 	f.flags = []string{"-C", f.dir}
 	f.play("write a.txt 2\nclaude-code/post-write-create\n") // nothing is known of the folder
-	if out, code := f.run("", "undo", "-C", f.dir); code == 0 || !strings.Contains(out, "it is not known what it changed") {
+	if out, code := f.run("", "undo", "-C", f.dir); code == 0 ||
+		!strings.Contains(out, "it is not known what it changed") {
 		t.Errorf("undo ended with %d: %s", code, out)
 	}
 }
@@ -283,13 +326,19 @@ func TestHookHostile(t *testing.T) {
 	os.Symlink(outside, filepath.Join(f.dir, "link"))
 	os.Symlink(filepath.Dir(outside), filepath.Join(f.dir, "folder"))
 	before := f.tree()
-	for _, name := range []string{outside, "link", "folder/secret.txt", "../" + filepath.Base(filepath.Dir(outside)) + "/secret.txt", "a.txt/..", "/", ".", "..", "\\u0000", ".git/config", ".skill/log", strings.Repeat("x/", 5000)} {
+	for _, name := range []string{outside, "link", "folder/secret.txt",
+		"../" + filepath.Base(filepath.Dir(outside)) + "/secret.txt", "a.txt/..", "/", ".", "..", "\\u0000",
+		".git/config", ".skill/log", strings.Repeat("x/", 5000)} {
 		for _, payload := range []string{"claude-code/pre-write", "claude-code/post-write-create"} {
 			f.tell("claude-code", f.payload(payload, "/home/dev/app/a.txt", name))
 		}
 	}
-	for _, payload := range []string{"", "{", "null", "[]", strings.Repeat("[", 1<<20), `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"` + strings.Repeat("x", hook.MaxPayload) + `"}}`,
-		`{"hook_event_name":"PreToolUse","session_id":"` + strings.Repeat("s", 1<<20) + `","tool_name":"` + strings.Repeat("t", 1<<20) + `","tool_input":{"command":"` + strings.Repeat("c", 1<<20) + `"},"tool_use_id":"../../../x"}`} {
+	for _, payload := range []string{"", "{", "null", "[]", strings.Repeat("[", 1<<20),
+		`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"` +
+			strings.Repeat("x", hook.MaxPayload) + `"}}`,
+		`{"hook_event_name":"PreToolUse","session_id":"` + strings.Repeat("s", 1<<20) + `","tool_name":"` +
+			strings.Repeat("t", 1<<20) + `","tool_input":{"command":"` + strings.Repeat("c", 1<<20) +
+			`"},"tool_use_id":"../../../x"}`} {
 		f.tell("claude-code", payload)
 		f.tell("no such host", payload)
 	}
@@ -323,7 +372,8 @@ func TestHookRedacts(t *testing.T) {
 	}
 	filepath.WalkDir(os.Getenv("XDG_STATE_HOME"), func(name string, d fs.DirEntry, err error) error {
 		data, _ := os.ReadFile(name)
-		for _, secret := range []string{"abcd1234", "hunter22", "pw12345", "ghp_0123", "tok12345", "quite-secret"} {
+		for _, secret := range []string{"abcd1234", "hunter22", "pw12345", "ghp_0123", "tok12345",
+			"quite-secret"} {
 			if bytes.Contains(data, []byte(secret)) || strings.Contains(history, secret) {
 				t.Errorf("%s holds %s", name, secret)
 			}
@@ -356,7 +406,8 @@ func TestHookAtOnce(t *testing.T) {
 		f.tell("claude-code", f.payload("claude-code/stop", claudeSession, session))
 	}
 	for _, session := range []string{claudeOther, claudeSession} {
-		if out, code := f.run("", "undo", "-C", f.dir, "--run", session); code != 0 && !strings.Contains(out, "there is no run") {
+		if out, code := f.run("", "undo", "-C", f.dir, "--run", session); code != 0 &&
+			!strings.Contains(out, "there is no run") {
 			t.Errorf("undo ended with %d: %s", code, out)
 		}
 	}
@@ -376,7 +427,8 @@ func TestHookFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	event := func(name, dir string) {
-		f.tell("claude-code", f.payload("claude-code/"+name, `"cwd": "/home/dev/app"`, fmt.Sprintf(`"cwd": %q`, dir)))
+		f.tell("claude-code", f.payload("claude-code/"+name, `"cwd": "/home/dev/app"`,
+			fmt.Sprintf(`"cwd": %q`, dir)))
 	}
 	event("pre-bash-parallel-1", filepath.Join(f.dir, "sub"))
 	f.write("sub/x.txt", "1")
@@ -389,7 +441,8 @@ func TestHookFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	session := func(name string) {
-		f.tell("claude-code", f.payload("claude-code/"+name, claudeSession, claudeOther, `"cwd": "/home/dev/app"`, fmt.Sprintf(`"cwd": %q`, filepath.Join(f.dir, "keep"))))
+		f.tell("claude-code", f.payload("claude-code/"+name, claudeSession, claudeOther,
+			`"cwd": "/home/dev/app"`, fmt.Sprintf(`"cwd": %q`, filepath.Join(f.dir, "keep"))))
 	}
 	session("pre-bash-parallel-1")
 	f.write("y.txt", "1")
@@ -434,7 +487,8 @@ func TestHookCommandLine(t *testing.T) {
 			}
 		}
 		line := s.Command(shellWord(gone), "")
-		if out, err := exec.Command(sh, "-c", line).CombinedOutput(); err != nil || len(out) > 0 || !s.IsOurs(line) {
+		if out, err := exec.Command(sh, "-c", line).CombinedOutput(); err != nil || len(out) > 0 ||
+			!s.IsOurs(line) {
 			t.Errorf("%s ended with %v and printed %q", line, err, out)
 		}
 		if (len(events) == 0 || s.Entry == "") != (s.File == "") {
@@ -458,7 +512,8 @@ func TestHookKilled(t *testing.T) {
 			return f.payload("claude-code/"+name+"-bash-parallel-1", "toolu_010101", fmt.Sprint("toolu_", i))
 		}
 		kill := func(payload string) {
-			cmd := &exec.Cmd{Path: self, Args: []string{"skill", "hook", "claude-code", "-C", f.dir, "--no-sync"}, Stdin: strings.NewReader(payload)}
+			cmd := &exec.Cmd{Path: self, Args: []string{"skill", "hook", "claude-code", "-C", f.dir,
+				"--no-sync"}, Stdin: strings.NewReader(payload)}
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -468,7 +523,8 @@ func TestHookKilled(t *testing.T) {
 		}
 		before := f.tree()
 		for i := range 3 {
-			tell := [2]func(string){func(p string) { f.tell("claude-code", p) }, func(p string) { f.tell("claude-code", p) }}
+			tell := [2]func(string){func(p string) { f.tell("claude-code", p) },
+				func(p string) { f.tell("claude-code", p) }}
 			if i == 1 {
 				tell[round%2] = kill
 			}
@@ -483,7 +539,8 @@ func TestHookKilled(t *testing.T) {
 		out, code := f.run("", "undo", "-C", f.dir, "--run", claudeSession)
 		named := strings.Contains(history, "only --force undoes it")
 		if !named && f.tree() != before || code != 0 && !named {
-			t.Fatalf("round %d: undo ended with %d: %s\nnow\n%s\nhistory\n%s", round, code, out, f.tree(), history)
+			t.Fatalf("round %d: undo ended with %d: %s\nnow\n%s\nhistory\n%s", round, code, out,
+				f.tree(), history)
 		}
 		if named {
 			f.run("", "undo", "-C", f.dir, "--run", claudeSession, "--force")
@@ -503,7 +560,8 @@ func TestHookMany(t *testing.T) {
 		n = 1000
 	}
 	files := func() (count int) {
-		filepath.WalkDir(os.Getenv("XDG_STATE_HOME"), func(string, fs.DirEntry, error) error { count++; return nil })
+		filepath.WalkDir(os.Getenv("XDG_STATE_HOME"),
+			func(string, fs.DirEntry, error) error { count++; return nil })
 		return count
 	}
 	at := 0

@@ -91,16 +91,19 @@ func (m *hostModel) anthropic(body []byte) []object {
 	calls, n := m.next(body)
 	stop, blocks := "tool_use", []object{}
 	for i, c := range calls {
-		blocks = append(blocks, object{"type": "tool_use", "id": fmt.Sprintf("toolu_%02d%02d", n, i), "name": c.name, "input": c.args})
+		blocks = append(blocks, object{"type": "tool_use", "id": fmt.Sprintf("toolu_%02d%02d", n, i),
+			"name": c.name, "input": c.args})
 	}
 	if len(calls) == 0 {
 		stop, blocks = "end_turn", []object{{"type": "text", "text": "done"}}
 	}
 	usage := object{"input_tokens": 10, "output_tokens": 10}
 	message := func(content []object, stop any) object {
-		return object{"id": "msg_1", "type": "message", "role": "assistant", "model": "fake", "content": content, "stop_reason": stop, "stop_sequence": nil, "usage": usage}
+		return object{"id": "msg_1", "type": "message", "role": "assistant", "model": "fake",
+			"content": content, "stop_reason": stop, "stop_sequence": nil, "usage": usage}
 	}
-	events := []object{{"whole": message(blocks, stop)}, {"type": "message_start", "message": message([]object{}, nil)}}
+	events := []object{{"whole": message(blocks, stop)},
+		{"type": "message_start", "message": message([]object{}, nil)}}
 	for i, b := range blocks {
 		start, delta := object{"type": "text", "text": ""}, object{"type": "text_delta", "text": b["text"]}
 		if b["type"] == "tool_use" {
@@ -109,9 +112,11 @@ func (m *hostModel) anthropic(body []byte) []object {
 			delta = object{"type": "input_json_delta", "partial_json": string(args)}
 		}
 		events = append(events, object{"type": "content_block_start", "index": i, "content_block": start},
-			object{"type": "content_block_delta", "index": i, "delta": delta}, object{"type": "content_block_stop", "index": i})
+			object{"type": "content_block_delta", "index": i, "delta": delta},
+			object{"type": "content_block_stop", "index": i})
 	}
-	return append(events, object{"type": "message_delta", "delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": object{"output_tokens": 10}},
+	return append(events, object{"type": "message_delta",
+		"delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": object{"output_tokens": 10}},
 		object{"type": "message_stop"})
 }
 
@@ -121,16 +126,24 @@ func (m *hostModel) responses(body []byte) []object {
 	for i, c := range calls {
 		args, _ := json.Marshal(c.args)
 		id := fmt.Sprintf("call_%02d%02d", n, i)
-		items = append(items, object{"type": "function_call", "id": "fc_" + id, "call_id": id, "name": c.name, "arguments": string(args), "status": "completed"})
+		items = append(items, object{"type": "function_call", "id": "fc_" + id, "call_id": id, "name": c.name,
+			"arguments": string(args), "status": "completed"})
 	}
 	if len(calls) == 0 {
-		items = append(items, object{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": []object{{"type": "output_text", "text": "done", "annotations": []object{}}}})
+		items = append(items, object{"type": "message", "id": "msg_1", "role": "assistant",
+			"status": "completed", "content": []object{{"type": "output_text", "text": "done",
+				"annotations": []object{}}}})
 	}
-	usage := object{"input_tokens": 10, "input_tokens_details": object{"cached_tokens": 0}, "output_tokens": 10, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": 20}
-	whole := object{"id": "resp_1", "object": "response", "model": "fake", "status": "completed", "output": items, "usage": usage}
-	events := []object{{"whole": whole}, {"type": "response.created", "response": object{"id": "resp_1", "object": "response", "model": "fake", "status": "in_progress", "output": []object{}}}}
+	usage := object{"input_tokens": 10, "input_tokens_details": object{"cached_tokens": 0},
+		"output_tokens": 10, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": 20}
+	whole := object{"id": "resp_1", "object": "response", "model": "fake", "status": "completed",
+		"output": items, "usage": usage}
+	events := []object{{"whole": whole},
+		{"type": "response.created", "response": object{"id": "resp_1", "object": "response", "model": "fake",
+			"status": "in_progress", "output": []object{}}}}
 	for i, item := range items {
-		events = append(events, object{"type": "response.output_item.added", "output_index": i, "item": item}, object{"type": "response.output_item.done", "output_index": i, "item": item})
+		events = append(events, object{"type": "response.output_item.added", "output_index": i, "item": item},
+			object{"type": "response.output_item.done", "output_index": i, "item": item})
 	}
 	return append(events, object{"type": "response.completed", "response": whole})
 }
@@ -142,14 +155,17 @@ func (m *hostModel) chat(body []byte) []object {
 		var list []object
 		for i, c := range calls {
 			args, _ := json.Marshal(c.args)
-			list = append(list, object{"index": i, "id": fmt.Sprintf("call_%02d%02d", n, i), "type": "function", "function": object{"name": c.name, "arguments": string(args)}})
+			list = append(list, object{"index": i, "id": fmt.Sprintf("call_%02d%02d", n, i),
+				"type": "function", "function": object{"name": c.name, "arguments": string(args)}})
 		}
 		message, reason = object{"role": "assistant", "content": nil, "tool_calls": list}, "tool_calls"
 	}
 	part := func(kind string, choice object) object {
-		return object{"id": "c1", "object": kind, "created": 1, "model": "fake", "choices": []object{choice}, "usage": object{"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}}
+		return object{"id": "c1", "object": kind, "created": 1, "model": "fake", "choices": []object{choice},
+			"usage": object{"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}}
 	}
-	return []object{{"whole": part("chat.completion", object{"index": 0, "message": message, "finish_reason": reason})},
+	return []object{{"whole": part("chat.completion",
+		object{"index": 0, "message": message, "finish_reason": reason})},
 		part("chat.completion.chunk", object{"index": 0, "delta": message, "finish_reason": nil}),
 		part("chat.completion.chunk", object{"index": 0, "delta": object{}, "finish_reason": reason})}
 }
@@ -163,8 +179,10 @@ func (m *hostModel) gemini(body []byte) []object {
 	if len(calls) == 0 {
 		parts = append(parts, object{"text": "done"})
 	}
-	whole := object{"candidates": []object{{"content": object{"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}},
-		"usageMetadata": object{"promptTokenCount": 10, "candidatesTokenCount": 10, "totalTokenCount": 20}, "modelVersion": "fake"}
+	whole := object{"candidates": []object{{"content": object{"role": "model", "parts": parts},
+		"finishReason": "STOP", "index": 0}},
+		"usageMetadata": object{"promptTokenCount": 10, "candidatesTokenCount": 10, "totalTokenCount": 20},
+		"modelVersion":  "fake"}
 	return []object{{"whole": whole}, whole}
 }
 
@@ -177,40 +195,50 @@ var realHosts = map[string]struct {
 	text    string
 	turns   string // a line for each turn: NAME JSON, with a tab between calls; ROOT stands for the folder
 }{
-	"claude-code": {"claude", []string{"-p", "go", "--allowedTools", "Bash,Edit,Write,Read", "--permission-mode", "acceptEdits"},
-		[]string{"ANTHROPIC_BASE_URL=ADDRESS", "ANTHROPIC_API_KEY=sk-ant-fake", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}, "", "",
+	"claude-code": {"claude", []string{"-p", "go", "--allowedTools", "Bash,Edit,Write,Read",
+		"--permission-mode", "acceptEdits"},
+		[]string{"ANTHROPIC_BASE_URL=ADDRESS", "ANTHROPIC_API_KEY=sk-ant-fake", "DISABLE_AUTOUPDATER=1",
+			"DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
+			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}, "", "",
 		`Write {"file_path":"ROOT/n.txt","content":"new"}
 Read {"file_path":"ROOT/a.txt"}
 Edit {"file_path":"ROOT/a.txt","old_string":"first","new_string":"FIRST"}	Bash {"command":"sleep 0.5; echo 1 > p1; rm -r keep","description":"x"}	Bash {"command":"sleep 1; echo 2 > p2","description":"y"}
 Bash {"command":"echo 3 > p3; exit 3","description":"z"}
 Edit {"file_path":"ROOT/a.txt","old_string":"not there","new_string":"x"}`},
-	"codex": {"codex", []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "go"}, []string{"FAKE_KEY=x", "SHELL=/bin/bash"}, ".codex/config.toml",
+	"codex": {"codex", []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "go"},
+		[]string{"FAKE_KEY=x", "SHELL=/bin/bash"}, ".codex/config.toml",
 		"model = \"fake\"\nmodel_provider = \"fake\"\napproval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\n[model_providers.fake]\nname = \"fake\"\nbase_url = \"ADDRESS/v1\"\nwire_api = \"responses\"\nenv_key = \"FAKE_KEY\"\n",
 		`exec_command {"cmd":"sleep 0.5; echo 1 > p1; rm -r keep"}	exec_command {"cmd":"sleep 1; echo 2 > p2"}
 exec_command {"cmd":"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: h.txt\n+hi\n*** End Patch\nEOF"}
 exec_command {"cmd":"echo 3 > p3; exit 3"}`},
-	"gemini-cli": {"gemini", []string{"-m", "gemini-2.5-pro", "--yolo", "-p", "go"}, []string{"GEMINI_API_KEY=x", "GOOGLE_GEMINI_BASE_URL=ADDRESS", "GEMINI_CLI_TRUST_WORKSPACE=true"},
+	"gemini-cli": {"gemini", []string{"-m", "gemini-2.5-pro", "--yolo", "-p", "go"},
+		[]string{"GEMINI_API_KEY=x", "GOOGLE_GEMINI_BASE_URL=ADDRESS", "GEMINI_CLI_TRUST_WORKSPACE=true"},
 		".gemini/settings.json", `{"security": {"auth": {"selectedType": "gemini-api-key"}}}`,
 		`write_file {"file_path":"ROOT/n.txt","content":"new"}
 replace {"file_path":"ROOT/a.txt","old_string":"first","new_string":"FIRST","instruction":"x"}
 run_shell_command {"command":"sleep 0.5; echo 1 > p1; rm -r keep"}	run_shell_command {"command":"sleep 1; echo 2 > p2"}
 run_shell_command {"command":"echo 3 > p3; exit 3"}`},
-	"opencode": {"opencode", []string{"run", "go"}, []string{"OPENCODE_DISABLE_AUTOUPDATE=1"}, ".config/opencode/opencode.json",
+	"opencode": {"opencode", []string{"run", "go"}, []string{"OPENCODE_DISABLE_AUTOUPDATE=1"},
+		".config/opencode/opencode.json",
 		`{"model":"fake/fake","provider":{"fake":{"npm":"@ai-sdk/openai-compatible","name":"fake","options":{"baseURL":"ADDRESS/v1","apiKey":"x"},"models":{"fake":{"name":"fake","tool_call":true}}}},"autoupdate":false,"permission":{"edit":"allow","bash":"allow"}}`,
 		`write {"filePath":"ROOT/n.txt","content":"new"}
 read {"filePath":"ROOT/a.txt"}
 edit {"filePath":"ROOT/a.txt","oldString":"first","newString":"FIRST"}	bash {"command":"sleep 0.5; echo 1 > p1; rm -r keep","description":"x"}
 bash {"command":"echo 3 > p3; exit 3","description":"x"}`},
-	"qwen-code": {"qwen", []string{"--yolo", "--auth-type", "openai", "-m", "fake", "-p", "go"}, []string{"OPENAI_API_KEY=x", "OPENAI_BASE_URL=ADDRESS/v1", "OPENAI_MODEL=fake"}, "", "",
+	"qwen-code": {"qwen", []string{"--yolo", "--auth-type", "openai", "-m", "fake", "-p", "go"},
+		[]string{"OPENAI_API_KEY=x", "OPENAI_BASE_URL=ADDRESS/v1", "OPENAI_MODEL=fake"}, "", "",
 		`write_file {"file_path":"ROOT/n.txt","content":"new"}
 run_shell_command {"command":"echo 1 > p1; rm -r keep","is_background":false}
 run_shell_command {"command":"echo 3 > p3; exit 3","is_background":false}`},
-	"copilot-cli": {"copilot", []string{"-p", "go", "--allow-all-tools"}, []string{"COPILOT_PROVIDER_BASE_URL=ADDRESS/v1", "COPILOT_PROVIDER_TYPE=openai", "COPILOT_MODEL=fake", "COPILOT_PROVIDER_API_KEY=x", "COPILOT_OFFLINE=true"}, "", "",
+	"copilot-cli": {"copilot", []string{"-p", "go", "--allow-all-tools"},
+		[]string{"COPILOT_PROVIDER_BASE_URL=ADDRESS/v1", "COPILOT_PROVIDER_TYPE=openai", "COPILOT_MODEL=fake",
+			"COPILOT_PROVIDER_API_KEY=x", "COPILOT_OFFLINE=true"}, "", "",
 		`create {"path":"ROOT/n.txt","file_text":"new"}
 edit {"path":"ROOT/a.txt","old_str":"first","new_str":"FIRST"}
 bash {"command":"sleep 0.5; echo 1 > p1; rm -r keep","description":"x"}	bash {"command":"echo 2 > p2","description":"y"}
 bash {"command":"echo 3 > p3; exit 3","description":"z"}`},
-	"cline": {"cline", []string{"--auto-approve", "true", "do it"}, []string{"CLINE_SESSION_BACKEND_MODE=local"}, ".cline/data/settings/providers.json",
+	"cline": {"cline", []string{"--auto-approve", "true", "do it"},
+		[]string{"CLINE_SESSION_BACKEND_MODE=local"}, ".cline/data/settings/providers.json",
 		`{"version":1,"lastUsedProvider":"openai-compatible","modes":{},"providers":{"openai-compatible":{"settings":{"provider":"openai-compatible","apiKey":"x","model":"fake","baseUrl":"ADDRESS/v1"},"updatedAt":"2026-01-02T03:04:05Z","tokenSource":"manual"}}}`,
 		`editor {"path":"ROOT/n.txt","new_text":"new"}
 editor {"path":"ROOT/a.txt","old_text":"first","new_text":"FIRST"}	run_commands {"commands":["echo 1 > p1; rm -r keep"]}
@@ -252,7 +280,8 @@ func TestRealHosts(t *testing.T) {
 				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(file, []byte(strings.ReplaceAll(h.text, "ADDRESS", server.URL)), 0o644); err != nil {
+				if err := os.WriteFile(file, []byte(strings.ReplaceAll(h.text, "ADDRESS", server.URL)),
+					0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -264,7 +293,8 @@ func TestRealHosts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "TERM=dumb", "HOME=" + home, "XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME")}
+			env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "TERM=dumb", "HOME=" + home,
+				"XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME")}
 			setup := exec.Command(own, "setup", name, "--hooks")
 			setup.Args[0], setup.Env = "skill", env
 			if out, err := setup.CombinedOutput(); err != nil {
@@ -274,7 +304,8 @@ func TestRealHosts(t *testing.T) {
 			before := f.tree()
 			cmd := exec.CommandContext(t.Context(), program, h.args...)
 			cmd.Dir, cmd.WaitDelay = f.dir, time.Second
-			cmd.Env = append(env, strings.Split(strings.ReplaceAll(strings.Join(h.env, "\n"), "ADDRESS", server.URL), "\n")...)
+			cmd.Env = append(env, strings.Split(strings.ReplaceAll(strings.Join(h.env, "\n"), "ADDRESS",
+				server.URL), "\n")...)
 			var out bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &out
 			stop := time.AfterFunc(90*time.Second, func() { cmd.Process.Kill() })
@@ -282,13 +313,15 @@ func TestRealHosts(t *testing.T) {
 			stop.Stop()
 			history := f.history()
 			if err != nil || f.tree() == before {
-				t.Fatalf("%s ended with %v, and the folder is\n%s\n%s", h.program, err, f.tree(), out.String())
+				t.Fatalf("%s ended with %v, and the folder is\n%s\n%s", h.program, err, f.tree(),
+					out.String())
 			}
 			_, session, _ := strings.Cut(history, ", session ")
 			session = session[:strings.IndexAny(session+")", ",)")]
 			undone, code := f.run("", "undo", "-C", f.dir, "--run", session)
 			if now := f.tree(); now != before || code != 0 {
-				t.Errorf("undo ended with %d: %s\nnow\n%s\nhistory\n%s\n%s", code, undone, now, history, out.String())
+				t.Errorf("undo ended with %d: %s\nnow\n%s\nhistory\n%s\n%s", code, undone, now, history,
+					out.String())
 			}
 		})
 	}

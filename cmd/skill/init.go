@@ -50,7 +50,8 @@ func (c *cli) init(o *options) error {
 	file := filepath.Join(o.workspace, agent.ProjectFile)
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is there already and stays as it is; %s start lists its experts", file, c.program())
+		return fmt.Errorf("%s is there already and stays as it is; %s start lists its experts", file,
+			c.program())
 	}
 	if err != nil {
 		return err

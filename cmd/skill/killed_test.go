@@ -24,7 +24,8 @@ var answered = regexp.MustCompile(`"undo":"(\d+)"`)
 // first of 40 numbers of its own. The first writers of them do nothing but write files.
 var killedPrograms = []func(n int) (args []string, stdin string){
 	func(n int) ([]string, string) {
-		return []string{"--no-sync", "--json", "writeFile", fmt.Sprint("f", n), "content:", killedContent(n)}, ""
+		return []string{"--no-sync", "--json", "writeFile", fmt.Sprint("f", n), "content:",
+			killedContent(n)}, ""
 	},
 	func(n int) ([]string, string) {
 		var b strings.Builder
@@ -42,7 +43,8 @@ var killedPrograms = []func(n int) (args []string, stdin string){
 	},
 	func(int) ([]string, string) { return []string{"undo", "--no-sync", "--json"}, "" },
 	func(n int) ([]string, string) {
-		return []string{"--no-sync", "--json", "--tools", "stack", fmt.Sprintf("run(command: 'echo %d > run%d')", n, n)}, ""
+		return []string{"--no-sync", "--json", "--tools", "stack",
+			fmt.Sprintf("run(command: 'echo %d > run%d')", n, n)}, ""
 	},
 }
 
@@ -99,7 +101,8 @@ func (k *killedWorkspace) tree() map[string]string {
 // write makes a change, which must be possible, and returns its number.
 func (k *killedWorkspace) write(content string) int {
 	k.Helper()
-	out, stderr, code := play(k.T, &cli{}, "", "-C", k.dir, "--no-sync", "--json", "writeFile", "alive", "content:", content)
+	out, stderr, code := play(k.T, &cli{}, "", "-C", k.dir, "--no-sync", "--json", "writeFile", "alive",
+		"content:", content)
 	found := answered.FindStringSubmatch(out)
 	if code != 0 || found == nil {
 		k.Fatalf("nothing can be written: %s %s", out, stderr)
@@ -145,14 +148,16 @@ func (k *killedWorkspace) round(program, n int) {
 	for _, id := range acknowledged {
 		path, ok := listed[id]
 		if !ok {
-			k.Errorf("%v: change %d was acknowledged, and the history up to %d has %v", args, id, after, listed)
+			k.Errorf("%v: change %d was acknowledged, and the history up to %d has %v", args, id,
+				after, listed)
 		} else if _, err := os.Stat(path); err != nil && program < writers {
 			k.Errorf("%v: change %d was acknowledged: %v", args, id, err)
 		}
 	}
 	for i := range 40 {
 		name := fmt.Sprint("f", n+i)
-		if data, err := os.ReadFile(filepath.Join(k.dir, name)); err == nil && strings.TrimSpace(string(data)) != strings.TrimSpace(killedContent(n+i)) {
+		if data, err := os.ReadFile(filepath.Join(k.dir, name)); err == nil &&
+			strings.TrimSpace(string(data)) != strings.TrimSpace(killedContent(n+i)) {
 			k.Errorf("%v: %s is torn: %q", args, name, data)
 		}
 	}
@@ -165,7 +170,8 @@ func (k *killedWorkspace) kill(args []string, stdin string) string {
 		k.Fatal(err)
 	}
 	var out, stderr strings.Builder
-	cmd := &exec.Cmd{Path: self, Args: append([]string{"skill", "-C", k.dir}, args...), Dir: k.dir, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &stderr, WaitDelay: time.Second}
+	cmd := &exec.Cmd{Path: self, Args: append([]string{"skill", "-C", k.dir}, args...), Dir: k.dir,
+		Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &stderr, WaitDelay: time.Second}
 	begun := time.Now()
 	if err := cmd.Start(); err != nil {
 		k.Fatal(err)
@@ -173,7 +179,8 @@ func (k *killedWorkspace) kill(args []string, stdin string) string {
 	timer := time.AfterFunc(rand.N(k.usual), func() { cmd.Process.Kill() })
 	err = cmd.Wait()
 	if timer.Stop() {
-		if k.usual = (k.usual + 2*time.Since(begun)) / 2; err != nil && args[0] != "undo" { // there may be nothing to undo
+		// there may be nothing to undo
+		if k.usual = (k.usual + 2*time.Since(begun)) / 2; err != nil && args[0] != "undo" {
 			k.Errorf("%v: %v %s", args, err, stderr.String())
 		}
 	} else {

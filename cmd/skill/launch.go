@@ -155,7 +155,8 @@ func (c *cli) exec(cmd *cobra.Command, o *options, args []string) error {
 		c.say("undo leaves:", why)
 	}
 	if len(done.Refused) > 0 {
-		c.say("it may not reach", strings.Join(done.Refused, ", ")+"; --network or --allow-domain HOST lets it")
+		c.say("it may not reach", strings.Join(done.Refused, ", ")+
+			"; --network or --allow-domain HOST lets it")
 	}
 	switch {
 	case done.TimedOut || done.Cancelled || done.Lost:

@@ -57,10 +57,12 @@ func TestLinesInOrder(t *testing.T) {
 	want.WriteString("1 createDirectory\n")
 	for n := range 100 {
 		fmt.Fprintf(&input, "appendFile log content: %d,\nmoveFile log destination: d/log%d\nfileExists d/log%[2]d\nreadFile log\nmoveFile d/log%[2]d destination: log\n", n, n)
-		fmt.Fprintf(&want, "%d appendFile\n%d moveFile\n%d fileExists\n%d ENOENT\n%d moveFile\n", 5*n+2, 5*n+3, 5*n+4, 5*n+5, 5*n+6)
+		fmt.Fprintf(&want, "%d appendFile\n%d moveFile\n%d fileExists\n%d ENOENT\n%d moveFile\n", 5*n+2,
+			5*n+3, 5*n+4, 5*n+5, 5*n+6)
 		fmt.Fprintf(&log, "%d,", n)
 	}
-	stdout, stderr, code := play(t, &cli{}, input.String(), "-C", dir, "--lines", "--json", "--state", t.TempDir())
+	stdout, stderr, code := play(t, &cli{}, input.String(), "-C", dir, "--lines", "--json", "--state",
+		t.TempDir())
 	var got strings.Builder
 	for line := range strings.Lines(stdout) {
 		var r struct {
@@ -71,7 +73,10 @@ func TestLinesInOrder(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
 		}
-		if r.Code == "" && r.Error != "" || r.Operation == "fileExists" && !r.Data.Exists || slices.Contains([]string{"createDirectory", "appendFile", "moveFile"}, r.Operation) != (r.Undo != "") {
+		if r.Code == "" && r.Error != "" ||
+			r.Operation == "fileExists" && !r.Data.Exists ||
+			slices.Contains([]string{"createDirectory", "appendFile", "moveFile"},
+				r.Operation) != (r.Undo != "") {
 			t.Errorf("%s", line)
 		}
 		fmt.Fprintln(&got, r.Line, cmp.Or(r.Code, r.Operation))

@@ -48,8 +48,9 @@ type logOptions struct {
 func (c *cli) logCommand(o *options) *cobra.Command {
 	l := logOptions{options: o}
 	cmd := &cobra.Command{
-		Use: "log [flags]", Short: "List the runs of experts, or show one run", Long: logLong, Example: logExample,
-		Args: usage.Arguments(0, 0, "--run ID shows a run"),
+		Use: "log [flags]", Short: "List the runs of experts, or show one run", Long: logLong,
+		Example: logExample,
+		Args:    usage.Arguments(0, 0, "--run ID shows a run"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			inStep, err := steps(l.step)
 			if err != nil {
@@ -57,7 +58,8 @@ func (c *cli) logCommand(o *options) *cobra.Command {
 			}
 			for _, name := range l.types {
 				if !slices.Contains(agent.EventTypes, agent.EventType(name)) {
-					return fmt.Errorf("--type %s is not a type of event; there are %s", name, strings.ReplaceAll(strings.Trim(fmt.Sprint(agent.EventTypes), "[]"), " ", ", "))
+					return fmt.Errorf("--type %s is not a type of event; there are %s", name,
+						strings.ReplaceAll(strings.Trim(fmt.Sprint(agent.EventTypes), "[]"), " ", ", "))
 				}
 			}
 			return c.failed(c.log(cmd.Context(), &l, inStep))
@@ -67,7 +69,8 @@ func (c *cli) logCommand(o *options) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&l.run, "run", "", "show the run `ID`")
 	f.BoolVar(&l.last, "last", false, "show the latest run")
-	f.StringVar(&l.checkpoint, "checkpoint", "", "print the checkpoint `ID`, or TIMESTAMP-STEP-ID, of --run or of the latest run")
+	f.StringVar(&l.checkpoint, "checkpoint", "",
+		"print the checkpoint `ID`, or TIMESTAMP-STEP-ID, of --run or of the latest run")
 	f.StringVar(&l.check, "check", "", "check the records of the run `ID`")
 	f.StringVar(&l.step, "step", "", "show only these `STEPS`: 5, 2-5, >5, >=5, <5 or <=5")
 	f.StringSliceVar(&l.types, "type", nil, "show only events of this `TYPE`; may be repeated")
@@ -146,7 +149,8 @@ func (c *cli) checkRun(ctx context.Context, records agent.Records, run string) e
 }
 
 // listRuns prints a line for each run.
-func (c *cli) listRuns(ctx context.Context, l *logOptions, records agent.Records, runs []agent.RunSetting) error {
+func (c *cli) listRuns(ctx context.Context, l *logOptions, records agent.Records,
+	runs []agent.RunSetting) error {
 	if len(runs) == 0 && !l.json {
 		fmt.Fprintln(c.stdout, "No data found")
 		c.sayf("no run is recorded in %s; %s run begins one", records.Executor.Dir(), c.program())
@@ -163,12 +167,14 @@ func (c *cli) listRuns(ctx context.Context, l *logOptions, records agent.Records
 		}
 		state := "nothing recorded"
 		if last, err := records.Latest(ctx, r.RunID); err == nil {
-			state = fmt.Sprintf("%s at step %d, %s", last.Status, last.StepNumber, spent(last.Usage, prices.Of(r.Model)))
+			state = fmt.Sprintf("%s at step %d, %s", last.Status, last.StepNumber,
+				spent(last.Usage, prices.Of(r.Model)))
 		}
 		if r.Damage != "" {
 			state += "; " + r.Damage
 		}
-		fmt.Fprintf(c.stdout, "%s  %s  %s  %s  %s\n", r.RunID, time.UnixMilli(r.UpdatedAt).Format(time.DateTime),
+		fmt.Fprintf(c.stdout, "%s  %s  %s  %s  %s\n", r.RunID,
+			time.UnixMilli(r.UpdatedAt).Format(time.DateTime),
 			oneLine(r.ExpertKey, lineWidth), oneLine(state, lineWidth), oneLine(r.Input.Text, 80))
 	}
 	return nil
@@ -176,13 +182,15 @@ func (c *cli) listRuns(ctx context.Context, l *logOptions, records agent.Records
 
 // showRun prints the events of a run that the flags select. If some cannot be read it
 // prints the others, and fails.
-func (c *cli) showRun(ctx context.Context, l *logOptions, records agent.Records, inStep func(int) bool) error {
+func (c *cli) showRun(ctx context.Context, l *logOptions, records agent.Records,
+	inStep func(int) bool) error {
 	files, err := records.Find(ctx, l.run)
 	if err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(files, func(n agent.RecordName) bool { return inStep(n.StepNumber) }) {
-		return fmt.Errorf("--step %s: the run %s has no such step; its last step is %d", l.step, l.run, files[len(files)-1].StepNumber)
+		return fmt.Errorf("--step %s: the run %s has no such step; its last step is %d", l.step, l.run,
+			files[len(files)-1].StepNumber)
 	}
 	files = slices.DeleteFunc(files, func(n agent.RecordName) bool {
 		return n.Kind != "event" || !inStep(n.StepNumber) || l.types != nil && !slices.Contains(l.types, n.Of)
@@ -200,14 +208,16 @@ func (c *cli) showRun(ctx context.Context, l *logOptions, records agent.Records,
 		if l.json {
 			c.printJSON(e)
 		} else {
-			fmt.Fprintf(c.stdout, "%3d  %-25s  %s%s\n", e.StepNumber, oneLine(string(e.Type), lineWidth), line(e, price), changes(e))
+			fmt.Fprintf(c.stdout, "%3d  %-25s  %s%s\n", e.StepNumber, oneLine(string(e.Type), lineWidth),
+				line(e, price), changes(e))
 		}
 	}
 	return damaged
 }
 
 // choose reads the events that the flags select. The error is that of the first one that cannot be read.
-func (l *logOptions) choose(ctx context.Context, records agent.Records, files []agent.RecordName) (chosen []agent.Event, damaged error) {
+func (l *logOptions) choose(ctx context.Context, records agent.Records,
+	files []agent.RecordName) (chosen []agent.Event, damaged error) {
 	for _, n := range files {
 		e, err := records.Event(ctx, l.run, n)
 		if err != nil {
@@ -295,14 +305,16 @@ func ending(e agent.Event, price *agent.Price) string {
 	case used == "" || e.Checkpoint == nil:
 		return ""
 	case e.Type == agent.CompactConversation:
-		return fmt.Sprintf("checkpoint %s, shortened to %d messages, %s", e.Checkpoint.ID, len(e.Step.NewMessages), used)
+		return fmt.Sprintf("checkpoint %s, shortened to %d messages, %s", e.Checkpoint.ID,
+			len(e.Step.NewMessages), used)
 	}
 	return "checkpoint " + e.Checkpoint.ID + ", " + used
 }
 
 // oneLine returns a text without line ends and control characters, cut to n characters.
 func oneLine(text string, n int) string {
-	runes := []rune(strings.Join(strings.FieldsFunc(text, func(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) }), " "))
+	runes := []rune(strings.Join(strings.FieldsFunc(text,
+		func(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) }), " "))
 	if len(runes) > n {
 		return string(runes[:n-1]) + "…"
 	}

@@ -23,7 +23,9 @@ func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	waiting := make(chan struct{})
 	go cancelOnSignal(cancel, waiting)
-	c := &cli{name: nameOf(os.Args[0]), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, helper: ownProgram(), interrupts: func() <-chan os.Signal { return takeInterrupts(waiting) }}
+	c := &cli{name: nameOf(os.Args[0]), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		getenv: os.Getenv, helper: ownProgram(),
+		interrupts: func() <-chan os.Signal { return takeInterrupts(waiting) }}
 	os.Exit(c.run(ctx, os.Args[1:]))
 }
 
@@ -33,12 +35,14 @@ type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
-	interrupts     func() <-chan os.Signal    // takes over the signals of Ctrl-C; nil leaves them to the context
-	helper         string                     // program that commands run under; may be ""
-	agent          *scriptedAgent             // answers in place of a configured model; may be nil
-	called         func(skill.Call)           // receives each call of a tool; may be nil
-	unlasting      bool                       // the workspace is removed soon, so changes need not last through a power failure
-	allowed        func(*cobra.Command) error // refuses a command line before it is carried out; may be nil
+	// takes over the signals of Ctrl-C; nil leaves them to the context
+	interrupts func() <-chan os.Signal
+	helper     string           // program that commands run under; may be ""
+	agent      *scriptedAgent   // answers in place of a configured model; may be nil
+	called     func(skill.Call) // receives each call of a tool; may be nil
+	// the workspace is removed soon, so changes need not last through a power failure
+	unlasting bool
+	allowed   func(*cobra.Command) error // refuses a command line before it is carried out; may be nil
 }
 
 // Exit codes.

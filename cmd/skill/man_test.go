@@ -21,7 +21,8 @@ var manFolder = flag.String("man", "", "write the manual pages into this `folder
 // the program. A release does it with -man; the generator is not part of the program.
 func TestManPages(t *testing.T) {
 	for _, name := range []string{"", packagedName} {
-		manPages(t, &cli{name: name, stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }})
+		manPages(t, &cli{name: name, stdout: io.Discard, stderr: io.Discard,
+			getenv: func(string) string { return "" }})
 	}
 }
 
@@ -33,7 +34,8 @@ func manPages(t *testing.T, c *cli) {
 	root.DisableAutoGenTag = true
 	c.addCommands(root, newOptions(""))
 	dir := cmp.Or(*manFolder, t.TempDir())
-	head := doc.GenManHeader{Section: "1", Source: root.Name(), Manual: root.Name()} // of the day in SOURCE_DATE_EPOCH
+	// of the day in SOURCE_DATE_EPOCH
+	head := doc.GenManHeader{Section: "1", Source: root.Name(), Manual: root.Name()}
 	if err := doc.GenManTree(root, &head, dir); err != nil {
 		t.Fatal(err)
 	}

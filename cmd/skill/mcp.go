@@ -85,14 +85,20 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.mcp(cmd, &m) },
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&m.tools, "tools", nil, "serve the tools of `DIALECT`, or of several with commas between: "+strings.Join(dialect.Names(), ", ")+
-		" (default "+mcpDefault[0].Name+")")
+	f.StringSliceVar(&m.tools, "tools", nil,
+		"serve the tools of `DIALECT`, or of several with commas between: "+
+			strings.Join(dialect.Names(), ", ")+
+			" (default "+mcpDefault[0].Name+")")
 	f.StringVar(&m.http, "http", "", "serve streamable HTTP at `ADDR`, like 127.0.0.1:3900 or unix:PATH")
 	f.StringVar(&m.tokenFile, "http-token-file", "", "with --http, require the bearer token in `FILE`")
-	f.BoolVar(&m.noToken, "no-token", false, "with --http, let every user of this machine use the tools as you")
-	f.StringSliceVar(&m.hosts, "http-host", nil, "with --http, also accept requests for the host `NAME`; may be repeated")
-	f.Var(choice{&m.ask, "WHAT", asks}, "ask", "let the client ask you before calls that `WHAT`: destroy (replace or remove), change or never (default never)")
-	f.StringVar(&m.record, "record", "", "at the end, write the session to the golden `FILE`, which \"skill test\" plays")
+	f.BoolVar(&m.noToken, "no-token", false,
+		"with --http, let every user of this machine use the tools as you")
+	f.StringSliceVar(&m.hosts, "http-host", nil,
+		"with --http, also accept requests for the host `NAME`; may be repeated")
+	f.Var(choice{&m.ask, "WHAT", asks}, "ask",
+		"let the client ask you before calls that `WHAT`: destroy (replace or remove), change or never (default never)")
+	f.StringVar(&m.record, "record", "",
+		"at the end, write the session to the golden `FILE`, which \"skill test\" plays")
 	o.obey(cmd, "workspace", "undo", "sandbox", "network", "--max-text")
 	return cmd
 }
@@ -102,7 +108,8 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 	ctx := cmd.Context()
 	list := mcpDialects(m.tools)
 	if i := slices.Index(list, nil); i >= 0 {
-		return fmt.Errorf("--tools %s is not a dialect; there are %s", m.tools[i], strings.Join(dialect.Names(), ", "))
+		return fmt.Errorf("--tools %s is not a dialect; there are %s", m.tools[i],
+			strings.Join(dialect.Names(), ", "))
 	}
 	h, err := m.serving()
 	if err != nil {
@@ -128,7 +135,8 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 	for i, d := range list {
 		list[i] = m.limit(d)
 	}
-	cfg := mcpserver.Config{Executor: x, Dialects: list, Version: version(), Log: c.stderr, Progress: skill.WithProgress}
+	cfg := mcpserver.Config{Executor: x, Dialects: list, Version: version(), Log: c.stderr,
+		Progress: skill.WithProgress}
 	if g := c.newGate(m.options, m.ask, askNever); g != nil {
 		cfg.Check = g.check
 	}
@@ -203,7 +211,8 @@ func (c *cli) mcpStdio(ctx context.Context, s *mcpserver.Server, r *recording) e
 	}
 	gone := make(chan os.Signal, 1)
 	var watched sync.WaitGroup
-	watched.Go(func() { signal.Notify(gone, syscall.SIGPIPE) }) // a write to a client that has gone fails then, and does not kill
+	// a write to a client that has gone fails then, and does not kill
+	watched.Go(func() { signal.Notify(gone, syscall.SIGPIPE) })
 	defer func() {
 		watched.Wait()
 		signal.Stop(gone)
@@ -258,7 +267,8 @@ func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
 			return nil, fmt.Errorf("--http-token-file: %w", err)
 		}
 		if h.Token = strings.TrimSpace(string(data)); h.Token == "" {
-			return nil, fmt.Errorf("--http-token-file: %w", &fs.PathError{Op: "read", Path: m.tokenFile, Err: errors.New("it holds no token")})
+			return nil, fmt.Errorf("--http-token-file: %w",
+				&fs.PathError{Op: "read", Path: m.tokenFile, Err: errors.New("it holds no token")})
 		}
 	}
 	if h.Token == "" {

@@ -51,7 +51,8 @@ func serveMCP(t *testing.T, overHTTP bool, env []string, words ...string) mcp.Tr
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
 		if url, ok := strings.CutPrefix(lines.Text(), "skill: serving MCP at "); ok {
-			return &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer("secret")}}
+			return &mcp.StreamableClientTransport{Endpoint: url,
+				HTTPClient: &http.Client{Transport: bearer("secret")}}
 		}
 	}
 	t.Fatal("the program does not serve")
@@ -65,19 +66,27 @@ func TestMCPAsks(t *testing.T) {
 	for name, tt := range map[string]struct {
 		flag, rules string
 		replies     []string // of the user; nil if the client cannot ask
-		left        string   // of the files that createDirectory d, writeTextFile f and g, deleteFile f and g leave
-		says        string   // in a question or an answer
-		asked       int
+		// of the files that createDirectory d, writeTextFile f and g, deleteFile f and g leave
+		left  string
+		says  string // in a question or an answer
+		asked int
 	}{
-		"no rules":         {"", "", nil, "d", "", 0},
-		"accepted":         {"--ask=destroy", "", []string{"accept", "accept", "accept"}, "d", `deleteFile {"path":"f"}`, 3},
-		"declined":         {"--ask=destroy", "", []string{"accept", "decline", "cancel"}, "d f g", "The user did not allow this call", 3},
-		"every change":     {change, "", []string{"decline", "accept", "accept", "accept", "accept"}, "", "createDirectory", 5},
-		"cannot ask":       {"--ask=destroy", "", nil, "d f g", "start skill mcp with --ask never", 0},
-		"allowed":          {change, "allow = [\"*\"]", nil, "d", "", 0},
-		"asked by rule":    {"", "ask = [\"delete*\"]\nallow = [\"*\"]", []string{"decline", "accept"}, "d f", "deleteFile", 2},
-		"a rule, unasked":  {"", "ask = [\"delete*\"]\nallow = [\"*\"]", nil, "d f g", "take it out of ask under [tools] in ", 0},
-		"denied":           {"", "deny = [\"delete*\"]\nask = [\"*\"]", []string{"accept", "accept", "accept", "accept"}, "d f g", "The user's settings deny this tool", 4},
+		"no rules": {"", "", nil, "d", "", 0},
+		"accepted": {"--ask=destroy", "", []string{"accept", "accept", "accept"}, "d",
+			`deleteFile {"path":"f"}`, 3},
+		"declined": {"--ask=destroy", "", []string{"accept", "decline", "cancel"}, "d f g",
+			"The user did not allow this call", 3},
+		"every change": {change, "", []string{"decline", "accept", "accept", "accept", "accept"},
+			"", "createDirectory", 5},
+		"cannot ask": {"--ask=destroy", "", nil, "d f g", "start skill mcp with --ask never", 0},
+		"allowed":    {change, "allow = [\"*\"]", nil, "d", "", 0},
+		"asked by rule": {"", "ask = [\"delete*\"]\nallow = [\"*\"]", []string{"decline", "accept"},
+			"d f", "deleteFile", 2},
+		"a rule, unasked": {"", "ask = [\"delete*\"]\nallow = [\"*\"]", nil, "d f g",
+			"take it out of ask under [tools] in ", 0},
+		"denied": {"", "deny = [\"delete*\"]\nask = [\"*\"]",
+			[]string{"accept", "accept", "accept", "accept"}, "d f g",
+			"The user's settings deny this tool", 4},
 		"reading is asked": {"", "ask = [\"readTextFile\"]", []string{"decline"}, "d", "did not allow", 1},
 	} {
 		for _, overHTTP := range []bool{false, true} {
@@ -87,19 +96,22 @@ func TestMCPAsks(t *testing.T) {
 					dir, home := t.TempDir(), t.TempDir()
 					os.WriteFile(filepath.Join(dir, "g"), []byte("g"), 0o666)
 					os.MkdirAll(filepath.Join(home, ".config/skill"), 0o777)
-					os.WriteFile(filepath.Join(home, ".config/skill", rulesFile), []byte("[tools]\n"+tt.rules), 0o666)
+					os.WriteFile(filepath.Join(home, ".config/skill", rulesFile),
+						[]byte("[tools]\n"+tt.rules), 0o666)
 					words := []string{"-C", dir, "--tools", "perstack"}
 					if tt.flag != "" {
 						words = append(words, tt.flag)
 					}
-					env := append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+filepath.Join(home, ".config"))
+					env := append(os.Environ(), "HOME="+home,
+						"XDG_CONFIG_HOME="+filepath.Join(home, ".config"))
 					at := serveMCP(t, overHTTP, env, words...)
 					var said []string
 					var mu sync.Mutex
 					replies := slices.Clone(tt.replies)
 					o := &mcp.ClientOptions{}
 					if tt.replies != nil {
-						o.ElicitationHandler = func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+						o.ElicitationHandler = func(_ context.Context,
+							r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 							mu.Lock()
 							defer mu.Unlock()
 							said = append(said, r.Params.Message)
@@ -112,7 +124,8 @@ func TestMCPAsks(t *testing.T) {
 						}
 					}
 					client := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, o)
-					s, err := client.Connect(t.Context(), at, &mcp.ClientSessionOptions{ProtocolVersion: version})
+					s, err := client.Connect(t.Context(), at,
+						&mcp.ClientSessionOptions{ProtocolVersion: version})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -136,7 +149,8 @@ func TestMCPAsks(t *testing.T) {
 							said = append(said, r.Content[0].(*mcp.TextContent).Text)
 						}
 					}
-					if !strings.Contains(strings.Join(said, "\n"), tt.says) || len(tt.replies)-len(replies) != tt.asked {
+					if !strings.Contains(strings.Join(said, "\n"), tt.says) ||
+						len(tt.replies)-len(replies) != tt.asked {
 						t.Errorf("asked %d times, %q", len(tt.replies)-len(replies), said)
 					}
 					var left []string

@@ -28,7 +28,8 @@ func TestMCPOverHTTP(t *testing.T) {
 	if err := os.WriteFile(token, []byte("s3cret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := &exec.Cmd{Path: self, Dir: dir, Args: []string{"skill", "mcp", "--tools", "filesystem", "--http", "0", "--http-token-file", token}}
+	cmd := &exec.Cmd{Path: self, Dir: dir, Args: []string{"skill", "mcp", "--tools", "filesystem", "--http",
+		"0", "--http-token-file", token}}
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -54,14 +55,16 @@ func TestMCPOverHTTP(t *testing.T) {
 	if status, answer := post("s3cret", greeting); status != http.StatusOK || session == "" {
 		t.Fatalf("with the token: %d %s", status, answer)
 	}
-	_, answer := post("s3cret", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a.txt"}}}`)
+	_, answer := post("s3cret",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a.txt"}}}`)
 	if _, event, ok := strings.Cut(answer, "data: "); ok {
 		answer = event
 	}
 	var reply struct {
 		Result struct{ Content []struct{ Text string } }
 	}
-	if err := json.Unmarshal([]byte(answer), &reply); err != nil || len(reply.Result.Content) != 1 || reply.Result.Content[0].Text != "alpha" {
+	if err := json.Unmarshal([]byte(answer), &reply); err != nil || len(reply.Result.Content) != 1 ||
+		reply.Result.Content[0].Text != "alpha" {
 		t.Errorf("the call is answered %s", answer)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {

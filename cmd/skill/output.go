@@ -132,8 +132,9 @@ func diffColour(line string) int {
 // historyColumns is how wide a list of changes is on a terminal.
 const historyColumns = 80
 
-// printHistory writes a list of changes, a line for each. On a terminal long lines are broken, paths in the folder
-// dir are relative to it, and changes that are undone or without effect are faint.
+// printHistory writes a list of changes, a line for each. On a terminal long lines are broken,
+// paths in the folder dir are relative to it, and changes that are undone or without effect are
+// faint.
 func (c *cli) printHistory(text, dir string, changes skill.Changes) error {
 	if o, ok := c.stdout.(*output); !ok || !o.terminal {
 		return printLine(c.stdout, text)
@@ -224,7 +225,8 @@ func (c *cli) paged(print func(*cli) error) error {
 		program, args = "sh", []string{"-c", pager}
 		ok = ok && pager != "cat"
 	}
-	if !ok || c.getenv("TERM") == "dumb" || bytes.Count(text.Bytes(), []byte("\n")) <= pageLines || skill.RunPager(program, args, text.Bytes(), terminal) != nil {
+	if !ok || c.getenv("TERM") == "dumb" || bytes.Count(text.Bytes(), []byte("\n")) <= pageLines ||
+		skill.RunPager(program, args, text.Bytes(), terminal) != nil {
 		return cmp.Or(failed, o.send(text.Bytes()))
 	}
 	return failed
@@ -256,7 +258,9 @@ func visibleControls(text []byte) []byte {
 		r, size := utf8.DecodeRune(text[i:])
 		invalid := r == utf8.RuneError && size == 1
 		lineEnd := r == '\r' && i+1 < len(text) && text[i+1] == '\n'
-		if invalid || unicode.IsControl(r) && r != '\n' && r != '\t' && !lineEnd || unicode.Is(unicode.Bidi_Control, r) {
+		if invalid || unicode.IsControl(r) &&
+			r != '\n' && r != '\t' && !lineEnd ||
+			unicode.Is(unicode.Bidi_Control, r) {
 			out = append(out, text[done:i]...)
 			if invalid {
 				out = fmt.Appendf(out, `\x%02x`, text[i])

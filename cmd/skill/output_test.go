@@ -33,7 +33,8 @@ func TestVisibleControls(t *testing.T) {
 func TestPrintDiffInColours(t *testing.T) {
 	diff := "--- a\n+++ a\n@@ -1 +1 @@\n-\x1b]0;owned\a\n+new"
 	want := "--- a\n+++ a\n\x1b[36m@@ -1 +1 @@\x1b[0m\n\x1b[31m-\\u001b]0;owned\\u0007\x1b[0m\n\x1b[32m+new\x1b[0m\n"
-	for _, tt := range []struct{ noColour, want string }{{"", want}, {"1", "--- a\n+++ a\n@@ -1 +1 @@\n-\\u001b]0;owned\\u0007\n+new\n"}} {
+	for _, tt := range []struct{ noColour, want string }{{"", want},
+		{"1", "--- a\n+++ a\n@@ -1 +1 @@\n-\\u001b]0;owned\\u0007\n+new\n"}} {
 		var out strings.Builder
 		c := &cli{stdout: &output{w: &out, terminal: true}, getenv: func(name string) string {
 			return map[string]string{"NO_COLOR": tt.noColour}[name]
@@ -74,7 +75,8 @@ func TestPaged(t *testing.T) {
 		pager string
 		lines int
 		want  string // before each line
-	}{{"sed s/^/paged:/", 30, "paged:"}, {"sed s/^/paged:/", 20, ""}, {"cat", 30, ""}, {"no-such-pager", 30, ""}, {"head -n 0", 100000, "-"}} {
+	}{{"sed s/^/paged:/", 30, "paged:"}, {"sed s/^/paged:/", 20, ""}, {"cat", 30, ""},
+		{"no-such-pager", 30, ""}, {"head -n 0", 100000, "-"}} {
 		file, err := os.Create(filepath.Join(t.TempDir(), "terminal"))
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +117,8 @@ func TestPrintLine(t *testing.T) {
 	for _, n := range []int{1, 64 << 10} {
 		for terminal, want := range map[bool]string{false: "a\x1b", true: `a\u001b`} {
 			var b strings.Builder
-			if err := printLine(&output{w: &b, terminal: terminal}, strings.Repeat("a\x1b", n)); err != nil || b.String() != strings.Repeat(want, n)+"\n" {
+			if err := printLine(&output{w: &b, terminal: terminal}, strings.Repeat("a\x1b", n)); err != nil ||
+				b.String() != strings.Repeat(want, n)+"\n" {
 				t.Errorf("%d, terminal %t: %v, %.100q", n, terminal, err, b.String())
 			}
 		}

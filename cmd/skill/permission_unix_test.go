@@ -47,14 +47,16 @@ func TestNoPermission(t *testing.T) {
 		{"copyFile secret destination: b", "skill: EACCES: permission denied, copyfile 'secret' -> 'b'"},
 		{"writeFile locked x", "skill: EACCES: permission denied, open 'locked'"},
 		{"appendFile locked x", "skill: EACCES: permission denied, open 'locked'"},
-		{"copyFile sealed/file destination: locked", "skill: EACCES: permission denied, copyfile 'sealed/file' -> 'locked'"},
+		{"copyFile sealed/file destination: locked",
+			"skill: EACCES: permission denied, copyfile 'sealed/file' -> 'locked'"},
 		{"listDirectory closed", "skill: EACCES: permission denied, scandir 'closed'"},
 		{"readFile closed/file", "skill: EACCES: permission denied, open 'closed/file'"},
 		{"writeFile sealed/new x", "skill: EACCES: permission denied, open 'sealed/new'"},
 		{"writeFile sealed/new/deep x", "skill: EACCES: permission denied, mkdir 'sealed/new'"},
 		{"createDirectory sealed/new", "skill: EACCES: permission denied, mkdir 'sealed/new'"},
 		{"deleteFile sealed/file", "skill: EACCES: permission denied, unlink 'sealed/file'"},
-		{"moveFile sealed/file destination: b", "skill: EACCES: permission denied, rename 'sealed/file' -> 'b'"},
+		{"moveFile sealed/file destination: b",
+			"skill: EACCES: permission denied, rename 'sealed/file' -> 'b'"},
 		{"fileExists closed/file", "Checked file existence at closed/file: false."},
 	} {
 		got, code := asNobody(t, program, dir, tt.prompt)

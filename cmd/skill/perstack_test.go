@@ -32,7 +32,8 @@ func startPerstack(t *testing.T, dir string, env map[string]string, flags ...str
 	}
 	// The order is the one that the original server was given.
 	vars := []string{"PATH=" + env["PATH"], "HOME=" + env["HOME"], noSleep}
-	return startServer(t, &exec.Cmd{Path: self, Args: append([]string{"skill", "mcp", "--tools", "perstack", "-C", dir}, flags...), Env: vars})
+	return startServer(t, &exec.Cmd{Path: self,
+		Args: append([]string{"skill", "mcp", "--tools", "perstack", "-C", dir}, flags...), Env: vars})
 }
 
 // startServer starts a server and greets it. It ends with the test.
@@ -130,7 +131,8 @@ func (s *perstackServer) ask(t *testing.T, c perstackCall) perstackReply {
 
 // perstackDefault starts a server with the environment of this test.
 func perstackDefault(t *testing.T, flags ...string) *perstackServer {
-	return startPerstack(t, t.TempDir(), map[string]string{"PATH": os.Getenv("PATH"), "HOME": t.TempDir()}, flags...)
+	return startPerstack(t, t.TempDir(),
+		map[string]string{"PATH": os.Getenv("PATH"), "HOME": t.TempDir()}, flags...)
 }
 
 // TestPerstackTools lists the tools in the manual's order, in few bytes.
@@ -207,7 +209,8 @@ func TestMaxText(t *testing.T) {
 			t.Skip("the folder of configurations is not in HOME here")
 		}
 		config := at.config
-		if err := errors.Join(os.MkdirAll(filepath.Join(config, "skill"), 0o777), os.WriteFile(filepath.Join(config, "skill", rulesFile), []byte(tt.setting), 0o666)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Join(config, "skill"), 0o777),
+			os.WriteFile(filepath.Join(config, "skill", rulesFile), []byte(tt.setting), 0o666)); err != nil {
 			t.Fatal(err)
 		}
 		s := startPerstack(t, t.TempDir(), map[string]string{"PATH": os.Getenv("PATH"), "HOME": home})

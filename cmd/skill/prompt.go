@@ -21,7 +21,8 @@ func (o *options) dialect() (*dialect.Dialect, error) {
 	}
 	d := dialect.Named(o.tools)
 	if d == nil {
-		return nil, fmt.Errorf("--tools %s is not a dialect; there are %s", o.tools, strings.Join(dialect.Names(), ", "))
+		return nil, fmt.Errorf("--tools %s is not a dialect; there are %s", o.tools,
+			strings.Join(dialect.Names(), ", "))
 	}
 	return o.limit(d), nil
 }
@@ -72,7 +73,8 @@ func (p *prompter) answer(ctx context.Context, text string) error {
 // prompt says that.
 func (p *prompter) read(text string) (*dialect.Dialect, dialect.Input, error) {
 	d, err := p.o.dialect()
-	in := dialect.Input{Text: text, Fallback: p.ask, Strict: p.o.strict, UndoKeys: p.o.json, Wire: wire.Named(p.o.wire), Named: d != nil}
+	in := dialect.Input{Text: text, Fallback: p.ask, Strict: p.o.strict, UndoKeys: p.o.json,
+		Wire: wire.Named(p.o.wire), Named: d != nil}
 	switch {
 	case err != nil:
 	case d == nil && in.Wire != nil:
@@ -80,7 +82,8 @@ func (p *prompter) read(text string) (*dialect.Dialect, dialect.Input, error) {
 	case d == nil:
 		d = dialect.Of(text)
 	case d.Prompt == nil && d.Wire(in) == nil:
-		err = fmt.Errorf("--tools %[1]s takes no prompts; \"%[2]s mcp --tools %[1]s\" serves it", d.Name, p.program())
+		err = fmt.Errorf("--tools %[1]s takes no prompts; \"%[2]s mcp --tools %[1]s\" serves it", d.Name,
+			p.program())
 	}
 	return d, in, err
 }
@@ -142,7 +145,8 @@ func (p *prompter) print(r dialect.Reply) error {
 	if r.JSON || r.Message && !p.o.json {
 		return p.printDocument(r)
 	}
-	rec := record{Line: p.line, OK: r.Err == nil, Operation: r.Tool, Via: r.Via, Undo: r.UndoID(), Repaired: r.Repairs}
+	rec := record{Line: p.line, OK: r.Err == nil, Operation: r.Tool, Via: r.Via, Undo: r.UndoID(),
+		Repaired: r.Repairs}
 	if r.Message { // a text, of a failure too
 		rec.Result = r.Body
 		code := error(nil)
@@ -201,7 +205,8 @@ func (p *prompter) printBody(r dialect.Reply) error {
 		return p.printHistory(r.Body, p.x.Dir(), result)
 	}
 	err := printLine(p.stdout, r.Body)
-	if read, ok := r.Result.(skill.FileRead); ok && err == nil && onTerminal(p.stdout) && len(read.Content) > 0 {
+	if read, ok := r.Result.(skill.FileRead); ok && err == nil && onTerminal(p.stdout) &&
+		len(read.Content) > 0 {
 		_, err = fmt.Fprintln(p.stdout, strings.TrimSuffix(string(read.Content), "\n"))
 	}
 	return err

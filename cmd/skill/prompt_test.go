@@ -45,7 +45,8 @@ func TestHostilePrompt(t *testing.T) {
 	}{
 		{"empty", "", "No input provided for file-system operation"},
 		{"blanks", strings.Repeat(" ", 1<<20), "Unknown operation: undefined"},
-		{"blanks in between", "readFile" + strings.Repeat(" ", 1<<20) + "missing", "ENOENT: no such file or directory, open '"},
+		{"blanks in between", "readFile" + strings.Repeat(" ", 1<<20) + "missing",
+			"ENOENT: no such file or directory, open '"},
 		{"newlines", strings.Repeat("\n", 1<<20), "Unknown operation: undefined"},
 		{"NUL", "\x00", "Unknown operation: \x00"},
 		{"NUL in the path", "readFile a\x00b", "a\\x00b"},
@@ -72,7 +73,8 @@ func TestHostilePrompt(t *testing.T) {
 			if took := time.Since(start); took > 30*time.Second {
 				t.Errorf("took %v", took)
 			}
-			if code != exitFailed || stdout != "" || !strings.HasPrefix(stderr, "skill: ") || !strings.Contains(stderr, tt.want) {
+			if code != exitFailed || stdout != "" || !strings.HasPrefix(stderr, "skill: ") ||
+				!strings.Contains(stderr, tt.want) {
 				t.Errorf("got %.80q %.200q %d, want %q", stdout, stderr, code, tt.want)
 			}
 			if after := snapshot(t, dir); strings.Join(before, "\n") != strings.Join(after, "\n") {
@@ -90,9 +92,11 @@ func TestEndpointErrorComesFirst(t *testing.T) {
 		io.WriteString(w, `{"error":{"message":"Incorrect API key provided","type":"invalid_request_error"}}`)
 	}))
 	defer server.Close()
-	_, stderr, code := play(t, &cli{}, "", "-C", t.TempDir(), "--openai-base-url", server.URL, "--skill-model", "m", "rename a.txt to uppercase")
+	_, stderr, code := play(t, &cli{}, "", "-C", t.TempDir(), "--openai-base-url", server.URL,
+		"--skill-model", "m", "rename a.txt to uppercase")
 	first, rest, _ := strings.Cut(stderr, "\n")
-	if code != exitFailed || !strings.HasPrefix(first, "skill: the model's endpoint cannot be used: ") || !strings.Contains(first, "401") ||
+	if code != exitFailed || !strings.HasPrefix(first, "skill: the model's endpoint cannot be used: ") ||
+		!strings.Contains(first, "401") ||
 		!strings.HasPrefix(rest, `I understood "rename a.txt"`) {
 		t.Errorf("%d: %s", code, stderr)
 	}

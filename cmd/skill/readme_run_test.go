@@ -38,16 +38,19 @@ func TestReadmeExperts(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for name, content := range map[string]string{"perstack.toml": projects[0], "photo.jpg": "photo", "report.pdf": "report"} {
+	for name, content := range map[string]string{"perstack.toml": projects[0], "photo.jpg": "photo",
+		"report.pdf": "report"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
-	events, stderr, code := skillRun(t, dir, scriptedEndpoint(t, script).URL, false, "file-organizer", "Organize files in this directory by type", "--max-steps", "50")
+	events, stderr, code := skillRun(t, dir, scriptedEndpoint(t, script).URL, false, "file-organizer",
+		"Organize files in this directory by type", "--max-steps", "50")
 	if code != 0 || events[len(events)-1]["text"] != "The files are in images/ and documents/." {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
-	want := map[string]string{"perstack.toml": projects[0], "images/photo.jpg": "photo", "documents/report.pdf": "report"}
+	want := map[string]string{"perstack.toml": projects[0], "images/photo.jpg": "photo",
+		"documents/report.pdf": "report"}
 	if got := tree(t, dir); !reflect.DeepEqual(got, want) {
 		t.Errorf("the workspace holds %v, want %v", got, want)
 	}

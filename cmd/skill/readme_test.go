@@ -37,7 +37,8 @@ func readDocument(t *testing.T, name string) string {
 // blocks returns the fenced blocks of a language in a document.
 func blocks(t *testing.T, document, language string) (bodies []string) {
 	t.Helper()
-	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(readDocument(t, document), -1) {
+	for _, m := range regexp.MustCompile("(?ms)^```"+language+
+		"\n(.*?)^```$").FindAllStringSubmatch(readDocument(t, document), -1) {
 		bodies = append(bodies, m[1])
 	}
 	if len(bodies) == 0 {
@@ -61,7 +62,8 @@ func TestReadmeTools(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s\n%s is stale; go test ./cmd/skill -run Readme -update writes it", skill.Unified("there", "wanted", []byte(table), []byte(want)), dialectReadme)
+		t.Fatalf("%s\n%s is stale; go test ./cmd/skill -run Readme -update writes it",
+			skill.Unified("there", "wanted", []byte(table), []byte(want)), dialectReadme)
 	}
 	if err := os.WriteFile("../../"+dialectReadme, []byte(before+open+want+shut+after), 0o644); err != nil {
 		t.Fatal(err)
@@ -78,7 +80,8 @@ func toolTables() string {
 			if i == len(d.Tools)-1 {
 				comma = "."
 			}
-			b.WriteString("`" + strings.TrimSpace(tool.Name+" "+argumentList(tool)) + "`" + aliases(tool) + comma + "\n")
+			b.WriteString("`" + strings.TrimSpace(tool.Name+" "+argumentList(tool)) + "`" + aliases(tool) +
+				comma + "\n")
 		}
 	}
 	return b.String() + "\n"
@@ -139,7 +142,8 @@ func TestReadmeShell(t *testing.T) {
 		for line := range strings.Lines(block) {
 			for command := range strings.SplitSeq(strings.TrimSpace(line), " && ") {
 				if flags, ok := strings.CutPrefix(command, "go test "); ok {
-					if !regexp.MustCompile(`\nSKILL_TEST_ALL=1 go test -race (-vet=off )?(\$longest )?` + regexp.QuoteMeta(flags) + " ").Match(ci) {
+					if !regexp.MustCompile(`\nSKILL_TEST_ALL=1 go test -race (-vet=off )?(\$longest )?` +
+						regexp.QuoteMeta(flags) + " ").Match(ci) {
 						t.Errorf("%s is not what .ci/run does", command)
 					}
 					continue
@@ -147,7 +151,8 @@ func TestReadmeShell(t *testing.T) {
 				cmd := exec.Command("sh", "-c", command)
 				cmd.Dir = dir
 				if rest, ok := strings.CutPrefix(command, "CGO_ENABLED=0 go build -o bin/ "); ok {
-					cmd = exec.Command("go", "build", "-o", dir+"/bin/", rest) // as the tests are built: .ci/package builds without cgo
+					// as the tests are built: .ci/package builds without cgo
+					cmd = exec.Command("go", "build", "-o", dir+"/bin/", rest)
 					cmd.Dir = "../.."
 				}
 				if out, err := cmd.CombinedOutput(); err != nil {
@@ -176,8 +181,10 @@ func TestReadmeGolden(t *testing.T) {
 
 // TestReadmeLinks follows the links to files.
 func TestReadmeLinks(t *testing.T) {
-	for _, document := range []string{readme, contributing, "SECURITY.md", dialectReadme, mcpReadme, agentReadme, goldenReadme, "skill/internal/search/README.md"} {
-		links := regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`).FindAllStringSubmatch(readDocument(t, document), -1)
+	for _, document := range []string{readme, contributing, "SECURITY.md", dialectReadme, mcpReadme,
+		agentReadme, goldenReadme, "skill/internal/search/README.md"} {
+		links := regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`).FindAllStringSubmatch(readDocument(t,
+			document), -1)
 		for _, m := range links {
 			if strings.Contains(m[1], "://") {
 				continue
@@ -196,7 +203,8 @@ func TestReadmeLength(t *testing.T) {
 	}
 	for name, most := range map[string]int{
 		dialectReadme: 11 << 10, agentReadme: 6 << 10, "SECURITY.md": 8 << 10,
-		mcpReadme: 3 << 10, goldenReadme: 3 << 10, "parser/wire/README.md": 3 << 10, "skill/fleet/README.md": 3 << 10,
+		mcpReadme: 3 << 10, goldenReadme: 3 << 10, "parser/wire/README.md": 3 << 10,
+		"skill/fleet/README.md":           3 << 10,
 		"skill/internal/search/README.md": 3 << 10, "skill/internal/history/README.md": 3 << 10,
 	} {
 		if n := len(readDocument(t, name)); n > most {

@@ -44,7 +44,8 @@ func TestReleasedProgram(t *testing.T) {
 		fails          bool
 	}{
 		{"a release", "v1.2.0", sum, "found=true\n", "", false},
-		{"a release that is not there", "v1.3.0", sum, "found=false\n", "has no checksums.txt for v1.3.0\n", false},
+		{"a release that is not there", "v1.3.0", sum, "found=false\n",
+			"has no checksums.txt for v1.3.0\n", false},
 		{"a commit", "8629941aa0", sum, "found=false\n", "'8629941aa0' is not the tag of a release\n", false},
 		{"a path in place of a tag", "v1/../x", sum, "found=false\n", "is not the tag of a release\n", false},
 		{"another program", "v1.2.0", strings.Repeat("0", 64), "", "and the release lists 000", true},
@@ -65,7 +66,8 @@ func TestReleasedProgram(t *testing.T) {
 			cmd := exec.Command("../../.ci/package/released", release.URL+"/o/r", row.tag, folder)
 			var out, errs bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &errs
-			if err := cmd.Run(); (err != nil) != row.fails || out.String() != row.out || !strings.Contains(errs.String(), row.errs) {
+			if err := cmd.Run(); (err != nil) != row.fails || out.String() != row.out ||
+				!strings.Contains(errs.String(), row.errs) {
 				t.Errorf("%v, %q, %q, want %q, %q", err, out.String(), errs.String(), row.out, row.errs)
 			}
 			got, _ := os.ReadFile(filepath.Join(folder, "skill"))

@@ -30,7 +30,8 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	own := *c
 	own.stdout, own.stderr = stdout, stderr
 	code := own.execute(ctx, args)
-	if err := stdout.failure(); err != nil && !errors.Is(err, syscall.EPIPE) { // a reader that has gone wants no answer
+	// a reader that has gone wants no answer
+	if err := stdout.failure(); err != nil && !errors.Is(err, syscall.EPIPE) {
 		own.say(err)
 		code = cmp.Or(code, exitFailed)
 	}
@@ -53,7 +54,8 @@ func (c *cli) execute(ctx context.Context, args []string) int {
 		return int(code)
 	case errors.Is(err, errUnwritten):
 		return exitFailed
-	case errors.As(err, new(*fs.PathError)), errors.As(err, new(syscall.Errno)): // the command line is right, but not here
+	case errors.As(err, new(*fs.PathError)), errors.As(err, new(syscall.Errno)):
+		// the command line is right, but not here
 		c.say(err)
 		return exitFailed
 	}
@@ -128,13 +130,17 @@ type subcommand struct {
 
 func (c *cli) subcommands() []subcommand {
 	return []subcommand{
-		{"agents", "mcp", c.mcpCommand}, {"agents", "setup", c.setupCommand}, {"agents", "hook", c.hookCommand}, {"agents", "init", c.initCommand},
+		{"agents", "mcp", c.mcpCommand}, {"agents", "setup", c.setupCommand},
+		{"agents", "hook", c.hookCommand}, {"agents", "init", c.initCommand},
 		{"agents", "run", c.runCommand}, {"agents", "start", c.startCommand},
 		{"agents", "log", c.logCommand}, {"agents", "web", c.webCommand},
-		{"history", "undo", c.undoCommand}, {"history", "history", c.historyCommand}, {"history", "diff", c.diffCommand},
+		{"history", "undo", c.undoCommand}, {"history", "history", c.historyCommand},
+		{"history", "diff", c.diffCommand},
 		{"history", "restore", c.restoreCommand},
-		{"workspace", "exec", c.execCommand}, {"workspace", "doctor", c.doctorCommand}, {"workspace", "trust", c.trustCommand}, {"workspace", "config", c.configCommand},
-		{"workspace", "tools", c.toolsCommand}, {"workspace", "test", c.testCommand}, {"workspace", "explain", c.explainCommand},
+		{"workspace", "exec", c.execCommand}, {"workspace", "doctor", c.doctorCommand},
+		{"workspace", "trust", c.trustCommand}, {"workspace", "config", c.configCommand},
+		{"workspace", "tools", c.toolsCommand}, {"workspace", "test", c.testCommand},
+		{"workspace", "explain", c.explainCommand},
 		{"", "version", c.versionCommand},
 	}
 }
@@ -163,7 +169,8 @@ func (c *cli) addCommands(root *cobra.Command, o *options) {
 	root.InitDefaultCompletionCmd()
 	for _, sub := range root.Commands() {
 		if sub.Name() == "completion" {
-			sub.Short, sub.Long = "Print the script that lets a shell complete words", strings.ReplaceAll(completionLong, "PROGRAM", c.program())
+			sub.Short, sub.Long = "Print the script that lets a shell complete words",
+				strings.ReplaceAll(completionLong, "PROGRAM", c.program())
 			sub.Use, sub.Args, sub.RunE = "completion SHELL", cobra.ArbitraryArgs, needsShell
 			withBashWords(sub)
 		}
@@ -182,11 +189,15 @@ func (c *cli) executor(o *options) (*skill.Executor, error) {
 	}
 	return skill.New(skill.Config{
 		Dir: o.workspace, Allow: o.allow, ReadOnly: o.readOnly, DryRun: o.dryRun, Guard: skill.Guard(o.stale),
-		AllowConfig: o.allowConfig, NoSync: o.noSync || c.unlasting, Program: c.program(), Journal: o.kept(), State: cmp.Or(o.state, c.getenv("SKILL_STATE")), Helper: o.helper, Unfenced: o.helper == "", // but for Linux, there are no helpers
+		// but for Linux, there are no helpers
+		AllowConfig: o.allowConfig, NoSync: o.noSync || c.unlasting, Program: c.program(), Journal: o.kept(),
+		State: cmp.Or(o.state, c.getenv("SKILL_STATE")), Helper: o.helper, Unfenced: o.helper == "",
 		SnapshotBytes: cmp.Or(o.snapshot, -1),
 		AllowDomains:  o.allowed, DenyDomains: o.denied, AllowLocal: o.local, ShareGo: o.share == "go",
-		Network: o.network, Private: o.private, Hosts: o.hosts, AllowHooks: o.allowHooks, AllowSSH: o.allowSSH,
-		Fence: skill.FenceMode(o.fence), FenceRead: o.fenceRead, FenceWrite: o.fenceWrite, Limits: o.limits, PassEnv: o.passEnv, Subreaper: true, KeepHelper: o.keepHelper,
+		Network: o.network, Private: o.private, Hosts: o.hosts, AllowHooks: o.allowHooks,
+		AllowSSH: o.allowSSH,
+		Fence:    skill.FenceMode(o.fence), FenceRead: o.fenceRead, FenceWrite: o.fenceWrite,
+		Limits: o.limits, PassEnv: o.passEnv, Subreaper: true, KeepHelper: o.keepHelper,
 		Search: engines, NoSandbox: o.noSandbox, Browser: browser.New(), Called: called,
 	})
 }
@@ -197,7 +208,8 @@ func (c *cli) record(o *options) (func(skill.Call), error) {
 	if o.audit == "" {
 		return c.called, nil
 	}
-	inside := fmt.Errorf("--audit: %w", &fs.PathError{Op: "open", Path: o.audit, Err: errors.New("it lies in the workspace, where the tools can change it; name a file outside")})
+	inside := fmt.Errorf("--audit: %w", &fs.PathError{Op: "open", Path: o.audit,
+		Err: errors.New("it lies in the workspace, where the tools can change it; name a file outside")})
 	if o.holds(o.audit) {
 		return nil, inside
 	}
@@ -316,7 +328,8 @@ func isTerminal(stream any) bool {
 		return false
 	}
 	fi, err := f.Stat()
-	return err == nil && fi.Mode()&os.ModeCharDevice != 0 && term.IsTerminal(int(f.Fd())) // /dev/null is such a device, too
+	// /dev/null is such a device, too
+	return err == nil && fi.Mode()&os.ModeCharDevice != 0 && term.IsTerminal(int(f.Fd()))
 }
 
 // isSent reports whether r is what another program or the shell passes on: a pipe, a

@@ -50,7 +50,8 @@ func TestLongListsAreWhole(t *testing.T) {
 	c := &cli{stderr: &errs}
 	for _, end := range []string{"; ", "\n"} {
 		list := strings.Repeat("/w/a: something else has changed it"+end, 1000)
-		if c.say(list + strings.Repeat("x", 20_000)); !strings.Contains(errs.String(), list) || strings.Contains(errs.String(), strings.Repeat("x", 5000)) {
+		if c.say(list + strings.Repeat("x", 20_000)); !strings.Contains(errs.String(), list) ||
+			strings.Contains(errs.String(), strings.Repeat("x", 5000)) {
 			t.Errorf("printed %.100s… of %d bytes", errs.String(), errs.Len())
 		}
 		errs.Reset()
@@ -62,13 +63,16 @@ func TestLongErrorsAreBounded(t *testing.T) {
 	t.Chdir(t.TempDir())
 	state, long := t.TempDir(), strings.Repeat("ä", 50_000)
 	for _, args := range [][]string{
-		{"readFile", long}, {"no" + long}, {"undo", long}, {"log", long}, {"--" + long}, {"--fence", long}, {"--tools", long},
-		{"log", "--run", long}, {"trust", long}, {"setup", long}, {"help", long}, {"config", long}, {"completion", long},
+		{"readFile", long}, {"no" + long}, {"undo", long}, {"log", long}, {"--" + long}, {"--fence", long},
+		{"--tools", long},
+		{"log", "--run", long}, {"trust", long}, {"setup", long}, {"help", long}, {"config", long},
+		{"completion", long},
 	} {
 		c := &cli{getenv: func(name string) string { return map[string]string{"SKILL_STATE": state}[name] }}
 		out, errs, code := play(t, c, "", args...)
 		if code == 0 || len(out)+len(errs) > 5000 || strings.Contains(errs, "\ufffd") {
-			t.Errorf("%s: exit %d, %d bytes on stdout, on stderr %d: %.300s", args[0][:min(10, len(args[0]))], code, len(out), len(errs), errs)
+			t.Errorf("%s: exit %d, %d bytes on stdout, on stderr %d: %.300s", args[0][:min(10, len(args[0]))],
+				code, len(out), len(errs), errs)
 		}
 	}
 }

@@ -118,7 +118,8 @@ func (o *options) rules(asked bool) toolRules {
 	if asked {
 		theirs.Allow = nil
 	}
-	return toolRules{slices.Concat(user.Allow, theirs.Allow), slices.Concat(user.Ask, theirs.Ask), slices.Concat(user.Deny, theirs.Deny)}
+	return toolRules{slices.Concat(user.Allow, theirs.Allow), slices.Concat(user.Ask, theirs.Ask),
+		slices.Concat(user.Deny, theirs.Deny)}
 }
 
 // settings returns the workspace's skill.toml as it asks for trust, and what it says; nil if
@@ -131,14 +132,16 @@ func (o *options) settings(c *cli) (*stranger, settings, error) {
 	w := &stranger{program: c.program(), dir: realDir(dir)}
 	w.file = filepath.Join(w.dir, rulesFile)
 	s, err := readSettings(w.file)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // what is wrong with the workspace is said where it is opened
+	// what is wrong with the workspace is said where it is opened
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, s, nil
 	}
 	w.store = o.trustStore(c)
 
 	for _, list := range s.Tools.lists() {
 		if list.patterns != nil {
-			w.powers = append(w.powers, agent.Power{Setting: "tools." + list.name, Value: string(rawjson.Encode(list.patterns))})
+			w.powers = append(w.powers,
+				agent.Power{Setting: "tools." + list.name, Value: string(rawjson.Encode(list.patterns))})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.flags)) {

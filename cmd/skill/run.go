@@ -96,7 +96,8 @@ func (c *cli) runCommand(o *options) *cobra.Command {
 		},
 	}
 	r.addFlags(cmd)
-	cmd.Flags().StringVar(&r.record, "record", "", "at the end, write the run to the golden `FILE`, which \"skill test\" plays")
+	cmd.Flags().StringVar(&r.record, "record", "",
+		"at the end, write the run to the golden `FILE`, which \"skill test\" plays")
 	return cmd
 }
 
@@ -119,8 +120,10 @@ var instead = map[string]string{
 
 // perstackFlag words what pflag reports, and what to type for a flag of Perstack.
 func perstackFlag(cmd *cobra.Command, err error) error {
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && instead[unknown.GetSpecifiedName()] != "" {
-		return fmt.Errorf("there is no --%s: %s", unknown.GetSpecifiedName(), instead[unknown.GetSpecifiedName()])
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok &&
+		instead[unknown.GetSpecifiedName()] != "" {
+		return fmt.Errorf("there is no --%s: %s", unknown.GetSpecifiedName(),
+			instead[unknown.GetSpecifiedName()])
 	}
 	return usage.FlagError(cmd, err)
 }
@@ -130,8 +133,10 @@ func (r *runOptions) continued() bool { return r.last || r.lastOf != "" || r.fro
 
 // addSources adds the flags that name what a run reads.
 func (r *runOptions) addSources(f *pflag.FlagSet) {
-	f.StringVar(&r.config, "config", "", "read the experts from `FILE` (default perstack.toml, here or in a directory above)")
-	f.StringSliceVar(&r.envPath, "env-path", nil, "read variables from `FILE`; may be repeated (default .env and .env.local)")
+	f.StringVar(&r.config, "config", "",
+		"read the experts from `FILE` (default perstack.toml, here or in a directory above)")
+	f.StringSliceVar(&r.envPath, "env-path", nil,
+		"read variables from `FILE`; may be repeated (default .env and .env.local)")
 }
 
 // addFlags gives cmd the flags of a run.
@@ -139,37 +144,57 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(perstackFlag)
 	f := cmd.Flags()
 	r.addSources(f)
-	f.BoolVar(&r.trustWorkspace, "trust-workspace", false, "for this run, trust the settings and commands that \"skill help trust\" lists")
-	f.StringVar(&r.provider, "provider", "", "ask the model provider `NAME`: openai (any compatible endpoint), anthropic, google (default as in \"skill help run\")")
+	f.BoolVar(&r.trustWorkspace, "trust-workspace", false,
+		"for this run, trust the settings and commands that \"skill help trust\" lists")
+	f.StringVar(&r.provider, "provider", "",
+		"ask the model provider `NAME`: openai (any compatible endpoint), anthropic, google (default as in \"skill help run\")")
 	r.api = "auto"
-	f.Var(choice{&r.api, "API", []string{"auto", "chat", "responses"}}, "openai-api", "use this API of the provider openai: chat, responses, auto (responses for reasoning models at OpenAI's own address)")
-	f.StringVar(&r.model, "model", "", "use the model `NAME` (default the one in perstack.toml, then --skill-model)")
-	f.StringVar(&r.temperature, "temperature", "", "sample the model at temperature `T`: 0 to 2, or \"default\" to leave it to the endpoint (default 0)")
-	f.Var(reasoning{&r.reasoning}, "reasoning-budget", "let the model think this much: "+strings.Join(agent.ReasoningBudgets, ", ")+", or a number of tokens (default from perstack.toml, else the model's own)")
-	f.IntVar(&r.window, "context-window", 0, "compact the conversation to fit a context window of `N` tokens (default the model's, if known)")
-	f.Var(choice{&r.tools, "HOW", []string{"native", agent.TextTools}}, "model-tools", "offer tools to the model: native, or text for a model without tools (default native, or what its endpoint was found to take)")
+	f.Var(choice{&r.api, "API", []string{"auto", "chat", "responses"}}, "openai-api",
+		"use this API of the provider openai: chat, responses, auto (responses for reasoning models at OpenAI's own address)")
+	f.StringVar(&r.model, "model", "",
+		"use the model `NAME` (default the one in perstack.toml, then --skill-model)")
+	f.StringVar(&r.temperature, "temperature", "",
+		"sample the model at temperature `T`: 0 to 2, or \"default\" to leave it to the endpoint (default 0)")
+	f.Var(reasoning{&r.reasoning}, "reasoning-budget", "let the model think this much: "+
+		strings.Join(agent.ReasoningBudgets, ", ")+
+		", or a number of tokens (default from perstack.toml, else the model's own)")
+	f.IntVar(&r.window, "context-window", 0,
+		"compact the conversation to fit a context window of `N` tokens (default the model's, if known)")
+	f.Var(choice{&r.tools, "HOW", []string{"native", agent.TextTools}}, "model-tools",
+		"offer tools to the model: native, or text for a model without tools (default native, or what its endpoint was found to take)")
 	f.StringVar(&r.maxSteps, "max-steps", "", "stop after `N` steps (default no limit)")
 	f.IntVar(&r.budget.Tokens, "max-tokens", 0, "stop after `N` tokens of requests and answers (0: no limit)")
 	f.Float64Var(&r.budget.Cost, "max-cost", 0, "stop after spending `DOLLARS` on the model (0: no limit)")
-	f.StringVar(&r.prices, "prices", "", "read prices of models from `FILE`: {\"MODEL\":{\"input\":2.5,\"output\":10}}, per million tokens (default list prices of "+agent.PricesDate+")")
+	f.StringVar(&r.prices, "prices", "",
+		"read prices of models from `FILE`: {\"MODEL\":{\"input\":2.5,\"output\":10}}, per million tokens (default list prices of "+agent.PricesDate+")")
 	f.Var(duration{&r.budget.Time}, "max-time", "stop after this long (0: no limit)")
-	f.IntVar(&r.budget.EqualCalls, "max-equal-calls", 25, "stop when the model makes the same call `N` times in a row, or goes round in a few calls (0: no limit)")
-	f.StringVar(&r.maxRetries, "max-retries", "", "retry a failed request to the model up to `N` times (default 5)")
+	f.IntVar(&r.budget.EqualCalls, "max-equal-calls", 25,
+		"stop when the model makes the same call `N` times in a row, or goes round in a few calls (0: no limit)")
+	f.StringVar(&r.maxRetries, "max-retries", "",
+		"retry a failed request to the model up to `N` times (default 5)")
 	r.maxWait = agent.DefaultMaxWait
-	f.StringVar(&r.timeout, "timeout", "", "give up on an answer of the model after `MS` milliseconds of silence (default 300000)")
+	f.StringVar(&r.timeout, "timeout", "",
+		"give up on an answer of the model after `MS` milliseconds of silence (default 300000)")
 	f.Var(duration{&r.maxWait}, "max-wait", "wait for the model's endpoint as long as it asks, up to this")
 	f.StringVar(&r.lastMessage, "last-message", "", "write the final report to `FILE`")
-	f.StringVar(&r.schema, "output-schema", "", "require a final report in JSON that fits the JSON Schema in `FILE`")
+	f.StringVar(&r.schema, "output-schema", "",
+		"require a final report in JSON that fits the JSON Schema in `FILE`")
 	f.StringVar(&r.runID, "run-id", "", "give a new run this `ID`")
 	f.BoolVar(&r.last, "continue", false, "continue the latest run")
 	f.StringVar(&r.lastOf, "continue-run", "", "continue the run `ID`")
 	f.StringVar(&r.from, "resume-from", "", "continue from `CHECKPOINT`: an ID, or TIMESTAMP-STEP-ID")
-	f.Var(choice{&r.ask, "WHAT", append(slices.Clip(asks), askHosts)}, "ask", "ask before calls that `WHAT`: destroy (replace or remove), change or never; or hosts: ask after a command about hosts that were refused (default destroy in start on a terminal, else never)")
-	f.BoolVar(&r.files, "files", false, "with --resume-from, first undo the run's changes of files after CHECKPOINT")
-	f.BoolVar(&r.takeOver, "take-over", false, "continue a run whose process has died, where the system has no file locks to say so")
-	f.BoolVarP(&r.answer, "interactive-tool-call-result", "i", false, "use the query as the answer to the tool call that the run waits for")
-	r.obey(cmd, "workspace", "undo", "--fence", "--fence-read", "--fence-write", "--limit-file", "--limit-memory", "--limit-processes",
-		"--network", "--allow-domain", "--deny-domain", "--allow-local", "--openai-base-url", "--openai-api-key-file", "--skill-model", "--max-text", "--json", "--verbose")
+	f.Var(choice{&r.ask, "WHAT", append(slices.Clip(asks), askHosts)}, "ask",
+		"ask before calls that `WHAT`: destroy (replace or remove), change or never; or hosts: ask after a command about hosts that were refused (default destroy in start on a terminal, else never)")
+	f.BoolVar(&r.files, "files", false,
+		"with --resume-from, first undo the run's changes of files after CHECKPOINT")
+	f.BoolVar(&r.takeOver, "take-over", false,
+		"continue a run whose process has died, where the system has no file locks to say so")
+	f.BoolVarP(&r.answer, "interactive-tool-call-result", "i", false,
+		"use the query as the answer to the tool call that the run waits for")
+	r.obey(cmd, "workspace", "undo", "--fence", "--fence-read", "--fence-write", "--limit-file",
+		"--limit-memory", "--limit-processes",
+		"--network", "--allow-domain", "--deny-domain", "--allow-local", "--openai-base-url",
+		"--openai-api-key-file", "--skill-model", "--max-text", "--json", "--verbose")
 }
 
 // runExpert is skill run.
@@ -233,7 +258,8 @@ func (c *cli) afterRun(cfg agent.Config, r *runOptions, last agent.Event, people
 	if people {
 		c.howToGoOn(cfg, r, last)
 	}
-	if last.Type == agent.StopRunByDelegate || last.Type == agent.CompleteRun && last.ExpertKey != cfg.Expert {
+	if last.Type == agent.StopRunByDelegate || last.Type == agent.CompleteRun &&
+		last.ExpertKey != cfg.Expert {
 		c.say("out of steps before the delegate's result was used; --continue resumes there")
 	}
 	return nil
@@ -244,7 +270,8 @@ func (c *cli) howToGoOn(cfg agent.Config, r *runOptions, last agent.Event) {
 	switch {
 	case last.Type == agent.StopRunByInteractiveTool && len(last.Checkpoint.PendingToolCalls) > 0:
 		c.showQuestion(last.Checkpoint)
-		fmt.Fprintf(c.stdout, "\nto answer: %s\n", r.again("run", cfg.Expert, "ANSWER", "--continue-run", last.RunID, "-i"))
+		fmt.Fprintf(c.stdout, "\nto answer: %s\n",
+			r.again("run", cfg.Expert, "ANSWER", "--continue-run", last.RunID, "-i"))
 	case last.Type == agent.StopRunByExceededMaxSteps:
 		fmt.Fprintf(c.stdout, "to go on: %s\n", r.again("run", cfg.Expert, "--continue-run", last.RunID))
 	}
@@ -256,7 +283,8 @@ func (c *cli) unasked(cfg agent.Config, r *runOptions, runID string, err error) 
 	if errors.Is(err, errRuled) {
 		how = "asks you on a terminal; elsewhere, " + c.notToAsk("the tool") + " first"
 	}
-	c.sayf("%s\n%s %s", cfg.Redactor().Text(err.Error()), r.again("run", cfg.Expert, "--continue-run", runID), how)
+	c.sayf("%s\n%s %s", cfg.Redactor().Text(err.Error()),
+		r.again("run", cfg.Expert, "--continue-run", runID), how)
 	return exit(exitConfirm)
 }
 
@@ -287,7 +315,8 @@ func (c *cli) printEvents(ctx context.Context, cfg agent.Config, query string) (
 }
 
 // eachEvent runs an expert and calls print with each event. It returns the last one.
-func (c *cli) eachEvent(ctx context.Context, cfg agent.Config, query string, print func(agent.Event) error) (last agent.Event, err error) {
+func (c *cli) eachEvent(ctx context.Context, cfg agent.Config, query string,
+	print func(agent.Event) error) (last agent.Event, err error) {
 	for e, err := range c.events(ctx, cfg, query) {
 		if err == nil {
 			last = e
@@ -400,7 +429,8 @@ func (r *runOptions) project() (agent.Project, string, error) {
 			return agent.Project{}, "", fmt.Errorf("workspace %s: %w", dir, pe.Err)
 		}
 		if file, err = agent.FindProject(r.workspace); err != nil {
-			return agent.Project{}, "", fmt.Errorf("%w\n%s init writes one with an expert to begin with; to run a command of yours: %[2]s exec -- COMMAND", err, r.program)
+			return agent.Project{}, "",
+				fmt.Errorf("%w\n%s init writes one with an expert to begin with; to run a command of yours: %[2]s exec -- COMMAND", err, r.program)
 		}
 	}
 	data, err := readRegular(file)

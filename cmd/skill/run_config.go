@@ -16,7 +16,8 @@ import (
 // runConfig returns what flags, project and variables say, in this order.
 func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 	p, v := w.project, w.vars
-	cfg := agent.Config{Experts: p.Experts, RunID: r.runID, Answer: r.answer, TakeOver: r.takeOver, Base: r.limit(dialect.Perstack), Getenv: v.get, Secrets: v.secrets()}
+	cfg := agent.Config{Experts: p.Experts, RunID: r.runID, Answer: r.answer, TakeOver: r.takeOver,
+		Base: r.limit(dialect.Perstack), Getenv: v.get, Secrets: v.secrets()}
 	if r.schema != "" {
 		data, err := readRegular(r.schema)
 		if err != nil {
@@ -47,12 +48,14 @@ func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 	case trusted || r.trustWorkspace:
 		cfg.Guide = w.guide
 	case w.guide != "":
-		cfg.Warn(guideFile + " is not read, because you have not trusted it as it is: type " + c.program() + " trust " + shellWord(w.dir))
+		cfg.Warn(guideFile + " is not read, because you have not trusted it as it is: type " + c.program() +
+			" trust " + shellWord(w.dir))
 	}
 	if r.verbose {
 		c.sayf("the model %s of the provider %s (%s)", e.Model, e.Provider, s.why)
 		if p := cfg.Budget.Price; p != nil {
-			c.sayf("a million tokens cost $%g to read and $%g to write (%s)", p.Input, p.Output, cmp.Or(r.prices, "list prices of "+agent.PricesDate))
+			c.sayf("a million tokens cost $%g to read and $%g to write (%s)", p.Input, p.Output,
+				cmp.Or(r.prices, "list prices of "+agent.PricesDate))
 		}
 	}
 	if c.agent != nil {
@@ -63,7 +66,8 @@ func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 	model, err := provider.New(e)
 	cfg.Model = model
 	cfg.Secrets = append(cfg.Secrets, e.Key)
-	cfg.About = agent.About{Provider: e.Provider, BaseURL: e.BaseURL, Model: e.Model, Temperature: e.Temperature,
+	cfg.About = agent.About{Provider: e.Provider, BaseURL: e.BaseURL, Model: e.Model,
+		Temperature:   e.Temperature,
 		ContextWindow: cmp.Or(r.window, p.Provider.ContextWindow, window, agent.ContextWindow(e.Model))}
 	return cfg, err
 }
@@ -115,7 +119,8 @@ func (r *runOptions) numbers(c *cli, p agent.Project, cfg *agent.Config, e *prov
 	steps, err1 := c.number("max-steps", r.maxSteps, p.MaxSteps, 0, 1)
 	retries, err2 := c.number("max-retries", r.maxRetries, p.MaxRetries, agent.DefaultMaxRetries, 0)
 	ms, err3 := c.number("timeout", r.timeout, p.Timeout, int(agent.DefaultTimeout.Milliseconds()), 1)
-	cfg.MaxSteps, cfg.MaxRetries, cfg.Timeout = steps, retries, time.Duration(min(ms, maxTimeout))*time.Millisecond
+	cfg.MaxSteps, cfg.MaxRetries, cfg.Timeout = steps, retries,
+		time.Duration(min(ms, maxTimeout))*time.Millisecond
 	if retries == 0 {
 		cfg.MaxRetries = -1
 	}
@@ -130,8 +135,11 @@ func (r *runOptions) numbers(c *cli, p agent.Project, cfg *agent.Config, e *prov
 	default:
 		e.Temperature, err4 = strconv.ParseFloat(r.temperature, 64)
 	}
-	if err4 != nil || !(e.Temperature >= 0 && e.Temperature <= 2) && e.Temperature != -1 || r.temperature == "-1" {
-		err4 = fmt.Errorf("--temperature %s: it is a number from 0 to 2, or \"default\"", cmp.Or(r.temperature, fmt.Sprint(e.Temperature)))
+	if err4 != nil || !(e.Temperature >= 0 && e.Temperature <= 2) &&
+		e.Temperature != -1 ||
+		r.temperature == "-1" {
+		err4 = fmt.Errorf("--temperature %s: it is a number from 0 to 2, or \"default\"",
+			cmp.Or(r.temperature, fmt.Sprint(e.Temperature)))
 	}
 	if r.window != 0 && r.window < agent.MinWindow {
 		err4 = fmt.Errorf("context-window %d: it must be at least %d", r.window, agent.MinWindow)

@@ -127,7 +127,8 @@ func TestRunKilledInDelegation(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(data, &last)
 		}
-		if err != nil || last.Status != "completed" || last.Messages[len(last.Messages)-1].Contents[0].Text != "done with go" {
+		if err != nil || last.Status != "completed" ||
+			last.Messages[len(last.Messages)-1].Contents[0].Text != "done with go" {
 			t.Errorf("the run came to %s, %v", data, err)
 		}
 	}

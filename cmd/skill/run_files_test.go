@@ -42,7 +42,8 @@ func TestRunFiles(t *testing.T) {
 	}
 	var second struct{ Checkpoint struct{ ID string } }
 	for line := range strings.Lines(out) {
-		if strings.Contains(line, `"stepNumber":2`) && strings.HasPrefix(line, `{"type":"continueToNextStep"`) {
+		if strings.Contains(line, `"stepNumber":2`) &&
+			strings.HasPrefix(line, `{"type":"continueToNextStep"`) {
 			if err := json.Unmarshal([]byte(line), &second); err != nil {
 				t.Fatal(err)
 			}
@@ -53,23 +54,29 @@ func TestRunFiles(t *testing.T) {
 	if out, _, _ := do("", "log", "--run", "r", "--tools"); !strings.Contains(out, `"2"} (change 2)`) {
 		t.Errorf("the log is\n%s", out)
 	}
-	if out, _, _ := do("", "history", "--run", "r"); strings.Count(out, "run r, step 2") != 2 || strings.Count(out, "\n") != 4 {
+	if out, _, _ := do("", "history", "--run", "r"); strings.Count(out, "run r, step 2") != 2 ||
+		strings.Count(out, "\n") != 4 {
 		t.Errorf("the history is\n%s", out)
 	}
-	for _, wrong := range [][]string{{"undo", "--step", "2"}, {"undo", "--run", "r", "3"}, {"undo", "--run", "r", "--since", "3"}} {
+	for _, wrong := range [][]string{{"undo", "--step", "2"}, {"undo", "--run", "r", "3"},
+		{"undo", "--run", "r", "--since", "3"}} {
 		if _, errs, code := do("", wrong...); code != exitUsage {
 			t.Errorf("%v: exit %d, %s", wrong, code, errs)
 		}
 	}
-	if _, errs, code := do("", "undo", "--run", "r", "--step", "7"); code != exitFailed || errs != "skill: the run r has no checkpoint of step 7; its last step is 3\n" {
+	if _, errs, code := do("", "undo", "--run", "r", "--step", "7"); code != exitFailed ||
+		errs != "skill: the run r has no checkpoint of step 7; its last step is 3\n" {
 		t.Errorf("a step that is not there: exit %d, %s", code, errs)
 	}
-	if _, errs, code := do("", "undo", "--run", "s", "--step", "1"); code != exitFailed || errs != "skill: there is no run s; \"skill log\" lists the runs\n" {
+	if _, errs, code := do("", "undo", "--run", "s", "--step", "1"); code != exitFailed ||
+		errs != "skill: there is no run s; \"skill log\" lists the runs\n" {
 		t.Errorf("a run that is not there: exit %d, %s", code, errs)
 	}
 	_, errs, code = do("", "undo", "--run", "r", "--step", "2")
 	in := " -C " + shellWord(dir)
-	if want := "skill: \"skill undo" + in + " --since 6\" makes all of it again\nskill: \"skill run" + in + " e --continue-run r --resume-from " + second.Checkpoint.ID + "\" continues the conversation from there\n"; code != 0 || errs != want {
+	if want := "skill: \"skill undo" + in + " --since 6\" makes all of it again\nskill: \"skill run" +
+		in + " e --continue-run r --resume-from " + second.Checkpoint.ID +
+		"\" continues the conversation from there\n"; code != 0 || errs != want {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 	files(`{"d/g":"g","f":"12"}`)
@@ -82,7 +89,9 @@ func TestRunFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "d/g"), []byte("theirs"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs, code := do("", "undo", "--run", "r"); code != exitFailed || !strings.Contains(errs, "d/g was changed since by something else\n\"skill undo"+in+" --force --run r\" goes on anyway: ") {
+	if _, errs, code := do("", "undo", "--run", "r"); code != exitFailed ||
+		!strings.Contains(errs, "d/g was changed since by something else\n\"skill undo"+
+			in+" --force --run r\" goes on anyway: ") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 	files(`{"d/g":"theirs"}`)
@@ -91,7 +100,8 @@ func TestRunFiles(t *testing.T) {
 	}
 
 	// The question in start: the file is as at the end of step 2, if the answer is yes.
-	for _, tt := range []struct{ answer, want string }{{"no", `{"d/g":"g"}`}, {"yes", `{"d/g":"g","f":"12"}`}} {
+	for _, tt := range []struct{ answer, want string }{{"no", `{"d/g":"g"}`},
+		{"yes", `{"d/g":"g","f":"12"}`}} {
 		out, errs, _ := do(tt.answer+"\n", "start", "--resume-from", second.Checkpoint.ID, "--max-steps", "1")
 		if !strings.Contains(out, "The run made these changes after step 2. Undo them first? (yes or no) ") {
 			t.Errorf("nothing was asked: %s%s", out, errs)
@@ -101,14 +111,18 @@ func TestRunFiles(t *testing.T) {
 		}
 		files(tt.want)
 	}
-	if _, errs, code := do("", "run", "e", "--continue", "--files"); code != exitFailed || !strings.Contains(errs, "--resume-from") {
+	if _, errs, code := do("", "run", "e", "--continue", "--files"); code != exitFailed ||
+		!strings.Contains(errs, "--resume-from") {
 		t.Errorf("--files without a checkpoint: exit %d: %s", code, errs)
 	}
 
 	// Elsewhere nothing confirms the records, and the model is told.
-	for state, told := range map[string]bool{"--state=" + filepath.Join(dir, "../elsewhere"): true, "--json": false} {
-		out, errs, _ := do("", "run", "e", "go on", "--resume-from", second.Checkpoint.ID, "--max-steps", "1", state)
-		if strings.Contains(out, "Nothing confirms the records") != told || strings.Contains(errs, "nothing confirms") != told {
+	for state, told := range map[string]bool{"--state=" + filepath.Join(dir, "../elsewhere"): true,
+		"--json": false} {
+		out, errs, _ := do("", "run", "e", "go on", "--resume-from", second.Checkpoint.ID, "--max-steps",
+			"1", state)
+		if strings.Contains(out, "Nothing confirms the records") != told ||
+			strings.Contains(errs, "nothing confirms") != told {
 			t.Errorf("with %s: %s%s", state, out, errs)
 		}
 	}

@@ -110,7 +110,8 @@ func TestRunKilledLaw(t *testing.T) {
 				args = []string{"e", "go", "--run-id", "r"}
 			}
 		}
-		usual = (usual + time.Since(begun)/2) / 2 // so that about one in two is killed, however slow the machine is
+		// so that about one in two is killed, however slow the machine is
+		usual = (usual + time.Since(begun)/2) / 2
 		if got := tree(t, dir)["numbers"]; got != "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n" {
 			t.Fatalf("after %d kills the file holds %q", killed, got)
 		}

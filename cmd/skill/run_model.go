@@ -39,9 +39,11 @@ func (r *runOptions) source(w *stranger) (s modelSource, err error) {
 			provider.OpenAI, from.Name, s.why, from.BaseURL, from.Keys[0])
 	}
 	if from.Name != provider.OpenAI && r.api != "auto" {
-		return s, fmt.Errorf("--openai-api is for the provider %s, and the provider is %s (%s)", provider.OpenAI, from.Name, s.why)
+		return s, fmt.Errorf("--openai-api is for the provider %s, and the provider is %s (%s)",
+			provider.OpenAI, from.Name, s.why)
 	}
-	s.endpoint = provider.Endpoint{Provider: from.Name, API: strings.TrimPrefix(r.api, "auto"), Model: model, Key: key, BaseURL: r.baseURL}
+	s.endpoint = provider.Endpoint{Provider: from.Name, API: strings.TrimPrefix(r.api, "auto"), Model: model,
+		Key: key, BaseURL: r.baseURL}
 	s.locate(w, from)
 	if s.endpoint.Key == "" && s.endpoint.BaseURL == "" {
 		return s, from.NoKey(r.provider != "" || p.Provider.ProviderName != "")
@@ -50,7 +52,8 @@ func (r *runOptions) source(w *stranger) (s modelSource, err error) {
 }
 
 // provider returns the provider of a model.
-func (s *modelSource) provider(r *runOptions, w *stranger, key, model string) (p provider.Provider, err error) {
+func (s *modelSource) provider(r *runOptions, w *stranger, key, model string) (p provider.Provider,
+	err error) {
 	named := w.project.Provider.ProviderName
 	switch {
 	case r.provider != "":

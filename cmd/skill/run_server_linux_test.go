@@ -27,7 +27,8 @@ func TestRunTakesItsServersAlong(t *testing.T) {
 		t.Fatal(err)
 	}
 	takeHangups()
-	for signal, code := range map[syscall.Signal]int{syscall.SIGKILL: -1, syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
+	for signal, code := range map[syscall.Signal]int{syscall.SIGKILL: -1, syscall.SIGINT: 130,
+		syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -41,7 +42,8 @@ func TestRunTakesItsServersAlong(t *testing.T) {
 			}
 			cmd := exec.Command(program, "run", "--trust-workspace", "e", "go")
 			cmd.Args[0], cmd.Dir = "skill", dir
-			cmd.Env = []string{noSleep, "XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME"), "OPENAI_BASE_URL=" + scriptedEndpoint(t, script).URL, "SKILL_MODEL=m"}
+			cmd.Env = []string{noSleep, "XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME"),
+				"OPENAI_BASE_URL=" + scriptedEndpoint(t, script).URL, "SKILL_MODEL=m"}
 			out, err := cmd.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)

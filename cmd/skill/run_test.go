@@ -44,7 +44,8 @@ func steadyEndpoint(t *testing.T) *httptest.Server {
 		}
 		var a scriptedAnswer
 		call := func(name, format string, args ...any) {
-			body := fmt.Sprintf(`{"tools":[{"id":"t%d","name":%q,"input":%s}]}`, n, name, fmt.Sprintf(format, args...))
+			body := fmt.Sprintf(`{"tools":[{"id":"t%d","name":%q,"input":%s}]}`, n, name,
+				fmt.Sprintf(format, args...))
 			if err := json.Unmarshal([]byte(body), &a); err != nil {
 				panic(err)
 			}
@@ -161,7 +162,8 @@ func killedRun(t *testing.T, dir, endpoint string, after time.Duration, args []s
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, append([]string{"run", "--no-sync"}, args...)...)
 	cmd.Args[0], cmd.Dir = "skill", dir
-	cmd.Env = []string{noSleep, "XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME"), "OPENAI_BASE_URL=" + endpoint, "SKILL_MODEL=m"}
+	cmd.Env = []string{noSleep, "XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME"),
+		"OPENAI_BASE_URL=" + endpoint, "SKILL_MODEL=m"}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	err = cmd.Run()
@@ -183,10 +185,12 @@ func TestRunWithoutATerminal(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), program, "run", "e", "go", "--ask", "change")
 	cmd.Args[0], cmd.Dir = "skill", newProject(t)
-	cmd.Env = []string{noSleep, "XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME"), "OPENAI_BASE_URL=" + steadyEndpoint(t).URL, "SKILL_MODEL=m"}
+	cmd.Env = []string{noSleep, "XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME"),
+		"OPENAI_BASE_URL=" + steadyEndpoint(t).URL, "SKILL_MODEL=m"}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
-	if err := cmd.Run(); cmd.ProcessState.ExitCode() != exitConfirm || !strings.Contains(stderr.String(), "needs your consent") {
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != exitConfirm ||
+		!strings.Contains(stderr.String(), "needs your consent") {
 		t.Errorf("%v: %s", err, stderr.String())
 	}
 }
@@ -210,7 +214,8 @@ func TestRunResumedTwice(t *testing.T) {
 		tested++
 		first, _, _ := skillRun(t, dir, endpoint, false, "e", "--resume-from", c["id"].(string))
 		second, _, code := skillRun(t, dir, endpoint, false, "e", "--resume-from", c["id"].(string))
-		if a, b := masked(any(anys(first))), masked(any(anys(second))); code != 0 || !reflect.DeepEqual(a, b) {
+		if a, b := masked(any(anys(first))), masked(any(anys(second))); code != 0 ||
+			!reflect.DeepEqual(a, b) {
 			t.Errorf("from step %v, exit %d:\n%v\n%v", e["stepNumber"], code, a, b)
 		}
 		if got, want := len(first), len(events)-5*int(e["stepNumber"].(float64)); got != want {
@@ -234,7 +239,8 @@ func anys(events []map[string]any) (list []any) {
 func TestRunForScripts(t *testing.T) {
 	dir := newProject(t)
 	schema, report := filepath.Join(dir, "schema.json"), filepath.Join(dir, "report.json")
-	if err := os.WriteFile(schema, []byte(`{"type":"object","properties":{"files":{"type":"integer"}},"required":["files"]}`), 0o666); err != nil {
+	if err := os.WriteFile(schema,
+		[]byte(`{"type":"object","properties":{"files":{"type":"integer"}},"required":["files"]}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	var script []scriptedAnswer
@@ -245,10 +251,12 @@ func TestRunForScripts(t *testing.T) {
 	}
 	endpoint := scriptedEndpoint(t, script).URL
 	var stdout, stderr strings.Builder
-	c := &cli{stdin: strings.NewReader("How many\nfiles?\n"), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
-		return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m"}[name]
-	}}
-	if code := c.run(t.Context(), []string{"run", "-C", dir, "e", "--output-schema", schema, "--last-message", report}); code != 0 || stderr.Len() > 0 {
+	c := &cli{stdin: strings.NewReader("How many\nfiles?\n"), stdout: &stdout, stderr: &stderr,
+		getenv: func(name string) string {
+			return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m"}[name]
+		}}
+	if code := c.run(t.Context(), []string{"run", "-C", dir, "e", "--output-schema", schema, "--last-message",
+		report}); code != 0 || stderr.Len() > 0 {
 		t.Fatalf("exit %d: %s", code, stderr.String())
 	}
 	if data, err := os.ReadFile(report); string(data) != `{"files": 2}` {
@@ -260,7 +268,8 @@ func TestRunForScripts(t *testing.T) {
 		}
 	}
 	c.stdin = strings.NewReader("")
-	if code := c.run(t.Context(), []string{"run", "-C", dir, "e", "-"}); code != 1 || !strings.HasSuffix(stderr.String(), "Input message is undefined\n") {
+	if code := c.run(t.Context(), []string{"run", "-C", dir, "e", "-"}); code != 1 ||
+		!strings.HasSuffix(stderr.String(), "Input message is undefined\n") {
 		t.Errorf("without a query: exit %d: %s", code, stderr.String())
 	}
 }

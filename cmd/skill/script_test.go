@@ -60,7 +60,8 @@ func TestScript(t *testing.T) {
 			env.Vars = append(env.Vars, noSleep, "PROGRAM="+program, "XDG_STATE_HOME="+state)
 			return err
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "holds": holds, "picture": picture},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "holds": holds,
+			"picture": picture},
 	})
 }
 
@@ -79,7 +80,8 @@ func condition(name string) (bool, error) {
 	if name != "mounts" {
 		return false, fmt.Errorf("no condition %s", name)
 	}
-	return needs.All() || exec.Command("unshare", "-rm", "mount", "-t", "tmpfs", "none", os.TempDir()).Run() == nil, nil
+	return needs.All() || exec.Command("unshare", "-rm", "mount", "-t", "tmpfs", "none",
+		os.TempDir()).Run() == nil, nil
 }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {

@@ -34,7 +34,8 @@ type host struct {
 	toml   bool     // the file is TOML; else JSON, with comments
 	keys   []string // of the object or table in the file that lists servers
 	entry  func(command string, args []string) entry
-	folder string // what the host writes for the project's folder; "" if servers start in it, "-" if it has none
+	// what the host writes for the project's folder; "" if servers start in it, "-" if it has none
+	folder string
 	reload string // what makes the host read its file again
 }
 
@@ -60,25 +61,32 @@ type member struct {
 type places struct{ home, config string }
 
 var hosts = []host{
-	{name: "claude-code", title: "Claude Code", inside: ".mcp.json", keys: []string{"mcpServers"}, entry: stdioEntry,
+	{name: "claude-code", title: "Claude Code", inside: ".mcp.json", keys: []string{"mcpServers"},
+		entry:  stdioEntry,
 		file:   func(p places) string { return filepath.Join(p.home, ".claude.json") },
 		reload: "start Claude Code again; /mcp lists the server"},
-	{name: "claude-desktop", title: "Claude Desktop", keys: []string{"mcpServers"}, entry: plainEntry, folder: "-",
+	{name: "claude-desktop", title: "Claude Desktop", keys: []string{"mcpServers"}, entry: plainEntry,
+		folder: "-",
 		file:   func(p places) string { return filepath.Join(p.config, "Claude", "claude_desktop_config.json") },
 		reload: "quit Claude Desktop and start it again"},
-	{name: "cursor", title: "Cursor", inside: ".cursor/mcp.json", keys: []string{"mcpServers"}, entry: plainEntry, folder: "${workspaceFolder}",
+	{name: "cursor", title: "Cursor", inside: ".cursor/mcp.json", keys: []string{"mcpServers"},
+		entry: plainEntry, folder: "${workspaceFolder}",
 		file:   func(p places) string { return filepath.Join(p.home, ".cursor", "mcp.json") },
 		reload: "Cursor reads the file by itself; its settings list the server under MCP"},
-	{name: "vscode", title: "VS Code", inside: ".vscode/mcp.json", keys: []string{"servers"}, entry: stdioEntry, folder: "${workspaceFolder}",
+	{name: "vscode", title: "VS Code", inside: ".vscode/mcp.json", keys: []string{"servers"},
+		entry: stdioEntry, folder: "${workspaceFolder}",
 		file:   func(p places) string { return filepath.Join(p.config, "Code", "User", "mcp.json") },
 		reload: "VS Code reads the file by itself; run \"MCP: List Servers\" to start the server"},
-	{name: "codex", title: "Codex", inside: ".codex/config.toml", keys: []string{"mcp_servers"}, entry: plainEntry, toml: true,
+	{name: "codex", title: "Codex", inside: ".codex/config.toml", keys: []string{"mcp_servers"},
+		entry: plainEntry, toml: true,
 		file:   func(p places) string { return filepath.Join(p.home, ".codex", "config.toml") },
 		reload: "start codex again; \"codex mcp list\" lists the server"},
-	{name: "gemini", title: "Gemini CLI", inside: ".gemini/settings.json", keys: []string{"mcpServers"}, entry: plainEntry,
+	{name: "gemini", title: "Gemini CLI", inside: ".gemini/settings.json", keys: []string{"mcpServers"},
+		entry:  plainEntry,
 		file:   func(p places) string { return filepath.Join(p.home, ".gemini", "settings.json") },
 		reload: "start gemini again; /mcp lists the server"},
-	{name: "opencode", title: "opencode", inside: "opencode.json", keys: []string{"mcp"}, entry: opencodeEntry,
+	{name: "opencode", title: "opencode", inside: "opencode.json", keys: []string{"mcp"},
+		entry:  opencodeEntry,
 		file:   func(p places) string { return filepath.Join(p.home, ".config", "opencode", "opencode.json") },
 		reload: "start opencode again"},
 }
@@ -129,9 +137,10 @@ func (c *cli) setupCommand(o *options) *cobra.Command {
 		}
 	}
 	cmd := &cobra.Command{
-		Use:       "setup [flags] HOST [DIR]",
-		Short:     "Connect an editor or agent to this program",
-		Long:      setupLong + strings.Join(hostNames(), ", ") + ".\nHosts of hooks: " + strings.Join(hooks[:half], ", ") + ",\n" + strings.Join(hooks[half:], ", ") + ".",
+		Use:   "setup [flags] HOST [DIR]",
+		Short: "Connect an editor or agent to this program",
+		Long: setupLong + strings.Join(hostNames(), ", ") + ".\nHosts of hooks: " +
+			strings.Join(hooks[:half], ", ") + ",\n" + strings.Join(hooks[half:], ", ") + ".",
 		Example:   "  skill setup claude-code --hooks\n  skill setup claude-code\n  skill setup claude-code --check\n  skill setup cursor --project --allow-domain go\n  skill setup claude-desktop -C ~/notes\n  skill setup --print cursor\n  skill setup --remove vscode\n  skill setup achilles ~/agent",
 		Args:      usage.Arguments(1, 2, "a host: "+strings.Join(names, ", ")),
 		ValidArgs: names,
@@ -139,7 +148,9 @@ func (c *cli) setupCommand(o *options) *cobra.Command {
 			p := contrib.Named(args[0])
 			switch {
 			case withHooks:
-				if err := usage.CheckUseless(cmd, "with --hooks", append(serverFlags, "project", "check", "user", "workspace")...); err != nil || len(args) > 1 {
+				if err := usage.CheckUseless(cmd, "with --hooks",
+					append(serverFlags, "project", "check", "user", "workspace")...); err != nil ||
+					len(args) > 1 {
 					return cmp.Or(err, errors.New("--hooks takes the name of a host, and is for all its projects"))
 				}
 				return c.setupHooks(o, args[0], s.remove, s.show)
@@ -160,12 +171,17 @@ func (c *cli) setupCommand(o *options) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&withHooks, "hooks", false, "record what the host's own tools change, so that you can undo it")
 	f.BoolVar(&s.check, "check", false, "start the server that the host is told to start, and list its tools")
-	f.BoolVar(&s.project, "project", false, "write the host's file in the project's folder, for that project alone")
-	f.BoolVar(&s.remove, "remove", false, "take the server, or with --hooks the hooks, out of the configuration")
+	f.BoolVar(&s.project, "project", false,
+		"write the host's file in the project's folder, for that project alone")
+	f.BoolVar(&s.remove, "remove", false,
+		"take the server, or with --hooks the hooks, out of the configuration")
 	f.BoolVar(&s.show, "print", false, "print the file as it would be, and change nothing")
 	f.BoolVar(&s.user, "user", false, "with agent-skill: in the home folder, for all projects")
-	f.StringSliceVar(&s.tools, "tools", nil, "serve the tools of `DIALECT`, or of several with commas between: "+strings.Join(dialect.Names(), ", "))
-	f.Var(choice{&s.ask, "WHAT", asks}, "ask", "let the host ask you before calls that `WHAT`: destroy (replace or remove), change or never (default never)")
+	f.StringSliceVar(&s.tools, "tools", nil,
+		"serve the tools of `DIALECT`, or of several with commas between: "+
+			strings.Join(dialect.Names(), ", "))
+	f.Var(choice{&s.ask, "WHAT", asks}, "ask",
+		"let the host ask you before calls that `WHAT`: destroy (replace or remove), change or never (default never)")
 	o.obey(cmd, "--workspace", "--state", "--read-only", "--network", "--allow-domain")
 	return cmd
 }
@@ -244,7 +260,8 @@ func (c *cli) setupPackage(o *options, p *contrib.Package, named []string, user,
 	}
 	did, done, none := p.Install, "wrote", "is set up already in"
 	if remove {
-		did, done, none = func(dir, _ string) ([]string, error) { return p.Remove(dir) }, "removed", "is not in"
+		did, done, none = func(dir, _ string) ([]string, error) { return p.Remove(dir) }, "removed",
+			"is not in"
 	}
 	names, err := did(dir, program)
 	for _, name := range names {
@@ -276,7 +293,8 @@ func hostNamed(name string) (host, error) {
 	if near := nearHost(name); near != "" {
 		return host{}, fmt.Errorf("%q is not a host; did you mean %s?", name, near)
 	}
-	return host{}, fmt.Errorf("%q is not a host; the hosts are %s", name, strings.Join(append(hostNames(), packageNames()...), ", "))
+	return host{}, fmt.Errorf("%q is not a host; the hosts are %s", name,
+		strings.Join(append(hostNames(), packageNames()...), ", "))
 }
 
 // setup is skill setup.
@@ -286,7 +304,8 @@ func (c *cli) setup(ctx context.Context, s *setupOptions, name string) error {
 		return err
 	}
 	if i := slices.Index(mcpDialects(s.tools), nil); i >= 0 {
-		return fmt.Errorf("--tools %s is not a dialect; there are %s", s.tools[i], strings.Join(dialect.Names(), ", "))
+		return fmt.Errorf("--tools %s is not a dialect; there are %s", s.tools[i],
+			strings.Join(dialect.Names(), ", "))
 	}
 	if s.network && len(s.allowed) > 0 {
 		return errors.New("--network reaches every host; leave it out to name hosts with --allow-domain")
@@ -326,7 +345,8 @@ func (c *cli) writeHost(h host, s *setupOptions, words []string, file string, be
 	after, err := h.edit(before, e)
 	switch {
 	case err != nil:
-		return c.failed(fmt.Errorf("%s: %w; the file is left as it is: mend it, and type this again", file, err))
+		return c.failed(fmt.Errorf("%s: %w; the file is left as it is: mend it, and type this again",
+			file, err))
 	case s.show:
 		_, err := c.stdout.Write(after)
 		return err
@@ -347,10 +367,12 @@ func (c *cli) writeHost(h host, s *setupOptions, words []string, file string, be
 	}
 	if s.remove {
 		reload, _, _ := strings.Cut(h.reload, ";") // no list has the server any more
-		fmt.Fprintf(c.stdout, "%s no longer starts skill: it is taken out of %s%s\n%s\n", h.title, file, kept, reload)
+		fmt.Fprintf(c.stdout, "%s no longer starts skill: it is taken out of %s%s\n%s\n", h.title, file,
+			kept, reload)
 		return nil
 	}
-	fmt.Fprintf(c.stdout, "%s is set up in %s%s\nit will start: %s\n%s\n", h.title, file, kept, strings.Join(words, " "), h.reload)
+	fmt.Fprintf(c.stdout, "%s is set up in %s%s\nit will start: %s\n%s\n", h.title, file, kept,
+		strings.Join(words, " "), h.reload)
 	return nil
 }
 
@@ -385,7 +407,8 @@ func readHost(name string) (file string, data []byte, err error) {
 	if real, err := filepath.EvalSymlinks(file); err == nil {
 		file = real // a link to the file stays one
 	}
-	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() { // of a pipe the end would be waited for
+	// of a pipe the end would be waited for
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return "", nil, fmt.Errorf("%s is not a file; move it away, and type this again", file)
 	}
 	if data, err = os.ReadFile(file); errors.Is(err, fs.ErrNotExist) {
@@ -417,7 +440,8 @@ func (h host) server(program string, s *setupOptions) ([]string, error) {
 		}
 		args = append(args, "-C", dir)
 	case h.folder == "-":
-		return nil, fmt.Errorf("%s has no project; name the folder to work in: %s setup %s -C DIR", h.title, program, h.name)
+		return nil, fmt.Errorf("%s has no project; name the folder to work in: %s setup %s -C DIR", h.title,
+			program, h.name)
 	case h.folder != "":
 		args = append(args, "-C", h.folder)
 	}

@@ -117,8 +117,8 @@ func editJSON(data []byte, path []string, e entry) ([]byte, error) {
 	return v.Pack(), nil
 }
 
-// editHooks puts the entries of events into a host's file, in the place of those that are there, or takes them out
-// if there are no events. All else stays as it is.
+// editHooks puts the entries of events into a host's file, in the place of those that are there, or
+// takes them out if there are no events. All else stays as it is.
 func editHooks(data []byte, s *hook.Setup, events []hook.Member) ([]byte, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		if events == nil {
@@ -306,7 +306,8 @@ func addMember(o *hujson.Object, name, text, indent, closing string) {
 		Name:  hujson.Value{BeforeExtra: hujson.Extra("\n" + indent), Value: hujson.String(name)},
 		Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: parsed(text)},
 	}
-	if n := len(o.Members); n > 0 && o.Members[n-1].Value.AfterExtra != nil { // it has a comma, so the new one gets one
+	// it has a comma, so the new one gets one
+	if n := len(o.Members); n > 0 && o.Members[n-1].Value.AfterExtra != nil {
 		m.Value.AfterExtra = hujson.Extra{}
 	}
 	if comment := strings.TrimRight(string(o.AfterExtra), " \t\r\n"); comment != "" {
@@ -382,7 +383,8 @@ func editLines(data, table string, e entry) string {
 	}
 	text := out.String()
 	switch {
-	case e == nil && in && strings.HasSuffix(text, "\n\n"): // the line that parted the table from what is before it
+	case e == nil && in && strings.HasSuffix(text, "\n\n"):
+		// the line that parted the table from what is before it
 		return text[:len(text)-1]
 	case e == nil || placed:
 		return text
@@ -474,12 +476,14 @@ func (c *cli) checkHost(ctx context.Context, h host, s *setupOptions, file strin
 	fmt.Fprintf(c.stdout, "%s starts: %s\n", h.title, strings.Join(words, " "))
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	x, err := skill.New(skill.Config{Dir: dir, Program: c.program(), Journal: skill.Journal{Off: true}, Fence: skill.FenceOff, Unfenced: true})
+	x, err := skill.New(skill.Config{Dir: dir, Program: c.program(), Journal: skill.Journal{Off: true},
+		Fence: skill.FenceOff, Unfenced: true})
 	if err != nil {
 		return err
 	}
 	defer x.Close()
-	names, err := agent.ToolNames(ctx, x, skill.Program{Command: words[0], Args: words[1:], Env: os.Environ()})
+	names, err := agent.ToolNames(ctx, x,
+		skill.Program{Command: words[0], Args: words[1:], Env: os.Environ()})
 	if err != nil {
 		return fmt.Errorf("it does not work: %w\n%s, then check it again", err, again)
 	}

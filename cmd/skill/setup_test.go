@@ -28,13 +28,15 @@ func newHostFile(t *testing.T, name, text string, stderr io.Writer) (file string
 func TestSetupByteOrderMark(t *testing.T) {
 	for _, tt := range []struct{ host, file, before, after string }{
 		{"cursor", ".cursor/mcp.json", "\ufeff{\"a\": 1}\n", "\ufeff{\"a\": 1,\n"},
-		{"codex", ".codex/config.toml", "\ufeffmodel = \"m\"\n", "\ufeffmodel = \"m\"\n\n[mcp_servers.skill]\n"},
+		{"codex", ".codex/config.toml", "\ufeffmodel = \"m\"\n",
+			"\ufeffmodel = \"m\"\n\n[mcp_servers.skill]\n"},
 	} {
 		file, c := newHostFile(t, tt.file, tt.before, io.Discard)
 		if code := c.run(t.Context(), []string{"setup", tt.host}); code != exitOK {
 			t.Errorf("%s: exit code %d", tt.host, code)
 		}
-		if got, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(got), tt.after) || strings.Count(string(got), "\ufeff") != 1 {
+		if got, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(got), tt.after) ||
+			strings.Count(string(got), "\ufeff") != 1 {
 			t.Errorf("%s: %q, %v", tt.host, got, err)
 		}
 	}
@@ -50,7 +52,8 @@ func TestSetupLineEnds(t *testing.T) {
 		if code := c.run(t.Context(), []string{"setup", tt.host}); code != exitOK {
 			t.Errorf("%s: exit code %d", tt.host, code)
 		}
-		if got, err := os.ReadFile(file); err != nil || !strings.Contains(string(got), "skill") || strings.Count(string(got), "\n") != strings.Count(string(got), "\r\n") {
+		if got, err := os.ReadFile(file); err != nil || !strings.Contains(string(got), "skill") ||
+			strings.Count(string(got), "\n") != strings.Count(string(got), "\r\n") {
 			t.Errorf("%s: %q, %v", tt.host, got, err)
 		}
 	}

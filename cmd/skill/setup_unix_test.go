@@ -18,7 +18,8 @@ func TestSetupOfNoFile(t *testing.T) {
 	if err := errors.Join(os.Remove(pipe), unix.Mkfifo(pipe, 0o666)); err != nil {
 		t.Fatal(err)
 	}
-	if code := c.run(t.Context(), []string{"setup", "cursor"}); code != exitFailed || !strings.Contains(said.String(), "mcp.json is not a file") {
+	if code := c.run(t.Context(), []string{"setup", "cursor"}); code != exitFailed ||
+		!strings.Contains(said.String(), "mcp.json is not a file") {
 		t.Errorf("exit code %d, %s", code, &said)
 	}
 }

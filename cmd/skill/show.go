@@ -202,7 +202,8 @@ func (v *viewer) event(e agent.Event) {
 	case agent.CallInteractiveTool, agent.CallDelegate:
 		v.said(e.NewMessage.Text())
 		shown = false
-	case agent.StartGeneration, agent.FinishToolCall, agent.ContinueToNextStep, agent.StopRunByInteractiveTool, agent.StopRunByDelegate:
+	case agent.StartGeneration, agent.FinishToolCall, agent.ContinueToNextStep,
+		agent.StopRunByInteractiveTool, agent.StopRunByDelegate:
 		return
 	}
 	v.pause()
@@ -245,7 +246,8 @@ func (v *viewer) total(e agent.Event) {
 // ends and tabs.
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0) {
+		if r != '\n' && r != '\t' &&
+			(r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0) {
 			return -1
 		}
 		return r

@@ -63,7 +63,8 @@ func TestStackReplay(t *testing.T) {
 	}
 	var r replay
 	t.Cleanup(func() { r.finish(t, perstackBesides...) })
-	program, tools := publicCopy(t, "skill"), publicLinks(t, "cat", "git", "head", "sh", "sleep", "sort", "stat")
+	program, tools := publicCopy(t, "skill"),
+		publicLinks(t, "cat", "git", "head", "sh", "sleep", "sort", "stat")
 	for _, row := range readRows[stackRow](t, "stack.jsonl") {
 		row.decide()
 		d, diverges := listed[row.ID]
@@ -144,10 +145,13 @@ var unseen = map[string]string{
 var moreKeys = map[string]string{
 	"read": "truncated next_offset", "edit": "more_occurrences", "search": "excluded",
 	"git_status": "branch states detached state unmerged", "git_branch": "current",
-	"run": ranKeys + " signal error returncode stdout stderr command", "test": toolKeys, "lint": toolKeys, "format": toolKeys, "typecheck": toolKeys, "install": toolKeys,
+	"run": ranKeys + " signal error returncode stdout stderr command", "test": toolKeys, "lint": toolKeys,
+	"format": toolKeys, "typecheck": toolKeys, "install": toolKeys,
 	"server": ranKeys + " id cwd command started log running ready returncode output errors port message error",
-	"fetch":  "status_code final_url content_type total_length truncated next_index", "download": "error", "check_url": "ok latency_ms error location",
-	"screenshot": "reason", "memory_recall": "skipped", "memory_list": "content_preview truncated", "context_load": "files",
+	"fetch":  "status_code final_url content_type total_length truncated next_index", "download": "error",
+	"check_url":  "ok latency_ms error location",
+	"screenshot": "reason", "memory_recall": "skipped", "memory_list": "content_preview truncated",
+	"context_load": "files",
 }
 
 const (
@@ -200,7 +204,8 @@ func (row stackRow) wanted(t *testing.T, d stackDivergence, results []json.RawMe
 			}
 		}
 	}
-	w := wantedObjects{row.Calls, plain(results), stackTree(t, after), stackMatch{unordered: row.Unordered, loose: row.Loose}}
+	w := wantedObjects{row.Calls, plain(results), stackTree(t, after),
+		stackMatch{unordered: row.Unordered, loose: row.Loose}}
 	for _, repo := range slices.Sorted(maps.Keys(git)) {
 		w.tree = append(w.tree, repositoryLine(repo, git[repo]))
 	}
@@ -209,7 +214,8 @@ func (row stackRow) wanted(t *testing.T, d stackDivergence, results []json.RawMe
 
 // loose reports whether a part of the answer is not pinned.
 func (w wantedObjects) loose() bool {
-	return w.match.loose != nil || strings.Contains(string(rawjson.Encode(w.results))+strings.Join(w.tree, ""), volatile)
+	return w.match.loose != nil ||
+		strings.Contains(string(rawjson.Encode(w.results))+strings.Join(w.tree, ""), volatile)
 }
 
 func (w wantedObjects) faults(o outcome) (bad []string) {

@@ -45,7 +45,8 @@ func startStack(t *testing.T, flags ...string) *stackSession {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := &exec.Cmd{Path: self, Args: append([]string{"skill", "mcp", "--tools", "stack", "-C", dir}, flags...)}
+	cmd := &exec.Cmd{Path: self,
+		Args: append([]string{"skill", "mcp", "--tools", "stack", "-C", dir}, flags...)}
 	cmd.Env = append(os.Environ(), noSleep)
 	s := &stackSession{perstackServer: startServer(t, cmd), dir: dir}
 	s.pid = cmd.Process.Pid
@@ -108,7 +109,8 @@ func TestRunLeavesNothing(t *testing.T) {
 		mark := marker()
 		begin := time.Now()
 		got := s.do(t, "run", map[string]any{"command": fmt.Sprintf(script, mark)})
-		if left := marked(mark); len(left) > 0 || !got.Success || got.Stdout != "said\n" || time.Since(begin) > 30*time.Second {
+		if left := marked(mark); len(left) > 0 || !got.Success || got.Stdout != "said\n" ||
+			time.Since(begin) > 30*time.Second {
 			t.Errorf("%s: left %v after %v; %+v", name, left, time.Since(begin), got)
 		}
 	}
@@ -128,7 +130,9 @@ func TestRunTimesOutWithWhatWasPrinted(t *testing.T) {
 	if left := marked(mark); len(left) > 0 || time.Since(begin) > 30*time.Second {
 		t.Errorf("left %v after %v", left, time.Since(begin))
 	}
-	if got.Success || !got.TimedOut || got.Error != "Command timed out" || got.Stdout != "out\n" || got.Stderr != "err\n" {
+	if got.Success || !got.TimedOut ||
+		got.Error != "Command timed out" || got.Stdout != "out\n" ||
+		got.Stderr != "err\n" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -139,16 +143,19 @@ func TestRunPrintsAGigabyte(t *testing.T) {
 	t.Parallel()
 	needs.Shell(t)
 	s := startStack(t)
-	got := s.do(t, "run", map[string]any{"timeout": 300, "command": "echo first; yes 'a line of thirty-two characters' | head -c 1073741824; echo last >&2; echo last"})
+	got := s.do(t, "run", map[string]any{"timeout": 300,
+		"command": "echo first; yes 'a line of thirty-two characters' | head -c 1073741824; echo last >&2; echo last"})
 	if !got.Success || !got.Truncated {
 		t.Errorf("%.300v", got)
 	}
 	kept := len(got.Stdout)
-	if kept > 33<<10 || !strings.HasPrefix(got.Stdout, "first\na line") || !strings.HasSuffix(got.Stdout, "last\n") || got.Stderr != "last\n" {
+	if kept > 33<<10 || !strings.HasPrefix(got.Stdout, "first\na line") ||
+		!strings.HasSuffix(got.Stdout, "last\n") || got.Stderr != "last\n" {
 		t.Errorf("%d bytes were kept: %.100q", kept, got.Stdout)
 	}
 	for line := range strings.Lines(got.Stdout) {
-		if n := len(line); n != 32 && !strings.HasPrefix(line, "[… 10737") && line != "first\n" && line != "last\n" {
+		if n := len(line); n != 32 && !strings.HasPrefix(line, "[… 10737") && line != "first\n" &&
+			line != "last\n" {
 			t.Errorf("a line was cut: %q", line)
 		}
 	}
@@ -178,7 +185,8 @@ func TestRunPrintsWhatIsNoText(t *testing.T) {
 	if err != nil || len(data) != 8 || !strings.Contains(string(data), "a\xffb\r\n\xc3") {
 		t.Errorf("the log holds %q, %v", data, err)
 	}
-	if whole := s.do(t, "run", map[string]any{"command": "echo é"}); whole.Log != "" || whole.Stdout != "é\n" {
+	if whole := s.do(t, "run", map[string]any{"command": "echo é"}); whole.Log != "" ||
+		whole.Stdout != "é\n" {
 		t.Errorf("%+v", whole)
 	}
 }
@@ -192,16 +200,23 @@ func TestRunArguments(t *testing.T) {
 		args map[string]any
 		want ran
 	}{
-		{map[string]any{"command": "echo $A$B$C", "env": map[string]any{"A": 1, "B": true, "C": "c"}}, ran{Success: true, Stdout: "1truec\n"}},
+		{map[string]any{"command": "echo $A$B$C", "env": map[string]any{"A": 1, "B": true, "C": "c"}},
+			ran{Success: true, Stdout: "1truec\n"}},
 		{map[string]any{"command": "pwd", "cwd": "d"}, ran{Success: true, Stdout: s.dir + "/d\n"}},
 		{map[string]any{"command": "exit 3"}, ran{Error: "Command exited with 3"}},
 		{map[string]any{"command": "kill -SEGV $$"}, ran{Error: "Command was ended by SIGSEGV"}},
-		{map[string]any{"command": "true", "cwd": ".."}, ran{Error: "run: " + filepath.Dir(s.dir) + " is outside the workspace " + s.dir}},
-		{map[string]any{"command": "true", "cwd": "d/f"}, ran{Error: "run: " + s.dir + "/d/f: not a directory"}},
-		{map[string]any{"command": "true", "timeout": -1}, ran{Error: "run: timeout must be a number of seconds, not -1"}},
-		{map[string]any{"command": "true", "env": map[string]any{"A": []int{1}}}, ran{Error: "run: env.A must be a text"}},
-		{map[string]any{"command": "echo a\x00b"}, ran{Error: `run: command holds a NUL byte, which no program can be given: "echo a\x00b"`}},
-		{map[string]any{"command": "true", "shell": "bash"}, ran{Error: "run: there is no argument shell; run takes command, timeout, cwd, env"}},
+		{map[string]any{"command": "true", "cwd": ".."},
+			ran{Error: "run: " + filepath.Dir(s.dir) + " is outside the workspace " + s.dir}},
+		{map[string]any{"command": "true", "cwd": "d/f"},
+			ran{Error: "run: " + s.dir + "/d/f: not a directory"}},
+		{map[string]any{"command": "true", "timeout": -1},
+			ran{Error: "run: timeout must be a number of seconds, not -1"}},
+		{map[string]any{"command": "true", "env": map[string]any{"A": []int{1}}},
+			ran{Error: "run: env.A must be a text"}},
+		{map[string]any{"command": "echo a\x00b"},
+			ran{Error: `run: command holds a NUL byte, which no program can be given: "echo a\x00b"`}},
+		{map[string]any{"command": "true", "shell": "bash"},
+			ran{Error: "run: there is no argument shell; run takes command, timeout, cwd, env"}},
 		{map[string]any{}, ran{Error: "run: command is required"}},
 	} {
 		got := s.do(t, "run", tt.args)
@@ -259,7 +274,8 @@ func TestServerOutlivesItsSession(t *testing.T) {
 	}
 	call := func(text string) (r ran) {
 		t.Helper()
-		cmd := &exec.Cmd{Path: self, Args: []string{"skill", "-C", dir, "--tools", "stack", text}, Env: append(os.Environ(), noSleep)}
+		cmd := &exec.Cmd{Path: self, Args: []string{"skill", "-C", dir, "--tools", "stack", text},
+			Env: append(os.Environ(), noSleep)}
 		out, _ := cmd.Output()
 		if err := json.Unmarshal(out, &r); err != nil {
 			t.Fatalf("%s: %v in %q", text, err, out)
@@ -269,10 +285,12 @@ func TestServerOutlivesItsSession(t *testing.T) {
 	mark := marker()
 	started := call(fmt.Sprintf("server(command: 'echo up; setsid sleep %[1]s & sleep %[1]s', port: 1, background: true)", mark))
 	t.Cleanup(func() { call("server(action: 'stop', port: 1)") })
-	if !started.Success || started.Pid == 0 || started.Port != 1 || started.Message != "Server started on port 1" || len(marked(mark)) < 3 {
+	if !started.Success || started.Pid == 0 || started.Port != 1 ||
+		started.Message != "Server started on port 1" || len(marked(mark)) < 3 {
 		t.Fatalf("%+v; %v", started, marked(mark))
 	}
-	if again := call("server(command: 'true', port: 1, background: true)"); again.Success || !strings.Contains(again.Error, "stop it first") {
+	if again := call("server(command: 'true', port: 1, background: true)"); again.Success ||
+		!strings.Contains(again.Error, "stop it first") {
 		t.Errorf("%+v", again)
 	}
 	if logs := call("server(action: 'logs', port: 1)"); logs.Output != "up\n" || logs.Pid != started.Pid {
@@ -282,7 +300,8 @@ func TestServerOutlivesItsSession(t *testing.T) {
 		t.Errorf("%+v", read)
 	}
 	stopped := call("server(action: 'stop', port: 1)")
-	if left := marked(mark); len(left) > 0 || !stopped.Success || stopped.Message != "Server on port 1 is stopped" {
+	if left := marked(mark); len(left) > 0 || !stopped.Success ||
+		stopped.Message != "Server on port 1 is stopped" {
 		t.Errorf("left %v; %+v", left, stopped)
 	}
 	if status := call("server(action: 'status', port: 1)"); !status.Success || status.Signal != "SIGTERM" {
@@ -295,12 +314,17 @@ func TestServerInTheForeground(t *testing.T) {
 	needs.Shell(t)
 	s := startStack(t)
 	got := s.do(t, "server", map[string]any{"command": "echo out; echo err >&2", "port": 8000})
-	if !got.Success || got.Output != "out\n" || got.Errors != "err\n" || got.Port != 8000 || got.Message != "Server on port 8000 exited with 0" || *got.Code != 0 {
+	if !got.Success || got.Output != "out\n" ||
+		got.Errors != "err\n" || got.Port != 8000 ||
+		got.Message != "Server on port 8000 exited with 0" || *got.Code != 0 {
 		t.Errorf("%+v", got)
 	}
 	mark := marker()
-	got = s.do(t, "server", map[string]any{"command": "echo out; setsid sleep " + mark + " & sleep " + mark, "port": 8000, "timeout": 2})
-	if got.Success || !got.TimedOut || got.Error != "Command timed out" || got.Output != "out\n" || len(marked(mark)) > 0 {
+	got = s.do(t, "server", map[string]any{"command": "echo out; setsid sleep " + mark + " & sleep " + mark,
+		"port": 8000, "timeout": 2})
+	if got.Success || !got.TimedOut ||
+		got.Error != "Command timed out" || got.Output != "out\n" ||
+		len(marked(mark)) > 0 {
 		t.Errorf("%+v, left %v", got, marked(mark))
 	}
 	for _, tt := range []struct {
@@ -310,11 +334,14 @@ func TestServerInTheForeground(t *testing.T) {
 		{map[string]any{"port": 1}, "server: command is required to start a server"},
 		{map[string]any{"command": "x"}, "server: port is required to start a server"},
 		{map[string]any{"command": "x", "port": 0}, "server: port must be from 1 to 65535, not 0"},
-		{map[string]any{"command": "x", "port": 1, "action": "restart"}, "server: action must be one of start, list, status, logs, stop"},
+		{map[string]any{"command": "x", "port": 1, "action": "restart"},
+			"server: action must be one of start, list, status, logs, stop"},
 		{map[string]any{"action": "stop"}, "server: id or port has to say which server is meant"},
 		{map[string]any{"action": "status"}, "server: status needs an id or a port"},
-		{map[string]any{"action": "status", "port": 2}, "server: there is no such server; server(action: 'list') lists them"},
-		{map[string]any{"action": "logs", "id": "abc"}, "server: there is no server for the id abc; server(action: 'list') lists them"},
+		{map[string]any{"action": "status", "port": 2},
+			"server: there is no such server; server(action: 'list') lists them"},
+		{map[string]any{"action": "logs", "id": "abc"},
+			"server: there is no server for the id abc; server(action: 'list') lists them"},
 	} {
 		if got := s.do(t, "server", tt.args); got.Success || got.Error != tt.want {
 			t.Errorf("%v: %+v", tt.args, got)

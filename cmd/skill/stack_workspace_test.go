@@ -123,7 +123,9 @@ func (w *stackWorkspace) mask(s string) string {
 		s = strings.ReplaceAll(s, w.near, w.far)
 	}
 	s = branchHints.ReplaceAllString(s, "")
-	return strings.NewReplacer(w.root, "${ROOT}", w.bin, "${BIN}", "cannot delete branch 'main' used by worktree at", "Cannot delete branch 'main' checked out at").Replace(s)
+	return strings.NewReplacer(w.root, "${ROOT}", w.bin, "${BIN}",
+		"cannot delete branch 'main' used by worktree at",
+		"Cannot delete branch 'main' checked out at").Replace(s)
 }
 
 // branchHints are what git 2.45 and later add about the name of a branch. The rows are by git 2.39.
@@ -186,7 +188,8 @@ func (w *stackWorkspace) env() []string {
 		"PATH=" + w.path, "HOME=" + w.root + "/home", noSleep,
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=A U Thor", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_AUTHOR_DATE=2026-01-02T03:04:05Z",
-		"GIT_COMMITTER_NAME=C O Mitter", "GIT_COMMITTER_EMAIL=c@example.com", "GIT_COMMITTER_DATE=2026-01-02T03:04:05Z",
+		"GIT_COMMITTER_NAME=C O Mitter", "GIT_COMMITTER_EMAIL=c@example.com",
+		"GIT_COMMITTER_DATE=2026-01-02T03:04:05Z",
 	}
 }
 
@@ -212,15 +215,16 @@ func (w *stackWorkspace) replay(t *testing.T, program string, row stackRow) (o o
 	s := startServer(t, cmd)
 	var results []any
 	for _, c := range row.Calls {
-		c.Arguments = json.RawMessage(earlier.ReplaceAllStringFunc(w.fill(string(c.Arguments)), func(ref string) string {
-			at := earlier.FindStringSubmatch(ref)
-			i, _ := strconv.Atoi(at[1])
-			v := results[i]
-			for key := range strings.SplitSeq(at[2], ".") {
-				v = v.(map[string]any)[key]
-			}
-			return v.(string)
-		}))
+		c.Arguments = json.RawMessage(earlier.ReplaceAllStringFunc(w.fill(string(c.Arguments)),
+			func(ref string) string {
+				at := earlier.FindStringSubmatch(ref)
+				i, _ := strconv.Atoi(at[1])
+				v := results[i]
+				for key := range strings.SplitSeq(at[2], ".") {
+					v = v.(map[string]any)[key]
+				}
+				return v.(string)
+			}))
 		s.ask(t, c)
 		line := w.mask(string(s.line))
 		object, _ := stackObject(line, s.calls)
@@ -252,7 +256,8 @@ func stackObject(line string, id int) (any, error) {
 		return nil, fmt.Errorf("call %d is answered by %s: %v", id, line, err)
 	}
 	if got.Result == nil {
-		if got.Error == nil || got.Error.Code != -32602 || !strings.HasPrefix(got.Error.Message, "unknown tool \"") {
+		if got.Error == nil || got.Error.Code != -32602 ||
+			!strings.HasPrefix(got.Error.Message, "unknown tool \"") {
 			return nil, fmt.Errorf("call %d is answered by %s", id, line)
 		}
 		return map[string]any{"$unknown_tool": true}, nil
@@ -312,11 +317,13 @@ func (w *stackWorkspace) tree(t *testing.T) (files []stackFile) {
 		rel, _ := filepath.Rel(w.root, name)
 		f := stackFile{Path: rel}
 		switch {
-		case d.IsDir() && (filepath.Ext(name) == ".git" || d.Name() == ".skill" || strings.HasSuffix(rel, "home/.local")):
+		case d.IsDir() && (filepath.Ext(name) == ".git" || d.Name() == ".skill" ||
+			strings.HasSuffix(rel, "home/.local")):
 			return fs.SkipDir
 		case d.IsDir():
 			names, err := os.ReadDir(name)
-			names = slices.DeleteFunc(names, func(d fs.DirEntry) bool { return d.IsDir() && d.Name() == ".git" })
+			names = slices.DeleteFunc(names,
+				func(d fs.DirEntry) bool { return d.IsDir() && d.Name() == ".git" })
 			if f.Path, f.Dir = rel+"/", true; len(names) > 0 {
 				return err
 			}

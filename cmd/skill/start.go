@@ -42,12 +42,14 @@ var typedBare = []string{"help", "exit", "quit", "undo", "diff", "history"}
 
 // commanded asks a person until the reply is for the expert, and carries out the commands
 // that come before it.
-func (c *cli) commanded(ctx context.Context, r *runOptions, x *skill.Executor, ask func(string) (string, error)) func(string) (string, error) {
+func (c *cli) commanded(ctx context.Context, r *runOptions, x *skill.Executor,
+	ask func(string) (string, error)) func(string) (string, error) {
 	return func(question string) (string, error) {
 		for doubted := ""; ; {
 			reply, err := ask(question)
 			words := strings.Fields(reply)
-			if after, ok := strings.CutPrefix(reply, ":"); ok && len(words) > 0 && slices.Contains(append(typedBare, "q"), words[0][1:]) {
+			if after, ok := strings.CutPrefix(reply, ":"); ok && len(words) > 0 &&
+				slices.Contains(append(typedBare, "q"), words[0][1:]) {
 				reply, words[0] = "/"+after, "/"+words[0][1:]
 			}
 			if err == nil && slices.Contains(typedBare, reply) && reply != doubted {
@@ -134,7 +136,8 @@ func (c *cli) start(ctx context.Context, r *runOptions, args []string) error {
 	}
 	c.setGate(&cfg, r, when, ask)
 	cfg.Talk = true
-	t := &talk{c, cfg, agent.Records{Executor: cfg.Executor}, c.commanded(ctx, r, cfg.Executor, ask), steps, cfg.From}
+	t := &talk{c, cfg, agent.Records{Executor: cfg.Executor}, c.commanded(ctx, r, cfg.Executor, ask),
+		steps, cfg.From}
 	query, err := t.begin(ctx, args)
 	for err == nil {
 		var over bool
@@ -202,7 +205,8 @@ func (t *talk) turn(ctx context.Context, query string) (over bool, err error) {
 
 // wantsFiles asks whether the files are to be taken back to the checkpoint that the run is
 // continued from, if the run has changed any since.
-func (c *cli) wantsFiles(ctx context.Context, cfg agent.Config, ask func(string) (string, error)) (bool, error) {
+func (c *cli) wantsFiles(ctx context.Context, cfg agent.Config,
+	ask func(string) (string, error)) (bool, error) {
 	since, err := cfg.From.ChangesAfter(ctx, cfg.Executor)
 	some := false
 	for _, e := range since.List {
@@ -212,7 +216,8 @@ func (c *cli) wantsFiles(ctx context.Context, cfg agent.Config, ask func(string)
 		return false, nil // there is nothing to ask
 	}
 	fmt.Fprintln(c.stdout, since.Message())
-	reply, err := ask("The run made these changes after step " + strconv.Itoa(cfg.From.StepNumber) + ". Undo them first? (yes or no) ")
+	reply, err := ask("The run made these changes after step " + strconv.Itoa(cfg.From.StepNumber) +
+		". Undo them first? (yes or no) ")
 	return strings.HasPrefix(strings.ToLower(reply), "y"), err
 }
 
@@ -291,7 +296,8 @@ func (c *cli) nextQuestion(cfg *agent.Config, from *agent.Checkpoint) string {
 // showQuestion shows the call that waits for an answer of a person.
 func (c *cli) showQuestion(from *agent.Checkpoint) {
 	call := from.PendingToolCalls[0]
-	fmt.Fprintf(c.stdout, "%3d  %s\n", from.StepNumber, oneLine(call.ToolName+" "+string(call.Args), lineWidth))
+	fmt.Fprintf(c.stdout, "%3d  %s\n", from.StepNumber,
+		oneLine(call.ToolName+" "+string(call.Args), lineWidth))
 }
 
 // left returns err, nil if it says that the person has ended the conversation.
@@ -304,7 +310,8 @@ func left(err error) error {
 
 // whichExpert returns the expert of the run that is continued from a checkpoint, else the
 // only expert, else the one that the person names.
-func (c *cli) whichExpert(ctx context.Context, cfg agent.Config, from *agent.Checkpoint, ask func(string) (string, error)) (string, error) {
+func (c *cli) whichExpert(ctx context.Context, cfg agent.Config, from *agent.Checkpoint,
+	ask func(string) (string, error)) (string, error) {
 	run := cfg.Continue
 	if from != nil {
 		run = from.RunID

@@ -42,9 +42,10 @@ instruction = "Do it."
 	}
 	endpoint := scriptedEndpoint(t, script).URL
 	var stdout, stderr strings.Builder
-	c := &cli{stdin: strings.NewReader("ask\npaint it\nblue\nthanks\n\nnot read\n"), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
-		return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m"}[name]
-	}}
+	c := &cli{stdin: strings.NewReader("ask\npaint it\nblue\nthanks\n\nnot read\n"), stdout: &stdout,
+		stderr: &stderr, getenv: func(name string) string {
+			return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m"}[name]
+		}}
 	if code := c.run(t.Context(), []string{"start", "-C", dir}); code != 0 || stderr.Len() > 0 {
 		t.Errorf("exit %d: %s", code, stderr.String())
 	}
@@ -107,12 +108,14 @@ instruction = "Work."
 		{"", "ask go", "  1  askUser {\"question\":\"Colour?\"}\nAnswer: \n"},
 		{"blue\n", "--continue", "  1  askUser {\"question\":\"Colour?\"}\nAnswer:   3  worker: paint\n" +
 			"  3  attemptCompletion {}\n  3  attemptCompletion: {}\n\nPainted.\n\n  4  attemptCompletion {}\n  4  attemptCompletion: {}\n\nDone.\n\n(step 4, 690 tokens)\n\nWhat next? \n"},
-		{"more\n", "ask --continue", "What next?   5  attemptCompletion {}\n  5  attemptCompletion: {}\n\nMore.\n\n(step 5, 936 tokens)\n\nWhat next? \n"},
+		{"more\n", "ask --continue",
+			"What next?   5  attemptCompletion {}\n  5  attemptCompletion: {}\n\nMore.\n\n(step 5, 936 tokens)\n\nWhat next? \n"},
 	} {
 		var stdout, stderr strings.Builder
-		c := &cli{stdin: strings.NewReader(tt.stdin), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
-			return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m"}[name]
-		}}
+		c := &cli{stdin: strings.NewReader(tt.stdin), stdout: &stdout, stderr: &stderr,
+			getenv: func(name string) string {
+				return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m"}[name]
+			}}
 		if code := c.run(t.Context(), append([]string{"start", "-C", dir}, strings.Fields(tt.args)...)); code != 0 || stderr.Len() > 0 {
 			t.Errorf("%s: exit %d: %s", tt.args, code, stderr.String())
 		}
@@ -144,9 +147,10 @@ func TestStartInterrupted(t *testing.T) {
 	}))
 	defer endpoint.Close()
 	var stdout, stderr strings.Builder
-	c := &cli{stdin: strings.NewReader("paint it\ngo on\nonce more\n\n"), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
-		return map[string]string{"OPENAI_BASE_URL": endpoint.URL, "SKILL_MODEL": "m"}[name]
-	}, interrupts: func() <-chan os.Signal { return interrupts }}
+	c := &cli{stdin: strings.NewReader("paint it\ngo on\nonce more\n\n"), stdout: &stdout, stderr: &stderr,
+		getenv: func(name string) string {
+			return map[string]string{"OPENAI_BASE_URL": endpoint.URL, "SKILL_MODEL": "m"}[name]
+		}, interrupts: func() <-chan os.Signal { return interrupts }}
 	if code := c.run(t.Context(), []string{"start", "-C", dir}); code != 0 {
 		t.Errorf("exit %d", code)
 	}
@@ -177,18 +181,21 @@ func TestStartCommands(t *testing.T) {
 	endpoint := scriptedEndpoint(t, script).URL
 	var stdout, stderr strings.Builder
 	c := &cli{stdin: strings.NewReader("/diff\nhelp\npaint\n/help\n:history\n/diff\n/undo\n/paint\nundo\nundo\n/exit\n"), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
-		return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": dir, "XDG_STATE_HOME": filepath.Join(dir, "..", "state")}[name]
+		return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": dir,
+			"XDG_STATE_HOME": filepath.Join(dir, "..", "state")}[name]
 	}}
 	if code := c.run(t.Context(), []string{"start"}); code != 0 {
 		t.Errorf("exit %d: %s", code, stderr.String())
 	}
-	for _, want := range []string{"\nIt is blue.\n", "no changes are recorded", "/undo [ID]", "+blue", "undid change", "\nAs you say.\n"} {
+	for _, want := range []string{"\nIt is blue.\n", "no changes are recorded", "/undo [ID]", "+blue",
+		"undid change", "\nAs you say.\n"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("no %q in\n%s\n%s", want, stdout.String(), stderr.String())
 		}
 	}
 	_, err = os.Stat(filepath.Join(dir, "c.txt"))
-	if err == nil || !strings.Contains(stderr.String(), "there is no command /paint") || !strings.Contains(stderr.String(), "/help is the command; to say \"help\"") {
+	if err == nil || !strings.Contains(stderr.String(), "there is no command /paint") ||
+		!strings.Contains(stderr.String(), "/help is the command; to say \"help\"") {
 		t.Errorf("c.txt is there (%v), or: %s", err, stderr.String())
 	}
 }
@@ -199,9 +206,11 @@ func TestHowToGoOn(t *testing.T) {
 	c := &cli{stdout: &stdout, stderr: &stdout, getenv: func(string) string { return "" }}
 	r := &runOptions{options: &options{}}
 	call := agent.ToolCall{ToolName: "askUser", Args: json.RawMessage(`{"question":"Colour?"}`)}
-	c.howToGoOn(agent.Config{Expert: "e"}, r, agent.Event{Type: agent.StopRunByInteractiveTool, RunID: "r1", Checkpoint: &agent.Checkpoint{StepNumber: 3, PendingToolCalls: []agent.ToolCall{call}}})
+	c.howToGoOn(agent.Config{Expert: "e"}, r, agent.Event{Type: agent.StopRunByInteractiveTool, RunID: "r1",
+		Checkpoint: &agent.Checkpoint{StepNumber: 3, PendingToolCalls: []agent.ToolCall{call}}})
 	c.howToGoOn(agent.Config{Expert: "e"}, r, agent.Event{Type: agent.StopRunByExceededMaxSteps, RunID: "r1"})
-	for _, want := range []string{`  3  askUser {"question":"Colour?"}`, "run e ANSWER --continue-run r1 -i", "run e --continue-run r1\n"} {
+	for _, want := range []string{`  3  askUser {"question":"Colour?"}`, "run e ANSWER --continue-run r1 -i",
+		"run e --continue-run r1\n"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("no %q in\n%s", want, stdout.String())
 		}

@@ -72,9 +72,12 @@ var goldenFlags = map[string][]string{
 	"network": {"false"}, "allow-private": {"false"}, "allow-config": {"false"}, "allow-hooks": {"false"},
 	"no-sync": nil, "no-journal": nil,
 	"fallback": nil, "llm": {"ask", "refuse"}, "skill-model": nil,
-	"max-steps": nil, "max-tokens": nil, "max-retries": nil, "ask": nil, "continue": nil, "interactive-tool-call-result": nil,
-	"tools": nil, "lines": nil, "json": nil, "verbose": nil, "help": nil, "version": nil,
-	"limit": nil, "since": nil, "force": nil, "run": nil, "last": nil, "checkpoint": nil, "step": nil, "type": nil, "errors": nil,
+	"max-steps": nil, "max-tokens": nil, "max-retries": nil, "ask": nil, "continue": nil,
+	"interactive-tool-call-result": nil,
+	"tools":                        nil, "lines": nil, "json": nil, "verbose": nil, "help": nil,
+	"version": nil,
+	"limit":   nil, "since": nil, "force": nil, "run": nil, "last": nil, "checkpoint": nil, "step": nil,
+	"type": nil, "errors": nil,
 }
 
 func (c *cli) testCommand(o *options) *cobra.Command {
@@ -107,7 +110,8 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 			}
 			files = slices.DeleteFunc(files, func(name string) bool { return !re.MatchString(name) })
 			t.annotate = c.getenv("GITHUB_ACTIONS") == "true" && !o.json
-			t.goldenRunner, t.json = goldenRunner{helper: c.helper, given: cmd.Flags(), limit: t.limit, unasked: new(atomic.Int64)}, o.json
+			t.goldenRunner, t.json = goldenRunner{helper: c.helper, given: cmd.Flags(), limit: t.limit,
+				unasked: new(atomic.Int64)}, o.json
 			if live {
 				t.live = c.getenv
 			}
@@ -119,8 +123,10 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&t.update, "update", false, "write the output of this program into the files")
 	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "also print the files that pass")
-	cmd.Flags().StringVar(&record, "record", "", "write the golden `FILE`, which plays the prompts that follow")
-	cmd.Flags().BoolVar(&live, "live", false, "play the sections model too: the model's provider charges you for that")
+	cmd.Flags().StringVar(&record, "record", "",
+		"write the golden `FILE`, which plays the prompts that follow")
+	cmd.Flags().BoolVar(&live, "live", false,
+		"play the sections model too: the model's provider charges you for that")
 	cmd.Flags().StringVar(&run, "run", "", "play only files whose path matches `REGEXP`")
 	t.limit = 10 * time.Minute
 	cmd.Flags().Var(duration{&t.limit}, "timeout", "give up on a file after this time (0s: never)")
@@ -222,7 +228,8 @@ func (m *madeFolders) remove() {
 // testFiles plays golden files, several at a time, and prints the results in their order.
 func (c *cli) testFiles(ctx context.Context, t goldenTest, files []string) error {
 	t.made = &madeFolders{}
-	defer t.made.remove() // not after each file: ext4 passes over the inodes of the last five seconds' removals, one by one
+	// not after each file: ext4 passes over the inodes of the last five seconds' removals, one by one
+	defer t.made.remove()
 	results := make([]goldenResult, len(files))
 	done := make([]chan struct{}, len(files))
 	for i := range done {
@@ -279,7 +286,8 @@ func (c *cli) testFiles(ctx context.Context, t goldenTest, files []string) error
 func (t goldenTest) result(ctx context.Context, name string) goldenResult {
 	start := time.Now()
 	diff, line, wrote, err := t.testFile(ctx, name, t.update)
-	r := goldenResult{File: name, OK: err == nil && diff == "", Wrote: wrote, Diff: diff, Line: line, Seconds: time.Since(start).Seconds()}
+	r := goldenResult{File: name, OK: err == nil && diff == "", Wrote: wrote, Diff: diff, Line: line,
+		Seconds: time.Since(start).Seconds()}
 	if err != nil {
 		r.Error = err.Error()
 	}
@@ -315,5 +323,7 @@ func annotation(r goldenResult) string {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	what := cmp.Or(r.Error, "it prints something else\n"+r.Diff)
-	return fmt.Sprintf("::error file=%s,line=%d,title=skill test::%s", property.Replace(filepath.ToSlash(r.File)), max(r.Line, 1), data.Replace(strings.TrimSuffix(what, "\n")))
+	return fmt.Sprintf("::error file=%s,line=%d,title=skill test::%s",
+		property.Replace(filepath.ToSlash(r.File)), max(r.Line, 1),
+		data.Replace(strings.TrimSuffix(what, "\n")))
 }

@@ -18,7 +18,8 @@ func (c *cli) ownToken(o *options) (token, note string, err error) {
 	dir := c.stateDir()
 	if dir == "" || o.holds(dir) {
 		token = rand.Text()
-		return token, "clients need the header \"Authorization: Bearer " + token + "\" until this server ends", nil
+		return token, "clients need the header \"Authorization: Bearer " + token +
+			"\" until this server ends", nil
 	}
 	name := filepath.Join(dir, "http-token")
 	if token, err = readToken(name); !errors.Is(err, fs.ErrNotExist) {
@@ -38,7 +39,8 @@ func (c *cli) ownToken(o *options) (token, note string, err error) {
 	} else if err != nil {
 		return "", "", err
 	}
-	return token, "clients need the header \"Authorization: Bearer " + token + "\"; the token is kept in " + name, nil
+	return token, "clients need the header \"Authorization: Bearer " + token +
+		"\"; the token is kept in " + name, nil
 }
 
 // writeSynced writes a new file for this user alone, which is whole after a power cut under

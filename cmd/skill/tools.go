@@ -29,7 +29,8 @@ func (c *cli) toolsCommand(o *options) *cobra.Command {
 				return err
 			}
 			if o.wire != "" || o.json {
-				return c.printDefinitions(cmp.Or(chosen, dialect.Filesystem), cmp.Or(o.wire, wire.OpenAI.Name))
+				return c.printDefinitions(cmp.Or(chosen, dialect.Filesystem),
+					cmp.Or(o.wire, wire.OpenAI.Name))
 			}
 			if chosen != nil {
 				return c.printTools([]*dialect.Dialect{chosen})
@@ -76,7 +77,8 @@ func definingWires() []string { return wire.Names((*wire.Wire).Defines) }
 func (c *cli) printDefinitions(d *dialect.Dialect, name string) error {
 	w := wire.Named(name)
 	if !w.Defines() {
-		return fmt.Errorf("--wire %s has no form of its own for definitions; there are %s", name, strings.Join(definingWires(), ", "))
+		return fmt.Errorf("--wire %s has no form of its own for definitions; there are %s", name,
+			strings.Join(definingWires(), ", "))
 	}
 	_, err := fmt.Fprintf(c.stdout, "%s\n", d.Definitions(w))
 	return err

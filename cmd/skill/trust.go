@@ -77,7 +77,8 @@ func (c *cli) giveTrust(r *runOptions) error {
 			fmt.Fprintln(c.stdout, shownPower(p))
 		}
 		if w.guide != "" {
-			fmt.Fprintf(c.stdout, "%s (%d bytes of instructions for every expert, as they are now)\n", guideFile, len(w.guide))
+			fmt.Fprintf(c.stdout, "%s (%d bytes of instructions for every expert, as they are now)\n",
+				guideFile, len(w.guide))
 		}
 		if err := w.record(); err != nil {
 			return err
@@ -153,7 +154,8 @@ func (r *runOptions) stranger(c *cli) (*stranger, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &stranger{program: c.program(), project: project, vars: vars, powers: project.Powers(), store: r.trustStore(c)}
+	w := &stranger{program: c.program(), project: project, vars: vars, powers: project.Powers(),
+		store: r.trustStore(c)}
 	dir, err1 := filepath.Abs(r.workspace)
 	file, err2 := filepath.Abs(file)
 	w.dir, w.file = realDir(dir), realDir(file)
@@ -193,7 +195,8 @@ func (w *stranger) grant(endpoint []agent.Power) func([]agent.Power) error {
 		for _, p := range needed {
 			lines = append(lines, "  "+shownPower(p))
 		}
-		how := "if you trust it, type: " + w.program + " trust " + shellWord(w.dir) + " (or add --trust-workspace for this run)"
+		how := "if you trust it, type: " + w.program + " trust " + shellWord(w.dir) +
+			" (or add --trust-workspace for this run)"
 		if w.store == "" {
 			how = "if you trust it, add --trust-workspace; there is no state folder outside the workspace to record it in"
 		}

@@ -42,7 +42,8 @@ func (o *options) trustStore(c *cli) string {
 
 // claim returns the record that trusts the workspace as it is.
 func (w *stranger) claim() trustRecord {
-	t := trustRecord{Dir: w.dir, File: w.file, Owner: ownerOf(w.file), Hash: fmt.Sprintf("%x", sha256.Sum256(rawjson.Encode(w.powers)))}
+	t := trustRecord{Dir: w.dir, File: w.file, Owner: ownerOf(w.file),
+		Hash: fmt.Sprintf("%x", sha256.Sum256(rawjson.Encode(w.powers)))}
 	if w.guide != "" {
 		t.Guide = fmt.Sprintf("%x", sha256.Sum256([]byte(w.guide)))
 	}

@@ -21,7 +21,8 @@ func TestKeyStaysWithoutTrust(t *testing.T) {
 	const plain = "model = \"m\"\n[experts.e]\ninstruction = \"i\"\n"
 	for _, files := range []map[string]string{
 		{"perstack.toml": plain, ".env": "OPENAI_BASE_URL=" + s.URL},
-		{"perstack.toml": plain, ".env.local": "export OPENAI_BASE_URL='" + s.URL + "'\nOPENAI_API_KEY=sk-theirs\n"},
+		{"perstack.toml": plain, ".env.local": "export OPENAI_BASE_URL='" + s.URL +
+			"'\nOPENAI_API_KEY=sk-theirs\n"},
 		{"perstack.toml": "[provider.setting]\nbaseUrl = \"" + s.URL + "\"\n", "more": ""},
 		{"perstack.toml": "envPath = [\"sub/x.env\"]\n", "sub/x.env": "OPENAI_BASE_URL=" + s.URL},
 	} {
@@ -39,16 +40,19 @@ func TestKeyStaysWithoutTrust(t *testing.T) {
 		}
 		state := t.TempDir()
 		c := &cli{getenv: func(name string) string {
-			return map[string]string{"OPENAI_API_KEY": "sk-mine", "SKILL_MODEL": "m", "XDG_STATE_HOME": state}[name]
+			return map[string]string{"OPENAI_API_KEY": "sk-mine", "SKILL_MODEL": "m",
+				"XDG_STATE_HOME": state}[name]
 		}}
 		_, stderr, code := play(t, c, "", "run", "-C", dir, "--max-retries", "0", "e", "q")
-		if len(asked) > 0 || code != exitFailed || !strings.Contains(stderr, "skill trust ") || !strings.Contains(stderr, s.URL) {
+		if len(asked) > 0 || code != exitFailed || !strings.Contains(stderr, "skill trust ") ||
+			!strings.Contains(stderr, s.URL) {
 			t.Fatalf("%v: the endpoint was asked %q, exit code %d, %s", files, asked, code, stderr)
 		}
 		if _, stderr, code := play(t, c, "", "trust", dir); code != exitOK {
 			t.Fatal(stderr)
 		}
-		if play(t, c, "", "run", "-C", dir, "--max-retries", "0", "e", "q"); len(asked) != 1 || asked[0] != "Bearer sk-mine" {
+		if play(t, c, "", "run", "-C", dir, "--max-retries", "0", "e", "q"); len(asked) != 1 ||
+			asked[0] != "Bearer sk-mine" {
 			t.Errorf("%v: trusted, the endpoint was asked %q", files, asked)
 		}
 		asked = nil

@@ -68,9 +68,11 @@ there; with --files it does both.`,
 	}
 	cmd.Flags().StringVar(&since, "since", "", "undo the change `ID` and all after it")
 	cmd.RegisterFlagCompletionFunc("since", c.completeChange(o))
-	cmd.Flags().StringVar(&run, "run", "", "undo the changes of the expert's run `ID`; \"skill log\" lists runs")
+	cmd.Flags().StringVar(&run, "run", "",
+		"undo the changes of the expert's run `ID`; \"skill log\" lists runs")
 	cmd.Flags().IntVar(&step, "step", 0, "with --run, undo only the changes after step `N`")
-	cmd.Flags().BoolVar(&force, "force", false, "undo even if a file has changed since, and save its current version; skip what cannot be undone")
+	cmd.Flags().BoolVar(&force, "force", false,
+		"undo even if a file has changed since, and save its current version; skip what cannot be undone")
 	o.obey(cmd, "workspace", "--journal-changes", "--journal-age", "--journal-bytes", "--state", "--json")
 	return cmd
 }
@@ -105,7 +107,8 @@ func (c *cli) undoRun(ctx context.Context, o *options, run string, step int, in 
 	if in["run"] = run; undo.After != nil {
 		in["after"] = undo.After
 	}
-	reply := dialect.Undo.Do(ctx, x, &skill.Session{}, parser.ToolCall{Name: "undo", Arguments: rawjson.Encode(in)})
+	reply := dialect.Undo.Do(ctx, x, &skill.Session{},
+		parser.ToolCall{Name: "undo", Arguments: rawjson.Encode(in)})
 	if done, ok := reply.Result.(skill.Reverted); ok && len(done.Changes) == 0 {
 		if _, err := records.Find(ctx, run); err != nil {
 			return err
@@ -113,10 +116,13 @@ func (c *cli) undoRun(ctx context.Context, o *options, run string, step int, in 
 	}
 	o.sayForce(reply, in, step)
 	err = (&prompter{cli: c, o: o, x: x}).print(reply)
-	if done, ok := reply.Result.(skill.Reverted); ok && err == nil && !o.json && len(done.Changes) > 0 && done.Changes[0].Applied {
+	if done, ok := reply.Result.(skill.Reverted); ok &&
+		err == nil && !o.json && len(done.Changes) > 0 &&
+		done.Changes[0].Applied {
 		c.sayf("\"%s\" makes all of it again", o.again("undo", "--since", done.Changes[0].ID))
 		if step > 0 {
-			c.sayf("\"%s\" continues the conversation from there", o.again("run", at.Expert.Key, "--continue-run", run, "--resume-from", at.ID))
+			c.sayf("\"%s\" continues the conversation from there",
+				o.again("run", at.Expert.Key, "--continue-run", run, "--resume-from", at.ID))
 		}
 	}
 	return err
@@ -135,7 +141,8 @@ func (o *options) sayForce(reply dialect.Reply, in map[string]any, step int) {
 		defer func() {
 			failure, _ := errors.AsType[*dialect.Failure](reply.Err)
 			before := `"` + o.again("undo", refused.Before) + `" undoes the change before it`
-			failure.Hint = strings.Join(slices.DeleteFunc([]string{failure.Hint, before}, func(s string) bool { return s == "" }), "; ")
+			failure.Hint = strings.Join(slices.DeleteFunc([]string{failure.Hint, before},
+				func(s string) bool { return s == "" }), "; ")
 		}()
 		if failure, ok := errors.AsType[*dialect.Failure](reply.Err); ok {
 			failure.Hint = ""
@@ -156,7 +163,8 @@ func (o *options) sayForce(reply dialect.Reply, in map[string]any, step int) {
 	if id, ok := in["id"].(string); ok {
 		words = append(words, id)
 	}
-	failure.Hint = `"` + o.again("undo", words...) + `" goes on anyway: what it replaces is saved first, and what cannot be undone is skipped`
+	failure.Hint = `"` + o.again("undo", words...) +
+		`" goes on anyway: what it replaces is saved first, and what cannot be undone is skipped`
 }
 
 // historyAbove is an error that says what to type where the current folder has no history, but one above
@@ -173,7 +181,8 @@ func (c *cli) historyAbove(o *options, tool string, in map[string]any) error {
 	if id, ok := in["id"].(string); ok {
 		tool += " " + shellWord(id)
 	}
-	return fmt.Errorf("no change is recorded for this folder, but for one above; type: %s %s -C %s", c.program(), tool, shellWord(above))
+	return fmt.Errorf("no change is recorded for this folder, but for one above; type: %s %s -C %s",
+		c.program(), tool, shellWord(above))
 }
 
 // journal carries out a call of the undo dialect and prints the answer.
@@ -186,7 +195,8 @@ func (c *cli) journal(ctx context.Context, o *options, tool string, in map[strin
 		return err
 	}
 	defer x.Close()
-	reply := dialect.Undo.Do(ctx, x, &skill.Session{}, parser.ToolCall{Name: tool, Arguments: rawjson.Encode(in)})
+	reply := dialect.Undo.Do(ctx, x, &skill.Session{},
+		parser.ToolCall{Name: tool, Arguments: rawjson.Encode(in)})
 	o.sayForce(reply, in, -1)
 	run, _ := in["run"].(string)
 	if list, ok := reply.Result.(skill.Changes); ok && len(list.List) == 0 && run != "" {

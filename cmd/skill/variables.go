@@ -90,7 +90,8 @@ func unquoted(value string) string {
 	case len(value) > 1 && value[0] == '\'' && value[len(value)-1] == '\'':
 		return value[1 : len(value)-1]
 	case len(value) > 1 && value[0] == '"' && value[len(value)-1] == '"':
-		return strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\"`, `"`, `\\`, `\`).Replace(value[1 : len(value)-1])
+		return strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\"`, `"`, `\\`,
+			`\`).Replace(value[1 : len(value)-1])
 	}
 	if i := strings.Index(value, " #"); i >= 0 || strings.HasPrefix(value, "#") {
 		value = value[:max(i, 0)]

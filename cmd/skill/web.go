@@ -60,7 +60,8 @@ func (c *cli) webCommand(o *options) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&w.addr, "addr", "127.0.0.1:0", "serve at `ADDR`; port 0 means any free port")
 	f.StringSliceVar(&w.hosts, "http-host", nil, "also accept requests for the host `NAME`; may be repeated")
-	f.StringVar(&w.results, "results", "", "show the results of golden files in `FILE`, the output of \"skill test --json\"")
+	f.StringVar(&w.results, "results", "",
+		"show the results of golden files in `FILE`, the output of \"skill test --json\"")
 	f.StringVar(&w.prices, "prices", "", "read prices of models from `FILE`, as \"skill run\" does")
 	o.obey(cmd, "workspace", "--journal-changes", "--journal-age", "--journal-bytes", "--state")
 	return cmd
@@ -90,8 +91,9 @@ func (c *cli) web(ctx context.Context, w *webOptions) error {
 	}
 	workspace := page.Workspace{Executor: x}
 	shown := page.Config{
-		Title: x.Dir(), Program: c.program(), Token: rand.Text(), Hosts: w.hosts, ReadOnly: w.readOnly || w.dryRun,
-		Runs: runs.Of(agent.Records{Executor: x}, prices), Changes: workspace.Changes(),
+		Title: x.Dir(), Program: c.program(), Token: rand.Text(), Hosts: w.hosts,
+		ReadOnly: w.readOnly || w.dryRun,
+		Runs:     runs.Of(agent.Records{Executor: x}, prices), Changes: workspace.Changes(),
 	}
 	if !w.readOnly { // which refuses to look for servers too
 		shown.Servers = workspace.Servers()
@@ -148,7 +150,8 @@ func (f testResults) Results(context.Context) (t page.TestRun, err error) {
 			continue
 		}
 		if err := json.Unmarshal(line, &r); err != nil || r.File == "" && r.Passed == nil {
-			return t, fmt.Errorf("%s holds a line that is no result of %s test --json: %q", f.name, f.program, line[:min(len(line), 80)])
+			return t, fmt.Errorf("%s holds a line that is no result of %s test --json: %q", f.name, f.program,
+				line[:min(len(line), 80)])
 		}
 		if r.Passed != nil {
 			t.Done = true
@@ -157,7 +160,8 @@ func (f testResults) Results(context.Context) (t page.TestRun, err error) {
 		if r.OK {
 			t.Passed++
 		}
-		t.Results = append(t.Results, page.Result{File: r.File, OK: r.OK, Text: cmp.Or(r.Error, r.Diff), More: f.program + " test " + shellWord(r.File)})
+		t.Results = append(t.Results, page.Result{File: r.File, OK: r.OK, Text: cmp.Or(r.Error, r.Diff),
+			More: f.program + " test " + shellWord(r.File)})
 	}
 	return t, lines.Err()
 }

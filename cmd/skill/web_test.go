@@ -43,7 +43,8 @@ func TestWeb(t *testing.T) {
 	}
 	defer cmd.Process.Kill()
 	link, err := bufio.NewReader(stdout).ReadString('\n')
-	if link = strings.TrimSpace(link); err != nil || !regexp.MustCompile(`^http://127\.0\.0\.1:\d+/\?token=\w{26}$`).MatchString(link) {
+	if link = strings.TrimSpace(link); err != nil ||
+		!regexp.MustCompile(`^http://127\.0\.0\.1:\d+/\?token=\w{26}$`).MatchString(link) {
 		t.Fatalf("the program prints %q, %v", link, err)
 	}
 	jar, err := cookiejar.New(nil)
@@ -65,16 +66,19 @@ func TestWeb(t *testing.T) {
 		return r.Request.URL.String(), string(data)
 	}
 	at, text := get(link)
-	if strings.Count(text, "write a.txt") < 2 || strings.Count(text, "changed nothing") != 1 || !strings.Contains(text, "No runs are recorded") || !strings.Contains(text, "not finished") {
+	if strings.Count(text, "write a.txt") < 2 || strings.Count(text, "changed nothing") != 1 ||
+		!strings.Contains(text, "No runs are recorded") || !strings.Contains(text, "not finished") {
 		t.Errorf("the page is\n%s", text)
 	}
 	if _, text = get(at + "changes/1"); !strings.Contains(text, `<span class="add">&#43;alpha`) {
 		t.Errorf("the change is\n%s", text)
 	}
-	if err := os.WriteFile(results, []byte("{\"file\":\"a.txtar\",\"ok\":true}\n{\"passed\":1,\"failed\":0}\n"), 0o600); err != nil {
+	if err := os.WriteFile(results,
+		[]byte("{\"file\":\"a.txtar\",\"ok\":true}\n{\"passed\":1,\"failed\":0}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, text = get(at + "tests"); !strings.Contains(text, "1 passed, 0 failed") || strings.Contains(text, "not finished") {
+	if _, text = get(at + "tests"); !strings.Contains(text, "1 passed, 0 failed") ||
+		strings.Contains(text, "not finished") {
 		t.Errorf("the results are\n%s", text)
 	}
 	if err := os.WriteFile(results, []byte("words\n"), 0o600); err != nil {

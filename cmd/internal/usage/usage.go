@@ -28,7 +28,8 @@ func PrintError(w io.Writer, cmd *cobra.Command, err error) {
 	if cmd.Name() == "help" {
 		topic = ""
 	}
-	fmt.Fprintf(w, "%s: %s\nusage: %s\nhelp:  %[1]s help%[4]s\n", program, Bounded(err.Error()), cmd.UseLine(), topic)
+	fmt.Fprintf(w, "%s: %s\nusage: %s\nhelp:  %[1]s help%[4]s\n", program, Bounded(err.Error()),
+		cmd.UseLine(), topic)
 }
 
 // Bounded leaves out the middle of each part of a text that has more than 10,000 bytes, as no
@@ -118,7 +119,8 @@ func CheckEmpty(cmd *cobra.Command, unset ...string) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		cleared := f.DefValue != "" && slices.Contains(unset, f.Name)
 		list, several := f.Value.(pflag.SliceValue)
-		if !cleared && (f.Value.String() == "" || several && (len(list.GetSlice()) == 0 || slices.Contains(list.GetSlice(), ""))) {
+		if !cleared && (f.Value.String() == "" || several &&
+			(len(list.GetSlice()) == 0 || slices.Contains(list.GetSlice(), ""))) {
 			err = needsValue(f)
 		}
 	})
