@@ -233,8 +233,8 @@ func (r *recording) hasTree() bool {
 // varying matches what may stand at a place that no two plays print alike.
 const varying = `[\w.+-]*`
 
-// masksOf returns regular expressions for what differs between two texts: each matches a word after
-// what is before it on its line.
+// masksOf returns regular expressions for what differs between two texts. Each expression matches the
+// up to 24 characters before a word on its line, and then any word.
 func masksOf(a, b string) (masks []string) {
 	word := regexp.MustCompile(`[\w.+-]*$`)
 	for range 50 {
