@@ -104,26 +104,38 @@ func (t *Tx) recover() error {
 	if op.Undoes != 0 {
 		t.unlockKilled(op)
 	}
-	for _, d := range op.Deltas { // what an exchange took out, and what has not its name yet
+	t.nameFreshBlobs(op)
+	if t.isDone(op) {
+		return nil
+	}
+	ours := func(d Delta, now Entry) bool {
+		return d.Torn || now.Kind == absent ||
+			now.Same(d.Before) || now.Same(d.After) || t.isTorn(d, now)
+	}
+	if op.Undoes == 0 || t.apply(op, ours) != nil {
+		t.Void(op, nil) // if this fails, the op stays, and an undo can take it back later
+	}
+	return nil
+}
+
+// nameFreshBlobs names the contents that a killed process exchanged for new files and did not name.
+func (t *Tx) nameFreshBlobs(op *Op) {
+	for _, d := range op.Deltas {
 		if blob := d.Before.blob(); isSum(blob) && t.blobs.whole(blob+freshBlob) {
 			t.blobs.Rename(blob+freshBlob, t.blobs.Folder, blob, true)
 		}
 	}
+}
+
+// isDone reports whether each path of an op is as the op leaves it.
+func (t *Tx) isDone(op *Op) bool {
 	for _, d := range op.Deltas {
 		now, err := t.at(d.Path, d.After, d.Before)
-		if err == nil && d.isThere(now, d.After) {
-			continue
+		if err != nil || !d.isThere(now, d.After) {
+			return false
 		}
-		ours := func(d Delta, now Entry) bool {
-			return d.Torn || now.Kind == absent ||
-				now.Same(d.Before) || now.Same(d.After) || t.isTorn(d, now)
-		}
-		if op.Undoes == 0 || t.apply(op, ours) != nil {
-			t.Void(op, nil) // where that fails, the op stays, and an undo can take it back later
-		}
-		return nil
 	}
-	return nil
+	return true
 }
 
 // isTorn reports whether a file is what a power cut left of the content that an undo was writing: a part of
@@ -283,138 +295,8 @@ func order(deltas []Delta) []int {
 	return list
 }
 
-// moveAll moves files back that are under another name now: paths of a tool's move, and paths of a
-// command's whose content is not kept.
-func (a *applier) moveAll() error {
-	from := sources(a.op.Deltas)
-	for i, d := range a.op.Deltas {
-		j, ok := from[i]
-		if !ok || a.done[i] {
-			continue
-		}
-		moved, err := a.moveOne(d, a.op.Deltas[j])
-		if err != nil {
-			return &fs.PathError{Op: "undo", Path: a.PathOf(d.Path), Err: tree.Cause(err)}
-		}
-		if moved {
-			a.crash("moved")
-			a.done[i], a.done[j] = d.Mode() == a.op.Deltas[j].Before.Mode, a.op.Deltas[j].After.Kind == absent
-		}
-	}
-	return nil
-}
-
 // Mode returns the permissions of the path after the change.
 func (d Delta) Mode() uint32 { return d.After.Mode }
-
-// sources returns, by the number of a delta whose content is now at the path of another one, that
-// other's number.
-func sources(deltas []Delta) map[int]int {
-	byName, byIno := map[Name]int{}, map[uint64]int{}
-	for i, d := range deltas {
-		byName[d.Path] = i
-		if isContent(d.Before) && d.Before.Ino != 0 && d.After.Ino != d.Before.Ino {
-			byIno[d.Before.Ino] = i
-		}
-	}
-	from := map[int]int{}
-	for i, d := range deltas {
-		if d.From != "" {
-			if j, ok := byName[d.From]; ok {
-				from[i] = j
-			}
-			continue
-		}
-		j, ok := byIno[d.After.Ino]
-		if ok && i != j && d.Before.Kind == absent &&
-			isContent(d.After) && deltas[j].Before.Same(d.After) {
-			from[i] = j
-		}
-	}
-	return from
-}
-
-// isContent reports whether an entry is a file, or a pipe, socket or device.
-func isContent(e Entry) bool { return e.Kind == File || e.Kind == Other }
-
-// moveOne moves what is at the path of src to that of d. It is not an error where that is no longer
-// possible: then the content comes from a blob.
-func (a *applier) moveOne(d, src Delta) (moved bool, err error) {
-	now, err := a.at(src.Path, src.Before)
-	if err != nil || !now.Same(src.Before) {
-		return false, err
-	}
-	there, err := a.at(d.Path)
-	if err != nil || there.Kind != absent &&
-		!(there.Kind == Dir && d.Before.Kind == Dir && !d.Before.Whole) {
-		return false, err
-	}
-	from, name, err := a.parent(src.Path)
-	if err != nil {
-		return false, err
-	}
-	defer from.Close()
-	if info, err := from.Lstat(name); err != nil || info.Links > 1 && !info.IsDir() {
-		return false, err
-	}
-	to, newName, err := a.makeParent(d.Path)
-	if noFolder(err) { // where its folder was is something else, which is still to go
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer to.Close()
-	a.touch(from)
-	a.touch(to)
-	if there.Kind == Dir { // an empty one
-		to.Remove(newName, true)
-	}
-	err = from.Rename(name, to, newName, false)
-	switch {
-	case errors.Is(err, syscall.EXDEV):
-		err = a.moveAcross(from, name, to, newName, now)
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist):
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// moveAcross copies a file or folder to another file system, and removes it once the copy is durable.
-func (a *applier) moveAcross(from tree.Folder, name string, to tree.Folder, newName string,
-	e Entry) (err error) {
-	Discard(to, TempName) // of a process that was killed
-	switch e.Kind {
-	case Dir:
-		err = copyTree(from, name, to, TempName, false)
-	case Link:
-		err = to.Symlink(string(e.Target), TempName)
-	default:
-		err = copyFile(from, name, to, TempName)
-	}
-	if err == nil {
-		err = a.syncAll(to)
-	}
-	if err == nil {
-		err = to.Rename(TempName, to, newName, false)
-	}
-	if err != nil {
-		Discard(to, TempName)
-		return err
-	}
-	if err := a.syncAll(to); err != nil {
-		return err
-	}
-	if e.Kind != Dir {
-		err = from.Remove(name, false)
-	} else if err = RemoveTree(from, name); err != nil {
-		err = cmp.Or(copyTree(to, newName, from, name, true), err)
-	}
-	if err != nil {
-		Discard(to, newName)
-	}
-	return err
-}
 
 // syncAll makes everything on the file system of a folder durable.
 func (a *applier) syncAll(d tree.Folder) error {
@@ -453,18 +335,27 @@ func (a *applier) step(i int) error {
 	if err != nil || d.isThere(now, d.After) || a.only != nil && !a.only(d, now) {
 		return err
 	}
-	open := a.makeParent
 	if d.After.Kind == absent {
-		open = a.parent
+		dir, base, err := a.parent(d.Path)
+		if err != nil {
+			if noFolder(err) {
+				err = nil
+			}
+			return err
+		}
+		return a.stepIn(i, dir, base, now)
 	}
-	dir, base, err := open(d.Path)
-	if d.After.Kind == absent && noFolder(err) {
-		return nil
-	}
+	dir, base, err := a.makeParent(d.Path)
 	if err != nil {
 		return err
 	}
+	return a.stepIn(i, dir, base, now)
+}
+
+// stepIn is step in the folder of the path, which it closes.
+func (a *applier) stepIn(i int, dir tree.Folder, base string, now Entry) error {
 	defer dir.Close()
+	d := a.op.Deltas[i]
 	a.touch(dir)
 	a.crash("step")
 	Discard(dir, TempName)
@@ -603,44 +494,32 @@ func (a *applier) putFile(k *Keeper, dir tree.Folder, base string) error {
 	if d.InPlace && info.Links > 1 {
 		return a.overwrite(k, n, dir, base, info)
 	}
-	if !named {
-		done, err := k.Exchange(n, dir, base, info)
-		if errors.Is(err, syscall.EBUSY) {
-			return a.overwrite(k, n, dir, base, info)
-		}
-		if done || err != nil {
-			return err
-		}
-		if err := dir.LinkUnnamed(n, TempName); err != nil {
-			return err
-		}
-	} else if err := k.Save(dir, base); err != nil {
-		return err
-	}
-	a.crash("named")
-	err = dir.Rename(TempName, dir, base, true)
-	if errors.Is(err, syscall.EBUSY) {
+	err = a.replace(k, n, named, dir, base, info)
+	if errors.Is(err, syscall.EBUSY) { // a mount point
 		dir.Remove(TempName, false)
 		return a.overwrite(k, n, dir, base, info)
 	}
 	return err
 }
 
-// contentToPut opens what a file is to hold. That of a file that was moved may be where another
-// delta is.
-func (a *applier) contentToPut(d *Delta) (*content, error) {
-	c, err := a.contentOf(d.Path, d.After)
-	if errors.Is(err, errGone) && d.Splice == nil {
-		for _, o := range a.op.Deltas {
-			if o.Path != d.Path && c == nil {
-				c, _ = a.contentOf(o.Path, d.After)
-			}
+// replace puts a new file in the place of the file at base.
+func (a *applier) replace(k *Keeper, n *os.File, named bool, dir tree.Folder, base string,
+	info tree.Info) error {
+	if named {
+		if err := k.Save(dir, base); err != nil {
+			return err
+		}
+	} else {
+		done, err := k.Exchange(n, dir, base, info)
+		if done || err != nil {
+			return err
+		}
+		if err := dir.LinkUnnamed(n, TempName); err != nil {
+			return err
 		}
 	}
-	if c == nil {
-		return nil, cmp.Or(err, errGone)
-	}
-	return c, nil
+	a.crash("named")
+	return dir.Rename(TempName, dir, base, true)
 }
 
 // swaps reports whether a new file can be made among the blobs and exchanged for the one that is

@@ -33,8 +33,11 @@
 //  9. Whoever gets the lock completes the work of killed processes. It finishes an undo, rolls back and voids the op of
 //     a tool, and records the changes of a command. A void op counts as never made.
 //  10. A file with hard links is written in place, by a change and by its undo. The op says so.
-//  11. A file without a kept content moves back by its inode. A folder that was moved whole moves back whole. If its
-//     earlier content is unknown, files that were added since move with it.
+//  11. The undo of a move is one step with two paths: it moves what is at the new path back. That holds for moves by
+//     a tool, for folders that were moved whole, and for files without a kept content, which are found by their
+//     inode. If one of the two paths cannot be undone, the other one stays too. If nothing is at the new path any
+//     more, the content comes from its blob. If the move went over a file, that file comes back afterwards, even
+//     if both have the same content. Files that were added to a moved folder move with it.
 //  12. The oldest ops are deleted by number, age and size. The contents of the last 20 changes stay. An op names the
 //     contents that it did not keep; any other missing blob is damage.
 //  13. The log has a version. The package refuses newer versions, and leaves folders of older versions alone.
@@ -73,6 +76,6 @@
 //	blobs/    the contents: entry.go, blob.go, files.go
 //	index     the last recorded state: index.go, scan.go, git.go
 //	running/  the running commands: command.go, record.go
-//	lock      lock.go, flush.go, apply.go, undo.go
+//	lock      lock.go, flush.go, apply.go, undo.go, move.go
 //	root.json the folder of the history: store.go, place.go
 package history

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"unicode/utf8"
 
 	"textskill/skill/internal/workspace/tree"
@@ -146,33 +147,32 @@ func At(d tree.Folder, name string, want ...Entry) (Entry, error) {
 		return e, err
 	case Dir:
 		for _, w := range want {
-			if w.Kind == Dir && w.Whole && !e.Whole {
-				e.Whole = true
-			}
+			e.Whole = e.Whole || w.Kind == Dir && w.Whole
 			if w.Kind == Dir && w.Sum != "" && e.Sum == "" {
 				e.Sum, e.Size, err = listing(d, name)
 			}
 		}
 		return e, err
 	case File:
-		read := e.Size <= maxSum
-		for _, w := range want {
-			read = read || w.Sum != "" && w.Size == e.Size
+		sameSize := func(w Entry) bool { return w.Sum != "" && w.Size == e.Size }
+		if e.Size <= maxSum || slices.ContainsFunc(want, sameSize) {
+			return contentAt(d, name, e)
 		}
-		if !read {
-			return e, nil
-		}
-		f, info, err := d.OpenContent(name)
-		if errors.Is(err, fs.ErrPermission) {
-			return e, nil
-		}
-		if err != nil {
-			return e, err
-		}
-		defer f.Close()
-		return Content(f, info)
 	}
 	return e, nil
+}
+
+// contentAt returns the Entry of the file at name with its sum. If the file may not be read, it returns e.
+func contentAt(d tree.Folder, name string, e Entry) (Entry, error) {
+	f, info, err := d.OpenContent(name)
+	if errors.Is(err, fs.ErrPermission) {
+		return e, nil
+	}
+	if err != nil {
+		return e, err
+	}
+	defer f.Close()
+	return Content(f, info)
 }
 
 // Content returns the Entry of an open file, with the sum of its content. It reads the whole file.

@@ -276,13 +276,16 @@ func (t *Tx) inspect(r *Report) {
 		for _, d := range op.Deltas {
 			moved[d.From] = true
 		}
-		for _, d := range op.Deltas {
-			if !moved[d.Path] && t.lacks(d) {
-				r.Missing = append(r.Missing, at.id)
-				break
-			}
+		lacks := func(d Delta) bool { return !moved[d.Path] && t.lacks(d) }
+		if slices.ContainsFunc(op.Deltas, lacks) {
+			r.Missing = append(r.Missing, at.id)
 		}
 	}
+	t.inspectFiles(r)
+}
+
+// inspectFiles reports blobs that nothing needs, and the files of calls and commands.
+func (t *Tx) inspectFiles(r *Report) {
 	needed := t.neededBlobs()
 	entries, _ := t.blobs.Entries()
 	for _, e := range entries {

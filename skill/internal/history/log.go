@@ -115,10 +115,7 @@ func (l *logFile) readSome(repair bool) (grown bool, err error) {
 	var probe [1]byte
 	if n, err := l.file.ReadAt(probe[:], l.end); n == 0 {
 		if err == io.EOF {
-			err = nil
-		}
-		if err == nil && l.end == 0 && repair {
-			err = l.write(header{Version: logVersion})
+			err = l.begin(repair)
 		}
 		return false, err
 	}
@@ -138,15 +135,20 @@ func (l *logFile) readSome(repair bool) (grown bool, err error) {
 			if repair {
 				err = l.file.Truncate(l.end)
 			}
-			if err == io.EOF {
-				err = nil
-			}
-			if err == nil && l.end == 0 && repair {
-				err = l.write(header{Version: logVersion})
+			if err == nil || err == io.EOF {
+				err = l.begin(repair)
 			}
 			return false, err
 		}
 	}
+}
+
+// begin writes the first line of an empty log, with repair.
+func (l *logFile) begin(repair bool) error {
+	if l.end != 0 || !repair {
+		return nil
+	}
+	return l.write(header{Version: logVersion})
 }
 
 // take reads whole lines.

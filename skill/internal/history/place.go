@@ -158,11 +158,10 @@ func (f *finder) search(user string) {
 			"the topmost folder of yours above the workspace on its disk")
 	}
 	inside := filepath.Join(f.root, Inside)
-	parent, err := identify(filepath.Dir(f.root))
-	insideHolds := (f.holds(inside) || writable(f.root)) && f.mine(inside)
+	mayHold := (f.holds(inside) || writable(f.root)) && f.mine(inside)
 	switch {
-	case !insideHolds:
-	case filepath.Dir(f.root) == f.root || err == nil && !f.near(parent):
+	case !mayHold:
+	case f.isTop():
 		f.add(4, inside, "the workspace is the top folder of its disk")
 	case user != "" && within(user, f.root):
 		f.add(4, inside, "the workspace holds your state folder")
@@ -170,9 +169,18 @@ func (f *finder) search(user string) {
 	if usable && !f.near(there) {
 		f.add(5, user, "your state folder; you have no folder on the disk of the workspace")
 	}
-	if len(f.found) == 0 && insideHolds {
+	if len(f.found) == 0 && mayHold {
 		f.add(6, inside, "you have no folder above the workspace, and no home folder")
 	}
+}
+
+// isTop reports whether the root is the top folder of its mount.
+func (f *finder) isTop() bool {
+	if filepath.Dir(f.root) == f.root {
+		return true
+	}
+	parent, err := identify(filepath.Dir(f.root))
+	return err == nil && !f.near(parent)
 }
 
 // usable reports whether the history may lie in a state folder of the user.

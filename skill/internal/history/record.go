@@ -83,11 +83,12 @@ func (r *recorder) findMoves(gone []*item) {
 	r.moved, r.movedTo, r.only = map[string]string{}, map[uint64]string{}, map[uint64]*item{}
 	folders := map[tree.FileID]*item{}
 	for _, e := range r.found {
-		if was := r.index.find(e.path); was != nil && was.kind != aFolder && !was.kept() && was.id != e.id {
-			r.only[was.id.Ino] = was
+		was := r.index.find(e.path)
+		if was != nil && was.id == e.id {
+			continue
 		}
+		r.noteOnly(was)
 		switch {
-		case r.index.find(e.path) != nil && r.index.find(e.path).id == e.id:
 		case e.kind == aFolder:
 			folders[e.id] = e
 		case e.links == 1:
@@ -95,15 +96,20 @@ func (r *recorder) findMoves(gone []*item) {
 		}
 	}
 	for _, e := range gone {
-		if e.kind != aFolder && !e.kept() {
-			r.only[e.id.Ino] = e
-		}
+		r.noteOnly(e)
 		to := folders[e.id]
 		if e.kind == aFolder && to != nil &&
 			to.mode == e.mode && r.sameFile(e, to) &&
 			r.movedWhole(e.path, to.path) {
 			r.moved[e.path] = to.path
 		}
+	}
+}
+
+// noteOnly notes a file that is not at its path any more, if its content is not kept.
+func (r *recorder) noteOnly(was *item) {
+	if was != nil && was.kind != aFolder && !was.kept() {
+		r.only[was.id.Ino] = was
 	}
 }
 
@@ -172,21 +178,25 @@ func (r *recorder) one(name string) error {
 	if err != nil {
 		return err
 	}
-	if was == nil && now == nil || was != nil &&
-		now != nil && was.unchanged(now) && !was.racy {
+	if was == nil && now == nil {
 		return nil
 	}
-	before, after := was.entry(), now.entry()
-	switch {
-	case now != nil && was != nil && before.equal(after) &&
-		(was.digest != "" || was.kind == aFolder && was.kept()):
-	case was != nil && now != nil && isGitIndex(name) && r.sameIndex(was, now):
-	default:
+	both := was != nil && now != nil
+	if both && was.unchanged(now) && !was.racy {
+		return nil
+	}
+	if !both || !r.sameAs(name, was, now) {
 		r.difference(name, was, now)
 	}
 	r.changed = true
 	r.index.set(name, now)
 	return nil
+}
+
+// sameAs reports whether an item that was touched has the same content and permissions as before.
+func (r *recorder) sameAs(name string, was, now *item) bool {
+	known := was.digest != "" || was.kind == aFolder && was.kept()
+	return known && was.entry().equal(now.entry()) || isGitIndex(name) && r.sameIndex(was, now)
 }
 
 // oneMoved records a path that was moved with its folder. It reports whether it was.

@@ -62,9 +62,7 @@ func (t *Tx) surplus() map[int64]bool {
 		isChange := len(op.Deltas) > 0
 		sum += op.newBytes(counted)
 		old := l.Age > 0 && time.Since(op.Time) > l.Age
-		tooMany := l.Count > 0 && changes >= l.Count
-		tooLarge := l.Bytes > 0 && sum > l.Bytes && changes >= keptAlways
-		full = full || old || tooMany || tooLarge
+		full = full || old || l.exceeded(changes, sum)
 		switch {
 		case isChange && full:
 			gone[at.id] = true
@@ -77,6 +75,13 @@ func (t *Tx) surplus() map[int64]bool {
 		}
 	}
 	return gone
+}
+
+// exceeded reports whether so many newer changes, with so many bytes, leave no room for an older one.
+func (l Limits) exceeded(changes, bytes int64) bool {
+	tooMany := l.Count > 0 && changes >= l.Count
+	tooLarge := l.Bytes > 0 && bytes > l.Bytes && changes >= keptAlways
+	return tooMany || tooLarge
 }
 
 // newBytes returns how many bytes of saved content the operation adds to what was counted.

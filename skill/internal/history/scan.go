@@ -214,9 +214,7 @@ func (c *scan) enter(part *scanPart, folder string, like item, deep int) {
 		return
 	}
 	for _, e := range entries {
-		if like.git && gitSkips(folder, e.Name) ||
-			!like.git && e.Name == ".git" ||
-			strings.HasPrefix(e.Name, ".skill") {
+		if skipsBelow(folder, e.Name, like.git) {
 			continue
 		}
 		info, err := d.Lstat(e.Name)
@@ -231,6 +229,17 @@ func (c *scan) enter(part *scanPart, folder string, like item, deep int) {
 			c.enter(part, at, like, deep+1)
 		}
 	}
+}
+
+// skipsBelow reports whether the scan leaves out a name in an ignored folder, or in a folder of git's.
+func skipsBelow(folder, name string, git bool) bool {
+	if strings.HasPrefix(name, ".skill") {
+		return true
+	}
+	if git {
+		return gitSkips(folder, name)
+	}
+	return name == ".git"
 }
 
 // tooMany reports whether there were more names than an index may have.

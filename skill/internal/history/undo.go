@@ -235,19 +235,15 @@ func (p *planner) onlyLeft() error {
 
 func (p *planner) planAll() error {
 	deltas := reversed(p.after.Deltas)
-	whole := len(deltas)
-	for i := 0; i < whole; i++ {
+	for i := 0; i < len(deltas); i++ {
 		d := deltas[i]
 		step, needed, err := p.one(d)
 		no, refused := errors.AsType[*ConflictError](err)
 		switch {
 		case refused && p.how.Force:
 			p.Skipped = append(p.Skipped, no)
-			p.Op.Deltas = dropPair(p.Op.Deltas, d)
-			if d.From != "" || isSource(deltas, d.Path) {
-				deltas = dropMoves(deltas, i, d)
-				whole = len(deltas)
-			}
+			p.Op.Deltas = slices.DeleteFunc(p.Op.Deltas, d.isMovedWith)
+			deltas = append(deltas[:i+1], slices.DeleteFunc(deltas[i+1:], d.isMovedWith)...)
 		case refused:
 			no = p.refOf(deltas[i+1:], no)
 			no.Force = p.forceHelps()
@@ -272,19 +268,6 @@ func (p *planner) planAll() error {
 		return ErrNoEffect
 	}
 	return p.contents()
-}
-
-// stopMoves lets a file whose new place is empty come back from its blob: there is nothing to move.
-func (p *planner) stopMoves() {
-	for i := range p.Op.Deltas {
-		d := &p.Op.Deltas[i]
-		if d.From == "" {
-			continue
-		}
-		if now, err := p.at(d.From); err == nil && now.Kind == absent {
-			d.From = ""
-		}
-	}
 }
 
 // refOf returns the conflict of a ref, if one of the deltas has one: it says more than that of a file.
@@ -371,23 +354,6 @@ func (p *planner) empties(folder Name, goes map[Name]bool) bool {
 	})
 }
 
-// isSource reports whether a path is where another delta moves from.
-func isSource(deltas []Delta, name Name) bool {
-	return slices.ContainsFunc(deltas, func(d Delta) bool { return d.From == name })
-}
-
-// dropPair removes what was planned of a move whose one path cannot be undone.
-func dropPair(planned []Delta, d Delta) []Delta {
-	return slices.DeleteFunc(planned, func(o Delta) bool { return d.From != "" && o.Path == d.From || o.From == d.Path })
-}
-
-// dropMoves removes what is still to be planned of the move.
-func dropMoves(deltas []Delta, i int, d Delta) []Delta {
-	rest := slices.DeleteFunc(slices.Clone(deltas[i+1:]),
-		func(o Delta) bool { return d.From != "" && o.Path == d.From || o.From == d.Path })
-	return append(deltas[:i+1:i+1], rest...)
-}
-
 // forceHelps reports whether force would undo a part of the op.
 func (p *planner) forceHelps() bool {
 	forced := &planner{Tx: p.Tx, how: p.how, after: p.after, Undone: Undone{Op: &Op{}, Of: p.Of}}
@@ -430,27 +396,11 @@ func (p *planner) one(d Delta) (step Delta, needed bool, err error) {
 	if why := p.forbidden(d.Path); why != "" {
 		return d, false, p.conflict(d.Path, why)
 	}
-	switch {
-	case looked:
-	case d.isThere(now, d.Before), p.hasSameSize(d, now):
-		if by := p.changedBelow(d); by != 0 {
-			return d, false, p.conflict(d.Path, fmt.Sprintf("holds files that change %d changed since", by))
+	if !looked {
+		forced := false
+		if d, forced, err = p.fit(d, now); err != nil || forced {
+			return d, forced, err
 		}
-	case now.Kind == Dir && d.Before.Kind == Dir && d.After.Kind == absent && !d.Before.Whole:
-	case now.Same(d.Before) && !d.Added:
-		if d, err = p.otherMode(d, now); err != nil {
-			return d, false, err
-		}
-	default:
-		merged, ok, err := p.merge(d, now)
-		if err != nil {
-			return d, false, err
-		}
-		if !ok {
-			return p.forced(d, now)
-		}
-		d.After, d.Splice = merged, nil
-		p.Merged = append(p.Merged, d.Path)
 	}
 	if d.Added {
 		if err := p.appended(&d, now); err != nil {
@@ -465,12 +415,31 @@ func (p *planner) one(d Delta) (step Delta, needed bool, err error) {
 	return d, true, nil
 }
 
-// movesAway reports whether what is at the path of a delta goes to another path, although the same
-// is to be there afterwards: a whole folder, or a file that was moved over one with the same
-// content.
-func (p *planner) movesAway(d Delta) bool {
-	return d.Before.Whole && !d.After.Whole || !d.After.Whole &&
-		slices.ContainsFunc(p.after.Deltas, func(o Delta) bool { return o.Path == d.Path && o.From != "" })
+// fit plans for what is at a path now: what the op left, the same with other permissions, or a text
+// whose other lines have changed. Everything else is a conflict, unless it is replaced by force.
+func (p *planner) fit(d Delta, now Entry) (fitted Delta, forced bool, err error) {
+	switch {
+	case d.isThere(now, d.Before), p.hasSameSize(d, now):
+		if by := p.changedBelow(d); by != 0 {
+			return d, false, p.conflict(d.Path, fmt.Sprintf("holds files that change %d changed since", by))
+		}
+		return d, false, nil
+	case now.Kind == Dir && d.Before.Kind == Dir && d.After.Kind == absent && !d.Before.Whole:
+		return d, false, nil
+	case now.Same(d.Before) && !d.Added:
+		d, err = p.otherMode(d, now)
+		return d, false, err
+	}
+	merged, ok, err := p.merge(d, now)
+	if err != nil {
+		return d, false, err
+	}
+	if !ok {
+		return p.forced(d, now)
+	}
+	d.After, d.Splice = merged, nil
+	p.Merged = append(p.Merged, d.Path)
+	return d, false, nil
 }
 
 // hasSameSize reports whether a file to which an op added is as long as the op left it, and the log
@@ -774,6 +743,8 @@ func (p *planner) contents() error {
 	return nil
 }
 
+// content returns the conflict of a path that cannot get its content. moves says that a file with the content is
+// moved there.
 func (p *planner) content(d *Delta, moves bool) error {
 	if above := p.noFolderAbove(*d); above != "" {
 		return p.conflict(d.Path, "cannot come back: "+p.PathOf(above)+" is not a folder any more")
@@ -781,28 +752,39 @@ func (p *planner) content(d *Delta, moves bool) error {
 	if d.After.Kind == Dir && d.After.Whole && !moves && !p.blobs.has(d.After.Blob) {
 		return p.conflict(d.Path, "has no saved version any more")
 	}
-	merged := p.how.Dry && slices.Contains(p.Merged, d.Path)
-	if d.After.Kind != File || moves ||
-		d.Added || merged || d.After.equalContent(d.Before) {
+	if moves || !p.needsContent(*d) {
 		return nil
 	}
 	c, err := p.contentOf(d.Path, d.After)
-	if errors.Is(err, errWritten) && p.how.Force {
-		return p.takeWritten(d)
+	if err != nil {
+		return p.noContent(d, err)
 	}
+	defer c.close()
+	return p.gitContent(d.Path, c)
+}
+
+// needsContent reports whether the undo of a path writes a content that is kept now. A dry run keeps no
+// merged texts.
+func (p *planner) needsContent(d Delta) bool {
+	merged := p.how.Dry && slices.Contains(p.Merged, d.Path)
+	return d.After.Kind == File && !d.Added && !merged && !d.After.equalContent(d.Before)
+}
+
+// noContent returns the conflict of a path whose content cannot be read, if nothing else has that content.
+func (p *planner) noContent(d *Delta, err error) error {
 	switch {
+	case errors.Is(err, errWritten) && p.how.Force:
+		return p.takeWritten(d)
 	case errors.Is(err, errGone) && d.From == "" && p.elsewhere(*d):
 		return nil
 	case errors.Is(err, errGone):
 		return p.conflict(d.Path, "has no saved version any more")
 	case errors.Is(err, errWritten):
 		return p.conflict(d.Path,
-			"has a saved version that something wrote to since, under another name or with the file open: with force it comes back as it is now")
-	case err != nil:
-		return err
+			"has a saved version that something wrote to since, under another name or with the file open: "+
+				"with force it comes back as it is now")
 	}
-	defer c.close()
-	return p.gitContent(d.Path, c)
+	return err
 }
 
 // gitContent returns a conflict if content of git's state names a commit that is not there any more.
@@ -858,17 +840,6 @@ func (p *planner) takeWritten(d *Delta) error {
 
 // equalContent reports whether only the permissions of a file differ.
 func (e Entry) equalContent(o Entry) bool { return e.Kind == o.Kind && e.Same(o) }
-
-// elsewhere reports whether another path of the undo has the content.
-func (p *planner) elsewhere(d Delta) bool {
-	return slices.ContainsFunc(p.Op.Deltas, func(o Delta) bool {
-		c, err := p.contentOf(o.Path, d.After)
-		if err == nil {
-			c.close()
-		}
-		return err == nil
-	})
-}
 
 // Describe returns now with the way in which the content of the path will be kept: in a blob named
 // after its sum, by the splice of the op that made it, or in a blob named after the number of the
