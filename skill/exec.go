@@ -19,6 +19,7 @@ type Exec struct {
 	Timeout    time.Duration // 0 means no limit; a negative timeout has already expired
 	MaxOutput  int64         // bytes kept of each stream; 0 means 1 MiB
 	Unattended bool          // set variables that make programs neither prompt, page nor colour
+	ExactEnv   bool          // set no variables that have package managers be refused at once
 	Port       int           // TCP port on which it may listen even without Config.Network; 0 means none
 	Log        bool          // write output that is cut or not UTF-8 to a file in the workspace
 }
@@ -38,7 +39,7 @@ type SpawnError = process.SpawnError
 func (x *Executor) exec(ctx context.Context, s *Session, a Exec) (Result, error) {
 	return result(x.process.Exec(ctx, s.Dir, process.Command{
 		Name: a.Command, Shell: a.Shell, Args: a.Args, Env: a.Env, Dir: a.Dir, Timeout: a.Timeout,
-		MaxOutput: a.MaxOutput, Unattended: a.Unattended, Port: a.Port, Log: a.Log,
+		MaxOutput: a.MaxOutput, Unattended: a.Unattended, ExactEnv: a.ExactEnv, Port: a.Port, Log: a.Log,
 	}))
 }
 

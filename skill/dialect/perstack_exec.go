@@ -39,6 +39,7 @@ func execOperation(in *call) (skill.Args, error) {
 	for _, m := range env {
 		a.Env = append(a.Env, m.name+"="+whole(m.value))
 	}
+	a.ExactEnv = len(env) > 0                  // a call that sets variables gets these over the process's, and no others
 	if ms := timeout(in); ms < math.MaxInt32 { // longer is no limit
 		a.Timeout = time.Duration(ms * float64(time.Millisecond))
 	}

@@ -27,6 +27,7 @@ type Command struct {
 	Timeout    time.Duration // 0 means no limit; a negative timeout has already expired
 	MaxOutput  int64         // bytes kept of each stream; 0 means 1 MiB
 	Unattended bool          // set variables that make programs neither prompt, page nor colour
+	ExactEnv   bool          // set no variables that have package managers be refused at once
 	// TCP port of this machine at which it is reached even without Config.Network; 0 means none
 	Port    int
 	Log     bool       // write output that is cut or not UTF-8 to a file in the workspace
@@ -178,6 +179,7 @@ type Spec struct {
 	reach  reach
 	extras extras
 	tty    bool // a server has a terminal
+	exact  bool // [Command].ExactEnv
 	server bool // outlives this process: see [superviseServer]
 	files  int  // in the helper: the length of Files
 }
@@ -230,7 +232,7 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 		}
 	}
 	spec := Spec{Path: path, Args: append([]string{name}, a.Args...), Env: env, Dir: dir.Handle, fence: fence,
-		reach: x.reach()}
+		reach: x.reach(), exact: a.ExactEnv}
 	if err := spec.reserve(a.Port); err != nil {
 		return Executed{}, err
 	}

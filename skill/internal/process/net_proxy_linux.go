@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,8 +23,7 @@ type gateway struct {
 	open []net.Listener // the proxy's, and for the ports of this machine
 	env  []string
 	log  egress.Log
-
-	empty bool // no host may be reached
+	none bool // no host may be reached
 }
 
 // serve starts the proxy for a command and puts it into the command's environment.
@@ -47,24 +45,19 @@ func (g *gateway) serve(spec *Spec) {
 		}
 		go p.Serve(l)
 		g.of, g.open, g.env = of, []net.Listener{l}, p.Environment(l.Addr().String())
-		g.empty = policy.Empty()
+		g.none = policy.Empty()
 		for _, port := range spec.reach.Local {
 			g.serveLocal(spec.fence.own, port)
 		}
 	}
-	if !g.empty || installs(spec.Path) {
-		spec.Env = SetVariables(spec.Env, g.env)
+	if g.none && spec.exact {
+		return
 	}
-}
-
-// installers are programs that install packages, and programs that start these.
-var installers = []string{"npm", "npx", "pnpm", "yarn", "bun", "node", "pip", "python", "uv", "cargo", "make",
-	"sh", "bash", "dash", "zsh"}
-
-// installs reports whether a program may install packages. Where nothing may be reached, all other
-// programs get the environment that the caller asked for.
-func installs(path string) bool {
-	return slices.Contains(installers, strings.TrimRight(filepath.Base(path), "0123456789."))
+	rest := slices.DeleteFunc(spec.Env, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return variableIndex(g.env, name) >= 0
+	})
+	spec.Env = slices.Concat(g.env, rest) // the variables that a caller sets are the last ones
 }
 
 func (g *gateway) close() {

@@ -68,6 +68,23 @@ func TestHostsAreRefused(t *testing.T) {
 	}
 }
 
+// Where no host may be reached, variables lead package managers to a refusal, in any program but that of a
+// caller who promises its environment. The variables of the caller are the last ones.
+func TestEnvironmentOfNoHosts(t *testing.T) {
+	x := gated(t, egress.Rules{}, nil)
+	needs.Program(t, "env")
+	for _, exact := range []bool{false, true, false} {
+		got := mustExec(t, x, Command{Name: "env", Env: []string{"A=1", "PIP_RETRIES=9", "B=2"}, ExactEnv: exact})
+		out, end := string(got.Stdout), "\nA=1\nB=2\n"
+		if exact {
+			end = "\nA=1\nPIP_RETRIES=9\nB=2\n"
+		}
+		if strings.Contains(out, "npm_config_proxy=") == exact || !strings.HasSuffix(out, end) {
+			t.Errorf("exact %v: %s", exact, out)
+		}
+	}
+}
+
 // A host that is allowed is reached at its port, by programs that use the proxy and by others.
 // Nothing else is.
 func TestHostsAreReached(t *testing.T) {

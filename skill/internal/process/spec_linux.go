@@ -106,6 +106,7 @@ const (
 	flagNetwork
 	flagPlain
 	flagTTY
+	flagExact
 )
 
 // ruleHead is the fixed-size part of an encoded fenceRule.
@@ -121,7 +122,7 @@ func (s Spec) encode() []byte {
 		Connect: uint32(s.fence.connect), Files: uint32(len(s.Files)), Limits: s.fence.limits}
 	for flag, on := range map[uint32]bool{flagServer: s.server, flagFence: s.fence.on,
 		flagRequire: s.fence.require, flagNetwork: s.fence.network, flagPlain: s.fence.plain,
-		flagTTY: s.tty} {
+		flagTTY: s.tty, flagExact: s.exact} {
 		if on {
 			head.Flags |= flag
 		}
@@ -173,7 +174,7 @@ func readSpec(r io.Reader) (spec Spec, err error) {
 	}
 	has := func(flag uint32) bool { return head.Flags&flag != 0 }
 	spec = Spec{Path: words[0], Args: words[fixed : fixed+int(head.Args)], Env: words[fixed+int(head.Args):],
-		server: has(flagServer), tty: has(flagTTY), files: int(head.Files)}
+		server: has(flagServer), tty: has(flagTTY), exact: has(flagExact), files: int(head.Files)}
 	spec.fence = fence{on: has(flagFence), require: has(flagRequire), network: has(flagNetwork),
 		plain: has(flagPlain), port: int(head.Port), connect: int(head.Connect), temp: words[1],
 		limits: head.Limits}
