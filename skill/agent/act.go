@@ -58,8 +58,8 @@ func (t *task) parseCalls(calls []Call) []*call {
 		}
 	}
 	for i, asked := range calls {
-		c := &call{tool: t.named(asked.Name)}
-		c.ID, c.ToolName = t.clean.Text(asked.ID), t.clean.Text(asked.Name)
+		c := &call{tool: t.box.named(asked.Name)}
+		c.ID, c.ToolName = t.cfg.clean.Text(asked.ID), t.cfg.clean.Text(asked.Name)
 		if c.tool != nil {
 			c.ToolName = c.tool.Name
 		}
@@ -92,7 +92,7 @@ func (t *task) parseCalls(calls []Call) []*call {
 		if c.Args == nil {
 			c.Args = rawjson.Encode(map[string]string{"unreadable": limitText(text, maxResult)})
 		}
-		c.Args = t.clean.JSON(c.Args)
+		c.Args = t.cfg.clean.JSON(c.Args)
 		list[i] = c
 	}
 	return list
@@ -105,7 +105,7 @@ func (t *task) expertMessage(calls []*call, a Answer) Message {
 		m.Contents = append(m.Contents, callPart(c.ToolCall))
 	}
 	if a.Text != "" {
-		m.Contents = append(m.Contents, textPart(t.clean.Text(a.Text)))
+		m.Contents = append(m.Contents, textPart(t.cfg.clean.Text(a.Text)))
 	}
 	if a.Thinking.Text != "" || a.Thinking.Replay != nil {
 		m.Contents = append(m.Contents, t.thinkingPart(a.Thinking))
@@ -116,9 +116,9 @@ func (t *task) expertMessage(calls []*call, a Answer) Message {
 // thinkingPart returns the part for what a model thought. A signature does not hold for a
 // text from which a secret was taken out.
 func (t *task) thinkingPart(thought Thinking) Part {
-	p := textPart(t.clean.Text(thought.Text))
+	p := textPart(t.cfg.clean.Text(thought.Text))
 	p.Type, p.Model = ThinkingPart, thought.Model
-	if thought.Replay != nil && bytes.Equal(t.clean.JSON(thought.Replay), thought.Replay) {
+	if thought.Replay != nil && bytes.Equal(t.cfg.clean.JSON(thought.Replay), thought.Replay) {
 		p.Replay = thought.Replay
 	}
 	return p
@@ -210,7 +210,7 @@ func (t *task) recordFirst(done []*call, first *call) {
 // they do is on the disk when it returns, also after an error.
 func (t *task) runCalls(ctx context.Context, calls []*call, events *callEvents) error {
 	err := t.runInOrder(ctx, calls, events)
-	return cmp.Or(err, t.before(ctx, callsEnded))
+	return cmp.Or(err, t.recorder.before(ctx, callsEnded))
 }
 
 // runInOrder is runCalls without the last wait for the disk. Before a call that may act outside
@@ -225,7 +225,7 @@ func (t *task) runInOrder(ctx context.Context, calls []*call, events *callEvents
 		if err := t.announce(ctx, together, events); err != nil {
 			return err
 		}
-		before := t.session.Snapshot()
+		before := t.box.session.Snapshot()
 		t.cfg.point(beforeChange)
 		t.runConcurrently(ctx, together)
 		for _, c := range together {
@@ -253,12 +253,12 @@ func (t *task) announce(ctx context.Context, calls []*call, events *callEvents) 
 		comes = actOutside
 	}
 	for _, c := range calls {
-		t.spent.called(c.ToolCall)
+		t.asker.spent.called(c.ToolCall)
 		if err := t.emit(ctx, events.event(CallTool, c.ToolCall)); err != nil {
 			return err
 		}
 	}
-	if err := t.before(ctx, comes); err != nil {
+	if err := t.recorder.before(ctx, comes); err != nil {
 		return err
 	}
 	if comes == actOutside && t.cfg.Begin != nil {
@@ -269,15 +269,16 @@ func (t *task) announce(ctx context.Context, calls []*call, events *callEvents) 
 
 // resolve reports the result of a call. The session was as before when the call began.
 func (t *task) resolve(ctx context.Context, c *call, before skill.Snapshot) error {
-	t.files.add(c.changes...)
-	if told := t.spent.round.answered(c.ToolCall, c.outcome.contents); told != "" && t.spent.EqualCalls > 0 {
+	t.recorder.files.add(c.changes...)
+	spent := &t.asker.spent
+	if told := spent.round.answered(c.ToolCall, c.outcome.contents); told != "" && spent.EqualCalls > 0 {
 		c.outcome.contents = append(c.outcome.contents, textPart("\n"+told))
 	}
 	t.results = append(t.results, c.result(c.outcome.contents...))
 	r := c.result(texts(c.outcome.contents)...)
 	r.IsError = c.outcome.failed
-	if after := t.session.Snapshot(); !slices.Equal(after.Todos, before.Todos) || c.changes != nil {
-		r.Session = &SessionState{Snapshot: t.clean.snapshot(after), Changes: c.changes}
+	if after := t.box.session.Snapshot(); !slices.Equal(after.Todos, before.Todos) || c.changes != nil {
+		r.Session = &SessionState{Snapshot: t.cfg.clean.snapshot(after), Changes: c.changes}
 	}
 	return t.emit(ctx, Event{Type: cmp.Or(c.outcome.event, ResolveToolResult), ToolResult: &r})
 }
@@ -287,12 +288,12 @@ func (t *task) allow(ctx context.Context, c *call) (err error) {
 	if t.cfg.Allow == nil || c.fault != "" || c.SkillName == baseSkill && c.ToolName == completion {
 		return nil
 	}
-	if err := t.before(ctx, userAsked); err != nil {
+	if err := t.recorder.before(ctx, userAsked); err != nil {
 		return err
 	}
 	effect := c.tool.effect
 	if c.tool.dialect != nil {
-		effect = c.tool.dialect.EffectOf(t.cfg.Executor, t.session, c.ToolName, c.Args)
+		effect = c.tool.dialect.EffectOf(t.cfg.Executor, t.box.session, c.ToolName, c.Args)
 	}
 	c.fault, err = t.cfg.Allow(ctx, c.ToolCall, effect)
 	if ctx.Err() != nil {
@@ -306,7 +307,7 @@ func (c *call) readOnly() bool { return c.fault != "" || c.tool.effect == dialec
 
 // runConcurrently runs calls concurrently, at most maxConcurrent at a time.
 func (t *task) runConcurrently(ctx context.Context, calls []*call) {
-	ctx, release := t.spent.within(ctx)
+	ctx, release := t.asker.spent.within(ctx)
 	defer release()
 	slots := make(chan struct{}, maxConcurrent)
 	var all sync.WaitGroup
@@ -320,19 +321,19 @@ func (t *task) runConcurrently(ctx context.Context, calls []*call) {
 			} else {
 				sent := c.ToolCall
 				sent.Args = c.args
-				step := skill.RunStep{Run: t.id, Step: t.cp.StepNumber, Made: c.changed}
+				step := skill.RunStep{Run: t.recorder.store.run, Step: t.cp.StepNumber, Made: c.changed}
 				if c.tool.inside {
-					step.Later = &t.unflushed
+					step.Later = &t.recorder.unflushed
 				}
 				c.outcome = c.tool.call(skill.WithRun(ctx, step), sent)
 			}
-			t.record(ctx, c, began)
+			t.box.record(ctx, c, began)
 			for i, p := range c.outcome.contents {
-				c.outcome.contents[i].Text = limitText(t.clean.Text(p.Text), maxResult)
+				c.outcome.contents[i].Text = limitText(t.cfg.clean.Text(p.Text), maxResult)
 			}
-			if t.window > 0 {
+			if t.asker.window > 0 {
 				c.outcome.contents = limitParts(c.outcome.contents,
-					min(maxResult, t.share(recent)*bytesPerToken))
+					min(maxResult, t.asker.share(recent)*bytesPerToken))
 			}
 		})
 	}
@@ -351,7 +352,7 @@ func (t *task) stopForCall(ctx context.Context) error {
 		t.callEvents = &callEvents{message: newMessage(ExpertMessage, callPart(c))}
 	}
 	t.cp.PendingToolCalls, t.cp.PartialToolResults = t.pending, t.results
-	called := t.tool(c.ToolName)
+	called := t.box.tool(c.ToolName)
 	if called == nil || called.kind == plain {
 		return fmt.Errorf("the run waits for the result of %s, which is not a delegate or interactive tool any more", c.ToolName)
 	}

@@ -29,6 +29,7 @@ var errTime = errors.New("the time of the run is over")
 type spending struct {
 	Budget
 	start time.Time
+	limit int // the last step that may be taken; 0 is no limit
 	used  Usage
 	last  string // the last call: name and arguments
 	equal int    // how often it was made in a row
@@ -127,9 +128,9 @@ func (s *spending) exceeded() string {
 // exceeded ends the run at the end of a step if a limit is reached.
 func (t *task) exceeded(ctx context.Context) (bool, error) {
 	e := Event{Type: StopRunByExceededMaxSteps}
-	if what := t.spent.exceeded(); what != "" {
-		e.Reason = string(rawjson.Encode(reason{"Budget", t.clean.Text(what)}))
-	} else if t.limit == 0 || t.cp.StepNumber < t.limit {
+	if what := t.asker.spent.exceeded(); what != "" {
+		e.Reason = string(rawjson.Encode(reason{"Budget", t.cfg.clean.Text(what)}))
+	} else if t.asker.spent.limit == 0 || t.cp.StepNumber < t.asker.spent.limit {
 		return false, nil
 	}
 	return true, t.stop(ctx, e, StoppedByExceededMaxSteps)

@@ -17,13 +17,13 @@ var wires = map[string]*wire.Wire{"": wire.OpenAI, "openai": wire.OpenAI, "anthr
 	"google": wire.Gemini}
 
 // builtin returns a skill that has the tools of a dialect.
-func (t *task) builtin(name string, c SkillConfig) openedSkill {
-	x := t.cfg.Executor
+func (b *toolbox) builtin(name string, c SkillConfig) openedSkill {
+	x := b.cfg.Executor
 	if c.AllowedDomains != nil {
 		x = x.WithDomains(c.AllowedDomains)
 	}
-	d := dialect.Named(c.Dialect).Spoken(wires[t.cfg.About.Provider], len(c.Pick) > 0)
-	return t.dialectSkill(name, c, d, x)
+	d := dialect.Named(c.Dialect).Spoken(wires[b.cfg.About.Provider], len(c.Pick) > 0)
+	return b.dialectSkill(name, c, d, x)
 }
 
 // checkBuiltin validates the fields of a builtin skill.

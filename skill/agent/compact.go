@@ -62,7 +62,7 @@ func (a *asker) share(part float64) int { return int(part * float64(a.window)) }
 // that if the endpoint says that it does not fit.
 func (t *task) ask(ctx context.Context, tools []Tool) (Answer, error) {
 	for tries := 0; ; tries++ {
-		if t.window > 0 && t.size > t.share(fullness) && t.compactible() {
+		if t.asker.window > 0 && t.size > t.asker.share(fullness) && t.compactible() {
 			if err := t.compact(ctx); err != nil {
 				return Answer{}, err
 			}
@@ -72,11 +72,11 @@ func (t *task) ask(ctx context.Context, tools []Tool) (Answer, error) {
 		if fault == nil || !fault.TooLong || tries == 2 || !t.compactible() {
 			return answer, err
 		}
-		t.window = fault.Window
-		if t.window <= 0 || t.window > t.size && t.size > 0 && tries > 0 {
-			t.window = t.size * 3 / 4
+		t.asker.window = fault.Window
+		if t.asker.window <= 0 || t.asker.window > t.size && t.size > 0 && tries > 0 {
+			t.asker.window = t.size * 3 / 4
 		}
-		t.size = max(t.size, t.window)
+		t.size = max(t.size, t.asker.window)
 	}
 }
 
@@ -91,16 +91,16 @@ func (t *task) compact(ctx context.Context) error {
 	before := t.step.Usage
 	t.step.Usage = Usage{}
 	history := t.withoutResults(t.history, from)
-	if tokens(history...) > t.share(roomy) {
+	if tokens(history...) > t.asker.share(roomy) {
 		summary, err := t.summary(ctx, history)
 		if err != nil {
 			t.step.Usage = before.Add(t.step.Usage)
 			return err
 		}
 		history = slices.Concat(history[:1],
-			[]Message{newMessage(UserMessage, textPart(t.clean.Text(summary)))}, history[from:])
+			[]Message{newMessage(UserMessage, textPart(t.cfg.clean.Text(summary)))}, history[from:])
 	}
-	if tokens(history...) > t.share(fullness) {
+	if tokens(history...) > t.asker.share(fullness) {
 		history = t.withoutResults(history, len(history))
 	}
 	t.history = history
@@ -110,7 +110,7 @@ func (t *task) compact(ctx context.Context) error {
 	c := t.checkpoint(Proceeding)
 	c.ID, c.StepNumber, c.Compacted = newID(), t.cp.StepNumber-1, true
 	c.Messages = history[:len(history):len(history)]
-	if err := t.store.checkpoint(ctx, c); err != nil {
+	if err := t.recorder.store.checkpoint(ctx, c); err != nil {
 		return err
 	}
 	t.last, t.cp.ParentID = c, c.ID
@@ -128,7 +128,7 @@ func (t *task) compact(ctx context.Context) error {
 func (t *task) recentFrom() int {
 	from, size := len(t.history), 0
 	for i, m := range slices.Backward(t.history[1:]) {
-		if size += tokens(m); size > t.share(recent) {
+		if size += tokens(m); size > t.asker.share(recent) {
 			break
 		}
 		if m.Type != ToolMessage {
@@ -150,7 +150,7 @@ func (t *task) withoutResults(messages []Message, before int) []Message {
 		changed := false
 		for j, r := range contents {
 			n := tokensOf(r.Contents)
-			if i < before && n > 100 || n > t.share(recent) {
+			if i < before && n > 100 || n > t.asker.share(recent) {
 				contents[j].Contents = []Part{textPart(fmt.Sprintf("(This result of %s, about %d tokens, was taken out to make room. Call the tool again if it is needed, for less at once.)", r.ToolName, n))}
 				changed = true
 			}
@@ -166,10 +166,10 @@ func (t *task) withoutResults(messages []Message, before int) []Message {
 // asked for, what the model writes, and the open todos.
 func (t *task) summary(ctx context.Context, history []Message) (string, error) {
 	text := ""
-	if tokens(history...) < t.share(0.9) {
+	if tokens(history...) < t.asker.share(0.9) {
 		answer, err := t.generate(ctx,
 			Request{Messages: slices.Concat(history,
-				[]Message{newMessage(UserMessage, textPart(summaryRequest))}), Withheld: t.tools()}, nil)
+				[]Message{newMessage(UserMessage, textPart(summaryRequest))}), Withheld: t.box.tools()}, nil)
 		if fault, ok := errors.AsType[*remote.Error](err); err != nil &&
 			(!ok || !fault.TooLong && fault.Status != 400) {
 			return "", err
@@ -179,10 +179,10 @@ func (t *task) summary(ctx context.Context, history []Message) (string, error) {
 	if text == "" {
 		text = t.callList(history)
 	}
-	asked := limitText(t.queries(history), t.share(recent/2)*bytesPerToken)
-	text = shortened + asked + whatWasDone + limitText(text, t.share(recent)*bytesPerToken)
+	asked := limitText(t.queries(history), t.asker.share(recent/2)*bytesPerToken)
+	text = shortened + asked + whatWasDone + limitText(text, t.asker.share(recent)*bytesPerToken)
 	open := ""
-	for _, todo := range t.session.Snapshot().Todos {
+	for _, todo := range t.box.session.Snapshot().Todos {
 		if !todo.Completed {
 			open += fmt.Sprintf("- %s (id %d)\n", todo.Title, todo.ID)
 		}

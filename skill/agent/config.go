@@ -87,6 +87,7 @@ type Config struct {
 
 	ready time.Duration                              // for a skill's server; 0 means connectTimeout
 	wait  func(context.Context, time.Duration) error // between retries; nil sleeps
+	clean Redactor                                   // of the run's secrets
 	// is called between any two changes of files and records, for tests; may be nil
 	point func(moment)
 }
@@ -127,6 +128,12 @@ func (c *Config) complete() {
 	c.Base = cmp.Or(c.Base, dialect.Perstack)
 	if c.wait == nil {
 		c.wait = sleep
+	}
+	clean, tell := c.Redactor(), c.Warn // not c, which may hold a conversation
+	c.clean, c.Warn = clean, func(text string) {
+		if tell != nil {
+			tell(clean.Text(text))
+		}
 	}
 	if c.point == nil {
 		c.point = func(moment) {}

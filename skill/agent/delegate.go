@@ -13,8 +13,8 @@ import (
 const MaxDepth = 16
 
 // delegate returns the skill whose tool delegates a task to the expert key.
-func (t *task) delegate(key, name string) openedSkill {
-	doc := t.cfg.Experts[key].Description
+func (b *toolbox) delegate(key, name string) openedSkill {
+	doc := b.cfg.Experts[key].Description
 	if doc == "" {
 		doc = "Give a task to the expert " + key + ". The answer is its report."
 	}
@@ -24,10 +24,10 @@ func (t *task) delegate(key, name string) openedSkill {
 
 // delegateName returns the tool name of an expert: the last part of its key, without the
 // version. If a tool has that name it is the whole key, or that with a number.
-func (t *task) delegateName(key string) string {
+func (b *toolbox) delegateName(key string) string {
 	whole, _, _ := strings.Cut(strings.TrimPrefix(key, "@"), "@")
 	name := ToolName(whole[strings.LastIndexByte(whole, '/')+1:])
-	for n := 1; t.tool(name) != nil; n++ {
+	for n := 1; b.tool(name) != nil; n++ {
 		if name = ToolName(whole); n > 1 || !strings.Contains(whole, "/") {
 			name += fmt.Sprintf("_%d", n+1)
 		}
@@ -69,7 +69,7 @@ func (t *task) delegateTo(c ToolCall) *DelegateTo {
 // the one that waits for t's report. It returns nil if the run stops.
 func (r *run) next(t *task) (*task, error) {
 	step := t.last.StepNumber + 1
-	if r.limit > 0 && step > r.limit || r.spent.exceeded() != "" {
+	if s := &r.asker.spent; s.limit > 0 && step > s.limit || s.exceeded() != "" {
 		return nil, nil
 	}
 	switch {
@@ -79,15 +79,14 @@ func (r *run) next(t *task) (*task, error) {
 		if err != nil {
 			return nil, err
 		}
-		child := r.start(e, to.Query, step)
-		child.parent = t
+		child := r.start(e, t, to.Query, step)
 		child.cp.Usage, child.cp.ContextWindowUsage, child.cp.DelegateTo = t.last.Usage,
 			t.last.ContextWindowUsage, to
 		child.cp.DelegatedBy = &DelegatedBy{Expert: t.last.Expert, ToolCallID: to.ToolCallID,
 			ToolName: to.ToolName, CheckpointID: t.last.ID}
 		return child, nil
 	case t.last.Status == Completed && t.parent != nil:
-		t.close()
+		t.box.close()
 		p := t.parent
 		err := p.resumeWith(t.last.report())
 		p.cp.StepNumber, p.cp.Usage = step, t.last.Usage
@@ -99,7 +98,7 @@ func (r *run) next(t *task) (*task, error) {
 // openOrReport opens the skills of t and returns t. If the skills of a new delegated task
 // cannot be opened, it returns the parent, with the error as the result of its call.
 func (t *task) openOrReport(ctx context.Context) (*task, error) {
-	err := t.open(ctx)
+	err := t.box.open(ctx)
 	if err == nil || ctx.Err() != nil || t.parent == nil || t.cp.Status != Init {
 		return t, err
 	}
@@ -107,7 +106,7 @@ func (t *task) openOrReport(ctx context.Context) (*task, error) {
 	if err := p.resumeWith("Delegation error: " + err.Error()); err != nil {
 		return p, err
 	}
-	return p, p.open(ctx)
+	return p, p.box.open(ctx)
 }
 
 // report returns the final text of a completed task.
@@ -145,9 +144,9 @@ func (r *run) waitingParent(ctx context.Context, from Checkpoint) (*task, error)
 		if err != nil {
 			return nil, errors.Join(err, fmt.Errorf("it waits since checkpoint %s", c.ID))
 		}
-		t := r.newTask(e)
-		t.parent, t.last = parent, &c
-		c.restore(t.session)
+		t := r.newTask(e, parent)
+		t.last = &c
+		c.restore(t.box.session)
 		parent = t
 	}
 	return parent, nil

@@ -63,14 +63,14 @@ func (r *run) openFiles(ctx context.Context) error {
 			return fmt.Errorf("the files cannot be taken back to checkpoint %s: %w", r.cfg.From.ID, err)
 		}
 		if n := len(done.(skill.Reverted).Changes); n > 0 {
-			r.warn(fmt.Sprintf("the files are as at checkpoint %s: changes undone: %d; \"%s\" makes them again", r.cfg.From.ID, n, r.again("undo", "--since", done.(skill.Reverted).Changes[0].ID)))
+			r.cfg.Warn(fmt.Sprintf("the files are as at checkpoint %s: changes undone: %d; \"%s\" makes them again", r.cfg.From.ID, n, r.again("undo", "--since", done.(skill.Reverted).Changes[0].ID)))
 		}
 		if err := r.warnOfLeft(ctx); err != nil {
 			return err
 		}
 	}
 	at, err := x.Position(ctx)
-	r.files = at
+	r.recorder.files = at
 	return err
 }
 
@@ -84,7 +84,7 @@ func (r *run) warnOfLeft(ctx context.Context) error {
 		}
 	}
 	if len(left) > 0 {
-		r.warn(fmt.Sprintf("not all files are as at checkpoint %s: changes of which nothing was kept: %d, the last one change %s: %s",
+		r.cfg.Warn(fmt.Sprintf("not all files are as at checkpoint %s: changes of which nothing was kept: %d, the last one change %s: %s",
 			r.cfg.From.ID, len(left), left[0].ID, left[0].WhyNotKept()))
 	}
 	return err

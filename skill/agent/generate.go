@@ -22,11 +22,9 @@ type asker struct {
 	model   Model
 	timeout time.Duration // of a silence
 	clean   Redactor      // of the model's words
-	spent   *spending     // whose time ends a request
+	spent   spending      // whose time ends a request
 
 	window int // of the model, in tokens, as far as it is known; 0 if it is not
-	rules  int // how many rules of the model the run's setting has
-	learnt int // the window in that setting
 }
 
 // request returns what the model is asked: for a call of one of the tools or, if there are
@@ -34,9 +32,9 @@ type asker struct {
 func (t *task) request(tools []Tool) Request {
 	r := Request{Messages: t.history, Tools: tools}
 	if tools == nil {
-		r.Withheld = t.tools()
+		r.Withheld = t.box.tools()
 	}
-	if tools == nil && t.parent == nil {
+	if tools == nil && t.schema != nil {
 		r.Schema = t.cfg.Schema
 	}
 	return r
@@ -51,7 +49,7 @@ func (t *task) generate(ctx context.Context, request Request, heard func(text st
 				return Answer{}, err
 			}
 		}
-		answer, err := t.once(ctx, request, heard)
+		answer, err := t.asker.once(ctx, request, heard)
 		if err == nil || answer.Usage != (Usage{}) {
 			t.addUsage(answer.Usage)
 		}
@@ -68,12 +66,12 @@ func (t *task) generate(ctx context.Context, request Request, heard func(text st
 		if ctx.Err() != nil || !ok || !fault.Retry || tries >= t.cfg.MaxRetries {
 			return Answer{}, err
 		}
-		reason := string(rawjson.Encode(reason{"ProviderError", t.clean.Text(err.Error())}))
+		reason := string(rawjson.Encode(reason{"ProviderError", t.cfg.clean.Text(err.Error())}))
 		if err := t.emit(ctx, Event{Type: Retry, Reason: reason, NewMessages: []Message{},
 			Usage: &answer.Usage}); err != nil {
 			return Answer{}, err
 		}
-		inTime, release := t.spent.within(ctx)
+		inTime, release := t.asker.spent.within(ctx)
 		err = t.cfg.wait(inTime, pause(tries, fault.After))
 		release()
 		if err != nil {
@@ -92,12 +90,12 @@ func (t *task) noticeCut(counted, estimated int) {
 	t.counted, t.estimated = counted, estimated
 	same := counted-before < 16 && before-counted < 16
 	if counted < minCut || !same || grown < 1000 ||
-		estimated < counted*5/4 || t.window > 0 &&
-		t.window <= counted {
+		estimated < counted*5/4 || t.asker.window > 0 &&
+		t.asker.window <= counted {
 		return
 	}
-	t.window = counted
-	t.warn(fmt.Sprintf("the endpoint seems to cut the conversation at %d tokens without saying so; it is compacted from now on. If the model has a larger window, set it there, and here with --context-window", counted))
+	t.asker.window = counted
+	t.cfg.Warn(fmt.Sprintf("the endpoint seems to cut the conversation at %d tokens without saying so; it is compacted from now on. If the model has a larger window, set it there, and here with --context-window", counted))
 }
 
 // errSilence is the cause of a request that was given up.
@@ -152,7 +150,7 @@ func (t *task) unsent() []Message {
 // addUsage adds the usage of an answer to the step and the checkpoint.
 func (t *task) addUsage(u Usage) {
 	t.step.Usage = t.step.Usage.Add(u)
-	t.spent.used = t.spent.used.Add(u)
+	t.asker.spent.used = t.asker.spent.used.Add(u)
 	t.cp.Usage = t.cp.Usage.Add(u)
 	if window := t.cfg.About.ContextWindow; window > 0 {
 		share := float64(u.InputTokens+u.OutputTokens) / float64(window)

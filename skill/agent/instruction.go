@@ -21,29 +21,29 @@ const maxGuide = 32 << 10
 // the expert's own instruction, that of the workspace, the rules of its skills, and its delegates.
 func (t *task) instruction() string {
 	rules := loopRules
-	if t.clean.replace != nil {
+	if t.cfg.clean.replace != nil {
 		rules += "\n" + redactedNote
 	}
 	sections := []string{
 		rules,
 		fmt.Sprintf("It is %s. The working directory, which file tools do not leave, is %s.",
 			time.Now().UTC().Format("2006-01-02 15:04 MST"), t.cfg.Executor.Dir()),
-		strings.TrimSpace(t.expert.Instruction),
+		strings.TrimSpace(t.box.expert.Instruction),
 	}
 	if t.cfg.Guide != "" {
 		sections = append(sections, "The workspace's AGENTS.md says:\n"+limitText(t.cfg.Guide, maxGuide))
 	}
-	for _, s := range t.skills {
+	for _, s := range t.box.skills {
 		if s.rule != "" {
 			sections = append(sections, fmt.Sprintf("%q skill rules:\n%s", s.name, strings.TrimSpace(s.rule)))
 		}
 	}
-	for _, key := range t.expert.Delegates {
+	for _, key := range t.box.expert.Delegates {
 		if d := t.cfg.Experts[key]; d.Description != "" {
 			sections = append(sections, fmt.Sprintf("About %q:\n%s", key, strings.TrimSpace(d.Description)))
 		}
 	}
-	if t.cfg.Schema != nil && t.parent == nil {
+	if t.schema != nil {
 		sections = append(sections,
 			"The final report is JSON, and nothing else, that fits this JSON Schema:\n"+string(t.cfg.Schema))
 	}

@@ -89,22 +89,22 @@ func (e Expert) servers() []string {
 // granted returns an error if the expert needs a power of the workspace that the caller
 // does not grant. An error that needs no grant comes first: it is found out without
 // starting anything.
-func (t *task) granted() error {
-	for _, name := range slices.Sorted(maps.Keys(t.expert.Skills)) {
-		if err := t.missing(name, t.expert.Skills[name]); err != nil {
+func (b *toolbox) granted() error {
+	for _, name := range slices.Sorted(maps.Keys(b.expert.Skills)) {
+		if err := b.missing(name, b.expert.Skills[name]); err != nil {
 			return err
 		}
 	}
-	if t.cfg.Grant == nil {
+	if b.cfg.Grant == nil {
 		return nil
 	}
-	return t.cfg.Grant(t.expert.powers())
+	return b.cfg.Grant(b.expert.powers())
 }
 
 // missing returns an error if a skill lacks a variable, or the program of a server.
-func (t *task) missing(name string, c SkillConfig) error {
+func (b *toolbox) missing(name string, c SkillConfig) error {
 	for _, variable := range slices.Concat(c.RequiredEnv, c.credentials()) {
-		if t.cfg.Getenv(variable) == "" {
+		if b.cfg.Getenv(variable) == "" {
 			//lint:ignore ST1005 the wording of the original runtime
 			return fmt.Errorf("Skill %s requires environment variable %s", name, variable)
 		}
@@ -112,7 +112,7 @@ func (t *task) missing(name string, c SkillConfig) error {
 	if name == baseSkill || c.Type != stdioSkill { // it is built in, or elsewhere
 		return nil
 	}
-	path := t.cfg.Executor.SafePath(t.cfg.Getenv("PATH"))
+	path := b.cfg.Executor.SafePath(b.cfg.Getenv("PATH"))
 	if !slices.Contains(c.RequiredEnv, "PATH") {
 		path = programPath(c.Command, path)
 	}

@@ -17,67 +17,91 @@ const (
 
 // A recorder records the events of a run, and passes each to the caller once it counts: when
 // what it tells is on the disk. An event that comes while changes are not there is held, and
-// the result of a call is recorded only then; [recorder.before] decides when that is.
+// the result of a call is recorded only then.
 type recorder struct {
 	store     *store
+	adopting  bool            // the records before count once the next event is recorded
+	files     filePosition    // after the last call; nil if it is not known
 	unflushed skill.Unflushed // changes of calls that are not on the disk
 	held      []Event         // of these calls and of later ones
 	yield     func(Event, error) bool
+
+	rules, window int // what the run's setting has of its model: see [RunSetting]
 }
 
 // A next is what follows the events so far.
 type next int
 
 const (
-	callInside  next = iota // a call that changes the workspace alone
-	callOutside             // one that reads what lies outside
-	actOutside              // one that may change it
-	userAsked               // the user sees what was done, and decides
-	callsEnded              // the last call of an answer was made
+	anEvent     next = iota
+	callInside       // a call that changes the workspace alone
+	callOutside      // one that reads what lies outside
+	actOutside       // one that may change it
+	userAsked        // the user sees what was done, and decides
+	callsEnded       // the last call of an answer was made
 )
+
+// counts decides when events count: at once where all changes are on the disk, else before a
+// call that may not come first, or when too many are held. If they do not count by themselves,
+// [recorder.before] makes them.
+func (r *recorder) counts(n next) bool {
+	waits := len(r.held) > 0 || r.unflushed.Len() > 0
+	switch n {
+	case anEvent:
+		return !waits
+	case callInside:
+		return waits && (len(r.held) > maxHeld || r.unflushed.Open() > maxOpen)
+	case actOutside: // also that the call has begun
+		return true
+	}
+	return waits
+}
 
 // before waits for the disk, where the events so far must count before what is next.
 func (r *recorder) before(ctx context.Context, n next) error {
-	full := len(r.held) > maxHeld || r.unflushed.Open() > maxOpen
-	if n == actOutside || r.waits() && (n != callInside || full) {
-		return r.settle(ctx)
+	if !r.counts(n) {
+		return nil
 	}
-	return nil
+	return r.settle(ctx)
 }
 
-// emit completes an event of the task and records it.
-func (t *task) emit(ctx context.Context, e Event) error {
-	e.ID, e.ExpertKey, e.RunID, e.StepNumber = newID(), t.expert.Key, t.id,
-		cmp.Or(e.StepNumber, t.cp.StepNumber)
-	return t.recorder.event(ctx, e)
-}
-
-// event records an event and passes it to the caller, or holds it.
+// event completes an event of the run, records it, and passes it to the caller or holds it.
 func (r *recorder) event(ctx context.Context, e Event) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	waits := r.waits()
-	if waits && e.ToolResult != nil {
+	e.ID, e.RunID = newID(), r.store.run
+	counts := r.counts(anEvent)
+	if !counts && e.ToolResult != nil {
 		e.Timestamp = r.store.now()
 	} else if err := r.write(ctx, &e); err != nil {
 		return err
 	}
-	if waits {
+	if !counts {
 		r.held = append(r.held, e)
 		return nil
 	}
 	return r.pass(e)
 }
 
-// waits reports whether changes are not on the disk, or events are held for such.
-func (r *recorder) waits() bool { return len(r.held) > 0 || r.unflushed.Len() > 0 }
+// remember records what was learned of the model since the run's setting was written.
+func (r *recorder) remember(ctx context.Context, s RunSetting, clean Redactor) error {
+	if len(s.Rules) == r.rules && s.Window == r.window {
+		return nil
+	}
+	r.rules, r.window = len(s.Rules), s.Window
+	return r.store.updateSetting(ctx, s, clean)
+}
 
 // write records an event.
 func (r *recorder) write(ctx context.Context, e *Event) error {
 	err := r.store.event(ctx, e)
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if err == nil && r.adopting {
+		r.adopting = false
+		err = r.store.adopted()
 	}
 	if err != nil {
 		return unrecorded(err)

@@ -48,7 +48,7 @@ func (t *task) complete(ctx context.Context) (done bool, err error) {
 // what of it is a report.
 func (t *task) unusableReport(answer *Answer) (what, why string) {
 	cut := answer.Cut
-	t.read(answer)
+	t.box.read(answer)
 	called := len(answer.Calls) > 0
 	answer.Calls = nil
 	switch {
@@ -77,7 +77,7 @@ func (t *task) settleFor(ctx context.Context, best Answer, what, why string) err
 		}
 	}
 	best.Usage = Usage{} // the retries have counted it
-	t.warn("the model gave no usable final report when it was asked three times; the run ends with the text that there is")
+	t.cfg.Warn("the model gave no usable final report when it was asked three times; the run ends with the text that there is")
 	return t.report(ctx, best)
 }
 
@@ -90,15 +90,14 @@ func isReportRetry(e Event) bool {
 
 // report ends the run with a text.
 func (t *task) report(ctx context.Context, a Answer) error {
-	text := t.clean.Text(a.Text)
+	text := t.cfg.clean.Text(a.Text)
 	t.addMessage(t.expertMessage(nil, a))
 	return t.stop(ctx, Event{Type: CompleteRun, Text: &text, Usage: &a.Usage}, Completed)
 }
 
 // fitting returns the report in a text: with a schema, the JSON in it, which must fit.
-// Only the first task of a run has a schema.
 func (t *task) fitting(text string) (string, error) {
-	if t.schema == nil || t.parent != nil {
+	if t.schema == nil {
 		return text, nil
 	}
 	if from, to, ok := rawjson.Fenced(strings.TrimSpace(text)); ok {

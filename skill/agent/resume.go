@@ -46,7 +46,7 @@ const (
 func (r *run) takeUpRecords(ctx context.Context) error {
 	from, damage, err := r.records.position(ctx, r.id)
 	for _, what := range damage {
-		r.warn(what)
+		r.cfg.Warn(what)
 	}
 	switch {
 	case err != nil && err != ErrNoCheckpoint && ctx.Err() == nil:
@@ -54,18 +54,18 @@ func (r *run) takeUpRecords(ctx context.Context) error {
 	case err != nil:
 		return err
 	case len(from.interrupted) > 0:
-		r.warn(fmt.Sprintf("the run was interrupted during %s, which may have happened; the model is told",
+		r.cfg.Warn(fmt.Sprintf("the run was interrupted during %s, which may have happened; the model is told",
 			strings.Join(from.interrupted, ", ")))
 	case len(damage) > 0 && from.step > 0:
-		r.warn(fmt.Sprintf("the run continues in step %d", from.step))
+		r.cfg.Warn(fmt.Sprintf("the run continues in step %d", from.step))
 	case len(damage) > 0:
-		r.warn(fmt.Sprintf("the run continues from step %d", from.StepNumber))
+		r.cfg.Warn(fmt.Sprintf("the run continues from step %d", from.StepNumber))
 	}
 	r.note(from.note)
 	undone, err := r.undoneSince(ctx, from.Checkpoint)
 	if err == nil && undone != "" {
 		from.completing = false
-		r.warn("files are not as the conversation left them; the model is told: changes were undone of " + undone)
+		r.cfg.Warn("files are not as the conversation left them; the model is told: changes were undone of " + undone)
 		r.note(fmt.Sprintf(undoneFiles, undone))
 	}
 	if r.unconfirmed {

@@ -75,10 +75,10 @@ func Run(ctx context.Context, cfg Config, query string) iter.Seq2[Event, error] 
 			yield(Event{}, err)
 			return
 		}
-		defer r.store.close()
-		r.yield = yield
+		defer r.recorder.store.close()
+		r.recorder.yield = yield
 		if err := r.work(ctx, query); err != nil && err != errEnough {
-			r.yield(Event{}, err)
+			r.recorder.yield(Event{}, err)
 		}
 	}
 }
@@ -88,22 +88,16 @@ var errEnough = errors.New("the caller stopped listening")
 
 var errNoQuery = errors.New("Input message is undefined")
 
-// run is what all tasks of one Run share.
+// A run holds what begins its tasks, and what they share.
 type run struct {
 	cfg         Config
 	id          string
-	records     Records // of what is continued
-	unconfirmed bool    // nothing confirms these
-	clean       Redactor
-	from        *position // where it is continued; nil for a new run
-	limit       int       // the last step that may be taken; 0 is no limit
-	spent       spending
-	files       filePosition // after the last call; nil if it is not known
-
-	schema *jsonschema.Resolved // nil for none
-
-	recorder
-	asker
+	records     Records              // of what is continued
+	unconfirmed bool                 // nothing confirms these
+	from        *position            // where it is continued; nil for a new run
+	schema      *jsonschema.Resolved // that the report must fit; nil for none
+	recorder    recorder
+	asker       asker
 }
 
 func newRun(ctx context.Context, cfg Config) (*run, error) {
@@ -112,32 +106,31 @@ func newRun(ctx context.Context, cfg Config) (*run, error) {
 		return nil, err
 	}
 	continued := cfg.continued()
-	r := &run{cfg: cfg, id: cmp.Or(continued, cfg.RunID, newID()), clean: cfg.Redactor(),
-		spent: spending{Budget: cfg.Budget, start: time.Now()}}
-	r.asker = asker{model: cfg.Model, timeout: cfg.Timeout, clean: r.clean, spent: &r.spent,
-		window: cfg.About.ContextWindow}
+	r := &run{cfg: cfg, id: cmp.Or(continued, cfg.RunID, newID())}
+	r.asker = asker{model: cfg.Model, timeout: cfg.Timeout, clean: cfg.clean,
+		spent: spending{Budget: cfg.Budget, start: time.Now()}, window: cfg.About.ContextWindow}
 	if err := checkRunID(r.id); err != nil {
 		return nil, err
 	}
-	if r.clean.Text(r.id) != r.id {
+	if r.cfg.clean.Text(r.id) != r.id {
 		return nil, errors.New("the run id holds a credential, which would be recorded; choose another")
 	}
 	var err error
 	if r.schema, err = resolveSchema(cfg.Schema); err != nil {
 		return nil, err
 	}
-	if r.store, err = openStore(ctx, cfg.Executor, r.id); err != nil {
+	if r.recorder.store, err = openStore(ctx, cfg.Executor, r.id); err != nil {
 		return nil, err
 	}
-	r.store.point, r.store.wrote = cfg.point, cfg.Recorded
+	r.recorder.store.point, r.recorder.store.wrote = cfg.point, cfg.Recorded
 	switch {
 	case continued != "":
 		err = r.takeUp(ctx)
-	case r.store.exists(ctx):
-		err = r.store.takenError()
+	case r.recorder.store.exists(ctx):
+		err = r.recorder.store.takenError()
 	}
 	if err != nil {
-		r.store.close()
+		r.recorder.store.close()
 		return nil, err
 	}
 	first := 1
@@ -145,7 +138,7 @@ func newRun(ctx context.Context, cfg Config) (*run, error) {
 		first = cmp.Or(r.from.step, r.from.StepNumber+1)
 	}
 	if cfg.MaxSteps > 0 {
-		r.limit = first + cfg.MaxSteps - 1
+		r.asker.spent.limit = first + cfg.MaxSteps - 1
 	}
 	return r, nil
 }
@@ -153,10 +146,10 @@ func newRun(ctx context.Context, cfg Config) (*run, error) {
 // takeUp makes this process the owner of the run that is continued. Only then is the
 // run's state read, because an owner before may have changed it until then.
 func (r *run) takeUp(ctx context.Context) error {
-	if r.store.x != nil && !r.store.exists(ctx) {
+	if r.recorder.store.x != nil && !r.recorder.store.exists(ctx) {
 		return ErrNoCheckpoint
 	}
-	if err := r.store.lease(ctx, r.cfg.TakeOver); err != nil {
+	if err := r.recorder.store.lease(ctx, r.cfg.TakeOver); err != nil {
 		return err
 	}
 	known, err := false, error(nil)
@@ -165,11 +158,11 @@ func (r *run) takeUp(ctx context.Context) error {
 	}
 	r.unconfirmed = !known
 	switch {
-	case r.store.x == nil:
+	case r.recorder.store.x == nil:
 	case known:
-		err = r.store.dropUnwritten(ctx, r.records)
+		err = r.recorder.store.dropUnwritten(ctx, r.records)
 	default:
-		r.warn("nothing confirms the records of the run: it was recorded on another machine or by an older version, or others wrote them")
+		r.cfg.Warn("nothing confirms the records of the run: it was recorded on another machine or by an older version, or others wrote them")
 	}
 	if err != nil {
 		return err
@@ -187,13 +180,6 @@ func (r *run) takeUp(ctx context.Context) error {
 // note puts a text before the caller's Note to the expert.
 func (r *run) note(text string) { r.cfg.Note = strings.TrimSpace(text + " " + r.cfg.Note) }
 
-// warn tells the caller what it should know of the run's configuration or records.
-func (r *run) warn(what string) {
-	if r.cfg.Warn != nil {
-		r.cfg.Warn(r.clean.Text(what))
-	}
-}
-
 // again returns a command line about the same workspace.
 func (r *run) again(command string, words ...string) string {
 	if r.cfg.Again != nil {
@@ -208,31 +194,37 @@ func (r *run) work(ctx context.Context, query string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { t.closeAll() }()
+	defer func() {
+		for ; t != nil; t = t.parent {
+			t.box.close()
+		}
+	}()
 	if t, err = t.openOrReport(ctx); err != nil {
 		return err
 	}
 	if err := r.openFiles(ctx); err != nil {
 		return err
 	}
-	if r.unconfirmed && r.store.x != nil {
-		if err := r.store.adopt(ctx); err != nil {
+	if r.unconfirmed && r.recorder.store.x != nil {
+		if err := r.recorder.store.adopt(ctx); err != nil {
 			return err
 		}
+		r.recorder.adopting = true
 	}
-	write := r.store.createSetting
+	write := r.recorder.store.createSetting
 	if r.from != nil {
-		write = r.store.updateSetting
+		write = r.recorder.store.updateSetting
 	}
 	if r.from != nil && !r.unconfirmed {
 		r.learn(ctx)
 	}
 	r.from, r.cfg.From = nil, nil // the task has their conversation, until it compacts it
-	s := r.setting(query)
-	if err := write(ctx, s, r.clean); err != nil {
+	s := r.asker.setting(&r.cfg, r.id, query)
+	if err := write(ctx, s, r.cfg.clean); err != nil {
 		return err
 	}
-	r.rules, r.learnt = len(s.Rules), s.Window
+	r.recorder.rules, r.recorder.window = len(s.Rules), s.Window
+	t.note = r.cfg.Note
 	for {
 		if err := t.work(ctx); err != nil {
 			return err
@@ -259,7 +251,7 @@ func (r *run) begin(ctx context.Context, query string) (*task, error) {
 	if err == nil && query == "" {
 		err = errNoQuery
 	}
-	return r.start(expert, query, 1), err
+	return r.start(expert, nil, query, 1), err
 }
 
 // expert returns an expert by its key.
@@ -268,8 +260,8 @@ func (r *run) expert(key string) (Expert, error) {
 }
 
 // start returns a new task, whose first step is given.
-func (r *run) start(e Expert, query string, step int) *task {
-	t := r.newTask(e)
+func (r *run) start(e Expert, parent *task, query string, step int) *task {
+	t := r.newTask(e, parent)
 	t.cp = Checkpoint{ID: newID(), StepNumber: step, Status: Init}
 	t.query = &query
 	return t
@@ -285,7 +277,7 @@ func (r *run) restart(s RunSetting, query string) (*task, error) {
 		return nil, errNoAnswer
 	}
 	e, err := r.expert(s.ExpertKey)
-	t := r.start(e, s.Input.Text, 1)
+	t := r.start(e, nil, s.Input.Text, 1)
 	if query != "" {
 		t.recovered = []Message{newMessage(UserMessage, textPart(s.Input.Text))}
 		t.query = &query
@@ -310,9 +302,9 @@ func (r *run) resume(ctx context.Context, from position, query string) (*task, e
 	if err != nil {
 		return nil, err
 	}
-	t := r.newTask(e)
-	t.parent, t.last = parent, &from.Checkpoint
-	from.restore(t.session)
+	t := r.newTask(e, parent)
+	t.last = &from.Checkpoint
+	from.restore(t.box.session)
 	reports := from.Status == StoppedByDelegate || from.Status == Completed && parent != nil
 	if err := r.checkQuery(from, query, reports); err != nil {
 		return nil, err
@@ -364,55 +356,31 @@ func (r *run) checkQuery(from position, query string, reports bool) error {
 	return nil
 }
 
-func (r *run) newTask(e Expert) *task {
+// newTask returns a task of an expert. Its report goes to the parent, or to the user if that is nil.
+func (r *run) newTask(e Expert, parent *task) *task {
 	s := &skill.Session{Guard: r.cfg.Executor.Config().Guard}
 	for _, c := range e.Skills {
 		if c.Type == builtinSkill {
 			s.Guard = cmp.Or(s.Guard, dialect.Named(c.Dialect).Guard)
 		}
 	}
-	return &task{run: r, expert: e, session: s}
-}
-
-// setting is what is recorded of how the run was started.
-func (r *run) setting(query string) RunSetting {
-	c, now := r.cfg, time.Now().UnixMilli()
-	s := RunSetting{
-		Model: c.About.Model, ProviderConfig: ProviderConfig{c.About.Provider, plainURL(c.About.BaseURL)},
-		RunID:     r.id,
-		ExpertKey: c.Expert, Input: Input{query}, Experts: c.Experts,
-		Temperature: max(c.About.Temperature, 0),
-		MaxSteps:    c.MaxSteps, MaxRetries: max(c.MaxRetries, 0), Timeout: c.Timeout.Milliseconds(),
-		StartedAt: now, UpdatedAt: now,
+	t := &task{cfg: &r.cfg, recorder: &r.recorder, asker: &r.asker, parent: parent,
+		box: &toolbox{cfg: &r.cfg, expert: e, session: s}}
+	if parent == nil {
+		t.schema = r.schema
 	}
-	if m, ok := c.Model.(Learner); ok {
-		s.Rules = m.Rules()
-	}
-	if r.window != c.About.ContextWindow {
-		s.Window = r.window
-	}
-	return s
+	return t
 }
 
 // learn gives the model what the run has learned of it before.
 func (r *run) learn(ctx context.Context) {
 	s, err := r.records.Setting(ctx, r.id)
 	m, ok := r.cfg.Model.(Learner)
-	if err != nil || !ok || !s.sameModel(r.setting("")) {
+	if err != nil || !ok || !s.sameModel(r.asker.setting(&r.cfg, r.id, "")) {
 		return
 	}
 	m.Learn(s.Rules)
 	if s.Window >= MinWindow {
-		r.window = cmp.Or(r.window, s.Window)
+		r.asker.window = cmp.Or(r.asker.window, s.Window)
 	}
-}
-
-// remember records what was learned of the model since the setting was written.
-func (r *run) remember(ctx context.Context) error {
-	s := r.setting("")
-	if len(s.Rules) == r.rules && s.Window == r.learnt {
-		return nil
-	}
-	r.rules, r.learnt = len(s.Rules), s.Window
-	return r.store.updateSetting(ctx, s, r.clean)
 }

@@ -1,6 +1,9 @@
 package agent
 
-import "net/url"
+import (
+	"net/url"
+	"time"
+)
 
 // settingFile is the name of a RunSetting's file.
 const settingFile = "run-setting.json"
@@ -27,6 +30,26 @@ type RunSetting struct {
 	Window int `json:"window,omitempty"`
 
 	Damage string `json:"-"` // why the file cannot be read; "" if it can
+}
+
+// setting is what is recorded of how the run was started.
+func (a *asker) setting(c *Config, run, query string) RunSetting {
+	now := time.Now().UnixMilli()
+	s := RunSetting{
+		Model: c.About.Model, ProviderConfig: ProviderConfig{c.About.Provider, plainURL(c.About.BaseURL)},
+		RunID:     run,
+		ExpertKey: c.Expert, Input: Input{query}, Experts: c.Experts,
+		Temperature: max(c.About.Temperature, 0),
+		MaxSteps:    c.MaxSteps, MaxRetries: max(c.MaxRetries, 0), Timeout: c.Timeout.Milliseconds(),
+		StartedAt: now, UpdatedAt: now,
+	}
+	if m, ok := c.Model.(Learner); ok {
+		s.Rules = m.Rules()
+	}
+	if a.window != c.About.ContextWindow {
+		s.Window = a.window
+	}
+	return s
 }
 
 // sameModel reports whether two settings are of one model at one endpoint.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"textskill/parser"
+	"textskill/skill"
 	"textskill/skill/dialect"
 )
 
@@ -73,8 +74,8 @@ func textOutcome(text string, failed bool) outcome {
 }
 
 // record gives a call that no dialect has carried out to the executor's Called.
-func (t *task) record(ctx context.Context, c *call, began time.Time) {
-	d, failure := t.cfg.Base, c.fault
+func (b *toolbox) record(ctx context.Context, c *call, began time.Time) {
+	d, failure := b.cfg.Base, c.fault
 	switch {
 	case c.tool == nil:
 	case c.tool.dialect == nil:
@@ -91,7 +92,7 @@ func (t *task) record(ctx context.Context, c *call, began time.Time) {
 	if failure != "" {
 		err = errors.New(failure)
 	}
-	d.Report(ctx, t.cfg.Executor, t.session, parser.ToolCall{Name: c.ToolName, Arguments: c.args}, began, err)
+	d.Report(ctx, b.cfg.Executor, b.session, parser.ToolCall{Name: c.ToolName, Arguments: c.args}, began, err)
 }
 
 // filter returns the tools that pick and omit select. It always keeps attemptCompletion,
@@ -125,52 +126,60 @@ func newTool(skill string, kind toolKind, name, doc string, schema json.RawMessa
 	return tool{Tool: Tool{Name: name, Doc: doc, Schema: objectSchema(schema)}, skill: skill, kind: kind}
 }
 
+// A toolbox is what one expert works with: its skills, and the session of their calls.
+type toolbox struct {
+	cfg     *Config
+	expert  Expert
+	session *skill.Session
+	skills  []openedSkill // nil until open
+}
+
 // open opens the expert's skills, its servers concurrently. The caller closes them with
 // close.
-func (t *task) open(ctx context.Context) error {
-	if t.skills != nil { // they stayed open while it waited for a delegate
+func (b *toolbox) open(ctx context.Context) error {
+	if b.skills != nil { // they stayed open while it waited for a delegate
 		return nil
 	}
-	if err := t.granted(); err != nil {
+	if err := b.granted(); err != nil {
 		return err
 	}
 	var interactives []openedSkill
-	builtins := []openedSkill{t.base()}
-	if d := t.cfg.Tools; d != nil {
-		builtins = append(builtins, t.dialectSkill(d.Name, SkillConfig{}, d, t.cfg.Executor))
+	builtins := []openedSkill{b.base()}
+	if d := b.cfg.Tools; d != nil {
+		builtins = append(builtins, b.dialectSkill(d.Name, SkillConfig{}, d, b.cfg.Executor))
 	}
-	for _, name := range slices.Sorted(maps.Keys(t.expert.Skills)) {
-		switch c := t.expert.Skills[name]; {
+	for _, name := range slices.Sorted(maps.Keys(b.expert.Skills)) {
+		switch c := b.expert.Skills[name]; {
 		case name == baseSkill:
 		case c.Type == interactiveSkill:
 			interactives = append(interactives, c.interactive(name))
 		case c.Type == builtinSkill:
-			builtins = append(builtins, t.builtin(name, c))
+			builtins = append(builtins, b.builtin(name, c))
 		}
 	}
-	servers := t.expert.servers()
+	servers := b.expert.servers()
 	opened, errs := make([]openedSkill, len(servers)), make([]error, len(servers))
 	var all sync.WaitGroup
 	for i, name := range servers {
-		all.Go(func() { opened[i], errs[i] = t.connect(ctx, name, t.expert.Skills[name]) })
+		all.Go(func() { opened[i], errs[i] = b.connect(ctx, name, b.expert.Skills[name]) })
 	}
 	all.Wait()
-	t.skills = slices.Concat(builtins, opened, interactives)
-	for _, key := range t.expert.Delegates {
-		t.skills = append(t.skills, t.delegate(key, t.delegateName(key)))
+	b.skills = slices.Concat(builtins, opened, interactives)
+	for _, key := range b.expert.Delegates {
+		b.skills = append(b.skills, b.delegate(key, b.delegateName(key)))
 	}
 	if err := cmp.Or(errs...); err != nil {
-		t.close()
+		b.close()
 		return err
 	}
-	t.distinguish()
-	for _, s := range t.skills {
+	b.distinguish()
+	for _, s := range b.skills {
 		if len(s.unknown) > 0 {
-			t.warn(fmt.Sprintf("skill %s: pick and omit name tools that it does not have: %s", s.name,
+			b.cfg.Warn(fmt.Sprintf("skill %s: pick and omit name tools that it does not have: %s", s.name,
 				strings.Join(s.unknown, ", ")))
 		}
 		if s.nameless > 0 {
-			t.warn(fmt.Sprintf("skill %s: %d of its tools have no name and are left out", s.name, s.nameless))
+			b.cfg.Warn(fmt.Sprintf("skill %s: %d of its tools have no name and are left out", s.name, s.nameless))
 		}
 	}
 	return nil
@@ -178,9 +187,9 @@ func (t *task) open(ctx context.Context) error {
 
 // distinguish renames the tools of servers whose names other tools have: the skill's name comes
 // before them.
-func (t *task) distinguish() {
+func (b *toolbox) distinguish() {
 	seen := map[string]bool{}
-	for _, s := range t.skills {
+	for _, s := range b.skills {
 		for i := range s.tools {
 			own := &s.tools[i]
 			if seen[own.Name] && own.kind == plain && own.dialect == nil {
@@ -192,40 +201,33 @@ func (t *task) distinguish() {
 }
 
 // renew lists the tools of servers that have said that theirs have changed.
-func (t *task) renew(ctx context.Context) {
-	for i := range t.skills {
-		if s := &t.skills[i]; s.renew != nil {
+func (b *toolbox) renew(ctx context.Context) {
+	for i := range b.skills {
+		if s := &b.skills[i]; s.renew != nil {
 			if tools := s.renew(ctx); tools != nil {
 				s.tools = tools
-				t.distinguish()
+				b.distinguish()
 			}
 		}
 	}
 }
 
-// closeAll closes the skills of t and of the tasks that wait for it.
-func (t *task) closeAll() {
-	for ; t != nil; t = t.parent {
-		t.close()
-	}
-}
-
 // close closes the skills concurrently.
-func (t *task) close() {
+func (b *toolbox) close() {
 	var all sync.WaitGroup
-	for _, s := range t.skills {
+	for _, s := range b.skills {
 		if s.close != nil {
 			all.Go(s.close)
 		}
 	}
 	all.Wait()
-	t.skills = nil
+	b.skills = nil
 }
 
 // tool returns the tool with a name, nil for none. If several tools have the name,
 // the first one wins.
-func (t *task) tool(name string) *tool {
-	for _, s := range t.skills {
+func (b *toolbox) tool(name string) *tool {
+	for _, s := range b.skills {
 		for i := range s.tools {
 			if s.tools[i].Name == name {
 				return &s.tools[i]
@@ -236,9 +238,9 @@ func (t *task) tool(name string) *tool {
 }
 
 // tools returns the tools for the model, each name once. It is never nil.
-func (t *task) tools() []Tool {
+func (b *toolbox) tools() []Tool {
 	list := []Tool{}
-	for _, s := range t.skills {
+	for _, s := range b.skills {
 		for _, own := range s.tools {
 			if !slices.ContainsFunc(list, func(have Tool) bool { return have.Name == own.Name }) {
 				list = append(list, own.Tool)

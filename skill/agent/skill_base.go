@@ -21,14 +21,14 @@ const CompletionTool = completion
 
 // base returns the Base Skill, which is built in. The expert may configure its rule, pick
 // and omit.
-func (t *task) base() openedSkill {
-	return t.dialectSkill(baseSkill, t.expert.Skills[baseSkill], t.cfg.Base, t.cfg.Executor)
+func (b *toolbox) base() openedSkill {
+	return b.dialectSkill(baseSkill, b.expert.Skills[baseSkill], b.cfg.Base, b.cfg.Executor)
 }
 
 // dialectSkill returns the skill that has the tools of a dialect, carried out by x.
-func (t *task) dialectSkill(name string, c SkillConfig, d *dialect.Dialect, x *skill.Executor) openedSkill {
+func (b *toolbox) dialectSkill(name string, c SkillConfig, d *dialect.Dialect, x *skill.Executor) openedSkill {
 	s := openedSkill{name: name, rule: c.Rule}
-	call := func(ctx context.Context, c ToolCall) outcome { return t.callDialect(ctx, c, d, x) }
+	call := func(ctx context.Context, c ToolCall) outcome { return b.callDialect(ctx, c, d, x) }
 	for i := range d.Tools {
 		row := &d.Tools[i]
 		s.tools = append(s.tools, tool{
@@ -41,11 +41,11 @@ func (t *task) dialectSkill(name string, c SkillConfig, d *dialect.Dialect, x *s
 }
 
 // callDialect runs a call of a tool of a dialect.
-func (t *task) callDialect(ctx context.Context, c ToolCall, d *dialect.Dialect, x *skill.Executor) outcome {
-	reply := d.Do(ctx, x, t.session, parser.ToolCall{ID: c.ID, Name: c.ToolName, Arguments: c.Args})
+func (b *toolbox) callDialect(ctx context.Context, c ToolCall, d *dialect.Dialect, x *skill.Executor) outcome {
+	reply := d.Do(ctx, x, b.session, parser.ToolCall{ID: c.ID, Name: c.ToolName, Arguments: c.Args})
 	o := textOutcome(reply.Body, reply.Err != nil)
-	if hosts := reply.Refused(); len(hosts) > 0 && t.cfg.Hosts != nil {
-		note, err := t.cfg.Hosts(ctx, x, hosts)
+	if hosts := reply.Refused(); len(hosts) > 0 && b.cfg.Hosts != nil {
+		note, err := b.cfg.Hosts(ctx, x, hosts)
 		if err != nil {
 			note = "[" + err.Error() + "]"
 		}

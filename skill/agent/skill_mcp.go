@@ -46,15 +46,15 @@ type server struct {
 }
 
 // connect starts the server of a skill or connects to its endpoint, and lists its tools.
-func (t *task) connect(ctx context.Context, name string, c SkillConfig) (openedSkill, error) {
+func (b *toolbox) connect(ctx context.Context, name string, c SkillConfig) (openedSkill, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	timer := time.AfterFunc(t.cfg.ready, cancel)
-	v := &server{name: name, cancel: cancel, timeout: t.cfg.Timeout, trace: t.cfg.Traceparent}
+	timer := time.AfterFunc(b.cfg.ready, cancel)
+	v := &server{name: name, cancel: cancel, timeout: b.cfg.Timeout, trace: b.cfg.Traceparent}
 	s := openedSkill{name: name, rule: c.Rule, close: v.close}
 	v.open = func() error {
-		late := time.AfterFunc(t.cfg.ready, cancel)
+		late := time.AfterFunc(b.cfg.ready, cancel)
 		defer late.Stop()
-		return v.dial(ctx, t, c)
+		return v.dial(ctx, b, c)
 	}
 	s.renew = func(ctx context.Context) []tool {
 		if !v.changed.Swap(false) {
@@ -64,11 +64,11 @@ func (t *task) connect(ctx context.Context, name string, c SkillConfig) (openedS
 		defer cancel()
 		tools, err := v.tools(inner)
 		if err != nil {
-			t.warn(fmt.Sprintf("skill %s: its tools have changed and cannot be listed: %v", name,
+			b.cfg.Warn(fmt.Sprintf("skill %s: its tools have changed and cannot be listed: %v", name,
 				plainError(err)))
 			return nil
 		}
-		list, _ := t.offered(c, tools)
+		list, _ := b.offered(c, tools)
 		return list
 	}
 	err := v.open()
@@ -77,30 +77,30 @@ func (t *task) connect(ctx context.Context, name string, c SkillConfig) (openedS
 	}
 	switch {
 	case !timer.Stop():
-		err = fmt.Errorf("it was not ready within %s", t.cfg.ready)
+		err = fmt.Errorf("it was not ready within %s", b.cfg.ready)
 	case err != nil:
 		err = plainError(v.exitError(err))
 	}
 	if err != nil {
-		err = errors.New(t.clean.Text(fmt.Sprintf("skill %s: %v%s", name, err, v.lastStderr())))
+		err = errors.New(b.cfg.clean.Text(fmt.Sprintf("skill %s: %v%s", name, err, v.lastStderr())))
 		v.close()
 		return openedSkill{}, err
 	}
 	s.unknown = c.unknown(s.tools)
-	s.tools, s.nameless = t.offered(c, s.tools)
+	s.tools, s.nameless = b.offered(c, s.tools)
 	return s, nil
 }
 
 // offered returns the tools of a server that a model is offered, which is never nil, and how
 // many are left out because they have no name.
-func (t *task) offered(c SkillConfig, tools []tool) (list []tool, nameless int) {
+func (b *toolbox) offered(c SkillConfig, tools []tool) (list []tool, nameless int) {
 	list = []tool{}
 	for _, own := range c.filter(tools) {
-		if own.Name = ToolName(t.clean.Text(own.Name)); own.Name == "" {
+		if own.Name = ToolName(b.cfg.clean.Text(own.Name)); own.Name == "" {
 			nameless++
 			continue
 		}
-		own.Doc, own.Schema = t.clean.Text(own.Doc), t.clean.JSON(own.Schema)
+		own.Doc, own.Schema = b.cfg.clean.Text(own.Doc), b.cfg.clean.JSON(own.Schema)
 		list = append(list, own)
 	}
 	return list, nameless
@@ -108,19 +108,19 @@ func (t *task) offered(c SkillConfig, tools []tool) (list []tool, nameless int) 
 
 // dial opens the session. For an endpoint it tries streamable HTTP and then the older SSE
 // transport.
-func (v *server) dial(ctx context.Context, t *task, c SkillConfig) (err error) {
+func (v *server) dial(ctx context.Context, b *toolbox, c SkillConfig) (err error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "skill", Version: "1"}, &mcp.ClientOptions{
 		Capabilities:           &mcp.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { v.changed.Store(true) },
 	})
 	if c.Type == sseSkill {
-		switch x := t.cfg.Executor.Config(); { // the server may change anything
+		switch x := b.cfg.Executor.Config(); { // the server may change anything
 		case x.ReadOnly:
 			return refusal.Under("reaching a server", "--read-only")
 		case x.DryRun:
 			return refusal.Under("reaching a server", "--dry-run")
 		}
-		web := c.client(t.cfg.Getenv)
+		web := c.client(b.cfg.Getenv)
 		v.session, err = client.Connect(ctx, &mcp.StreamableClientTransport{
 			Endpoint: c.Endpoint, HTTPClient: web, DisableStandaloneSSE: true, MaxEventSize: maxMessage,
 		}, nil)
@@ -133,7 +133,7 @@ func (v *server) dial(ctx context.Context, t *task, c SkillConfig) (err error) {
 		}
 		return err
 	}
-	if v.process, err = t.cfg.Executor.StartProcess(t.program(c)); err != nil {
+	if v.process, err = b.cfg.Executor.StartProcess(b.program(c)); err != nil {
 		return err
 	}
 	context.AfterFunc(ctx, v.process.Stop)
@@ -142,7 +142,7 @@ func (v *server) dial(ctx context.Context, t *task, c SkillConfig) (err error) {
 
 // program returns the program of a skill's server. Its environment has only the variables
 // in requiredEnv and a PATH. Nothing is found where commands write.
-func (t *task) program(c SkillConfig) skill.Program {
+func (b *toolbox) program(c SkillConfig) skill.Program {
 	p := skill.Program{Command: c.Command}
 	if filepath.Base(c.Command) == "npx" {
 		p.Args = append(p.Args, "-y") // install without asking
@@ -152,13 +152,13 @@ func (t *task) program(c SkillConfig) skill.Program {
 	}
 	p.Args = append(p.Args, c.Args...)
 	if !slices.Contains(c.RequiredEnv, "PATH") {
-		p.Env = []string{"PATH=" + programPath(c.Command, t.cfg.Executor.SafePath(t.cfg.Getenv("PATH")))}
+		p.Env = []string{"PATH=" + programPath(c.Command, b.cfg.Executor.SafePath(b.cfg.Getenv("PATH")))}
 	}
 	for _, variable := range c.RequiredEnv {
-		p.Env = append(p.Env, variable+"="+t.cfg.Executor.SafeVariable(variable, t.cfg.Getenv(variable)))
+		p.Env = append(p.Env, variable+"="+b.cfg.Executor.SafeVariable(variable, b.cfg.Getenv(variable)))
 	}
 	if c.Command == "npx" && runtime.GOOS != "windows" {
-		return fromOutside(p, t.cfg.Executor.Dir())
+		return fromOutside(p, b.cfg.Executor.Dir())
 	}
 	return p
 }

@@ -1,12 +1,15 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"textskill/llmfallback/remote"
 	rawjson "textskill/parser/json"
@@ -19,12 +22,14 @@ const maxFruitless = 20
 
 // A task is a query that one expert works on, from its start to its report.
 type task struct {
-	*run
-	expert  Expert
-	session *skill.Session
-	skills  []openedSkill
-	parent  *task       // the task that waits for the report; nil for the first
-	last    *Checkpoint // the one recorded last or continued from, with all messages
+	cfg      *Config
+	recorder *recorder
+	asker    *asker
+	box      *toolbox
+	schema   *jsonschema.Resolved // that the report must fit; nil for none
+	note     string               // to the expert, before its next step; "" for none
+	parent   *task                // the task that waits for the report; nil for the first
+	last     *Checkpoint          // the one recorded last or continued from, with all messages
 
 	query      *string   // to start or continue with; nil for none
 	recovered  []Message // of the step that was under way when the run was interrupted
@@ -59,12 +64,6 @@ func (t *task) work(ctx context.Context) error {
 	if err := t.emit(ctx, Event{Type: StartRun, InitialCheckpoint: initial, InputMessages: t.step.inputs()}); err != nil {
 		return err
 	}
-	if t.unconfirmed && t.store.x != nil {
-		t.unconfirmed = false
-		if err := t.store.adopted(); err != nil {
-			return unrecorded(err)
-		}
-	}
 	for {
 		done, err := t.takeStep(ctx)
 		if err == nil && !done {
@@ -80,7 +79,7 @@ func (t *task) work(ctx context.Context) error {
 func (t *task) input() {
 	first := len(t.history)
 	if first == 0 && (len(t.recovered) == 0 || t.recovered[0].Type != InstructionMessage) {
-		m := newMessage(InstructionMessage, textPart(t.clean.Text(t.instruction())))
+		m := newMessage(InstructionMessage, textPart(t.cfg.clean.Text(t.instruction())))
 		m.Cache = true
 		t.history = append(t.history, m)
 	}
@@ -90,12 +89,12 @@ func (t *task) input() {
 		t.history = append(t.history, resultMessage(t.callIDs, t.results))
 		t.callIDs, t.results = nil, nil
 	}
-	if note := t.cfg.Note; note != "" {
-		t.history = append(t.history, newMessage(UserMessage, textPart(t.clean.Text(note))))
-		t.cfg.Note = ""
+	if t.note != "" {
+		t.history = append(t.history, newMessage(UserMessage, textPart(t.cfg.clean.Text(t.note))))
+		t.note = ""
 	}
 	if t.query != nil {
-		t.history = append(t.history, newMessage(UserMessage, textPart(t.clean.Text(*t.query))))
+		t.history = append(t.history, newMessage(UserMessage, textPart(t.cfg.clean.Text(*t.query))))
 	}
 	t.step = Step{StepNumber: t.cp.StepNumber, InputMessages: t.history[first:len(t.history):len(t.history)]}
 	t.size = tokens(t.history...)
@@ -140,7 +139,7 @@ func (t *task) resumeWithin(from position, query string) {
 
 // resumeWith continues the task with the result of the call that it waits for.
 func (t *task) resumeWith(text string) (err error) {
-	t.results, t.pending, err = t.last.answer(t.clean.Text(text))
+	t.results, t.pending, err = t.last.answer(t.cfg.clean.Text(text))
 	t.callIDs, t.callEvents, t.query = t.last.calls(), nil, nil
 	t.resumeAt(t.last.StepNumber + 1)
 	return err
@@ -155,12 +154,12 @@ func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 		t.completing = false
 		return t.complete(ctx)
 	}
-	t.renew(ctx)
-	answer, err := t.ask(ctx, t.tools())
+	t.box.renew(ctx)
+	answer, err := t.ask(ctx, t.box.tools())
 	if err != nil {
 		return true, t.fail(ctx, err)
 	}
-	t.read(&answer)
+	t.box.read(&answer)
 	t.fruitless++
 	said := strings.TrimSpace(answer.Text) != ""
 	reports := said && len(answer.Calls) == 0 && t.mayReport()
@@ -195,7 +194,7 @@ func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 // mayReport reports whether a text without calls is the report: a second one, or the first in a
 // conversation, if no todos are open.
 func (t *task) mayReport() bool {
-	open := slices.ContainsFunc(t.session.Snapshot().Todos,
+	open := slices.ContainsFunc(t.box.session.Snapshot().Todos,
 		func(todo skill.TodoItem) bool { return !todo.Completed })
 	return (t.answered || t.cfg.Talk && t.parent == nil) && !open
 }
@@ -262,7 +261,7 @@ func (t *task) finishStep(ctx context.Context) (done bool, err error) {
 	next := t.cp
 	next.ID, next.StepNumber, next.Status, next.ParentID = newID(), t.cp.StepNumber+1, Proceeding, t.cp.ID
 	shown := next
-	shown.RunID, shown.Expert, shown.Messages = t.id, t.expert.ref(), []Message{}
+	shown.RunID, shown.Expert, shown.Messages = t.recorder.store.run, t.box.expert.ref(), []Message{}
 	shown.ContextWindow = t.cfg.About.ContextWindow
 	if err := t.stop(ctx, Event{Type: ContinueToNextStep, NextCheckpoint: &shown}, Proceeding); err != nil {
 		return true, err
@@ -278,9 +277,9 @@ func (t *task) stop(ctx context.Context, e Event, s Status) error {
 	c.Messages = append(t.step.InputMessages[:len(t.step.InputMessages):len(t.step.InputMessages)],
 		t.step.NewMessages...)
 	t.step.FinishedAt = time.Now().UnixMilli()
-	err := t.store.checkpoint(ctx, c)
+	err := t.recorder.store.checkpoint(ctx, c)
 	if err == nil {
-		err = t.remember(ctx)
+		err = t.recorder.remember(ctx, t.asker.setting(t.cfg, t.recorder.store.run, ""), t.cfg.clean)
 	}
 	if err != nil {
 		return err
@@ -299,14 +298,14 @@ func (t *task) stop(ctx context.Context, e Event, s Status) error {
 // checkpoint returns the state of the task, without messages.
 func (t *task) checkpoint(s Status) *Checkpoint {
 	c := t.cp
-	c.RunID, c.Expert, c.Status = t.id, t.expert.ref(), s
+	c.RunID, c.Expert, c.Status = t.recorder.store.run, t.box.expert.ref(), s
 	c.Messages = []Message{}
 	c.ContextWindow = t.cfg.About.ContextWindow
 	if c.ContextWindow > 0 && c.ContextWindowUsage == nil {
 		c.ContextWindowUsage = new(float64)
 	}
-	c.Session = &SessionState{Snapshot: t.clean.snapshot(t.session.Snapshot()),
-		History: slices.Clone(t.files)}
+	c.Session = &SessionState{Snapshot: t.cfg.clean.snapshot(t.box.session.Snapshot()),
+		History: slices.Clone(t.recorder.files)}
 	return &c
 }
 
@@ -322,7 +321,7 @@ func (t *task) fail(ctx context.Context, err error) error {
 		_, err = t.exceeded(ctx)
 		return err
 	}
-	e := &RunError{Name: "Error", Message: t.clean.Text(err.Error())}
+	e := &RunError{Name: "Error", Message: t.cfg.clean.Text(err.Error())}
 	if fault, ok := errors.AsType[*remote.Error](err); ok {
 		e.Name, e.StatusCode, e.IsRetryable = "ProviderError", fault.Status, fault.Retry
 	}
@@ -330,4 +329,10 @@ func (t *task) fail(ctx context.Context, err error) error {
 		return err
 	}
 	return err
+}
+
+// emit records an event of the task.
+func (t *task) emit(ctx context.Context, e Event) error {
+	e.ExpertKey, e.StepNumber = t.box.expert.Key, cmp.Or(e.StepNumber, t.cp.StepNumber)
+	return t.recorder.event(ctx, e)
 }

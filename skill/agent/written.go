@@ -13,17 +13,17 @@ import (
 
 // read finds in an answer what models write into its text: thoughts in tags, and calls that
 // they do not make as calls.
-func (t *task) read(a *Answer) {
+func (b *toolbox) read(a *Answer) {
 	thought, text := cutThought(a.Text)
 	if a.Text = frame().ReplaceAllString(text, ""); a.Thinking.Text == "" {
 		a.Thinking.Text = thought
 	}
 	if len(a.Calls) == 0 && !a.Cut {
-		a.Text, a.Calls = t.writtenCalls(a.Text)
+		a.Text, a.Calls = b.writtenCalls(a.Text)
 	}
 	// some models do not come out of their thoughts
 	if len(a.Calls) == 0 && !a.Cut && strings.TrimSpace(a.Text) == "" {
-		_, a.Calls = t.writtenCalls(a.Thinking.Text)
+		_, a.Calls = b.writtenCalls(a.Thinking.Text)
 	}
 	a.Calls = apart(a.Calls)
 }
@@ -98,11 +98,11 @@ func cutThought(text string) (thought, rest string) {
 
 // writtenCalls returns the calls that a model wrote into its text instead of making them, and
 // the text before them. A text none of whose calls names a tool is only a text.
-func (t *task) writtenCalls(text string) (rest string, calls []Call) {
-	list, at := t.callsIn(text)
+func (b *toolbox) writtenCalls(text string) (rest string, calls []Call) {
+	list, at := b.callsIn(text)
 	known := false
 	for _, c := range list {
-		known = known || t.named(c.Name) != nil
+		known = known || b.named(c.Name) != nil
 		calls = append(calls, Call{ID: c.ID, Name: c.Name, Arguments: string(c.Arguments), Err: c.Err})
 	}
 	if !known {
@@ -113,15 +113,15 @@ func (t *task) writtenCalls(text string) (rest string, calls []Call) {
 
 // callsIn reads the calls in a text: in a format of a model, as JSON that is all of the text,
 // or in one of the formats that only the name of a tool gives away.
-func (t *task) callsIn(text string) (calls []parser.ToolCall, at int) {
+func (b *toolbox) callsIn(text string) (calls []parser.ToolCall, at int) {
 	schema := func(name string) json.RawMessage {
-		if tool := t.named(name); tool != nil {
+		if tool := b.named(name); tool != nil {
 			return tool.Schema
 		}
 		return nil
 	}
 	w, at := wire.OfText(text)
-	if code, ok := t.isCode(text, w == nil); ok {
+	if code, ok := b.isCode(text, w == nil); ok {
 		w, at, text = wire.LFM2, 0, "<|tool_call_start|>"+code+"<|tool_call_end|>"
 	}
 	if w == nil {
@@ -129,7 +129,7 @@ func (t *task) callsIn(text string) (calls []parser.ToolCall, at int) {
 			calls, _, _ = parser.Calls(text[at:], func(string) bool { return false })
 			return calls, at
 		}
-		if w, at = t.byName(text); w == nil {
+		if w, at = b.byName(text); w == nil {
 			return nil, 0
 		}
 	}
@@ -142,13 +142,13 @@ func (t *task) callsIn(text string) (calls []parser.ToolCall, at int) {
 
 // isCode returns a text that calls a tool as a function, in a list, a fence or behind a token.
 // fences says that a fence counts.
-func (t *task) isCode(text string, fences bool) (code string, ok bool) {
+func (b *toolbox) isCode(text string, fences bool) (code string, ok bool) {
 	code, ok = strings.CutPrefix(strings.TrimSpace(text), "<|python_tag|>")
 	if from, to, fenced := rawjson.Fenced(code); fenced && fences {
 		code, ok = strings.TrimSpace(code[from:to]), true
 	}
 	called, _, _ := strings.Cut(strings.TrimPrefix(code, "["), "(")
-	return code, (ok || strings.HasPrefix(code, "[")) && t.named(called) != nil
+	return code, (ok || strings.HasPrefix(code, "[")) && b.named(called) != nil
 }
 
 // objectsAt returns where objects that may be calls are in a text, -1 for nowhere: in tags, as all
@@ -172,16 +172,16 @@ func objectsAt(text string) int {
 
 // byName returns the wire of a text that only the name of a tool gives away, and where its calls
 // are; nil for none.
-func (t *task) byName(text string) (w *wire.Wire, at int) {
+func (b *toolbox) byName(text string) (w *wire.Wire, at int) {
 	body := strings.TrimSpace(text)
 	first, rest, _ := strings.Cut(body, "\n")
 	action, tag := reactAction().FindStringSubmatchIndex(text), nameTag().FindStringSubmatchIndex(text)
 	switch {
-	case t.named(first) != nil && strings.HasPrefix(strings.TrimSpace(rest), "{"):
+	case b.named(first) != nil && strings.HasPrefix(strings.TrimSpace(rest), "{"):
 		return wire.Functionary, 0
-	case action != nil && t.named(text[action[2]:action[3]]) != nil:
+	case action != nil && b.named(text[action[2]:action[3]]) != nil:
 		return wire.ReAct, action[0]
-	case tag != nil && t.named(text[tag[2]:tag[3]]) != nil:
+	case tag != nil && b.named(text[tag[2]:tag[3]]) != nil:
 		return wire.InTags(text[tag[2]:tag[3]]), tag[0]
 	}
 	return nil, 0
@@ -201,8 +201,8 @@ var lastFence = sync.OnceValue(func() *regexp.Regexp {
 
 // named returns the tool that a model means by a name: the tool with that name, or the one
 // that is left without what models write around names, whatever the case of its letters.
-func (t *task) named(name string) *tool {
-	if tool := t.tool(name); tool != nil {
+func (b *toolbox) named(name string) *tool {
+	if tool := b.tool(name); tool != nil {
 		return tool
 	}
 	name, _, _ = strings.Cut(name, "<")
@@ -213,14 +213,14 @@ func (t *task) named(name string) *tool {
 		}
 	}
 	name = nameEnd().ReplaceAllString(name, "")
-	if tool := t.tool(name); tool != nil || name == "" {
+	if tool := b.tool(name); tool != nil || name == "" {
 		return tool
 	}
 	if at := strings.LastIndex(name, "__"); at >= 0 { // behind the name of a server
 		name = name[at+2:]
 	}
 	var found *tool
-	for _, s := range t.skills {
+	for _, s := range b.skills {
 		for i := range s.tools {
 			switch own := &s.tools[i]; {
 			case !strings.EqualFold(unscored.Replace(own.Name), unscored.Replace(name)):
