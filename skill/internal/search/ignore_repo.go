@@ -57,12 +57,11 @@ func newIgnoring(w *workspace.Workspace, base *workspace.Dir) (*ignoring, scope)
 			break
 		}
 	}
-	s, outer := scope{}, ""
-	if above == "" && !g.has(".git") {
-		s, outer = g.outside()
-	}
-	if above += outer; outer == "" {
+	s := scope{}
+	if above != "" || g.has(".git") {
 		s = g.repository(above, g.read)
+	} else if s, above = g.outside(); above == "" && len(g.user) > 0 {
+		s.rules = newRules(nil, 0, g.user)
 	}
 	for above != g.path {
 		s.rules = s.rules.under(g.ignoreFile(above), len(above))
@@ -237,7 +236,7 @@ func expand(name string) string {
 
 // readOutside reads a regular file of the user, nothing for none.
 func readOutside(name string, limit int64) []byte {
-	info, err := os.Stat(name)
+	info, err := os.Stat(name) // before it is opened: a pipe would wait for its writer
 	if err != nil || !filepath.IsAbs(name) || !info.Mode().IsRegular() || info.Size() > limit {
 		return nil
 	}
