@@ -9,12 +9,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	rawjson "textskill/parser/json"
 	"textskill/skill"
@@ -22,8 +22,7 @@ import (
 )
 
 // values are the arguments of one call, decoded and checked: string, json.Number,
-// bool, []any or map[string]any, and whatever a lenient parameter was given. A
-// dialect that reads arguments itself has its own types.
+// bool, []any or map[string]any, and whatever a lenient parameter was given.
 type values map[string]any
 
 func (in values) str(name string) string {
@@ -45,6 +44,13 @@ func (in values) texts(name string) (list []string) {
 	return list
 }
 
+// float returns a number; ok is false if it is missing.
+func (in values) float(name string) (f float64, ok bool) {
+	n, ok := in[name].(json.Number)
+	f, _ = n.Float64()
+	return f, ok
+}
+
 // int returns an integer argument, 0 if it is missing; the largest are cut to 32 bits.
 func (in values) int(name string) int {
 	n, _ := pyInt(in[name])
@@ -55,50 +61,102 @@ func (in values) int(name string) int {
 // arguments that the row does not name, and changes no value.
 type reading struct {
 	object bool // refuse null, which otherwise means no arguments
+	exact  bool // refuse missing arguments and any null; keep halves of surrogate pairs
 	// refuse an argument that the row does not name, unless the row accepts more
-	named   bool
-	once    bool                      // refuse an argument that is given twice with one value, too
-	aliases bool                      // refuse one argument under two of its names with two values
-	value   func(p *Param, v any) any // converts a value where nothing is lost; nil converts none
+	named     bool
+	once      bool                      // refuse an argument that is given twice with one value, too
+	aliases   bool                      // refuse one argument under two of its names with two values
+	unchecked bool                      // the rows check the arguments
+	value     func(p *Param, v any) any // converts a value where nothing is lost; nil converts none
 }
 
 // arguments reads the arguments of a call, which may be missing, and checks them against
 // the row.
 func (r reading) arguments(t *Tool, raw json.RawMessage) (values, error) {
-	if raw = bytes.TrimSpace(raw); len(raw) == 0 || !r.object && string(raw) == "null" {
+	raw = bytes.TrimSpace(raw)
+	if !r.exact && (len(raw) == 0 || !r.object && string(raw) == "null") {
 		raw = json.RawMessage("{}")
 	}
-	given, flat := decodeFlat(raw)
-	if !flat || r.aliases {
-		members, twice, ok := rawjson.Members(raw)
-		switch {
-		case !ok:
-			return nil, errors.New("the arguments are not a JSON object")
-		case twice != "" && (r.once || otherwise(raw, twice, members[twice])):
-			return nil, fmt.Errorf("%s is given twice", twice)
-		}
-		if r.aliases {
-			if err := checkAliases(t, members); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if !flat {
-		var err error
-		if given, err = decodeObject(raw); err != nil {
+	given, err := r.members(raw)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.unchecked:
+		return given, nil
+	case r.aliases:
+		if err := checkAliases(t, given); err != nil {
 			return nil, err
 		}
 	}
 	return r.check(t, given)
 }
 
+// members decodes the members of an object. One that is given twice with two values is an error.
+func (r reading) members(raw json.RawMessage) (values, error) {
+	if len(raw) == 0 || raw[0] != '{' || !json.Valid(raw) {
+		return nil, errors.New("the arguments are not a JSON object")
+	}
+	given := make(values)
+	for key, value := range rawjson.EachMember(raw) {
+		name, _ := rawjson.String(key)
+		v := r.decoded(value, 2)
+		if before, twice := given[name]; twice && (r.once || !reflect.DeepEqual(before, v)) {
+			return nil, fmt.Errorf("%s is given twice", name)
+		}
+		given[name] = v
+	}
+	return given, nil
+}
+
+// decoded decodes a valid JSON value, as encoding/json does in three times the time. EachMember
+// looks at each level again, so that encoding/json decodes what is more than depth levels down.
+func (r reading) decoded(value []byte, depth int) (v any) {
+	switch value[0] {
+	case '"':
+		if r.exact {
+			return rawjson.Unquote(value)
+		}
+		text, _ := rawjson.String(value)
+		return text
+	case 'n':
+		return nil
+	case 't', 'f':
+		return value[0] == 't'
+	case '{', '[':
+	default:
+		return json.Number(value)
+	}
+	switch {
+	case depth == 0:
+		d := json.NewDecoder(bytes.NewReader(value))
+		d.UseNumber()
+		_ = d.Decode(&v) // it is valid
+		return v
+	case value[0] == '[':
+		list := []any{}
+		for element := range rawjson.EachElement(value) {
+			list = append(list, r.decoded(element, depth-1))
+		}
+		return list
+	}
+	object := map[string]any{}
+	for key, member := range rawjson.EachMember(value) {
+		name, _ := rawjson.String(key)
+		object[name] = r.decoded(member, depth-1)
+	}
+	return object
+}
+
 // check checks decoded arguments against the row, and converts their values.
-func (r reading) check(t *Tool, given map[string]any) (values, error) {
+func (r reading) check(t *Tool, given values) (values, error) {
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		switch p := t.param(key); {
 		case p == nil && r.named && !t.More:
 			return nil, fmt.Errorf("there is no argument %s; %s", key, t.argumentNames())
-		case p != nil && r.value != nil:
+		case p == nil:
+		case given[key] == nil && r.exact:
+			return nil, &skill.ArgError{Arg: key, Reason: mustBe + "of type " + p.Type}
+		case r.value != nil:
 			given[key] = r.value(p, given[key])
 		}
 	}
@@ -114,75 +172,21 @@ func (r reading) check(t *Tool, given map[string]any) (values, error) {
 	return in, nil
 }
 
-// otherwise reports whether a member that an object has several times has another value than
-// the last one.
-func otherwise(object json.RawMessage, name string, last json.RawMessage) bool {
-	for key, value := range rawjson.EachMember(object) {
-		if k, _ := rawjson.String(key); k == name && !bytes.Equal(value, last) {
-			return true
-		}
-	}
-	return false
-}
-
 // checkAliases fails if one argument is given under two of its names, with two values.
-func checkAliases(t *Tool, members map[string]json.RawMessage) error {
+func checkAliases(t *Tool, given values) error {
 	for _, p := range t.Params {
 		first := ""
 		for _, name := range p.names() {
-			switch value := members[name]; {
-			case value == nil, string(value) == "null":
+			switch v := given[name]; {
+			case v == nil:
 			case first == "":
 				first = name
-			case !bytes.Equal(value, members[first]):
+			case !reflect.DeepEqual(v, given[first]):
 				return fmt.Errorf("%s and %s are names of one argument; give one of them", first, name)
 			}
 		}
 	}
 	return nil
-}
-
-// decodeFlat is decodeObject in a third of the time for what most calls have: an object
-// without objects, arrays, \u escapes and names that are given twice.
-func decodeFlat(raw json.RawMessage) (given map[string]any, ok bool) {
-	if len(raw) == 0 || raw[0] != '{' ||
-		bytes.Contains(raw, []byte(`\u`)) || !utf8.Valid(raw) ||
-		!json.Valid(raw) {
-		return nil, false
-	}
-	given = make(map[string]any)
-	for key, value := range rawjson.EachMember(raw) {
-		name, _ := rawjson.String(key)
-		if _, twice := given[name]; twice {
-			return nil, false
-		}
-		switch value[0] {
-		case '{', '[':
-			return nil, false
-		case '"':
-			given[name], _ = rawjson.String(value)
-		case 'n':
-			given[name] = nil
-		case 't', 'f':
-			given[name] = value[0] == 't'
-		default:
-			given[name] = json.Number(value)
-		}
-	}
-	return given, true
-}
-
-// decodeObject reads a JSON object; none at all is empty.
-func decodeObject(raw json.RawMessage) (given map[string]any, err error) {
-	if len(raw) == 0 {
-		raw = json.RawMessage("{}")
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if err := d.Decode(&given); err != nil {
-		return nil, fmt.Errorf("arguments are not a JSON object")
-	}
-	return given, nil
 }
 
 // check holds decoded arguments to the row, and fills in defaults.
@@ -248,33 +252,42 @@ func (p *Param) lookup(given map[string]any) (any, bool) {
 
 // wants returns what the parameter must be, if v is something else.
 func (p *Param) wants(v any) string {
+	if !hasType(v, p.Type) {
+		return "of type " + p.Type
+	}
 	switch v := v.(type) {
 	case string:
-		switch {
-		case p.Type != "string":
-		case p.Required && !p.Empty && words.Strip(v) == "":
-			return notEmpty
-		case p.Enum != nil && !slices.Contains(p.Enum, v):
-			return "one of " + strings.Join(p.Enum, ", ")
+		if p.Type == "string" {
+			return p.wantsText(v)
 		}
 	case []any:
-		for _, e := range v {
-			if p.Type == "array" && !hasType(e, p.Of) {
-				return "an array of type " + p.Of
-			}
+		if p.Type == "array" && slices.ContainsFunc(v, p.isWrongElement) {
+			return "an array of type " + p.Of
 		}
 	case map[string]any:
-		for _, e := range v {
-			if p.Type == "object" && !hasType(e, p.Of) {
-				return "an object with values of type " + p.Of
-			}
+		if p.Type == "object" && slices.ContainsFunc(slices.Collect(maps.Values(v)), p.isWrongElement) {
+			return "an object with values of type " + p.Of
 		}
 	}
-	if hasType(v, p.Type) {
-		return ""
-	}
-	return "of type " + p.Type
+	return ""
 }
+
+// wantsText is wants for a string.
+func (p *Param) wantsText(text string) string {
+	switch n := units(text); {
+	case p.Required && !p.Empty && words.Strip(text) == "":
+		return notEmpty
+	case p.Enum != nil && !slices.Contains(p.Enum, text):
+		return "one of " + strings.Join(p.Enum, ", ")
+	case n < p.Min:
+		return fmt.Sprintf("a text of at least %s, not %d", counted(p.Min, "character"), n)
+	case p.Max > 0 && n > p.Max:
+		return fmt.Sprintf("a text of at most %s, not %d", counted(p.Max, "character"), n)
+	}
+	return ""
+}
+
+func (p *Param) isWrongElement(v any) bool { return !hasType(v, p.Of) }
 
 // hasType reports whether a decoded value is of a type of JSON Schema; "" is any.
 func hasType(v any, want string) (ok bool) {
@@ -282,7 +295,9 @@ func hasType(v any, want string) (ok bool) {
 	case "string":
 		_, ok = v.(string)
 	case "number":
-		_, ok = v.(json.Number)
+		n, isNumber := v.(json.Number)
+		_, err := n.Float64()
+		return isNumber && err == nil // 1e400 is not one
 	case "integer":
 		var n json.Number
 		if n, ok = v.(json.Number); ok {
@@ -325,15 +340,22 @@ func (p *Param) coerced(v any) any {
 			return false
 		}
 	case "array":
-		if isText && p.Of == "string" && p.Aliases != nil { // one name in place of several
-			return []any{v}
+		if p.Of == "string" {
+			return p.coercedTexts(v)
 		}
-		if list, ok := v.([]any); ok && p.Of == "string" {
-			element := Param{Type: p.Of}
-			for i := range list {
-				list[i] = element.coerced(list[i])
-			}
-		}
+	}
+	return v
+}
+
+// coercedTexts is coerced for an array of texts.
+func (p *Param) coercedTexts(v any) any {
+	if _, isText := v.(string); isText && p.Aliases != nil { // one name in place of several
+		return []any{v}
+	}
+	element := Param{Type: p.Of}
+	list, _ := v.([]any)
+	for i := range list {
+		list[i] = element.coerced(list[i])
 	}
 	return v
 }
@@ -342,9 +364,9 @@ func (p *Param) coerced(v any) any {
 // object as a text with its JSON.
 func (p *Param) unpacked(v any) any {
 	if text, ok := v.(string); ok && (p.Type == "array" || p.Type == "object") && json.Valid([]byte(text)) {
-		held, _ := decodeObject(json.RawMessage(`{"v":` + text + `}`))
-		if _, one := held["v"].(map[string]any); p.wants(held["v"]) == "" || one && p.Fields != nil {
-			v = held["v"]
+		held := reading{}.decoded(bytes.TrimSpace([]byte(text)), 2)
+		if _, one := held.(map[string]any); p.wants(held) == "" || one && p.Fields != nil {
+			v = held
 		}
 	}
 	if _, one := v.(map[string]any); one && p.Type == "array" && p.Fields != nil {

@@ -24,13 +24,10 @@ import (
 // with the original names, arguments and answers. If two of these tools have the same name, the
 // arguments of a call decide.
 var Native = &Dialect{
-	Name:     "native",
-	Doc:      "the vendors' own tools: Anthropic's editor, bash and memory, OpenAI's apply_patch and shell, the tools of coding agents",
-	foldName: func(name string) string { return strings.TrimPrefix(name, "functions.") },
-	decode: func(_ *Tool, raw json.RawMessage) (values, error) {
-		given, err := decodeObject(orNone(raw))
-		return given, err
-	},
+	Name:         "native",
+	Doc:          "the vendors' own tools: Anthropic's editor, bash and memory, OpenAI's apply_patch and shell, the tools of coding agents",
+	foldName:     func(name string) string { return strings.TrimPrefix(name, "functions.") },
+	reading:      reading{unchecked: true},
 	noSurrogates: true,
 	fail:         nativeFail,
 	definitions:  nativeDefinitions,

@@ -339,13 +339,6 @@ func claudeGrep(ctx context.Context, in *call) (skill.Result, error) {
 	return answer(fmt.Sprintf("Found %s\n%s", counted(len(files), "file"), strings.Join(limit(files), "\n")))
 }
 
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
-}
-
 // grepLines are the lines that match, and those around them, as grep prints them.
 func (in *call) grepLines(g skill.Grepped) (lines []string) {
 	plain, noNumbers := in.values["-n"], false

@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -11,40 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode/utf16"
-	"unicode/utf8"
 )
-
-// inspect quotes s as node does in its messages, and cuts it as they do.
-func inspect(s string) string {
-	quote := byte('\'')
-	if strings.Contains(s, "'") {
-		switch {
-		case !strings.Contains(s, `"`):
-			quote = '"'
-		case !strings.Contains(s, "`") && !strings.Contains(s, "${"):
-			quote = '`'
-		}
-	}
-	b := []byte{quote}
-	for _, r := range s {
-		switch {
-		case r == '\\' || r == '\'' && quote == '\'':
-			b = append(b, '\\', byte(r))
-		case strings.ContainsRune("\b\t\n\f\r", r):
-			b = append(b, '\\', "btn?fr"[r-'\b'])
-		case r < 0x20 || 0x7f <= r && r < 0xa0:
-			b = fmt.Appendf(b, `\x%02X`, r)
-		default:
-			b = utf8.AppendRune(b, r)
-		}
-	}
-	b = append(b, quote)
-	if units := utf16.Encode([]rune(string(b))); len(units) > 128 {
-		return string(utf16.Decode(units[:128])) + "..."
-	}
-	return string(b)
-}
 
 // toFixed prints n/unit with so many decimals, rounding halves up as toFixed does.
 // unit must be a power of 1024.

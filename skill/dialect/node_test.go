@@ -40,30 +40,6 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestInspect has what node printed.
-func TestInspect(t *testing.T) {
-	long := "\n\a\u0080é\x7f"
-	for range 200 {
-		long += "z"
-	}
-	for _, tt := range []struct{ in, want string }{
-		{"a\x00b", `'a\x00b'`},
-		{"a\x00b'c", `"a\x00b'c"`},
-		{"a\x00b'c\"d", "`a\\x00b'c\"d`"},
-		{"a\x00`'\"x", "'a\\x00`\\'\"x'"},
-		{"\v\x1f\\", `'\x0B\x1F\\'`},
-		{"\b\t\n\f\r", `'\b\t\n\f\r'`},
-		{"é😀", "'é😀'"},
-	} {
-		if got := inspect(tt.in); got != tt.want {
-			t.Errorf("inspect(%q) is %s, want %s", tt.in, got, tt.want)
-		}
-	}
-	if got := inspect(long); len([]rune(got)) != 128+3 {
-		t.Errorf("inspect does not cut: %d characters", len([]rune(got)))
-	}
-}
-
 func TestSizeWords(t *testing.T) {
 	for n, want := range map[int64]string{
 		0: "0 B", 1: "1.00 B", 1023: "1023.00 B", 1152: "1.13 KB", 1239: "1.21 KB", 1<<20 - 1: "1024.00 KB",

@@ -1,13 +1,17 @@
 package dialect
 
-import "textskill/skill"
+import (
+	"encoding/json"
+
+	"textskill/skill"
+)
 
 // Perstack has the tools of Perstack's Base Skill. Each call is answered by a JSON object.
 // Texts have the length limits of Perstack's manual; see [Dialect.Limit].
 var Perstack = &Dialect{
 	Name:   "perstack",
 	Doc:    "the Base Skill's tools, for MCP",
-	decode: zodRead,
+	decode: perstackArguments,
 	fail:   perstackFail,
 	Tools: []Tool{
 		{
@@ -35,12 +39,12 @@ var Perstack = &Dialect{
 			Name: "exec", Open: true,
 			Doc: "Run a program without a shell and return its output. Nothing it starts outlives the call.",
 			Params: []Param{
-				{Name: "command", Type: "string", Required: true, Doc: "a program, not a command line"},
+				{Name: "command", Type: "string", Required: true, Empty: true, Doc: "a program, not a command line"},
 				{Name: "args", Type: "array", Of: "string", Required: true,
 					Doc: "its arguments; no shell reads them"},
 				{Name: "env", Type: "object", Of: "string", Content: true, Required: true,
 					Doc: "added to the environment of this server"},
-				{Name: "cwd", Type: "string", Path: true, Required: true, Doc: "the directory to run in"},
+				{Name: "cwd", Type: "string", Path: true, Required: true, Empty: true, Doc: "the directory to run in"},
 				{Name: "stdout", Type: "boolean", Required: true, Doc: "return it"},
 				{Name: "stderr", Type: "boolean", Required: true, Doc: "return it"},
 				{Name: "timeout", Type: "number", Doc: "milliseconds, 60000 by default; 0 for none"}},
@@ -68,7 +72,7 @@ var Perstack = &Dialect{
 		},
 		{
 			Name: "writeTextFile", Doc: "Write a text file, replacing an existing one; missing parent directories are created. For longer texts, appendTextFile the rest.",
-			Params: []Param{newFile(basePath), {Name: "text", Type: "string", Content: true, Required: true,
+			Params: []Param{newFile(basePath), {Name: "text", Type: "string", Content: true, Required: true, Empty: true,
 				Max: 10000, Doc: "the whole content"}},
 			Effect: Destroys, Idempotent: true,
 			operation: func(in *call) (skill.Args, error) {
@@ -80,7 +84,7 @@ var Perstack = &Dialect{
 		},
 		{
 			Name: "appendTextFile", Doc: "Append to a text file that exists. No newline is added.",
-			Params: []Param{basePath, {Name: "text", Type: "string", Content: true, Required: true, Max: 2000,
+			Params: []Param{basePath, {Name: "text", Type: "string", Content: true, Required: true, Empty: true, Max: 2000,
 				Doc: "what to append"}},
 			Effect: Adds,
 			operation: func(in *call) (skill.Args, error) {
@@ -93,9 +97,9 @@ var Perstack = &Dialect{
 		{
 			Name: "editTextFile", Doc: "Replace the first occurrence of a text in a file. It must match exactly, except for line ends, which the file keeps.",
 			Params: []Param{basePath,
-				{Name: "newText", Type: "string", Content: true, Required: true, Max: 2000,
+				{Name: "newText", Type: "string", Content: true, Required: true, Empty: true, Max: 2000,
 					Doc: "the new text"},
-				{Name: "oldText", Type: "string", Content: true, Required: true, Min: 1, Max: 2000,
+				{Name: "oldText", Type: "string", Content: true, Required: true, Empty: true, Min: 1, Max: 2000,
 					Doc: "the text to replace"}},
 			Effect: Destroys,
 			operation: func(in *call) (skill.Args, error) {
@@ -108,8 +112,8 @@ var Perstack = &Dialect{
 		{
 			Name: "moveFile", Doc: "Move or rename a file, a directory, or a link itself; missing parents of the destination are created. The destination must not exist.",
 			Params: []Param{
-				{Name: "source", Type: "string", Path: true, Required: true, Doc: "what to move"},
-				{Name: "destination", Type: "string", Path: true, Required: true, Doc: "its new path"}},
+				{Name: "source", Type: "string", Path: true, Required: true, Empty: true, Doc: "what to move"},
+				{Name: "destination", Type: "string", Path: true, Required: true, Empty: true, Doc: "its new path"}},
 			Effect: Destroys, operation: moveFileOperation, reword: moveFileError,
 			reply: echoReply("source", "destination"),
 		},
@@ -161,4 +165,17 @@ var Perstack = &Dialect{
 }
 
 // basePath may be empty: then it is the workspace.
-var basePath = Param{Name: "path", Type: "string", Path: true, Required: true, Doc: "inside the workspace"}
+var basePath = Param{Name: "path", Type: "string", Path: true, Required: true, Empty: true,
+	Doc: "inside the workspace"}
+
+// perstackArguments reads arguments as the original's schema validator does. A refusal begins with
+// the words of the protocol.
+func perstackArguments(t *Tool, raw json.RawMessage) (values, error) {
+	in, err := reading{exact: true}.arguments(t, raw)
+	if err != nil {
+		text := "MCP error -32602: Input validation error: Invalid arguments for tool " + t.Name + ": " +
+			err.Error()
+		return nil, &Failure{Message: text, body: text}
+	}
+	return in, nil
+}

@@ -69,7 +69,7 @@ func mustNotBeFolder(words string) check {
 	return refuse(words, func(at *location) bool { return at.info.IsDir() })
 }
 
-func mustHaveNoNUL(_ *call, at *location) error { return at.refuseNUL("argument 'path'") }
+func mustHaveNoNUL(_ *call, at *location) error { return at.refuseNUL("path") }
 
 // parentMustBeWritable refuses a location if the first folder above it that exists
 // is not writable.

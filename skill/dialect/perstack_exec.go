@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,19 +32,35 @@ func execOperation(in *call) (skill.Args, error) {
 		return nil, execError("spawn ENOTDIR", nil)
 	}
 	a := skill.Exec{Command: whole(in.str("command")), Dir: at.path, MaxOutput: execOutputLimit}
-	args, _ := in.values["args"].([]string)
-	for _, arg := range args {
+	for _, arg := range in.texts("args") {
 		a.Args = append(a.Args, whole(arg))
 	}
-	env, _ := in.values["env"].([]member)
-	for _, m := range env {
-		a.Env = append(a.Env, m.name+"="+whole(m.value))
-	}
-	a.ExactEnv = len(env) > 0                  // a call that sets variables gets these over the process's, and no others
+	a.Env = in.environment()
+	a.ExactEnv = len(a.Env) > 0                // a call that sets variables gets these over the process's, and no others
 	if ms := timeout(in); ms < math.MaxInt32 { // longer is no limit
 		a.Timeout = time.Duration(ms * float64(time.Millisecond))
 	}
 	return a, nil
+}
+
+// environment returns the variables of the argument env, in the order of JavaScript: names that are
+// array indexes first, and then as they were sent.
+func (in *call) environment() (env []string) {
+	members, _, _ := rawjson.Members(in.raw)
+	for key, value := range rawjson.EachMember(members["env"]) {
+		name, _ := rawjson.String(key)
+		text, _ := rawjson.String(value)
+		env = append(env, name+"="+text)
+	}
+	index := func(variable string) int {
+		name, _, _ := strings.Cut(variable, "=")
+		if n, err := strconv.ParseUint(name, 10, 32); err == nil && strconv.FormatUint(n, 10) == name {
+			return int(n)
+		}
+		return math.MaxUint32
+	}
+	slices.SortStableFunc(env, func(a, b string) int { return index(a) - index(b) })
+	return env
 }
 
 // mustSpawn refuses what no program can be given.
@@ -52,26 +69,11 @@ func mustSpawn(in *call, cwd *location) error {
 	if command == "" {
 		return failf("The argument 'file' cannot be empty. Received ''")
 	}
-	if err := refuseNUL("argument 'file'", command); err != nil {
-		return err
-	}
-	args, _ := in.values["args"].([]string)
-	for i, arg := range args {
-		if err := refuseNUL("argument 'args["+strconv.Itoa(i)+"]'", arg); err != nil {
-			return err
-		}
-	}
-	if err := cwd.refuseNUL("property 'options.cwd'"); err != nil {
-		return err
-	}
-	env, _ := in.values["env"].([]member)
-	for _, m := range env {
-		what := "property 'options.env['" + m.name + "']'"
-		if err := refuseNUL(what, m.name); err != nil {
-			return err
-		}
-		if err := refuseNUL(what, m.value); err != nil {
-			return err
+	held := map[string][]string{"command": {command}, "args": in.texts("args"), "cwd": {cwd.abs},
+		"env": in.environment()}
+	for _, name := range []string{"command", "args", "cwd", "env"} {
+		if slices.ContainsFunc(held[name], hasNUL) {
+			return failf("%s holds a NUL byte, which no program can be given", name)
 		}
 	}
 	return nil
@@ -84,7 +86,7 @@ const defaultTimeout = 60000
 const execOutputLimit = 10 << 20
 
 func timeout(in *call) float64 {
-	if ms, ok := in.values["timeout"].(float64); ok {
+	if ms, ok := in.float("timeout"); ok {
 		return ms
 	}
 	return defaultTimeout
@@ -96,13 +98,6 @@ func timedOut(ms float64) string { return "Command timed out after " + rawjson.N
 // was printed until then.
 func execError(message string, printed []any) error {
 	return &Failure{Message: message, body: string(object(append([]any{"error", message}, printed...)...))}
-}
-
-func refuseNUL(what, s string) error {
-	if strings.IndexByte(s, 0) >= 0 {
-		return failf("The %s must be a string without null bytes. Received %s", what, inspect(s))
-	}
-	return nil
 }
 
 // execStartError says why a program did not run.
@@ -137,7 +132,7 @@ func execFailure(in *call, e skill.Executed) error {
 	if stderr != "" {
 		parts = append(parts, "stderr", stderr)
 	}
-	command := strings.Join(append([]string{in.str("command")}, in.values["args"].([]string)...), " ")
+	command := strings.Join(append([]string{in.str("command")}, in.texts("args")...), " ")
 	message := "Command failed: " + command + "\n" + wellFormed(string(e.Stderr))
 	switch {
 	case e.TimedOut:

@@ -34,7 +34,7 @@ func (in *call) look(param string, parents bool) (*location, error) {
 	if err := in.refuseReserved(at.abs); err != nil {
 		return nil, err
 	}
-	if at.hasNUL() {
+	if hasNUL(at.abs) {
 		return at, in.lookAbove(at, parents)
 	}
 	self, err := in.x.Look(in.s, at.abs, false)
@@ -84,15 +84,14 @@ func (in *call) useLink(at *location) {
 	}
 }
 
-func (at *location) hasNUL() bool { return strings.IndexByte(at.abs, 0) >= 0 }
+func hasNUL(text string) bool { return strings.IndexByte(text, 0) >= 0 }
 
-// refuseNUL fails if the path holds a NUL byte. what names it as node does.
-func (at *location) refuseNUL(what string) error {
-	if !at.hasNUL() {
+// refuseNUL fails if the path holds a NUL byte, with the kind of error that node has for it.
+func (at *location) refuseNUL(param string) error {
+	if !hasNUL(at.abs) {
 		return nil
 	}
-	text := fmt.Sprintf("The %s must be a string, Uint8Array, or URL without null bytes. Received %s",
-		what, inspect(at.abs))
+	text := fmt.Sprintf("%s holds a NUL byte: %q", param, at.abs)
 	return &Failure{Message: text, body: string(object("error", "TypeError", "message", text))}
 }
 

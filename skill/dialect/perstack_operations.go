@@ -3,7 +3,6 @@ package dialect
 import (
 	"context"
 	"math"
-	"slices"
 	"strings"
 
 	"textskill/skill"
@@ -72,7 +71,7 @@ func moveFileOperation(in *call) (skill.Args, error) {
 	in.resolve("source", from.path)
 	in.resolve("destination", to.path)
 	return skill.MoveFile{Source: from.path, Dest: to.path, NoReplace: true, Parents: true},
-		to.refuseNUL("argument 'newPath'")
+		to.refuseNUL("destination")
 }
 
 // deleteDirectoryOperation counts a link as the folder that it leads to, or may lead
@@ -119,12 +118,11 @@ func fixedOperation(a skill.Args) func(*call) (skill.Args, error) {
 // todoOperation skips IDs that are not whole numbers: no entry has one.
 func todoOperation(in *call) (skill.Args, error) {
 	var a skill.Todo
-	titles, _ := in.values["newTodos"].([]string)
-	a.Add = slices.Clone(titles)
-	ids, _ := in.values["completedTodos"].([]float64)
+	a.Add = in.texts("newTodos")
+	ids, _ := in.values["completedTodos"].([]any)
 	for _, id := range ids {
-		if id == math.Trunc(id) && math.Abs(id) < math.MaxInt32 {
-			a.Done = append(a.Done, int(id))
+		if n, ok := pyInt(id); ok {
+			a.Done = append(a.Done, n)
 		}
 	}
 	return a, nil
@@ -133,10 +131,10 @@ func todoOperation(in *call) (skill.Args, error) {
 func readTextFileOperation(in *call) (skill.Args, error) {
 	path, err := in.existing(mustNotLinkOutside, mustExist("File %s does not exist."))
 	a := skill.ReadFile{Path: path, Lines: true, Split: true, To: skill.End, AllowPartial: true}
-	if from, ok := in.values["from"].(float64); ok {
+	if from, ok := in.float("from"); ok {
 		a.From = lineNumber(from)
 	}
-	if to, ok := in.values["to"].(float64); ok {
+	if to, ok := in.float("to"); ok {
 		a.To = lineNumber(to)
 	}
 	return a, err

@@ -126,8 +126,8 @@ func healthCheckReply(_ *call, h skill.HealthReport) string {
 const notText = "not text: bytes that are not UTF-8 show as U+FFFD, and writing the content back would change them"
 
 func readTextFileReply(in *call, read skill.FileRead) string {
-	from, _ := in.values["from"].(float64)
-	to, ok := in.values["to"].(float64)
+	from, _ := in.float("from")
+	to, ok := in.float("to")
 	if !ok {
 		to = float64(read.Lines)
 	}

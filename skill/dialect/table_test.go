@@ -264,23 +264,27 @@ func TestPathsAreMarked(t *testing.T) {
 	}
 }
 
-// TestDecodeFlat holds the short way to decode arguments to the long one.
-func TestDecodeFlat(t *testing.T) {
-	for raw, flat := range map[string]bool{
-		`{}`: true, `{"a":"x","b":1.50,"c":-0,"d":1e400,"e":true,"f":false,"g":null}`: true,
-		`{ "a\n" : "\"\\\/\b\f\r\t ä \u2028" }`: false,
-		`{"a":"\"\\\/\b\f\n\r\t ä😀"}`:           true, ` {"a":1}`: false, `{"a":1} x`: false,
-		`{"a":1,"a":2}`: false, `{"a":[1]}`: false, `{"a":{}}`: false,
-		"{\"a\":\"\xff\"}": false, `{"a":"\ud800"}`: false, `{"a":01}`: false, `[]`: false, `null`: false,
-		``: false, "{\"a\":\"\t\"}": false,
+// TestDecoded holds our decoder to encoding/json.
+func TestDecoded(t *testing.T) {
+	for _, raw := range []string{
+		`{}`, `{"a":"x","b":1.50,"c":-0,"d":1e400,"e":true,"f":false,"g":null}`,
+		`{ "a\n" : "\"\\\/\b\f\r\t ä \u2028" }`, `{"a":"\"\\\/\b\f\n\r\t ä😀"}`, `{"a":1,"a":1}`,
+		`{"a":[ 1, {"b":[[[{"c":null}]],true]}, [] ],"o":{"p":{"q":{"r":1.0}}}}`,
+		"{\"a\":\"\xff\"}", `{"a":"\ud800"}`,
 	} {
-		got, ok := decodeFlat(json.RawMessage(raw))
-		if ok != flat {
-			t.Errorf("%s: decodeFlat is %t", raw, ok)
+		var want values
+		d := json.NewDecoder(strings.NewReader(raw))
+		d.UseNumber()
+		if err := d.Decode(&want); err != nil {
+			t.Fatal(err)
 		}
-		if want, err := decodeObject(json.RawMessage(raw)); ok &&
-			(err != nil || !reflect.DeepEqual(got, want)) {
-			t.Errorf("%s\n got %#v\nwant %#v, %v", raw, got, want, err)
+		if got, err := (reading{}).members([]byte(raw)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s\n got %#v, %v\nwant %#v", raw, got, err, want)
+		}
+	}
+	for _, raw := range []string{`{"a":1} x`, `{"a":1,"a":2}`, `{"a":01}`, `[]`, `null`, ``, "{\"a\":\"\t\"}"} {
+		if got, err := (reading{}).members([]byte(raw)); err == nil {
+			t.Errorf("%s is read as %v", raw, got)
 		}
 	}
 }

@@ -84,6 +84,14 @@ func units(s string) (n int) {
 // isBlank reports whether nothing is left of s after JavaScript's trim.
 func isBlank(s string) bool { return strings.TrimFunc(s, parser.IsSpace) == "" }
 
+// counted returns a number of things.
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
 // each returns what of makes of each element of a list.
 func each[T, U any](list []T, of func(T) U) []U {
 	made := make([]U, len(list))

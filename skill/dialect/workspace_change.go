@@ -54,7 +54,7 @@ var writeTool = Tool{
 		}
 		text += in.twin(c.Path)
 		if c.Unread > 0 {
-			text += fmt.Sprintf("; it replaced %s that you have not read", countOf(c.Unread, "line"))
+			text += fmt.Sprintf("; it replaced %s that you have not read", counted(c.Unread, "line"))
 		}
 		return changeText(in, c, text)
 	}),
@@ -109,14 +109,6 @@ var editTool = Tool{
 // used some.
 func (in *call) usesLetters() bool {
 	return in.filled("lines") || in.filled("after") || in.s.UsesLetters()
-}
-
-// countOf is a number of things.
-func countOf(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 var patchTool = Tool{
