@@ -158,6 +158,7 @@ var doors = map[string][]string{
 	"github.com/pelletier/go-toml/v2": {"skill/agent/project.go", "skill/agent/builtin.go",
 		"cmd/skill/setup_file.go", "cmd/skill/rules.go", "cmd/skill-fleet/config.go"},
 	"github.com/tailscale/hujson":                  {"cmd/skill/setup_file.go"},
+	"github.com/go-json-experiment/json":           {"parser/json/members.go", "parser/json/escape.go"},
 	"github.com/JohannesKaufmann/html-to-markdown": {"skill/internal/web/*.go"},
 	"github.com/chromedp/chromedp": {"skill/browser/browser.go",
 		"skill/page/chromium_test.go"},

@@ -1,14 +1,3 @@
-// Package rawjson is the one place where JSON is scanned, decoded and escaped by
-// hand. It works on JSON as bytes, beside encoding/json, and does what that
-// package cannot:
-//
-//	decode.go   finds and repairs the JSON value that a model meant
-//	prose.go    finds values among prose, code fences and reasoning blocks
-//	value.go    scans one value and repairs it on the way
-//	string.go   scans strings, in any kind of quotes
-//	members.go  walks JSON that is known to be valid
-//	unquote.go  decodes strings as JavaScript does
-//	escape.go   encodes values and strings as JavaScript and encoding/json do
 package rawjson
 
 import (

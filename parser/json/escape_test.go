@@ -2,7 +2,6 @@ package rawjson
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"os/exec"
 	"strings"
 	"testing"
@@ -108,21 +107,6 @@ func TestNumber(t *testing.T) {
 	if got := Number(-negative); got != "0" {
 		t.Errorf("Number(-0) is %s", got)
 	}
-}
-
-func FuzzAppendHTMLString(f *testing.F) {
-	for _, tt := range jsonStrings {
-		f.Add(tt.in)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		want, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := AppendHTMLString(nil, s); string(got) != string(want) {
-			t.Errorf("AppendHTMLString(%q)\n got %s\nwant %s", s, got, want)
-		}
-	})
 }
 
 // TestWriteText cuts texts into pieces at every place of a character.

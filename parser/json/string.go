@@ -80,7 +80,7 @@ func (d *decoder) special(kind rune) (closed bool, err error) {
 	case c < 0x20:
 		d.pos++
 		d.replace(start, d.pos, "", repairControl)
-		d.out = appendEscape(d.out, c, javaScript[c])
+		d.out = AppendText(d.out, string(c))
 	case q == kind && kind == doubleQuote:
 		d.pos++
 		return true, nil

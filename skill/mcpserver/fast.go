@@ -192,7 +192,7 @@ func (s *Server) appendReply(buf []byte, call *fastCall, a answerText) []byte {
 	buf = s.appendMeta(buf, call, a)
 	if a.blocks == nil && a.news == "" {
 		buf = append(buf, `"content":[{"type":"text","text":`...)
-		buf = rawjson.AppendHTMLString(buf, a.text)
+		buf = appendText(buf, a.text)
 		buf = append(buf, "}]"...)
 	} else {
 		content, _ := json.Marshal(result(a).Content) // texts and bytes can always be encoded
@@ -212,6 +212,12 @@ func (s *Server) appendReply(buf []byte, call *fastCall, a answerText) []byte {
 	return append(buf, "}}\n"...)
 }
 
+// appendText appends a text as the SDK encodes it.
+func appendText(buf []byte, s string) []byte {
+	text, _ := json.Marshal(s) // a string can always be encoded
+	return append(buf, text...)
+}
+
 // appendMeta appends the _meta of an answer, its members sorted as the SDK has them.
 func (s *Server) appendMeta(buf []byte, call *fastCall, a answerText) []byte {
 	if !call.stateless && a.notKept == "" && a.undo == "" {
@@ -222,10 +228,10 @@ func (s *Server) appendMeta(buf []byte, call *fastCall, a answerText) []byte {
 		buf = append(append(append(buf, metaPrefix+`serverInfo":`...), s.info...), ',')
 	}
 	if a.notKept != "" {
-		buf = append(rawjson.AppendHTMLString(append(buf, `"notKept":`...), a.notKept), ',')
+		buf = append(appendText(append(buf, `"notKept":`...), a.notKept), ',')
 	}
 	if a.undo != "" {
-		buf = append(rawjson.AppendHTMLString(append(buf, `"undo":`...), a.undo), ',')
+		buf = append(appendText(append(buf, `"undo":`...), a.undo), ',')
 	}
 	buf[len(buf)-1] = '}'
 	return append(buf, ',')
