@@ -6,46 +6,45 @@ import (
 	"unicode/utf8"
 )
 
-// dfa judges text, line by line, with an automaton whose states are made when
-// they are first needed. It is for one goroutine. Its answer for a line is what
-// package regexp says of the line, or of the line without the CR at its end.
+// dfa matches text line by line. It builds its states when they are first needed. Only one
+// goroutine may use it. A line matches if package regexp matches it with or without its final CR.
 type dfa struct {
 	prog  *syntax.Prog
-	words bool // the pattern asks for word boundaries
+	words bool // the pattern has word boundaries
 
-	bounds []rune     // the first rune of each class except LF and wide bytes
-	class  [256]uint8 // of each byte; wide for one that begins or continues a longer rune
+	bounds []rune     // the first rune of each class except lineEnd and wide
+	class  [256]uint8 // by byte; wide for every byte of a rune that is not ASCII
 
-	stride int     // classes
-	moves  []int32 // from state + class to a state, which is the index of its row
-	states []state // by row / stride
-	rows   map[string]int32
-	size   int // bytes that the states take
-	start  int32
-	within [2]int32 // where a search begins within a line: after a letter of a word if that is 1
+	stride int              // number of classes, the length of a row
+	moves  []int32          // moves[row+class] is the row of the next state
+	states []state          // by row / stride
+	rows   map[string]int32 // by the key of a state
+	size   int              // bytes of memory that the states use
+	start  int32            // the row to start with at the beginning of a line
+	within [2]int32         // the rows to start with inside a line: 1 after a letter of a word, else 0
 	reach  reach
 
-	made   int  // states since the automaton was last empty
-	bytes  int  // judged meanwhile
-	thrash bool // states are made about as fast as bytes are judged
+	made   int  // states built since empty was last called
+	bytes  int  // bytes matched since then
+	thrash bool // too few bytes per new state: the automaton gives up
 }
 
-// The first two rows stand for something other than a state.
+// The first two rows are not states.
 const (
-	unknown = 0 // not made yet, or the byte begins a longer rune
-	matched = 1 // times the stride: the line matches
+	unknown = 0 // the next state is not built yet, or the byte begins a longer rune
+	matched = 1 // the line matches; the row is matched * stride
 )
 
-// The first two classes are not of runes.
+// The first two classes are not sets of runes.
 const (
 	lineEnd = 0
 	wide    = 1
 )
 
-// maxStates is how many bytes the states of one automaton take at the most.
+// maxStates limits the memory of one automaton's states, in bytes.
 const maxStates = 4 << 20
 
-// state is where the program may stand between two runes.
+// state is a set of instructions that the program may be at between two runes.
 type state struct {
 	insts []uint32 // sorted
 	flags uint8
@@ -54,17 +53,15 @@ type state struct {
 const (
 	begin     = 1 << iota // at the beginning of the line
 	afterWord             // after a letter of a word
-	beforeCR              // after a CR, and the line without it matches
+	beforeCR              // after a CR, and the line matches without the CR
 )
 
-// find returns how far it had to read to know that a line matches, at its LF at
-// the latest, -1 if none does. The text begins with a line. The last line needs no
-// LF, and a final LF does not begin another. ok is false where the automaton cannot
-// tell: at is then in the line in question.
+// find returns an offset in the first line that matches, at most that of its LF; -1 if no line
+// matches. text begins at the start of a line. The last line needs no LF, and a final LF begins
+// no further line. If ok is false, the automaton gave up in the line that at is in.
 func (d *dfa) find(text []byte) (at int, ok bool) { return d.run(text, d.start) }
 
-// findFrom is find for one line, in which no match begins before from. It may be
-// within a rune.
+// findFrom is find for one line in which no match begins before from. from may be inside a rune.
 func (d *dfa) findFrom(line []byte, from int) (at int, ok bool) {
 	for n := 1; n < utf8.UTFMax && from > 0 && !utf8.RuneStart(line[from]); n++ {
 		from--
@@ -81,7 +78,7 @@ func (d *dfa) findFrom(line []byte, from int) (at int, ok bool) {
 	return d.run(line[from:], d.within[after])
 }
 
-// run is find from the state at row s.
+// run is find, starting with the state at row s.
 func (d *dfa) run(text []byte, s int32) (at int, ok bool) {
 	if d.thrash {
 		return 0, false
@@ -122,7 +119,7 @@ func (d *dfa) run(text []byte, s int32) (at int, ok bool) {
 	return -1, true
 }
 
-// slow returns where the first rune of text leads from s, and its bytes.
+// slow returns the row that follows s after the first rune of text, and the size of that rune.
 func (d *dfa) slow(s int32, text []byte) (next int32, size int) {
 	if b := text[0]; b < utf8.RuneSelf {
 		return d.move(s, int(d.class[b])), 1
@@ -131,7 +128,8 @@ func (d *dfa) slow(s int32, text []byte) (next int32, size int) {
 	return d.move(s, d.classOfRune(r)), size
 }
 
-// lineAround returns the line of text that at is in, or the line that ends at this LF.
+// lineAround returns the bounds of the line that holds at, without its LF. An LF belongs to the line
+// that it ends.
 func lineAround(text []byte, at int) (start, end int) {
 	start = bytes.LastIndexByte(text[:at], '\n') + 1
 	if end = bytes.IndexByte(text[at:], '\n'); end < 0 {

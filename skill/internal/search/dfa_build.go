@@ -16,7 +16,7 @@ func newDFA(prog *syntax.Prog) *dfa {
 	return d
 }
 
-// classify divides the runes into classes which no instruction tells apart.
+// classify divides the runes into classes. No instruction distinguishes two runes of a class.
 func (d *dfa) classify() {
 	cut := []rune{0, '\n', '\n' + 1, '\r', '\r' + 1, 0x80}
 	for _, inst := range d.prog.Inst {
@@ -44,7 +44,7 @@ func (d *dfa) classify() {
 	d.class['\n'] = lineEnd
 }
 
-// edges returns where the runes that an instruction matches begin and end.
+// edges returns the first rune of each range that an instruction matches, and the rune after the range.
 func edges(inst *syntax.Inst) (cut []rune) {
 	if len(inst.Rune) == 1 {
 		r := inst.Rune[0]
@@ -70,7 +70,7 @@ func (d *dfa) classOfRune(r rune) int {
 	return i + 2
 }
 
-// empty forgets all states but the first.
+// empty drops all states but those that a search starts with.
 func (d *dfa) empty() {
 	d.moves = append(d.moves[:0], make([]int32, 2*d.stride)...)
 	d.states = append(d.states[:0], state{}, state{})
@@ -79,7 +79,7 @@ func (d *dfa) empty() {
 	d.start, d.within = d.row(nil, begin), [2]int32{d.row(nil, 0), d.row(nil, afterWord)}
 }
 
-// row returns the row of a state, which is made if need be.
+// row returns the row of a state, and adds the state if it is new.
 func (d *dfa) row(insts []uint32, flags uint8) int32 {
 	key := make([]byte, 0, 1+4*len(insts))
 	key = append(key, flags)
@@ -98,8 +98,8 @@ func (d *dfa) row(insts []uint32, flags uint8) int32 {
 	return at
 }
 
-// move returns where class leads from the state at row from, and keeps it. When
-// the states have become too many, the others are forgotten.
+// move returns the row that follows the state at row from after class, and caches it. Above
+// maxStates it drops all other states first.
 func (d *dfa) move(from int32, class int) int32 {
 	if next := d.moves[int(from)+class]; next != unknown {
 		return next
@@ -135,7 +135,7 @@ func (d *dfa) step(s state, class int) int32 {
 	return d.row(next.insts, next.flags)
 }
 
-// after returns the state after the rune r, which the instructions in d.reach wait for.
+// after returns the state after the rune r, which follows the instructions in d.reach that match r.
 func (d *dfa) after(r rune) (s state) {
 	for _, pc := range d.reach.list {
 		if inst := &d.prog.Inst[pc]; inst.MatchRune(r) {
@@ -150,7 +150,7 @@ func (d *dfa) after(r rune) (s state) {
 	return s
 }
 
-// simulate judges one line and keeps no states.
+// simulate matches one line without caching states.
 func (d *dfa) simulate(line []byte) bool {
 	s := state{flags: begin}
 	for len(line) > 0 {
@@ -163,16 +163,16 @@ func (d *dfa) simulate(line []byte) bool {
 	return d.follow(s, -1)
 }
 
-// reach is the set of instructions that wait for a rune.
+// reach is the set of instructions that a state reaches before the next rune.
 type reach struct {
-	seen  []bool
-	stack []uint32
-	all   []uint32
-	list  []uint32
+	seen  []bool   // by instruction
+	stack []uint32 // instructions to follow
+	all   []uint32 // instructions in seen
+	list  []uint32 // instructions that match a rune
 }
 
-// follow fills d.reach with what is reached from s without a rune, where next is
-// the rune that follows, or -1 for the end of the line. It reports a match.
+// follow fills d.reach with the instructions that s reaches without consuming a rune. next is the
+// rune that follows, or -1 at the end of the line. It reports whether the program matches here.
 func (d *dfa) follow(s state, next rune) bool {
 	before := rune(' ')
 	switch {
@@ -181,7 +181,7 @@ func (d *dfa) follow(s state, next rune) bool {
 	case s.flags&afterWord != 0:
 		before = 'a'
 	}
-	if r := next; r >= utf8.RuneSelf { // package syntax knows words of ASCII only
+	if r := next; r >= utf8.RuneSelf { // package syntax knows only ASCII words
 		if next = ' '; isWord(r) {
 			next = 'a'
 		}

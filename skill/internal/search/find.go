@@ -13,27 +13,27 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// FindOptions say what is left out of a search for names.
+// FindOptions say which names Find skips.
 type FindOptions struct {
-	// matched against the path, or the last name where a Glob is one name; folders take all below them along
+	// matching files, and matching folders with all below; a Glob of one name matches the last name
 	Exclude []Glob
-	Ignore  bool // what git ignores is left out
-	Git     bool // .git is searched too; a pattern that names it always does
-	Limit   int  // paths to return at the most, the first in order; 0 means all
+	Ignore  bool // skip names that git ignores
+	Git     bool // search .git too; a pattern that names .git does this anyway
+	Limit   int  // return only the first paths in order; 0 means all
 }
 
-// Names are what Find found.
+// Names is the result of Find.
 type Names struct {
-	Paths    []string // in the order of their bytes
-	More     int      // that the limit left out
-	Excluded int      // names that Exclude left out, and with them all below
-	Links    int      // links to folders that were not entered
+	Paths    []string // sorted by bytes
+	More     int      // paths beyond the limit
+	Excluded int      // names that Exclude skipped, not counting the names below them
+	Links    int      // links to folders that Find did not enter
 	Walked
 }
 
-// Find returns the names that g matches in the folder dir or in any folder below
-// it, each with dir before it as that is spelled. Folders that cannot be read are passed
-// over. A link to a folder is entered only where a name in the pattern matches it.
+// Find returns the paths in the folder dir that g matches, at any depth. Each path begins with
+// dir as the caller spelled it. Find skips folders that it cannot read. It enters a link to a
+// folder only if a name in the pattern matches the link.
 func Find(ctx context.Context, w *workspace.Workspace, dir string, g Glob, o FindOptions) (Names, error) {
 	f := &finder{w: w, ctx: ctx, dir: strings.TrimSuffix(dir, string(filepath.Separator)), options: o,
 		parts: make([]findings, Workers())}
@@ -63,21 +63,21 @@ type finder struct {
 	patterns []pattern
 	excluded atomic.Int64
 	links    atomic.Int64
-	parts    []findings // of each worker
+	parts    []findings // by worker
 }
 
-// findings are what one worker found.
+// findings are the paths that one worker found.
 type findings struct {
 	paths []string
-	more  int
-	text  []byte // what the newest paths consist of; see path
+	more  int    // paths beyond the limit
+	text  []byte // the memory of the newest paths; see path
 }
 
-// pathsTogether is how many bytes of paths are allocated at once. One that is kept
-// keeps all of them.
+// pathsTogether is how many bytes path allocates at once, for many paths. Every path keeps its
+// whole block alive.
 const pathsTogether = 4 << 10
 
-// path returns dir and the path of e in it.
+// path returns the path of e with dir before it.
 func (f *findings) path(dir string, e *Entry) string {
 	need := len(dir) + 1 + len(e.Folder()) + 1 + len(e.Name)
 	if cap(f.text)-len(f.text) < need {
@@ -88,7 +88,7 @@ func (f *findings) path(dir string, e *Entry) string {
 	return unsafe.String(&f.text[start], len(f.text)-start)
 }
 
-// add keeps a path. With a limit, no more than some times as many are kept.
+// add adds a path. With a limit it keeps at most about twice as many paths.
 func (f *findings) add(path string, limit int) {
 	f.paths = append(f.paths, path)
 	if limit > 0 && len(f.paths) > 2*limit+1000 {
@@ -96,6 +96,7 @@ func (f *findings) add(path string, limit int) {
 	}
 }
 
+// cut sorts the paths and drops those beyond the limit.
 func (f *findings) cut(limit int) {
 	slices.Sort(f.paths)
 	f.cutSorted(limit)
@@ -108,7 +109,7 @@ func (f *findings) cutSorted(limit int) {
 	}
 }
 
-// result puts together what the workers found, each part sorted by its own.
+// result merges the findings of the workers. Each worker's part is sorted first, all in parallel.
 func (f *finder) result(sum Walked) Names {
 	var work sync.WaitGroup
 	for i := range f.parts {
@@ -147,10 +148,9 @@ func merge(a, b []string) []string {
 	return append(append(both, a...), b...)
 }
 
-// visit looks at the last name of the patterns first, so that most paths are never
-// put together.
+// visit compares the last name first: most entries then need no path.
 func (f *finder) visit(worker int, e *Entry) error {
-	name := unsafe.String(unsafe.SliceData(e.Name), len(e.Name)) // good as long as e is
+	name := unsafe.String(unsafe.SliceData(e.Name), len(e.Name)) // valid as long as e
 	if len(f.options.Exclude) > 0 && matchesAny(f.options.Exclude, e.Path(), name, e.Type.IsDir()) {
 		f.excluded.Add(1)
 		return fs.SkipDir
@@ -173,7 +173,8 @@ func (f *finder) visit(worker int, e *Entry) error {
 	return nil
 }
 
-// matchesAny reports whether a glob matches a path, or its last name where the glob is one name.
+// matchesAny reports whether one of the globs matches a path. A glob of one name also matches the
+// last name of the path.
 func matchesAny(globs []Glob, path, name string, folder bool) bool {
 	for _, g := range globs {
 		for _, p := range g.patterns {

@@ -8,8 +8,8 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// link looks at a link, which a walk does not enter: where a name of a pattern
-// matches it and others follow, what it leads to is searched.
+// link handles a symbolic link, which a walk does not enter. If a name in a pattern matches the
+// link, link searches the folder behind it with the rest of the pattern.
 func (f *finder) link(out *findings, e *Entry) error {
 	path := e.Path()
 	l := &follower{finder: f, out: out, found: map[string]bool{}, listed: map[string][]workspace.Entry{}}
@@ -31,28 +31,28 @@ func (f *finder) link(out *findings, e *Entry) error {
 	return nil
 }
 
-// isFolder reports whether a name is a folder of the workspace, or leads to one.
+// isFolder reports whether abs is a folder of the workspace, or a link to one.
 func isFolder(w *workspace.Workspace, abs string) bool {
 	info, err := w.Stat(abs, true)
 	return err == nil && info.IsDir()
 }
 
-// follower searches where a link leads, with what is left of the patterns.
+// follower searches the folder behind a link with the remaining parts of the patterns.
 type follower struct {
 	*finder
 	out    *findings
-	found  map[string]bool
-	done   map[step]bool // of one pattern
+	found  map[string]bool // paths that were added to out
+	done   map[step]bool   // of the current pattern
 	listed map[string][]workspace.Entry
 }
 
-// step is a path and how much of the pattern is left when it is reached.
+// step is a path and the number of parts that remain to be matched below it.
 type step struct {
 	path string
 	left int
 }
 
-// match follows the parts of a pattern from a path, a folder or not.
+// match matches the parts against the names below path. folder says whether path is a folder.
 func (l *follower) match(path string, folder bool, parts []part, dirs bool) error {
 	if here := (step{path, len(parts)}); l.done[here] {
 		return nil
@@ -94,9 +94,8 @@ func (l *follower) match(path string, folder bool, parts []part, dirs bool) erro
 	return nil
 }
 
-// entry follows one entry that matches the first of the parts. A link counts as
-// what it leads to, where that matters; one that leads nowhere matches a pattern
-// of its name, but not the name itself.
+// entry goes on with an entry that the first part matches. A link counts as its target if more
+// parts follow, or if only folders match. A dangling link matches a wildcard, but not its plain name.
 func (l *follower) entry(path string, e workspace.Entry, parts []part, dirs bool) error {
 	rest, folder := parts[1:], e.Type.IsDir()
 	if e.Type == fs.ModeSymlink && (dirs || len(rest) > 0 || parts[0].kind == plain) {
@@ -113,7 +112,7 @@ func (l *follower) abs(path string) string {
 	return l.dir + string(filepath.Separator) + filepath.FromSlash(path)
 }
 
-// list returns a folder's entries, each folder read once.
+// list returns the entries of a folder. It reads each folder once.
 func (l *follower) list(path string) ([]workspace.Entry, error) {
 	if err := l.ctx.Err(); err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// findNames returns what a pattern finds, without the folder in front.
+// findNames returns the paths that a pattern finds, without the folder before them.
 func findNames(t *testing.T, w *workspace.Workspace, dir, text string, o FindOptions) (string, Names) {
 	t.Helper()
 	g, err := ParseBraces(text)
@@ -37,7 +37,7 @@ func TestFind(t *testing.T) {
 			{"", "l/**/*.go", "l/b.go l/t/c.go"},
 			{"", "l/.git/*", "l/.git/e.go"},
 			{"", "s/loop/s/loop/a.go", "s/loop/s/loop/a.go"},
-			{"", "{l,gone,f,o}", "f l"}, // o leads outside, as good as nowhere
+			{"", "{l,gone,f,o}", "f l"}, // o leads outside and counts as dangling
 			{"", "{l,gone,f,o,s}/", "l s"},
 			{"", "[lgf]*", "f gone l s/loop"},
 			{"l", "*.go", "l/b.go l/t/c.go"},
@@ -55,8 +55,8 @@ func TestFind(t *testing.T) {
 	})
 }
 
-// TestFindKeeps returns the first names in order, however many there are.
-func TestFindKeeps(t *testing.T) {
+// TestFindLimit checks that the limit keeps the first paths in order.
+func TestFindLimit(t *testing.T) {
 	w := open(t, false)
 	var want []string
 	for i := range 3000 {

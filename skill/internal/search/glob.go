@@ -10,19 +10,19 @@ import (
 // A Glob is a pattern of names below a folder. The zero Glob matches nothing.
 type Glob struct{ patterns []pattern }
 
-// pattern is one of those that a Glob is any of.
+// pattern is one alternative of a Glob.
 type pattern struct {
 	parts []part
 	dirs  bool // only folders match
-	slash bool // it ends with a slash
+	slash bool // the text ends with a slash
 }
 
 // part is one name of a pattern.
 type part struct {
 	text string
 	kind kind
-	tail string // what a name ends in that a wild text matches
-	alt  string // text with its brackets as letters, if it has some
+	tail string // of a wild text: the plain end that a name must have
+	alt  string // text with each [ as a plain character; "" if text has no [
 }
 
 type kind int
@@ -35,16 +35,15 @@ const (
 
 const (
 	maxGlob    = 4096 // bytes of a pattern
-	maxChoices = 1000 // patterns that one with braces stands for
+	maxChoices = 1000 // patterns that braces may expand to
 )
 
 // ParseGlob reads a pattern. It must be relative and must not climb with "..".
 func ParseGlob(text string) (Glob, error) { return parseGlobs(text, []string{text}) }
 
-// ParseBraces is ParseGlob for a pattern in which {a,b} stands for a or b. Braces nest; those
-// without a comma stand for themselves too, and so do those after a backslash. A [ or { that is
-// never closed, which in the patterns of ParseGlob stands for itself, is an error. A ** at the
-// end is all files and folders, in ParseGlob only the folders.
+// ParseBraces is ParseGlob for a pattern in which {a,b} means a or b. Braces nest. Braces without
+// a comma or after a backslash are plain characters. A [ or { that is never closed is an error;
+// ParseGlob takes it as a plain character. A final ** matches files too; in ParseGlob only folders.
 func ParseBraces(text string) (Glob, error) {
 	choices, err := expandBraces(text)
 	if err != nil {
@@ -59,7 +58,7 @@ func ParseBraces(text string) (Glob, error) {
 	}
 	g, err := parseGlobs(text, choices)
 	for _, p := range g.patterns {
-		if n := len(p.parts); n > 0 && p.parts[n-1].kind == deep && !p.slash { // and the files
+		if n := len(p.parts); n > 0 && p.parts[n-1].kind == deep && !p.slash { // match files too
 			any := part{text: "*", kind: wild}
 			g.patterns = append(g.patterns, pattern{parts: append(p.parts[:n:n], any)})
 		}
@@ -67,7 +66,7 @@ func ParseBraces(text string) (Glob, error) {
 	return g, err
 }
 
-// bareBraces takes away the backslash before a brace or a comma.
+// bareBraces removes the backslash before a brace or a comma.
 var bareBraces = strings.NewReplacer(`\\`, `\\`, `\{`, "{", `\}`, "}", `\,`, ",")
 
 func parseGlobs(text string, choices []string) (g Glob, err error) {
@@ -114,7 +113,7 @@ func parsePattern(text string) (pattern, error) {
 	return p, nil
 }
 
-// expandBraces returns what a pattern with braces stands for.
+// expandBraces returns the patterns that a pattern with braces expands to, in order.
 func expandBraces(text string) ([]string, error) {
 	if len(text) > maxGlob {
 		return nil, fmt.Errorf("is longer than %d bytes", maxGlob)
@@ -129,7 +128,7 @@ func expandBraces(text string) ([]string, error) {
 			if len(commas) == 2 {
 				todo = append(todo, text[:start]+`\{`+text[start+1:end]+`\}`+text[end+1:])
 			}
-			for i := len(commas) - 1; i > 0; i-- { // the first choice is to be the next
+			for i := len(commas) - 1; i > 0; i-- { // backwards: the loop above takes the last one next
 				todo = append(todo, text[:start]+text[commas[i-1]+1:commas[i]]+text[end+1:])
 			}
 		}
@@ -140,8 +139,8 @@ func expandBraces(text string) ([]string, error) {
 	return done, nil
 }
 
-// neverClosed returns the first [ or { that opens neither a class nor, in a pattern whose
-// braces are expanded, choices; "" for none.
+// neverClosed returns the first [ or { that is never closed, "" if there is none. The braces of
+// text have been expanded.
 func neverClosed(text string) string {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -160,8 +159,8 @@ func neverClosed(text string) string {
 	return ""
 }
 
-// braces finds the first pair of braces, no matter what is in them, and where its
-// choices end: the opening brace, the commas and the closing one.
+// braces finds the first pair of braces. commas holds the offsets of the opening brace, of the
+// commas and of the closing brace; end is 0 if there is no pair.
 func braces(text string) (start, end int, commas []int) {
 	for start = 0; start < len(text); start++ {
 		switch text[start] {
@@ -182,6 +181,7 @@ func braces(text string) (start, end int, commas []int) {
 	return 0, 0, nil
 }
 
+// choices returns the commas of [braces] for the brace at start, nil if it is never closed.
 func choices(text string, start int) []int {
 	commas, depth := []int{start}, 0
 	for i := start; i < len(text); i++ {
@@ -205,8 +205,8 @@ func choices(text string, start int) []int {
 	return nil
 }
 
-// Match reports whether the pattern matches a whole path, which is relative and has
-// slashes: "" for the folder itself. folder says what it is the path of.
+// Match reports whether the pattern matches a whole path. The path is relative and has slashes;
+// "" is the folder itself. folder says whether it is the path of a folder.
 func (g Glob) Match(path string, folder bool) bool {
 	for _, p := range g.patterns {
 		if (folder || !p.dirs) && matchParts(p.parts, path) {
@@ -216,8 +216,8 @@ func (g Glob) Match(path string, folder bool) bool {
 	return false
 }
 
-// matchParts compares a path with parts name by name. A part that fails after a ** is
-// tried again from the next name on; one before the last ** need not be.
+// matchParts compares a path with parts name by name. If a part fails after a **, matchParts lets
+// the last ** take one more name and retries. An earlier ** never needs a retry.
 func matchParts(parts []part, path string) bool {
 	at, retryAt, retryPath := 0, -1, ""
 	for {

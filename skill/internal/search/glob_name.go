@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// Match reports whether a name matches a pattern of one name: * any characters, ?
-// one, [a-z] one of a set and [!a-z] one outside it. A [ that is never closed
-// stands for itself, and so does a special character after a backslash.
+// Match reports whether a name matches a pattern: * is any characters, ? is one character, [a-z]
+// is one of a set, and [!a-z] is one outside it. A [ that is never closed is a plain character, as
+// is a special character after a backslash.
 func Match(pattern, name string) bool {
-	star, mark := -1, 0 // where to go back to: after the last *, and what it has eaten
+	star, mark := -1, 0 // where to retry: after the last * in pattern, and after the text that * took
 	p, n := 0, 0
 	for n < len(name) {
 		if p < len(pattern) && pattern[p] == '*' {
@@ -17,7 +17,7 @@ func Match(pattern, name string) bool {
 			star, mark = p, n
 			continue
 		}
-		if width, size, ok := one(pattern[p:], name[n:]); ok {
+		if width, size, ok := matchElement(pattern[p:], name[n:]); ok {
 			p += width
 			n += size
 			continue
@@ -32,9 +32,9 @@ func Match(pattern, name string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// one matches the first element of a pattern, no *, against the first character
-// of name and returns how long both are.
-func one(pattern, name string) (width, size int, ok bool) {
+// matchElement compares the first element of a pattern with the first character of name, and returns the
+// size of both. The element is not a *.
+func matchElement(pattern, name string) (width, size int, ok bool) {
 	if pattern == "" {
 		return 0, 0, false
 	}
@@ -58,8 +58,8 @@ func one(pattern, name string) (width, size int, ok bool) {
 	return width, size, want == r
 }
 
-// classEnd returns where the class that pattern starts with is closed, or 0. A ]
-// that comes first is in the class.
+// classEnd returns the offset of the ] that closes the class at the start of pattern, or 0. A ]
+// at the start of the class belongs to it.
 func classEnd(pattern string) int {
 	i := 1
 	if i < len(pattern) && pattern[i] == '!' {
@@ -74,6 +74,7 @@ func classEnd(pattern string) int {
 	return 0
 }
 
+// inClass reports whether r is in a class, given as the text between its brackets.
 func inClass(class string, r rune) bool {
 	class, negated := strings.CutPrefix(class, "!")
 	set := []rune(class)

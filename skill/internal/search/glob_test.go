@@ -26,7 +26,7 @@ func TestMatch(t *testing.T) {
 		{"[-a]", "a -", "b"},
 		{"[]a]", "] a", "b []a]"},
 		{"[!]a]", "b [", "] a"},
-		{"[c-a]", "", "a b c -"}, // a range that holds nothing
+		{"[c-a]", "", "a b c -"}, // an empty range
 		{"[^a]", "^ a", "b"},     // only ! negates
 		{"[!!]", "a", "!"},
 		{"[[]", "[", "a"},
@@ -55,9 +55,9 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// TestMatchAsDoublestar compares with doublestar where both mean the same: that
-// has braces, backslashes and [^a] besides, and refuses a [ that is not closed.
-func TestMatchAsDoublestar(t *testing.T) {
+// TestMatchLikeDoublestar compares Match with doublestar on their common syntax: doublestar also has
+// braces, backslashes and [^a], and refuses a [ that is not closed.
+func TestMatchLikeDoublestar(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	atoms := []string{"*", "?", "a", "b", "c", ".", "ä", "[ab]", "[!ab]", "[a-c]", "[!a-b]",
 		"[b-c.]", "-", "日"}
@@ -81,14 +81,14 @@ func TestMatchAsDoublestar(t *testing.T) {
 	}
 }
 
-// TestMatchIsLinear matches what makes a matcher that tries everything run for ever.
+// TestMatchIsLinear matches a pattern that takes a backtracking matcher exponential time.
 func TestMatchIsLinear(t *testing.T) {
 	if Match(strings.Repeat("a*", 50)+"b", strings.Repeat("a", 5000)) {
 		t.Error("matches without a b")
 	}
 }
 
-// TestGlob matches whole paths. Those of folders end in /.
+// TestGlob matches whole paths. The paths of folders end in /.
 func TestGlob(t *testing.T) {
 	for _, tt := range []struct {
 		pattern string
@@ -156,9 +156,9 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// TestGlobAsDoublestar compares where both mean the same: there ** at the end is any
-// file too, and not always the folder itself.
-func TestGlobAsDoublestar(t *testing.T) {
+// TestGlobLikeDoublestar compares Glob with doublestar on their common syntax. In doublestar a final
+// ** also matches files, and not always the folder itself.
+func TestGlobLikeDoublestar(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	names := []string{"a", "b", "ab", "abc", "c", "a.b", "ä", ".a"}
 	parts := []string{"a", "b", "*", "?", "a*", "*b", "a*c", "[ab]", "[!a]", "[a-c]*", "a.b", "ä", "{a,b}",
@@ -205,14 +205,14 @@ func FuzzMatch(f *testing.F) {
 		if !Match(whole, name) {
 			t.Errorf("%q does not match %q, which it quotes", whole, name)
 		}
-		escapes := strings.HasSuffix(pattern, `\`) // the star that comes after it
+		escapes := strings.HasSuffix(pattern, `\`) // it would escape the star that is appended
 		if !escapes && Match(pattern, name) && !Match("*"+pattern+"*", "x"+name+"y") {
 			t.Errorf("%q matches %q, but not inside stars", pattern, name)
 		}
 	})
 }
 
-// FuzzGlob holds a choice to what it stands for.
+// FuzzGlob checks that {a,b} matches the same paths as a or b.
 func FuzzGlob(f *testing.F) {
 	f.Add("a*/**", "**/b", "a/x/b")
 	f.Add("[!a]/?", "é", "b/c")

@@ -13,27 +13,27 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// GrepOptions say which files are searched.
+// GrepOptions say which files Grep searches.
 type GrepOptions struct {
 	WalkOptions
-	// only files of these: matched against the path, or the name where a Glob is one name; nil for all
+	// search only matching files; a Glob of one name matches the last name of a path; nil means all files
 	Include []Glob
 
-	// Decode returns the content of a file that begins with a byte order mark of UTF-16 as
-	// UTF-8, which is then searched. ok is false if that cannot be done. nil for none.
+	// Decode converts a file that begins with a UTF-16 byte order mark to UTF-8. Grep then
+	// searches that text. ok is false if the file is not valid. nil means no conversion.
 	Decode func(f io.ReaderAt, size int64) (text []byte, ok bool)
 }
 
-// Grepped counts what Grep came across.
+// Grepped counts the lines and files of a Grep.
 type Grepped struct {
 	Count      int // lines that match
-	Searched   int // files
-	Binary     int // files that were not, for a NUL byte in their first 8 KiB
-	Unreadable int // files and folders
-	Ignored    int // names that were left out, because git ignores them
-	Git        int // names .git that were left out
-	Links      int // links to folders, which are not followed
-	Cut        int // lines longer than 16 MiB, whose rest was not searched
+	Searched   int // files that were searched
+	Binary     int // files that were skipped because of a NUL byte in their first 8 KiB
+	Unreadable int // files and folders that were skipped because they could not be read
+	Ignored    int // names that were skipped because git ignores them
+	Git        int // .git names that were skipped
+	Links      int // links to folders that were skipped
+	Cut        int // lines longer than 16 MiB, of which only the beginning was searched
 }
 
 func (g *Grepped) add(other *Grepped) {
@@ -45,14 +45,13 @@ func (g *Grepped) add(other *Grepped) {
 	g.Links += other.Links
 }
 
-// Grep looks for the lines that match p in the file abs, or in all files below the
-// folder abs that a walk visits. Links to files are followed as far as they stay
-// inside; links to folders are not. Files that cannot be read are passed over, but not abs itself:
-// errors are the same as from [workspace.Workspace.Open].
+// Grep finds the lines that match p in the file abs, or in all files that a walk of the folder abs
+// visits. Grep follows links to files inside the workspace, but no links to folders. It skips
+// files that it cannot read; for abs itself it returns the error of [workspace.Workspace.Open].
 //
-// emit is given the lines of a file by its absolute name, in their order, several
-// at a time and a large file's in several calls. It is called by several goroutines
-// at a time, each with files of its own. The lines are good until it returns.
+// Grep passes the lines of a file to emit, in order, with the file's absolute path. A large file
+// takes several calls. Several goroutines call emit at a time, each for its own files. The lines
+// are valid until emit returns.
 func Grep(ctx context.Context, w *workspace.Workspace, abs string, p *Pattern, o GrepOptions,
 	emit func(file string, lines []Line)) (Grepped, error) {
 	info, err := w.Stat(abs, true)
@@ -62,7 +61,7 @@ func Grep(ctx context.Context, w *workspace.Workspace, abs string, p *Pattern, o
 	if !info.IsDir() {
 		return grepFile(ctx, w, abs, p, o, emit)
 	}
-	// The walk says how far it is; what its files say would not fit in.
+	// Only the walk reports progress: the numbers of its files would not fit in.
 	quiet := workspace.WithProgress(ctx, func(int64, int64, string) {})
 	g := &grep{ctx: quiet, w: w, dir: abs, p: p, o: o, emit: emit,
 		searches: make([]treeSearch, cmp.Or(o.Workers, Workers()))}
@@ -107,49 +106,50 @@ type grep struct {
 	p        *Pattern
 	o        GrepOptions
 	emit     func(string, []Line)
-	searches []treeSearch // by the number of the walk's worker
+	searches []treeSearch // by worker
 }
 
-// treeSearch is what one worker of the walk needs.
+// treeSearch is the state of one worker of the walk.
 type treeSearch struct {
 	s     *searcher
-	entry *Entry // that is searched
-	path  string // its absolute name; "" until it is needed
+	entry *Entry // the entry that is being searched
+	path  string // its absolute path; "" until it is needed
 	sum   Grepped
-	_     [64]byte // no two share a cache line
+	_     [64]byte // keeps two workers off the same cache line
 }
 
 // visit searches one file of the tree.
 func (g *grep) visit(worker int, e *Entry) error {
-	own := &g.searches[worker]
+	search := &g.searches[worker]
 	if e.Type == fs.ModeSymlink && isFolder(g.w, filepath.Join(g.dir, filepath.FromSlash(e.Path()))) {
-		own.sum.Links++
+		search.sum.Links++
 		return nil
 	}
 	if g.o.Include != nil && !matchesAny(g.o.Include, e.Path(), string(e.Name), false) &&
 		!inNamedFolder(g.o.Include, e.Path()) {
 		return nil
 	}
-	if own.s == nil {
-		own.s = g.p.searcher(func(lines []Line) {
-			g.emit(own.name(g.dir), lines)
+	if search.s == nil {
+		search.s = g.p.searcher(func(lines []Line) {
+			g.emit(search.name(g.dir), lines)
 		})
-		own.s.decode = g.o.Decode
+		search.s.decode = g.o.Decode
 	}
-	own.entry, own.path = e, ""
-	in, err := g.search(own)
+	search.entry, search.path = e, ""
+	in, err := g.search(search)
 	switch {
 	case err == errNoFile:
 	case err != nil && g.ctx.Err() != nil:
 		return g.ctx.Err()
 	case err != nil:
-		own.sum.Unreadable++
+		search.sum.Unreadable++
 	default:
-		own.sum.addFile(in)
+		search.sum.addFile(in)
 	}
 	return nil
 }
 
+// name returns the absolute path of the entry.
 func (t *treeSearch) name(dir string) string {
 	if t.path == "" {
 		t.path = filepath.Join(dir, filepath.FromSlash(t.entry.Path()))
@@ -157,7 +157,7 @@ func (t *treeSearch) name(dir string) string {
 	return t.path
 }
 
-// errNoFile is of what is not searched, and not missed either.
+// errNoFile is the error for a name that is skipped without counting as unreadable.
 var errNoFile = errors.New("not a file inside the workspace")
 
 func (g *grep) search(t *treeSearch) (inFile, error) {
@@ -165,13 +165,13 @@ func (g *grep) search(t *treeSearch) (inFile, error) {
 	case 0:
 		n, rest, err := t.entry.Head(t.s.b.buf)
 		if err != nil {
-			return inFile{}, gone(err)
+			return inFile{}, skipMissing(err)
 		}
 		if rest == nil {
-			return t.s.begun(g.ctx, t.s.b.buf[:n], nil, 0)
+			return t.s.searchFrom(g.ctx, t.s.b.buf[:n], nil, 0)
 		}
 		defer rest.Close()
-		return t.s.begun(g.ctx, t.s.b.buf[:n], rest, rest.Size())
+		return t.s.searchFrom(g.ctx, t.s.b.buf[:n], rest, rest.Size())
 	case fs.ModeSymlink:
 		f, info, err := g.w.Open(t.name(g.dir))
 		if err != nil {
@@ -183,9 +183,8 @@ func (g *grep) search(t *treeSearch) (inFile, error) {
 	return inFile{}, errNoFile
 }
 
-// gone returns errNoFile for an error that says that a name is not a file any more, and any other
-// error as it is.
-func gone(err error) error {
+// skipMissing returns errNoFile if err says that a name is no longer a regular file, else err.
+func skipMissing(err error) error {
 	if _, ok := errors.AsType[*workspace.NotRegularError](err); ok || errors.Is(err, fs.ErrNotExist) ||
 		err == syscall.EISDIR || err == syscall.ELOOP {
 		return errNoFile
@@ -193,8 +192,8 @@ func gone(err error) error {
 	return err
 }
 
-// inNamedFolder reports whether a file is in a folder that a glob names, without a wildcard in
-// the folder's own name.
+// inNamedFolder reports whether a file is below a folder that a glob matches, if the last part of
+// the glob is a plain name.
 func inNamedFolder(globs []Glob, path string) bool {
 	for end := strings.LastIndexByte(path, '/'); end > 0; end = strings.LastIndexByte(path[:end], '/') {
 		folder := path[:end]

@@ -6,36 +6,36 @@ import (
 )
 
 const (
-	blockSize = 256 << 10 // what is read of a file at once
-	slack     = 4 << 10   // and so much more, for the end of a block's last line
-	lead      = 64        // and so much ahead of it: from an odd address the system copies four times slower
-	maxLine   = 16 << 20  // of a longer line so much is searched, or a little more
+	blockSize = 256 << 10 // bytes of a file that are read at once
+	slack     = 4 << 10   // bytes read after a block, for the end of its last line
+	lead      = 64        // bytes read before a block: the kernel copies four times slower from an odd offset
+	maxLine   = 16 << 20  // of a longer line about so many bytes are searched
 )
 
-// block is the lines that begin in one stretch of blockSize bytes of a file. It is
-// used again for the next.
+// block holds the lines that begin in blocks [k*blockSize, (k+1)*blockSize) of a file. A searcher
+// uses one block for all of them in turn.
 type block struct {
-	buf     []byte // what is read is read into it
-	k       int64  // which stretch of the file
-	data    []byte // the lines
+	buf     []byte // the memory that load reads into
+	k       int64  // the number of the block in the file
+	data    []byte // the lines that begin in the block
 	offset  int64  // of data in the file
-	last    bool   // after data the file ends with an empty line
-	cut     bool   // the last line is too long to be here whole
-	lines   []Line // that match, numbered from the first that begins here
-	starts  int    // how many lines begin here; see count
-	counted int    // bytes of data, up to the last of the lines
+	last    bool   // the file ends after data with an empty line
+	cut     bool   // data lacks the end of the last line, which is too long
+	lines   []Line // the matches; the first line of data has number 1
+	starts  int    // how many lines begin in the block; see count
+	counted int    // the offset in data of the last match
 	err     error
 }
 
 func newBlock() *block { return &block{buf: make([]byte, lead+blockSize+slack)} }
 
-// mark is the byte order mark of UTF-8.
-var mark = []byte("\ufeff")
+// utf8BOM is the byte order mark of UTF-8.
+var utf8BOM = []byte("\ufeff")
 
-// search looks for the lines of b that match. A file's mark does not belong to its first line.
+// search finds the lines of b that match. The file's byte order mark does not belong to its first line.
 func (m *matcher) search(b *block) {
-	if b.offset == 0 && bytes.HasPrefix(b.data, mark) {
-		b.data, b.offset = b.data[len(mark):], int64(len(mark))
+	if b.offset == 0 && bytes.HasPrefix(b.data, utf8BOM) {
+		b.data, b.offset = b.data[len(utf8BOM):], int64(len(utf8BOM))
 	}
 	b.lines, b.counted = m.lines(b.lines[:0], b.data, b.offset)
 	if b.last && m.p.empty {
@@ -44,7 +44,7 @@ func (m *matcher) search(b *block) {
 	}
 }
 
-// count sets starts, from what the last of the lines says and what is after it.
+// count sets starts: the number of the last match, plus the lines after it.
 func (b *block) count() {
 	b.starts = bytes.Count(b.data[b.counted:], lf)
 	if n := len(b.lines); n > 0 {
@@ -55,8 +55,8 @@ func (b *block) count() {
 	}
 }
 
-// own copies the lines into buf, so that data may go.
-func (b *block) own() {
+// copyMatches copies the matches into buf, so that data may be released.
+func (b *block) copyMatches() {
 	b.buf, b.data = b.buf[:0], nil
 	for i, line := range b.lines {
 		at := len(b.buf)
@@ -66,8 +66,9 @@ func (b *block) own() {
 	b.buf = b.buf[:cap(b.buf)]
 }
 
+// load reads the block k of f.
 func (b *block) load(f io.ReaderAt, k int64) error {
-	if len(b.buf) < lead+blockSize+slack || len(b.buf) > 4*blockSize { // for a line that was long
+	if len(b.buf) < lead+blockSize+slack || len(b.buf) > 4*blockSize { // it grew for a long line
 		b.buf = newBlock().buf
 	}
 	b.k, b.data, b.offset, b.last, b.cut = k, nil, max(0, k*blockSize-lead), false, false
@@ -77,9 +78,9 @@ func (b *block) load(f io.ReaderAt, k int64) error {
 	}
 	eof := n < len(b.buf)
 	skip := 0
-	if k > 0 { // the line before is that of another block
+	if k > 0 { // the block before holds the line that continues here
 		if n < lead {
-			return nil // it became shorter
+			return nil // the file became shorter
 		}
 		skip = lead + bytes.IndexByte(b.buf[lead-1:min(n, lead-1+blockSize)], '\n')
 		if skip < lead {
@@ -97,9 +98,9 @@ func (b *block) load(f io.ReaderAt, k int64) error {
 	return nil
 }
 
-// finish reads as far as the first LF at or after end, to the end of the file, or
-// until the line is too long. b.buf holds n bytes of the file. It returns how many
-// then belong to the block, and whether the file ends there.
+// finish reads up to the first LF at or after end, to the end of the file, or until the line is
+// too long. b.buf holds n bytes of the file so far. finish returns the number of bytes up to the
+// end of the block, and whether the file ends there.
 func (b *block) finish(f io.ReaderAt, n, end int, eof bool) (int, bool, error) {
 	for {
 		if end < n {
@@ -124,7 +125,7 @@ func (b *block) finish(f io.ReaderAt, n, end int, eof bool) (int, bool, error) {
 	}
 }
 
-// readAt reads to the end of buf or of the file.
+// readAt reads until buf is full or the file ends.
 func readAt(f io.ReaderAt, buf []byte, off int64) (int, error) {
 	n, err := f.ReadAt(buf, off)
 	if err == io.EOF {

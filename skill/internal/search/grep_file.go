@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	sniffed = 8 << 10 // a file with a NUL byte there is binary
-	shared  = 8 << 20 // a file of this size is searched by several goroutines
+	sniffed = 8 << 10 // a file with a NUL byte in its first sniffed bytes is binary
+	shared  = 8 << 20 // several goroutines search a file of this size or more
 )
 
 type source interface {
@@ -17,27 +17,27 @@ type source interface {
 	io.ReaderAt
 }
 
-// searcher searches one file after the other, for one goroutine.
+// searcher searches one file at a time. Only one goroutine may use it.
 type searcher struct {
 	m *matcher
 	b *block
-	// is given lines that match, in their order, good until it returns
+	// gets the lines that match, in order; they are valid until it returns
 	emit   func([]Line)
 	decode func(io.ReaderAt, int64) ([]byte, bool) // as [GrepOptions.Decode]
 }
 
-// inFile says what became of a file.
+// inFile is the result of the search of one file.
 type inFile struct {
 	count  int // lines that match
 	binary bool
-	cut    int // lines longer than maxLine, whose rest was not searched
+	cut    int // lines longer than maxLine, of which only the beginning was searched
 }
 
 func (p *Pattern) searcher(emit func([]Line)) *searcher {
 	return &searcher{m: p.matcher(), b: newBlock(), emit: emit}
 }
 
-// file searches a file of about that size.
+// file searches f, which has about the given size.
 func (s *searcher) file(ctx context.Context, f source, size int64) (inFile, error) {
 	n, err := fill(f, s.b.buf, size)
 	if err != nil {
@@ -46,12 +46,12 @@ func (s *searcher) file(ctx context.Context, f source, size int64) (inFile, erro
 	if n < len(s.b.buf) {
 		f = nil
 	}
-	return s.begun(ctx, s.b.buf[:n], f, size)
+	return s.searchFrom(ctx, s.b.buf[:n], f, size)
 }
 
-// begun searches a file that begins with data: the whole file where rest is nil, else
-// rest, which has about that size.
-func (s *searcher) begun(ctx context.Context, data []byte, rest source, size int64) (inFile, error) {
+// searchFrom searches a file of which data is the beginning. If rest is nil, data is the whole file;
+// else rest is the file and has about the given size.
+func (s *searcher) searchFrom(ctx context.Context, data []byte, rest source, size int64) (inFile, error) {
 	if s.decode != nil && len(data) >= 2 &&
 		(data[0] == 0xff && data[1] == 0xfe || data[0] == 0xfe &&
 			data[1] == 0xff) {
@@ -74,8 +74,8 @@ func (s *searcher) begun(ctx context.Context, data []byte, rest source, size int
 	return s.m.p.parallel(ctx, rest, size, s.emit)
 }
 
-// fill reads a file to its end or to that of buf. One of the size that it said to
-// have is not asked whether there is more.
+// fill reads f until buf is full or the file ends. After size bytes it stops without another
+// read.
 func fill(f io.Reader, buf []byte, size int64) (n int, err error) {
 	for n < len(buf) && (n == 0 || int64(n) != size) {
 		m, err := f.Read(buf[n:])
@@ -90,7 +90,7 @@ func fill(f io.Reader, buf []byte, size int64) (n int, err error) {
 	return n, nil
 }
 
-// whole searches a file that was read whole.
+// whole searches data, which is the whole file.
 func (s *searcher) whole(data []byte) (in inFile) {
 	b := s.b
 	b.data, b.offset, b.cut = data, 0, false
@@ -100,7 +100,7 @@ func (s *searcher) whole(data []byte) (in inFile) {
 	return in
 }
 
-// blocks searches a file by one block after the other.
+// blocks searches a file block by block.
 func (s *searcher) blocks(ctx context.Context, f io.ReaderAt, size int64) (in inFile, err error) {
 	before := 0
 	for k := range size/blockSize + 1 {
@@ -118,7 +118,7 @@ func (s *searcher) blocks(ctx context.Context, f io.ReaderAt, size int64) (in in
 	return in, nil
 }
 
-// add adds the next block, before which so many lines begin.
+// add counts and emits the matches of the next block. before is how many lines begin before it.
 func (in *inFile) add(b *block, before int, emit func([]Line)) {
 	if b.cut {
 		in.cut++

@@ -14,7 +14,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// heard keeps what is emitted.
+// heard records the emitted lines.
 type heard []Line
 
 func (h *heard) emit(lines []Line) {
@@ -24,7 +24,7 @@ func (h *heard) emit(lines []Line) {
 	}
 }
 
-// lineByLine is what one line after the other says of a file.
+// lineByLine returns the expected matches, found one line at a time.
 func lineByLine(p *Pattern, data []byte) (want heard) {
 	offset, m := int64(0), p.matcher()
 	for i, line := range bytes.Split(data, lf) {
@@ -36,7 +36,7 @@ func lineByLine(p *Pattern, data []byte) (want heard) {
 	return want
 }
 
-// longText is lines whose ends lie around the ends of the blocks.
+// longText returns lines that end near the block boundaries.
 func longText(rng *rand.Rand, size int) []byte {
 	var b []byte
 	for len(b) < size {
@@ -45,7 +45,7 @@ func longText(rng *rand.Rand, size int) []byte {
 		case rng.IntN(500) == 0:
 			n = rng.IntN(3 * blockSize)
 		case to < 200:
-			n = max(0, to-3+rng.IntN(5)) // the LF about where the block ends
+			n = max(0, to-3+rng.IntN(5)) // the LF near the end of the block
 		}
 		b = append(b, strings.Repeat(pick(rng, "a", "b", "word "), n/4)...)
 		b = append(b, pick(rng, "needle", "x = y[1]", "", "", "no", "\r", "é")...)
@@ -62,7 +62,7 @@ func TestFileAsLines(t *testing.T) {
 		blockSize + slack + 1, 2 * blockSize, 3*blockSize + 77} {
 		texts = append(texts, longText(rng, size), append(bytes.Repeat([]byte("b"), size), "\nneedle\n"...))
 	}
-	for shift := -7; shift <= 7; shift++ { // blocks without it, and one that it stands at the border of
+	for shift := -7; shift <= 7; shift++ { // a match at every offset around a block boundary
 		text := bytes.Repeat([]byte(strings.Repeat("b", 58)+"\r\n"), 4*blockSize/60)
 		copy(text[2*blockSize+shift:], "needle")
 		texts = append(texts, text)
@@ -122,7 +122,7 @@ func onDisk(t *testing.T, text []byte) *os.File {
 	return f
 }
 
-// TestFileCutShort searches a file that is shorter by now than it said to be.
+// TestFileCutShort searches a file that was truncated after its size was read.
 func TestFileCutShort(t *testing.T) {
 	text := bytes.Repeat([]byte("some line\n"), 4*blockSize/10)
 	copy(text[blockSize:], "needle")
@@ -157,7 +157,7 @@ func difference(got, want heard) string {
 	return ""
 }
 
-// TestBinaryFile looks at the beginning only.
+// TestBinaryFile checks that only a NUL byte near the beginning makes a file binary.
 func TestBinaryFile(t *testing.T) {
 	p, err := Compile("x", PatternOptions{})
 	if err != nil {
@@ -173,7 +173,7 @@ func TestBinaryFile(t *testing.T) {
 	}
 }
 
-// endless is one line of a's, and a needle far behind in it.
+// endless is a file of one very long line of a's, with a needle near its end.
 type endless struct{ size int64 }
 
 func (e endless) ReadAt(p []byte, off int64) (int, error) {
@@ -186,7 +186,7 @@ func (e endless) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// TestLongLine reads a line of 200 MB with little memory, and says so.
+// TestLongLine searches a line of 200 MB with little memory, and counts it as cut.
 func TestLongLine(t *testing.T) {
 	p, err := Compile("^a{5}", PatternOptions{})
 	if err != nil {
@@ -210,7 +210,7 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// failing breaks off in the middle.
+// failing is a file that fails to read in the middle.
 type failing struct{ *bytes.Reader }
 
 var errDisk = errors.New("disk on fire")
@@ -227,7 +227,7 @@ func TestFileErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := bytes.Repeat([]byte("x\n"), 20*blockSize) // more than are searched at once
+	data := bytes.Repeat([]byte("x\n"), 20*blockSize) // more blocks than are searched at once
 	f := failing{bytes.NewReader(data)}
 	silent := func([]Line) {}
 	for name, search := range map[string]func(emit func([]Line)) (inFile, error){

@@ -15,29 +15,29 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// parallel is a search of one large file by several goroutines. Each takes one block
-// after the other and hands in its lines.
+// parallel is a search of one large file by several goroutines. Each goroutine takes the next
+// block and hands in its matches.
 type parallel struct {
 	p      *Pattern
 	f      io.ReaderAt
-	pages  []byte // of f in memory; nil where that is not possible
+	pages  []byte // f, mapped into memory; nil if that is not possible
 	emit   func([]Line)
 	blocks int64
-	next   atomic.Int64 // block to search
-	count  atomic.Bool  // a line matched, so line ends are worth counting
+	next   atomic.Int64 // the next block to search
+	count  atomic.Bool  // a line has matched, so line numbers are needed
 
 	mu      sync.Mutex
 	changed sync.Cond
-	turn    int64            // the block whose lines are emitted next
-	waiting map[int64]*block // those that were searched before it was their turn
-	free    []*block         // to be used again
-	before  int              // lines that begin before it, except passed
-	passed  [][]byte         // pages without a matching line, to be counted once one matches
+	turn    int64            // the block whose matches are emitted next
+	waiting map[int64]*block // searched blocks, by number, that wait for their turn
+	free    []*block         // blocks to use again
+	before  int              // how many lines begin before the block turn, without those in passed
+	passed  [][]byte         // blocks without a match; their lines are counted at the next match
 	in      inFile
 	err     error
 }
 
-// parallel is [searcher.blocks], shared among as many goroutines as run at once.
+// parallel is [searcher.blocks] with GOMAXPROCS goroutines.
 func (p *Pattern) parallel(ctx context.Context, f io.ReaderAt, size int64,
 	emit func([]Line)) (inFile, error) {
 	w := &parallel{p: p, f: f, emit: emit, blocks: size/blockSize + 1, waiting: map[int64]*block{}}
@@ -56,10 +56,10 @@ func (p *Pattern) parallel(ctx context.Context, f io.ReaderAt, size int64,
 	return w.in, w.err
 }
 
-// ahead is how many blocks may wait for the one whose turn it is.
+// ahead is how many searched blocks may wait for their turn.
 const ahead = 16
 
-// uncounted is in place of the number of lines of a block.
+// uncounted is the starts of a block whose lines were not counted.
 const uncounted = -1
 
 // work searches blocks until there are no more.
@@ -85,20 +85,20 @@ func (w *parallel) work(ctx context.Context) {
 	}
 }
 
-// mapped searches the block k in the file's own pages and copies the lines that match:
-// to read a block takes about as long as to search it. It is not ok for the last block,
-// where the line that ends a block is long, and where the file was cut short meanwhile.
+// mapped searches the block k in the mapped pages and copies the matches. This saves the read,
+// which takes about as long as the search. It is not ok for the last block, after a long last
+// line, or if the file was truncated meanwhile.
 func (w *parallel) mapped(m *matcher, b *block, k int64) (ok bool) {
 	from, next := int(k*blockSize), int((k+1)*blockSize)
-	if next >= len(w.pages) { // after the end of a file that became shorter its last page has zeros
+	if next >= len(w.pages) { // the last page of a truncated file ends with zeros
 		return false
 	}
 	defer func() {
-		if recover() != nil { // a fault, or what stood there a moment ago is gone
+		if recover() != nil { // a page fault, or an index that the changed content made invalid
 			ok = false
 		}
 	}()
-	if from > 0 { // the line before is that of another block
+	if from > 0 { // the block before holds the line that continues here
 		i := bytes.IndexByte(w.pages[from-1:next], '\n')
 		if i < 0 {
 			return false
@@ -116,12 +116,12 @@ func (w *parallel) mapped(m *matcher, b *block, k int64) (ok bool) {
 		return true
 	}
 	b.count()
-	b.own()
+	b.copyMatches()
 	return true
 }
 
-// handIn emits the lines of b and of those that waited for it, if it is its turn. It returns
-// a block to search next, nil if the search is over.
+// handIn stores b, and emits the matches of all blocks whose turn has come. It returns a block to
+// use next, nil if the search ended with an error.
 func (w *parallel) handIn(ctx context.Context, b *block) *block {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -151,7 +151,7 @@ func (w *parallel) handIn(ctx context.Context, b *block) *block {
 	}
 }
 
-// take adds the next block.
+// take adds the block whose turn it is to the result.
 func (w *parallel) take(b *block) {
 	if b.starts == uncounted {
 		w.passed = append(w.passed, b.data)
@@ -167,9 +167,9 @@ func (w *parallel) take(b *block) {
 	w.before += b.starts
 }
 
-// countLines counts the LFs of pages, as far as they are still there.
+// countLines counts the LFs in mapped pages. It stops early if the file was truncated.
 func countLines(pages []byte) (n int) {
-	defer func() { recover() }() // a fault: the file was cut short
+	defer func() { recover() }() // a page fault: the file was truncated
 	for part := range slices.Chunk(pages, 4<<10) {
 		n += bytes.Count(part, lf)
 	}

@@ -92,8 +92,8 @@ func TestGrep(t *testing.T) {
 	})
 }
 
-// TestGrepTree searches many files at a time, one of them large, and compares
-// with one line after the other.
+// TestGrepTree searches many files, one of them large, and compares the result with a search line
+// by line.
 func TestGrepTree(t *testing.T) {
 	each(t, func(t *testing.T, w *workspace.Workspace) {
 		var want []string

@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// rule is one line of a .gitignore, read as git reads it: byte by byte, whatever
-// the encoding.
+// rule is one line of a .gitignore. As in git it consists of bytes, in any encoding.
 type rule struct {
-	again   bool      // !: what matches is not ignored after all
+	negated bool      // the line begins with !: a match is not ignored
 	folders bool      // only folders match
-	path    bool      // matched against the path below the rules' folder, not the last name
-	literal string    // what it begins with
-	suffix  string    // of a * and nothing else that is special: what follows it
-	rest    wildcards // what follows literal, if there is no suffix
+	path    bool      // match the path below the rules' folder, not the last name
+	literal string    // the beginning, without special characters
+	suffix  string    // of a rule like *.o: the part after the *
+	rest    wildcards // the pattern after literal; nil if there is none or if suffix is set
 }
 
 // parseRules reads the lines of a .gitignore.
@@ -35,7 +34,7 @@ func parseRules(data []byte) (rules []rule) {
 	return rules
 }
 
-// trimBlanks removes the blanks at the end of a line, up to one that is escaped.
+// trimBlanks removes the blanks at the end of a line, except escaped ones.
 func trimBlanks(line string) string {
 	end := 0
 	for i := 0; i < len(line); i++ {
@@ -52,7 +51,7 @@ func trimBlanks(line string) string {
 
 // parseRule reads a rule; ok is false if nothing can match it.
 func parseRule(text string) (r rule, ok bool) {
-	text, r.again = strings.CutPrefix(text, "!")
+	text, r.negated = strings.CutPrefix(text, "!")
 	text, r.folders = strings.CutSuffix(text, "/")
 	if rest, ok := strings.CutPrefix(text, "**/"); ok && rest != "" && !strings.Contains(rest, "/") {
 		text = rest
@@ -73,8 +72,8 @@ func parseRule(text string) (r rule, ok bool) {
 	return r, ok
 }
 
-// match reports whether a rule is about a name; below is the path of it from the
-// folder of the rules.
+// match reports whether a rule matches a name. below is the name's path in the folder of the
+// rules.
 func (r *rule) match(name, below []byte, folder bool) bool {
 	if r.folders && !folder {
 		return false
@@ -92,20 +91,20 @@ func (r *rule) match(name, below []byte, folder bool) bool {
 		r.rest.match(name[len(r.literal):])
 }
 
-// rules are the rules of one file, and of the files that count where it is silent.
+// rules are the rules of one file. above holds the rules that apply if none of these matches.
 type rules struct {
 	above *rules
-	skip  int // how much of a path names the file's folder, with the slash
+	skip  int // length of the path of the file's folder, with the final slash
 	list  []rule
 
 	names, paths, suffixes map[string][]int // rules by the name, the path or the .suffix that they match
-	others                 []int
+	others                 []int            // all other rules
 }
 
-// fewRules are looked through one by one.
+// fewRules is the largest number of rules that are tried one by one, without maps.
 const fewRules = 8
 
-// under returns the rules of a file on top of those above.
+// under returns the rules of a file with s above them.
 func (s *rules) under(data []byte, skip int) *rules {
 	if list := parseRules(data); len(list) > 0 {
 		return newRules(s, skip, list)
@@ -133,18 +132,18 @@ func newRules(above *rules, skip int, list []rule) *rules {
 	return s
 }
 
-// ignored reports whether the last rule that matches a path ignores it. The folders
-// it is in are not asked.
+// ignored reports whether the last rule that matches a path ignores it. It does not check the
+// folders above the path.
 func (s *rules) ignored(path []byte, name []byte, folder bool) bool {
 	for ; s != nil; s = s.above {
 		if last := s.last(name, path[s.skip:], folder); last >= 0 {
-			return !s.list[last].again
+			return !s.list[last].negated
 		}
 	}
 	return false
 }
 
-// last returns the last rule that matches, -1 if none does.
+// last returns the index of the last rule that matches, -1 if no rule matches.
 func (s *rules) last(name, below []byte, folder bool) int {
 	last := -1
 	if s.names != nil {
@@ -163,7 +162,7 @@ func (s *rules) last(name, below []byte, folder bool) int {
 	return last
 }
 
-// lastOf returns the last of some rules that match, but for some only folders.
+// lastOf returns the last of some rules, all of which match if the name is a folder; -1 for no rule.
 func (s *rules) lastOf(some []int, folder bool) int {
 	for n := len(some) - 1; n >= 0; n-- {
 		if folder || !s.list[some[n]].folders {

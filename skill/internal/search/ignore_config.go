@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// maxIncludes is how many files the settings of git may include, all in all.
+// maxIncludes limits how many files a git configuration may include in total.
 const maxIncludes = 50
 
-// excludesFile returns the last core.excludesFile that a file of git's settings
-// sets, itself or through included files, and whether it does. Files that it
-// includes on a condition are not read.
+// excludesFile returns the last core.excludesFile in a git configuration file and the files that
+// it includes. set is false if there is no such setting. Conditional includes are not read.
 func excludesFile(read reader, file string) (name string, set bool) {
 	includes := maxIncludes
 	return excludesIn(read, file, &includes)
@@ -38,13 +37,13 @@ func excludesIn(read reader, file string, includes *int) (name string, set bool)
 	return name, set
 }
 
-// config reads git's settings. It skips files that it cannot read.
+// config parses a git configuration file.
 type config struct {
 	text    string
 	section string
 }
 
-// next reads up to the end of a line and returns the setting on it.
+// next parses one line and returns its setting. key is "" for a line without a setting.
 func (c *config) next() (key, value string) {
 	c.text = strings.TrimLeft(c.text, " \t\r\n")
 	if rest, ok := strings.CutPrefix(c.text, "["); ok {
@@ -65,14 +64,14 @@ func (c *config) next() (key, value string) {
 	return key, c.value()
 }
 
-// line passes over the rest of a line.
+// line skips the rest of a line.
 func (c *config) line() { _, c.text, _ = strings.Cut(c.text, "\n") }
 
-// value reads a value: quotes keep blanks and comment signs, a backslash escapes
-// or goes on in the next line.
+// value parses a value. Quotes keep blanks and comment signs. A backslash escapes a character or
+// continues the value on the next line.
 func (c *config) value() string {
 	var b strings.Builder
-	quoted, kept := false, 0 // up to kept, blanks at the end stay
+	quoted, kept := false, 0 // blanks after the first kept bytes are trimmed at the end
 	c.text = strings.TrimLeft(c.text, " \t")
 	for i := 0; i < len(c.text); i++ {
 		switch ch := c.text[i]; {

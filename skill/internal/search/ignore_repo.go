@@ -11,36 +11,35 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// maxRules is how large a file of rules or of git's settings may be, in bytes.
-// Larger ones count as empty.
+// maxRules is the size limit of a file of rules or a git configuration file, in bytes. A larger
+// file counts as empty.
 const maxRules = 16 << 20
 
-// ignoring is what a walk knows about ignored names besides the .gitignore files
-// that it comes across. Paths are those below root, with slashes.
+// ignoring finds the rules of a walk. Its paths are relative to root, with slashes.
 type ignoring struct {
 	w *workspace.Workspace
-	// of the workspace or the allowed folder that the walk is in, or of the repository that holds it
+	// the workspace's or allowed folder that the walk is in, or the top of the repository that holds it
 	root string
 	path string // of the folder that the walk starts at: "", or with a slash at the end
-	user []rule // that count in every repository
+	user []rule // the user's own rules, for every repository
 }
 
-// scope is what decides for the names in a folder.
+// scope decides which names in a folder are ignored.
 type scope struct {
 	rules   *rules
 	tracked *tracked // of the repository that the folder is in
-	ignored bool     // the folder is ignored, but for the files in it that git tracks
+	ignored bool     // the folder is ignored, except for the tracked files in it
 }
 
-// ignores reports whether git ignores a name, and whether it would if it did not track
-// it, or files in it.
+// ignores reports whether git ignores a name. byRule reports whether a rule ignores it; git still
+// does not ignore a tracked file, or a folder with tracked files.
 func (s *scope) ignores(path, name []byte, folder bool) (ignored, byRule bool) {
 	byRule = s.ignored || s.rules.ignored(path, name, folder)
 	return byRule && !s.tracked.has(path, folder), byRule
 }
 
-// newIgnoring also returns the rules of the folders above base: down from the top
-// of its repository, or else from the root.
+// newIgnoring also returns the scope of the folder above base. Its rules come from the top of the
+// repository down to base, or from the root down if there is no repository.
 func newIgnoring(w *workspace.Workspace, base *workspace.Dir) (*ignoring, scope) {
 	g := &ignoring{w: w, root: base.Path(), user: userRules()}
 	if base.Rel() != "." {
@@ -48,7 +47,7 @@ func newIgnoring(w *workspace.Workspace, base *workspace.Dir) (*ignoring, scope)
 		g.path = base.Rel() + "/"
 	}
 	if g.has(g.path + ".git") {
-		return g, scope{} // the walk reads what counts there
+		return g, scope{} // base is a repository: the walk reads its rules
 	}
 	above := ""
 	for top := path.Dir(base.Rel()); top != "."; top = path.Dir(top) {
@@ -79,9 +78,9 @@ func (g *ignoring) has(path string) bool {
 	return err == nil
 }
 
-// outside reads the rules of the repository that holds the root, makes its top the root, and
-// returns the path of the former one. It does nothing and returns no path if no folder above
-// belongs to a repository of the same owner, or if the rules ignore the root itself.
+// outside handles a root inside a repository whose top is above the root. It reads the rules of the
+// repository, makes its top the new root, and returns the path of the old root. It does nothing
+// and returns "" if there is no repository, if its owner differs, or if its rules ignore the root.
 func (g *ignoring) outside() (s scope, above string) {
 	root := filepath.Clean(g.root)
 	top := filepath.Dir(root)
@@ -124,7 +123,7 @@ func sameOwner(a, b string) bool {
 
 func (g *ignoring) abs(path string) string { return filepath.Join(g.root, filepath.FromSlash(path)) }
 
-// ignoreFile reads the .gitignore of a folder. git follows no link in its place.
+// ignoreFile reads the .gitignore of a folder. Like git it does not follow a link of that name.
 func (g *ignoring) ignoreFile(folder string) []byte {
 	dir, err := g.w.OpenDir(g.abs(folder))
 	if err != nil {
@@ -147,8 +146,7 @@ func readIgnoreFile(dir *workspace.Dir) []byte {
 	return data
 }
 
-// reader returns a file by its absolute name, nothing if it cannot be read or is larger
-// than the limit.
+// reader returns the content of a file, nil if it cannot be read or is larger than limit.
 type reader func(abs string, limit int64) []byte
 
 // read reads a file of the workspace.
@@ -165,10 +163,9 @@ func (g *ignoring) read(abs string, limit int64) []byte {
 	return data
 }
 
-// repository returns the rules of a repository that are not in a .gitignore: those
-// of its .git/info/exclude and, where they are silent, the user's. An excludesFile
-// of the repository's own settings counts only inside the workspace: they may come
-// from anybody.
+// repository returns the rules of a repository outside its .gitignore files: .git/info/exclude,
+// and above it the user's rules. An excludesFile in the repository's own configuration must be
+// inside the workspace, because anybody may have written that configuration.
 func (g *ignoring) repository(top string, read reader) scope {
 	own, shared := g.gitDirs(g.abs(top), read)
 	user := g.user
@@ -187,8 +184,8 @@ func (g *ignoring) repository(top string, read reader) scope {
 	return s
 }
 
-// gitDirs returns where a repository keeps what is of this working tree, and what all its
-// working trees share. A .git that is a file leads there.
+// gitDirs returns the git folder of this working tree, and the one that all working trees of the
+// repository share. A .git file names the folder.
 func (g *ignoring) gitDirs(top string, read reader) (own, shared string) {
 	own = filepath.Join(top, ".git")
 	name, ok := strings.CutPrefix(string(read(own, maxRules)), "gitdir: ")
@@ -203,10 +200,9 @@ func (g *ignoring) gitDirs(top string, read reader) (own, shared string) {
 	return own, g.w.Abs(own, name)
 }
 
-// userRules reads the file that the user's own settings of git name, or the one
-// that git looks for where none does. Of the system's settings, those below
-// XDG_CONFIG_HOME and ~/.gitconfig, the last that name one count; GIT_CONFIG_GLOBAL
-// takes the place of the user's two.
+// userRules reads the user's core.excludesFile, or git's default. It searches /etc/gitconfig,
+// git/config in XDG_CONFIG_HOME, and ~/.gitconfig; the last setting wins. GIT_CONFIG_GLOBAL
+// replaces the last two files.
 func userRules() []rule {
 	config := os.Getenv("XDG_CONFIG_HOME")
 	if config == "" {
@@ -225,7 +221,7 @@ func userRules() []rule {
 	return parseRules(readOutside(file, maxRules))
 }
 
-// expand puts the user's folder in the place of a ~ at the start.
+// expand replaces a ~/ at the start by the user's home folder.
 func expand(name string) string {
 	home, err := os.UserHomeDir()
 	if rest, ok := strings.CutPrefix(name, "~/"); ok && err == nil {
@@ -234,7 +230,7 @@ func expand(name string) string {
 	return name
 }
 
-// readOutside reads a regular file of the user, nothing for none.
+// readOutside is a [reader] for regular files outside the workspace.
 func readOutside(name string, limit int64) []byte {
 	info, err := os.Stat(name) // before it is opened: a pipe would wait for its writer
 	if err != nil || !filepath.IsAbs(name) || !info.Mode().IsRegular() || info.Size() > limit {

@@ -13,12 +13,12 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// TestIgnoreSources says which files of rules count.
+// TestIgnoreSources checks which files of rules apply.
 func TestIgnoreSources(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		plant []string // "home/" is the user's folder, "ws/" the workspace
-		dir   string   // that is walked
+		dir   string   // the folder that is walked
 		want  string
 	}{
 		{"no repository", []string{"ws/.gitignore=a", "ws/a", "ws/d/a", "ws/d/b"}, "", ".gitignore d/ d/b"},
@@ -91,8 +91,8 @@ func TestIgnoreSources(t *testing.T) {
 	}
 }
 
-// TestTracked compares what a walk does not ignore with what git lists, where git tracks some of
-// what its rules match: from the top of a repository, and from a workspace below it.
+// TestTracked compares a walk with git ls-files in a repository with tracked files that rules match.
+// It walks from the top of the repository, and from a workspace below it.
 func TestTracked(t *testing.T) {
 	inMemory(t)
 	home := gitHome(t)
@@ -125,7 +125,7 @@ func TestTracked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if w.Dir() == filepath.Join(dir, sub) { // and not where a link leads
+			if w.Dir() == filepath.Join(dir, sub) { // not the target of a link
 				if got, want := visited(t, w, w.Dir(), true), below(want, sub); !slices.Equal(got, want) {
 					t.Fatalf("tree %d from %q\n got %q\nwant %q\n%s", i, sub, got, want,
 						describe(t, dir, home))
@@ -139,7 +139,7 @@ func TestTracked(t *testing.T) {
 	}
 }
 
-// below returns the names in a folder, from there.
+// below returns the names below a folder, relative to it.
 func below(names []string, folder string) (list []string) {
 	for _, name := range names {
 		if rest, ok := strings.CutPrefix(name, folder+"/"); ok || folder == "" {
@@ -149,8 +149,7 @@ func below(names []string, folder string) (list []string) {
 	return list
 }
 
-// TestIgnoreGlobalConfig reads the file that GIT_CONFIG_GLOBAL names in the place of
-// the user's settings.
+// TestIgnoreGlobalConfig checks that GIT_CONFIG_GLOBAL replaces the user's configuration.
 func TestIgnoreGlobalConfig(t *testing.T) {
 	home := gitHome(t)
 	plant(t, home, ".gitconfig=[core]\n\texcludesFile = ~/mine\n", "mine=a",
@@ -164,7 +163,7 @@ func TestIgnoreGlobalConfig(t *testing.T) {
 	}
 }
 
-// TestIgnoreLarge has the rules of a folder among thousands of names.
+// TestIgnoreLarge finds the .gitignore in a folder of thousands of names.
 func TestIgnoreLarge(t *testing.T) {
 	gitHome(t)
 	each(t, func(t *testing.T, w *workspace.Workspace) {
@@ -180,7 +179,7 @@ func TestIgnoreLarge(t *testing.T) {
 	})
 }
 
-// TestConfig reads settings as git config does.
+// TestConfig compares config with the output of git config.
 func TestConfig(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"[core]\nexcludesFile = a b  \n", "a b"},

@@ -16,19 +16,19 @@ import (
 	"textskill/testdata/needs"
 )
 
-// repository makes an empty repository of git in a folder.
+// repository makes an empty git repository in a folder.
 func repository(t *testing.T, dir string) {
 	t.Helper()
 	plant(t, dir, ".git/HEAD=ref: refs/heads/main\n", ".git/objects/", ".git/refs/", ".git/info/exclude")
 }
 
-// gitHome makes the user's settings of git those in an empty folder.
+// gitHome points git's user configuration to an empty folder.
 func gitHome(t *testing.T) string {
 	t.Helper()
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CONFIG_HOME", "")
-	t.Setenv("GIT_CONFIG_GLOBAL", "") // and so restored
+	t.Setenv("GIT_CONFIG_GLOBAL", "") // so that the test restores it
 	os.Unsetenv("GIT_CONFIG_GLOBAL")
 	return home
 }
@@ -50,9 +50,9 @@ func git(t *testing.T, dir, stdin string, args ...string) []string {
 	return slices.DeleteFunc(names, func(s string) bool { return s == "" })
 }
 
-// TestIgnoreAsGit compares what is visited in random folders under random rules
-// with what git itself does not ignore.
-func TestIgnoreAsGit(t *testing.T) {
+// TestIgnoreLikeGit compares walks of random trees with random rules to the files that git does not
+// ignore.
+func TestIgnoreLikeGit(t *testing.T) {
 	inMemory(t)
 	home := gitHome(t)
 	plant(t, home, ".gitconfig=[core]\n\texcludesFile = ~/mine # ours\n")
@@ -94,7 +94,7 @@ func TestIgnoreAsGit(t *testing.T) {
 	}
 }
 
-// visited returns what a walk visits that leaves out what is ignored.
+// visited returns the names that a walk with Ignore visits.
 func visited(t *testing.T, w *workspace.Workspace, dir string, files bool) []string {
 	t.Helper()
 	paths, _ := walked(t, w, dir, WalkOptions{Ignore: true})
@@ -158,7 +158,7 @@ func everything(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// randomRules returns lines as they may stand in a .gitignore.
+// randomRules returns random lines of a .gitignore.
 func randomRules(rng *rand.Rand, most int) string {
 	atoms := []string{"a", "a", "b", "b", "*", "*", "?", "**", "/", "/", "/**", "**/", "***/", ".", "é",
 		"[ab]", "[!a]", "[^b]", "[a-c]", "[[:alpha:]]", "[[:punct:]1]",

@@ -9,19 +9,19 @@ import (
 	"unsafe"
 )
 
-// maxIndex is how large an index of git may be, in bytes. A larger one counts as empty.
+// maxIndex is the size limit of a git index, in bytes. A larger index counts as empty.
 const maxIndex = 256 << 20
 
-// tracked are the files that the index of a repository names. It is read when a rule
-// first matches a name.
+// tracked holds the files in the index of a repository. It reads the index when a rule first
+// matches a name.
 type tracked struct {
 	once  sync.Once
 	read  func() []byte
-	skip  int      // how much of a path names the top of the repository, with the slash
-	names []string // in the order of their bytes
+	skip  int      // length of the path of the repository's top, with the final slash
+	names []string // sorted by bytes
 }
 
-// has reports whether the index names the file, or a file in the folder.
+// has reports whether the index holds the file at path, or any file below the folder at path.
 func (t *tracked) has(path []byte, folder bool) bool {
 	if t == nil {
 		return false
@@ -36,7 +36,7 @@ func (t *tracked) has(path []byte, folder bool) bool {
 	return folder && n < len(t.names) && strings.HasPrefix(t.names[n], name)
 }
 
-// indexNames returns the names in an index of git, nil for data that is no such index.
+// indexNames returns the names in a git index, nil if data is not a valid index.
 func indexNames(data []byte) []string {
 	if len(data) < 12 || string(data[:4]) != "DIRC" {
 		return nil
@@ -61,15 +61,15 @@ func indexNames(data []byte) []string {
 	return nil
 }
 
-// indexReader reads the entries of an index one after the other.
+// indexReader reads the entries of an index in order.
 type indexReader struct {
 	data   []byte
-	fixed  int // bytes of an entry before its name
-	packed bool
-	name   string
+	fixed  int    // bytes of an entry before its name
+	packed bool   // names are shortened, as in version 4
+	name   string // of the last entry
 }
 
-// next reads the name of an entry, and reports whether there was a whole one.
+// next reads an entry. It returns false if there is no complete entry.
 func (r *indexReader) next() bool {
 	if len(r.data) < r.fixed+2 {
 		return false
@@ -91,7 +91,7 @@ func (r *indexReader) next() bool {
 	return true
 }
 
-// unpack reads a name that gives only what differs from the one before.
+// unpack reads a shortened name: how many bytes to drop from the last name, and the new end.
 func (r *indexReader) unpack(data []byte) bool {
 	drop, used := 0, 0
 	for more := true; more; used++ {

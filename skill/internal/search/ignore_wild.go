@@ -2,14 +2,14 @@ package search
 
 import "strings"
 
-// wildcards are a pattern of git: elements that are matched one after the other.
+// wildcards is a git pattern: a sequence of elements.
 type wildcards []element
 
-// element is what one character of a path, or several, are compared with.
+// element matches one or more bytes of a path.
 type element struct {
 	kind   elementKind
-	letter byte
-	set    *[4]uint64 // bytes, for oneOf
+	letter byte       // for the kind letter
+	set    *[4]uint64 // for oneOf: a bit for each byte
 }
 
 type elementKind uint8
@@ -18,7 +18,7 @@ const (
 	letter   elementKind = iota
 	oneOf                // [...]: a byte of the set
 	anyOne               // ?: a byte that is not a slash
-	star                 // *: any bytes that are no slash
+	star                 // *: any bytes except a slash
 	deepStar             // **: any bytes
 	dirs                 // **/: nothing, or any bytes and a slash
 )
@@ -63,7 +63,7 @@ func parseWild(text string) (w wildcards, ok bool) {
 	return w, true
 }
 
-// starsBefore says what ** stands for before the rest of a pattern.
+// starsBefore returns the kind of a ** that the rest of a pattern follows.
 func starsBefore(rest string) elementKind {
 	switch {
 	case rest == "", strings.HasPrefix(rest, `\/`):
@@ -74,15 +74,15 @@ func starsBefore(rest string) elementKind {
 	return star
 }
 
-// parseSet reads the class that text begins with and returns where its ] is, 0 if
-// it has none or a [:name:] in it is unknown.
+// parseSet parses the class at the start of text and returns the offset of its ]. The offset is 0
+// if there is no ] or if a [:name:] in the class is unknown.
 func parseSet(text string) (set *[4]uint64, end int) {
 	set = new([4]uint64)
 	i, negated := 1, false
 	if i < len(text) && (text[i] == '!' || text[i] == '^') {
 		i, negated = i+1, true
 	}
-	from := -1 // where a range would start
+	from := -1 // the character before a possible -, -1 if no range can start there
 	for first := true; i < len(text) && (first || text[i] != ']'); first = false {
 		c, isRange := text[i], false
 		switch {
@@ -130,7 +130,7 @@ func parseSet(text string) (set *[4]uint64, end int) {
 
 func add(set *[4]uint64, b byte) { set[b/64] |= 1 << (b % 64) }
 
-// classes are the sets of ASCII characters that have names.
+// classes are the named sets of ASCII characters.
 var classes = map[string]func(b byte) bool{
 	"alnum":  func(b byte) bool { return isAlpha(b) || isDigit(b) },
 	"alpha":  isAlpha,
@@ -149,9 +149,8 @@ var classes = map[string]func(b byte) bool{
 func isAlpha(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
-// parseNamed reads the [:name:] that text begins with into set and returns how
-// long it is. It is not one if the next ] is not after a colon; n is negative where
-// a pattern with it matches nothing.
+// parseNamed adds the [:name:] at the start of text to set and returns its length n. named is
+// false if the next ] has no colon before it. A negative n means that the pattern matches nothing.
 func parseNamed(text string, set *[4]uint64) (named bool, n int) {
 	end := strings.IndexByte(text[2:], ']')
 	if end < 0 {
@@ -173,12 +172,12 @@ func parseNamed(text string, set *[4]uint64) (named bool, n int) {
 	return true, 2 + end + 1
 }
 
-// match compares a pattern with all of text. A part that fails after a star is tried
-// again from where the star takes one byte more. No star before the last one need
-// be: * ends at a slash, and what stands between two ** is best found early.
+// match compares a pattern with all of text. After a mismatch it lets the last star take one more
+// byte and retries. Earlier stars need no retry: a * ends at a slash, and for the elements between
+// two ** the first match is the best.
 func (w wildcards) match(text []byte) bool {
 	at, t := 0, 0
-	var near, far retry // after the last * and the last **
+	var near, far retry // where to retry for the last *, and for the last **
 	for {
 		if at < len(w) && w[at].kind >= star {
 			if w[at].kind == star {
@@ -193,7 +192,7 @@ func (w wildcards) match(text []byte) bool {
 			at == len(w) && at > 0 && w[at-1].kind == deepStar {
 			return true
 		}
-		if at < len(w) && t < len(text) && w[at].one(text[t]) {
+		if at < len(w) && t < len(text) && w[at].matchByte(text[t]) {
 			at, t = at+1, t+1
 			continue
 		}
@@ -210,13 +209,14 @@ func (w wildcards) match(text []byte) bool {
 	}
 }
 
-// retry is where to go on when what follows a star did not match.
+// retry is the position after a star, to go back to after a mismatch.
 type retry struct {
-	at, t int
+	at, t int // in the pattern and in the text
 	set   bool
 }
 
-// more lets ** take more: a byte, or all up to and with the next slash.
+// more lets the ** take one more byte, or a **/ the bytes up to the next slash. It returns false
+// at the end of text.
 func (r *retry) more(w wildcards, text []byte) bool {
 	if w[r.at-1].kind == deepStar {
 		r.t++
@@ -230,8 +230,8 @@ func (r *retry) more(w wildcards, text []byte) bool {
 	return false
 }
 
-// one compares one byte with an element that stands for one.
-func (e *element) one(b byte) bool {
+// matchByte reports whether an element that matches one byte matches b.
+func (e *element) matchByte(b byte) bool {
 	switch e.kind {
 	case letter:
 		return b == e.letter

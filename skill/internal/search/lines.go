@@ -14,9 +14,8 @@ type Line struct {
 
 var lf = []byte("\n")
 
-// lines appends the lines of buf that match to list, numbered from the beginning of
-// buf, which stands at an offset of its file. They share their bytes with buf. The
-// last of them begins at counted.
+// lines appends the lines of buf that match to list. offset is the offset of buf in its file; the
+// first line of buf has number 1. The lines share memory with buf. counted is the start of the last match.
 func (m *matcher) lines(list []Line, buf []byte, offset int64) (all []Line, counted int) {
 	m.begin()
 	number := 1
@@ -32,8 +31,8 @@ func (m *matcher) lines(list []Line, buf []byte, offset int64) (all []Line, coun
 	}
 }
 
-// Skip returns how many bytes of a line that matches to leave out, so that the next n show
-// where the match begins.
+// Skip returns how many bytes of a matching line to skip, so that the next n bytes show the start
+// of the match.
 func (p *Pattern) Skip(line []byte, n int) (at int) {
 	if len(line) <= n {
 		return 0
@@ -47,7 +46,7 @@ func (p *Pattern) Skip(line []byte, n int) (at int) {
 	return at
 }
 
-// Shorten returns at most n bytes of a line, and no part of a letter.
+// Shorten returns at most the first n bytes of a line. It does not split a character.
 func Shorten(line []byte, n int) []byte {
 	if len(line) <= n {
 		return line

@@ -5,12 +5,12 @@ import (
 	"io"
 )
 
-// maxAround is how far from a line its neighbours are looked for, in bytes.
+// maxAround is how far from a line Around looks for its neighbors, in bytes.
 const maxAround = 1 << 20
 
-// Around returns up to n lines before the one of size bytes at the offset at, and up
-// to n after it, as far as they lie within 1 MiB of it, each shortened to maxText
-// bytes. Behind a final LF is one more line, empty.
+// Around returns up to n lines before the line at offset at, and up to n lines after it. The line
+// has size bytes. Around searches about 1 MiB on each side, and shortens each line to maxText
+// bytes. After a final LF there is one more, empty line.
 func Around(f io.ReaderAt, at int64, size, n, maxText int) (before, after []string, err error) {
 	if n <= 0 {
 		return nil, nil, nil
@@ -36,7 +36,7 @@ func linesBefore(f io.ReaderAt, at int64, n, maxText int) ([]string, error) {
 		}
 		lines := bytes.Split(bytes.TrimSuffix(buf[:m], lf), lf)
 		if from > 0 {
-			lines = lines[1:] // it begins further ahead
+			lines = lines[1:] // the first line begins before buf
 		}
 		if len(lines) >= n || from == 0 || size >= maxAround {
 			return texts(lines[max(0, len(lines)-n):], maxText), nil
@@ -52,9 +52,9 @@ func linesAfter(f io.ReaderAt, at int64, n, maxText int) ([]string, error) {
 		if err != nil || m == 0 {
 			return nil, err
 		}
-		lines := bytes.Split(buf[:m], lf)[1:] // the first is what stands before the LF
+		lines := bytes.Split(buf[:m], lf)[1:] // the first is the end of the line before
 		if int64(m) == size {
-			lines = lines[:max(0, len(lines)-1)] // it ends later
+			lines = lines[:max(0, len(lines)-1)] // the last line continues after buf
 		}
 		if len(lines) >= n || int64(m) < size || size >= maxAround {
 			return texts(lines[:min(n, len(lines))], maxText), nil

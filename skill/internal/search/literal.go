@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	maxSet      = 32  // strings that a part of a pattern is spelled out to
-	maxSetBytes = 512 // and their bytes
-	maxLiterals = 12  // strings that are looked for at once
+	maxSet      = 32  // strings that a part of a pattern may expand to
+	maxSetBytes = 512 // bytes of these strings in total
+	maxLiterals = 12  // strings that are searched for at once
 )
 
-// literals are strings; every match holds at least one.
+// literals are strings. Every match of a pattern contains at least one of them.
 type literals struct {
-	set   []string // nil where no such strings are known; empty where nothing matches
-	fold  bool     // in either case; the strings are in lower case
-	sure  bool     // and a line that holds one matches
-	ahead int      // bytes ahead of the one that is found in which a match may begin; -1 for any number
+	set   []string // nil if no such strings are known; empty if the pattern matches nothing
+	fold  bool     // ignore case; the strings are in lower case
+	sure  bool     // every line that contains a literal matches
+	ahead int      // a match begins at most so many bytes before the literal; -1 for no limit
 }
 
-// needed returns the literals of a pattern for lines, which hold no LF.
+// needed returns the literals of a pattern. A line holds no LF, so literals with LF are dropped.
 func needed(re *syntax.Regexp) literals {
 	x := extractor{fold: folds(re)}
 	p := x.part(re)
@@ -32,7 +32,7 @@ func needed(re *syntax.Regexp) literals {
 	if lit.set == nil || len(lit.set) > maxLiterals {
 		return literals{fold: x.fold, ahead: -1}
 	}
-	if p.first { // another one that overlaps with it may stand before it
+	if p.first { // the found literal may overlap an earlier one that starts the match
 		for _, s := range lit.set {
 			lit.ahead = max(lit.ahead, len(s)-1)
 		}
@@ -43,16 +43,16 @@ func needed(re *syntax.Regexp) literals {
 	return lit
 }
 
-// known is what is known of the strings that a part of a pattern matches.
+// known describes the strings that a part of a pattern matches. A nil set is not known.
 type known struct {
-	all  []string // these, and no others; nil if not known
-	ends []string // each begins with one of these, and ends with one; nil if not known
-	best []string // each holds one of these; nil if not known
+	all  []string // exactly the strings that match
+	ends []string // each match begins with one of these, and ends with one of these
+	best []string // each match contains one of these
 
-	first bool // each begins with one of best
+	first bool // each match begins with one of best
 }
 
-// offer makes set the best, if it is better.
+// offer replaces p.best by set if set is cheaper to search for.
 func (x *extractor) offer(p *known, set []string, first bool) {
 	if len(set) == 0 || len(set) > maxLiterals || slices.Contains(set, "") {
 		return
@@ -63,15 +63,16 @@ func (x *extractor) offer(p *known, set []string, first bool) {
 }
 
 type extractor struct {
-	fold    bool // everything is looked for in either case
-	guarded bool // the strings alone do not make a match
+	fold    bool // search for all strings in either case
+	guarded bool // the pattern has conditions besides the strings: a literal alone is not a match
 }
 
-// folds reports whether a part of re is to match in either case.
+// folds reports whether a part of re ignores case.
 func folds(re *syntax.Regexp) bool {
 	return re.Op == syntax.OpLiteral && re.Flags&syntax.FoldCase != 0 || slices.ContainsFunc(re.Sub, folds)
 }
 
+// part describes the strings that re matches.
 func (x *extractor) part(re *syntax.Regexp) known {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -102,8 +103,8 @@ func (x *extractor) part(re *syntax.Regexp) known {
 	return known{}
 }
 
-// literal is exact where each of its letters folds to nothing but the other case
-// of ASCII; U+017F folds to s, and U+212A to k.
+// literal describes a literal. It is exact if each letter only folds to the other ASCII case; k
+// and s do not, because U+212A folds to k and U+017F to s.
 func (x *extractor) literal(re *syntax.Regexp) known {
 	if slices.ContainsFunc(re.Rune, unspelled) {
 		return known{}
@@ -130,7 +131,7 @@ func (x *extractor) literal(re *syntax.Regexp) known {
 	return p
 }
 
-// class spells a small class out.
+// class lists the characters of a small class.
 func (x *extractor) class(pairs []rune) known {
 	var all []string
 	for i := 0; i < len(pairs); i += 2 {
@@ -147,11 +148,11 @@ func (x *extractor) class(pairs []rune) known {
 	return known{all: all}
 }
 
-// unspelled reports whether bytes other than UTF-8 stand for r: an invalid
-// byte is judged as U+FFFD.
+// unspelled reports whether bytes that are not the UTF-8 form of r match r: an invalid byte matches
+// U+FFFD.
 func unspelled(r rune) bool { return r == utf8.RuneError || !utf8.ValidRune(r) }
 
-// concat joins what is spelled out in full as far as that goes.
+// concat describes a sequence. It joins the strings of its parts as long as they are exact and few.
 func (x *extractor) concat(subs []*syntax.Regexp) known {
 	whole, p := true, known{}
 	all := []string{""}
@@ -182,6 +183,7 @@ func (x *extractor) concat(subs []*syntax.Regexp) known {
 	return p
 }
 
+// alternate describes a choice: the union of the strings of its parts.
 func (x *extractor) alternate(subs []*syntax.Regexp) known {
 	p := known{all: []string{}, best: []string{}, first: true}
 	for _, sub := range subs {
@@ -204,8 +206,8 @@ func (x *extractor) alternate(subs []*syntax.Regexp) known {
 	return p
 }
 
-// cross returns every string of a followed by every one of b, nil if those are
-// too many or one of the sets is not known.
+// cross returns every string of a followed by every string of b. It returns nil if these are too
+// many, or if a or b is nil.
 func cross(a, b []string) []string {
 	if a == nil || b == nil || len(a)*len(b) > maxSet {
 		return nil
@@ -224,7 +226,7 @@ func cross(a, b []string) []string {
 	return product
 }
 
-// union returns the strings of both sets, each once, nil if those are too many.
+// union returns the strings of both sets without duplicates, nil if these are too many.
 func union(a, b []string) []string {
 	both := append(slices.Clone(a), b...)
 	slices.Sort(both)
@@ -234,8 +236,8 @@ func union(a, b []string) []string {
 	return both
 }
 
-// cost estimates what it takes per byte of a text, in nanoseconds, to look for every
-// one of set and to judge the lines that hold one.
+// cost estimates the nanoseconds per byte of text to search for all strings of set and to match
+// the lines that contain one.
 func (x *extractor) cost(set []string) float64 {
 	_, _, cost := bestGrams(set, x.fold)
 	cost = min(cost, costOfVector(set), costOfBytes(set, x.fold))
@@ -245,7 +247,7 @@ func (x *extractor) cost(set []string) float64 {
 	return cost
 }
 
-// rarest returns where the least common byte of s stands, and how common it is.
+// rarest returns the offset of the least common byte of s, and its commonness.
 func rarest(s string) (at int, how uint16) {
 	for i := range len(s) {
 		if c := commonness[s[i]]; i == 0 || c < how {

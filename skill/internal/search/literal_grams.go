@@ -6,22 +6,22 @@ import (
 	"unsafe"
 )
 
-// grams looks for several literals at once, by the stretches of two to four bytes
-// that are in them. Whichever literal stands in a text, every step bytes there is
-// such a stretch of it, so that only every so many bytes of the text are looked at.
+// grams searches for several literals at once by their grams: substrings of two to four bytes.
+// It has step consecutive grams of each literal. So it suffices to look at every step-th byte of
+// a text: one of these bytes begins a gram of the literal.
 type grams struct {
 	fold  bool
-	size  int // bytes of a gram
-	mask  uint32
+	size  int    // bytes of a gram
+	mask  uint32 // for the low size bytes
 	step  int
-	list  [1 << gramBits]uint8 // by hash: which of clues; 0 for none
+	list  [1 << gramBits]uint8 // by hash of a gram: an index of clues, 0 for no gram
 	clues [][]clue
 }
 
-// clue is what a gram may be part of.
+// clue is a literal that a gram may be part of.
 type clue struct {
 	text string
-	at   int // of the gram in it
+	at   int // offset of the gram in text
 }
 
 const (
@@ -32,7 +32,7 @@ const (
 
 func hash(gram uint32) uint32 { return gram * 0x9E3779B1 >> (32 - gramBits) }
 
-// newGrams returns nil where it is faster to look for each literal by itself.
+// newGrams returns nil if it is faster to search for each literal separately.
 func newGrams(set []string, fold bool) *grams {
 	size, step, cost := bestGrams(set, fold)
 	if size == 0 || cost > costOfBytes(set, fold) {
@@ -50,8 +50,8 @@ func newGrams(set []string, fold bool) *grams {
 	return g
 }
 
-// bestGrams returns the size of the grams that are found at the least cost, and the
-// step; 0 if there are none.
+// bestGrams returns the size and step of the grams with the least cost per byte. The size is 0 if a
+// literal is too short.
 func bestGrams(set []string, fold bool) (size, step int, cost float64) {
 	shortest := math.MaxInt
 	for _, s := range set {
@@ -84,8 +84,8 @@ func bestGrams(set []string, fold bool) (size, step int, cost float64) {
 	return size, step, cost
 }
 
-// rarestGrams returns where n grams of s begin that are less common together than
-// others, and how many of all grams those are.
+// rarestGrams returns the offset of the n consecutive grams of s that are the least common
+// together, and their share of all grams in a text.
 func rarestGrams(s string, size, n int) (at int, share float64) {
 	for i := 0; i+n+size-1 <= len(s); i++ {
 		sum := 0.0
@@ -99,8 +99,8 @@ func rarestGrams(s string, size, n int) (at int, share float64) {
 	return at, share
 }
 
-// costOfBytes estimates what it takes per byte of a text, in nanoseconds, to look
-// for each literal by its rarest byte.
+// costOfBytes estimates the nanoseconds per byte of text to search for each literal by its rarest
+// byte.
 func costOfBytes(set []string, fold bool) (sum float64) {
 	for _, s := range set {
 		_, how := rarest(s)
@@ -112,8 +112,8 @@ func costOfBytes(set []string, fold bool) (sum float64) {
 	return sum
 }
 
-// chance estimates how often s stands in a text by the number of its bytes. Letters
-// go together more often than each by itself would have it.
+// chance estimates how often s occurs per byte of text. The factors 0.25 and 4 allow for letters
+// that often occur together.
 func chance(s string) float64 {
 	share := 0.25
 	for i := range len(s) {
@@ -122,7 +122,7 @@ func chance(s string) float64 {
 	return share
 }
 
-// spellings returns the grams of a text in lower case.
+// spellings returns the gram of a short text in lower case; with fold, in all mixtures of case.
 func spellings(lower string, fold bool) []uint32 {
 	all := []uint32{0}
 	for i := range len(lower) {
@@ -146,8 +146,8 @@ func (g *grams) add(gram uint32, c clue) {
 	g.clues[*slot] = append(g.clues[*slot], c)
 }
 
-// seek returns where a literal stands in the first line at or after from that has
-// one; or nothing.
+// seek returns the offset of a literal in the first line at or after from that contains one, or
+// [none].
 func (g *grams) seek(buf []byte, from int) int {
 	i, step, mask := from, g.step, g.mask
 	if from >= len(buf) {
@@ -181,14 +181,14 @@ func (g *grams) seek(buf []byte, from int) int {
 	return none
 }
 
-// load returns the four bytes at i. That they are in the buffer which begins at first
-// is up to the caller: to check it for each would take longer than all the rest.
+// load returns the four bytes at offset i of the buffer that begins at first. The caller ensures
+// that i is in range: a check for each load would take longer than the rest of the search.
 func load(first unsafe.Pointer, i int) uint32 {
 	return binary.LittleEndian.Uint32((*[4]byte)(unsafe.Add(first, i))[:])
 }
 
-// verify returns where one of the literals stands, at or after from, that clues says to be
-// there because of the gram at i.
+// verify returns the offset of a literal of clues whose gram is at i, if it begins at or after
+// from; else [none].
 func verify(clues []clue, buf []byte, from, i int, fold bool) int {
 	for _, c := range clues {
 		start := i - c.at

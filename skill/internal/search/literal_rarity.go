@@ -1,7 +1,7 @@
 package search
 
-// commonness says how often each byte stands in source text and its
-// documentation, in 65536ths; what never does counts as 1.
+// commonness says how often each byte occurs in source code and its documentation, in 65536ths.
+// A byte that never occurs has 1.
 var commonness = [256]uint16{
 	1, 1, 1, 1, 1, 1, 1, 1, 1, 831, 1683, 1, 1, 1, 1, 1,
 	1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,

@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// cursor is how far a buffer has been searched for one literal. It looks for the
-// rarest byte of it: the one that is known to be so, until more was seen.
+// cursor searches buffers for one literal by its rarest byte. At first commonness decides which
+// byte is the rarest, later the bytes of the searched buffers do.
 type cursor struct {
-	text   string // in lower case where fold is set
-	fold   bool   // also in upper case
-	shares []int  // how common each byte of text is, in 65536ths
-	at     int    // of the rarest byte
-	bytes  [2]byte
-	seen   int    // bytes that were searched for this one
-	met    int    // and how often it was there, without the rest of the literal
-	found  int    // the next occurrence
-	stops  [2]int // the next of each byte
+	text   string  // in lower case if fold is set
+	fold   bool    // ignore case
+	shares []int   // how common each byte of text is, in 65536ths
+	at     int     // offset of the rarest byte in text
+	bytes  [2]byte // the rarest byte in both cases
+	seen   int     // bytes of text that were searched for the rarest byte
+	misses int     // how often it occurred without the rest of the literal
+	found  int     // offset of the next occurrence of the literal
+	stops  [2]int  // offset of the next occurrence of each of bytes
 }
 
 func newCursor(text string, fold bool) cursor {
@@ -29,7 +29,7 @@ func newCursor(text string, fold bool) cursor {
 	return c
 }
 
-// choose makes the rarest byte the one to look for.
+// choose selects the rarest byte of the literal.
 func (c *cursor) choose() {
 	c.at = slices.Index(c.shares, slices.Min(c.shares))
 	b := c.text[c.at]
@@ -37,22 +37,22 @@ func (c *cursor) choose() {
 	if c.fold && 'a' <= b && b <= 'z' {
 		c.bytes[1] = b - 'a' + 'A'
 	}
-	c.seen, c.met = 0, 0
+	c.seen, c.misses = 0, 0
 }
 
-// none is an offset past every buffer.
+// none is the offset of a literal that was not found. It is beyond every buffer.
 const none = math.MaxInt
 
-// enough is how many bytes tell how common one of them is in these files.
-const enough = 64 << 10
+// minSeen is how many searched bytes suffice to estimate how common a byte is in these files.
+const minSeen = 64 << 10
 
-// reset makes the cursor ready for another buffer.
+// reset prepares the cursor for another buffer.
 func (c *cursor) reset() {
 	c.found, c.stops = -1, [2]int{-1, -1}
-	if c.seen < enough {
+	if c.seen < minSeen {
 		return
 	}
-	share := c.met * 65536 / c.seen
+	share := c.misses * 65536 / c.seen
 	for i, b := range []byte(c.text) {
 		if b == c.text[c.at] {
 			c.shares[i] = share
@@ -61,8 +61,8 @@ func (c *cursor) reset() {
 	c.choose()
 }
 
-// seek returns where the needle stands first at or after from, which never is
-// less than before.
+// seek returns the offset of the first occurrence of the literal at or after from, or [none].
+// from must not decrease between calls.
 func (c *cursor) seek(buf []byte, from int) int {
 	if c.found >= from {
 		return c.found
@@ -76,7 +76,7 @@ func (c *cursor) seek(buf []byte, from int) int {
 }
 
 func (c *cursor) exact(buf []byte, from int) int {
-	first, last := from+c.at, len(buf)-len(c.text)+c.at // where the byte may stand
+	first, last := from+c.at, len(buf)-len(c.text)+c.at // where the rarest byte may be
 	for i := first; i <= last; i++ {
 		j := bytes.IndexByte(buf[i:last+1], c.bytes[0])
 		if j < 0 {
@@ -87,7 +87,7 @@ func (c *cursor) exact(buf []byte, from int) int {
 			c.seen += i - first
 			return start
 		}
-		c.met++
+		c.misses++
 	}
 	c.seen += max(0, last-first)
 	return none
@@ -115,13 +115,13 @@ func (c *cursor) either(buf []byte, from int) int {
 			c.seen += i - first
 			return start
 		}
-		c.met++
+		c.misses++
 	}
 	c.seen += max(0, last-first)
 	return none
 }
 
-// equalFold compares b with a text of ASCII in lower case.
+// equalFold compares b with an ASCII text in lower case, ignoring case.
 func equalFold(b []byte, lower string) bool {
 	for i, c := range b {
 		if 'A' <= c && c <= 'Z' {

@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// vector looks for several literals at once, 32 places of a text at a time, by up to three
-// bytes of each. A mask holds a bit for each of eight groups of literals.
+// vector searches for several literals at once, at 32 offsets of a text in parallel. It compares
+// three bytes of each literal. A mask has a bit for each of eight groups of literals.
 type vector struct {
 	fold   bool
-	masks  [2 * vectorSize][16]byte // of each byte in turn: by its lower four bits, then by its upper four
+	masks  [2 * vectorSize][16]byte // two for each of the three bytes: by its lower, then its upper four bits
 	groups [8][]clue
 }
 
@@ -30,11 +30,11 @@ func newVector(set []string, fold bool) *vector {
 	return v
 }
 
-// vectorSize is how many bytes of a literal are looked for.
+// vectorSize is how many bytes of a literal are compared.
 const vectorSize = 3
 
-// costOfVector estimates what it takes per byte of a text, in nanoseconds, to look for
-// all of set. It is infinite where the processor cannot do it.
+// costOfVector estimates the nanoseconds per byte of text to search for all strings of set. It is
+// infinite if the processor lacks the instructions.
 func costOfVector(set []string) float64 {
 	if !hasVector {
 		return math.Inf(1)
@@ -47,7 +47,7 @@ func costOfVector(set []string) float64 {
 	return cost
 }
 
-// add lets the byte b through for a group, in the place n.
+// add makes b one of the bytes that match a group at place n.
 func (v *vector) add(n int, b, group byte) {
 	v.masks[2*n][b&15] |= group
 	v.masks[2*n+1][b>>4] |= group
@@ -56,7 +56,7 @@ func (v *vector) add(n int, b, group byte) {
 	}
 }
 
-// addAll lets every byte through for a group, in the place n, which is after a short literal.
+// addAll makes all bytes match a group at place n, which is after the end of a short literal.
 func (v *vector) addAll(n int, group byte) {
 	for i := range 16 {
 		v.masks[2*n][i] |= group

@@ -8,31 +8,30 @@ import (
 	"strings"
 )
 
-// A Pattern says which lines are looked for. It is safe for concurrent use.
+// A Pattern matches lines. It is safe for concurrent use.
 //
-// It is a regular expression in RE2 syntax, as package regexp reads it, except that \w,
-// \d, \s and \b are of Unicode, as Python's are, that \Z is the end as \z is, that \u00e4
-// is \x{00e4}, and that x{,3} is x{0,3}; [[:alpha:]] is of ASCII. There is neither
-// lookaround nor backreference. A line is judged by itself, without its LF: ^ and $ are
-// its ends, and nothing matches across two. It is judged with and without the CR that may
-// end it, so that $ matches before the line ends of Windows too.
+// It is a regular expression in the RE2 syntax of package regexp with a few changes from Python:
+// \w, \d, \s and \b are Unicode, \Z is \z, \u00e4 is \x{00e4}, and x{,3} is x{0,3}. [[:alpha:]]
+// is ASCII. Lookaround and backreferences are not supported. Each line is matched separately,
+// without its LF: ^ and $ are its ends. A line with a final CR matches with or without the CR, so
+// that $ also matches before a Windows line end.
 type Pattern struct {
 	re       *regexp.Regexp
 	prog     *syntax.Prog
 	literals literals
-	vector   *vector // to look for the literals; nil where that is done by grams
-	grams    *grams  // and where that is nil too, by the rarest byte of each
+	vector   *vector // searches for the literals; nil if grams does
+	grams    *grams  // if this is nil too, a cursor searches for each literal
 	empty    bool    // the empty line matches
 }
 
-// PatternOptions say how a pattern is read.
+// PatternOptions say how Compile reads a pattern.
 type PatternOptions struct {
 	Literal  bool // the pattern is the text itself
 	FoldCase bool // letters match in either case
-	NoLast   bool // there is no empty line after the last LF of a file
+	NoLast   bool // a final LF of a file does not begin another, empty line
 }
 
-// Compile reads a pattern. The error says what RE2 does not have.
+// Compile parses a pattern. The error names the syntax that RE2 lacks.
 func Compile(expr string, opts PatternOptions) (*Pattern, error) {
 	if opts.Literal {
 		expr = regexp.QuoteMeta(expr)
@@ -69,7 +68,7 @@ func Compile(expr string, opts PatternOptions) (*Pattern, error) {
 	return p, nil
 }
 
-// unreadable words an error of package regexp.
+// unreadable explains an error of package regexp.
 func unreadable(err error) error {
 	var e *syntax.Error
 	if !errors.As(err, &e) {
@@ -89,11 +88,11 @@ func unreadable(err error) error {
 	return errors.New(text)
 }
 
-// matcher judges lines by a pattern, for one goroutine.
+// matcher finds the lines that match a pattern. Only one goroutine may use it.
 type matcher struct {
 	p       *Pattern
-	cursors []cursor // one for each literal, unless those are found by their grams
-	dfa     *dfa     // nil until a line is to be judged
+	cursors []cursor // one for each literal; nil if the pattern has vector or grams
+	dfa     *dfa     // nil until it is needed
 }
 
 func (p *Pattern) matcher() *matcher {
@@ -107,16 +106,15 @@ func (p *Pattern) matcher() *matcher {
 	return m
 }
 
-// begin makes m ready for another buffer.
+// begin prepares m for another buffer.
 func (m *matcher) begin() {
 	for i := range m.cursors {
 		m.cursors[i].reset()
 	}
 }
 
-// next returns the first line of buf that matches, of those that begin at or after
-// from, which is where a line begins. The last line of buf needs no LF, and after
-// a final LF is no line.
+// next returns the bounds of the first line at or after from that matches. A line begins at from.
+// The last line of buf needs no LF, and a final LF begins no further line.
 func (m *matcher) next(buf []byte, from int) (start, end int, ok bool) {
 	if m.p.literals.set == nil {
 		return m.scan(buf, from)
@@ -139,7 +137,7 @@ func (m *matcher) next(buf []byte, from int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// candidate returns where a literal stands first at or after from.
+// candidate returns the offset of the first literal at or after from, or [none].
 func (m *matcher) candidate(buf []byte, from int) int {
 	switch {
 	case m.p.vector != nil:
@@ -178,7 +176,7 @@ func (m *matcher) scan(buf []byte, from int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// matches judges one line, in which no match begins before from.
+// matches reports whether a line matches. No match begins before from.
 func (m *matcher) matches(line []byte, from int) bool {
 	at, sure := m.automaton().findFrom(line, from)
 	if !sure {
@@ -194,10 +192,10 @@ func (m *matcher) automaton() *dfa {
 	return m.dfa
 }
 
-// matchLine judges one line without states that are kept.
+// matchLine reports whether a line matches, without the cached states of the automaton.
 func (m *matcher) matchLine(line []byte) bool {
 	match := m.p.re.Match
-	if m.automaton().words { // whose boundaries package regexp has of ASCII only
+	if m.automaton().words { // package regexp knows only ASCII word boundaries
 		match = m.dfa.simulate
 	}
 	if match(line) {

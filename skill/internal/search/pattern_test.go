@@ -25,7 +25,7 @@ func found(m *matcher, text []byte) (numbers []int) {
 	}
 }
 
-// expected judges line by line with package regexp.
+// expected returns the lines that package regexp matches, one line at a time.
 func expected(re *regexp.Regexp, text []byte) (numbers []int) {
 	lines := bytes.Split(text, []byte("\n"))
 	if len(lines[len(lines)-1]) == 0 {
@@ -40,8 +40,8 @@ func expected(re *regexp.Regexp, text []byte) (numbers []int) {
 	return numbers
 }
 
-// agree compares both, each way to search and the automaton alone. A matcher searches one text
-// after the other.
+// agree compares every way to search, and the automaton alone, with expected. One matcher searches
+// all texts.
 func agree(t *testing.T, expr string, texts ...[]byte) {
 	t.Helper()
 	p, err := Compile(expr, PatternOptions{})
@@ -69,7 +69,7 @@ func agree(t *testing.T, expr string, texts ...[]byte) {
 	for _, text := range texts {
 		want := expected(re, text)
 		slow.automaton().thrash = true
-		// package regexp has no boundaries of Unicode
+		// package regexp has no Unicode word boundaries
 		if strings.Contains(strings.ToLower(expr), `\b`) && !isASCII(text) {
 			want = found(slow, text)
 		}
@@ -83,7 +83,7 @@ func isASCII(text []byte) bool {
 	return !slices.ContainsFunc(text, func(b byte) bool { return b >= 0x80 })
 }
 
-// TestUnicodeClasses finds what Python finds.
+// TestUnicodeClasses checks that classes match as in Python.
 func TestUnicodeClasses(t *testing.T) {
 	for _, tt := range []struct {
 		expr, text string
@@ -153,8 +153,8 @@ func TestPatternAsRegexp(t *testing.T) {
 	agree(t, "$", nil)
 }
 
-// TestRandomPatternsAsRegexp draws patterns and texts from few letters, so that
-// they meet. With SKILL_TEST_LONG they are many, and new ones.
+// TestRandomPatternsAsRegexp draws patterns and texts from few letters, so that many match. With
+// SKILL_TEST_LONG it draws many, with a new seed.
 func TestRandomPatternsAsRegexp(t *testing.T) {
 	count, seed := 3000, uint64(1)
 	if os.Getenv("SKILL_TEST_LONG") != "" {
@@ -175,7 +175,7 @@ func TestRandomPatternsAsRegexp(t *testing.T) {
 	}
 }
 
-// TestRandomLiterals looks for one to five pieces of a text, in either case or not.
+// TestRandomLiterals searches for one to five pieces of a text, with and without case.
 func TestRandomLiterals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 3000 {
@@ -198,7 +198,7 @@ func TestRandomLiterals(t *testing.T) {
 	}
 }
 
-// TestVectorAtTheEnds looks for short literals at every place of short texts.
+// TestVectorAtTheEnds searches for short literals at every offset of short texts.
 func TestVectorAtTheEnds(t *testing.T) {
 	if !hasVector {
 		t.Skip("no such instructions")
@@ -213,7 +213,7 @@ func TestVectorAtTheEnds(t *testing.T) {
 				if want < 0 {
 					want = none
 				}
-				text = append(text, literal...) // which is not to be found
+				text = append(text, literal...) // after the end: must not be found
 				if got := v.seek(text[:size], 0); got != want {
 					t.Fatalf("%q at %d of %d: %d, want %d", literal, at, size, got, want)
 				}
@@ -369,9 +369,9 @@ func TestCompileOptions(t *testing.T) {
 	}
 }
 
-// TestStatesAreForgotten holds the automaton to its size, and to the truth, with a
-// pattern of very many states.
-func TestStatesAreForgotten(t *testing.T) {
+// TestStatesAreDropped checks the automaton's memory limit and its results with a pattern of very
+// many states.
+func TestStatesAreDropped(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	text := make([]byte, 200_000)
 	for i := range text {

@@ -8,11 +8,11 @@ import (
 	"unicode"
 )
 
-// The classes of Python: \w is letters and numbers, \d decimal digits, \s white space. Each
-// is written so that a - may follow it in brackets.
+// perlClasses are the classes of Python: \w is letters and numbers, \d decimal digits, \s white
+// space. Each is written so that a - may follow it in brackets.
 var perlClasses = map[byte]string{'w': `_\p{L}\p{N}`, 'd': `\p{Nd}`, 's': `\t-\r\x1c-\x20\x{85}\p{Z}`}
 
-// othersOf returns what is outside of a class, as ranges: brackets cannot hold brackets.
+// othersOf returns the complement of a class as ranges, because brackets cannot be nested.
 var othersOf = map[byte]func() string{'w': others('w'), 'd': others('d'), 's': others('s')}
 
 func others(class byte) func() string {
@@ -29,9 +29,8 @@ func others(class byte) func() string {
 	})
 }
 
-// asPython writes an expression that RE2 takes with what it means in Python: the classes \w,
-// \d and \s, and their complements, as Unicode has them; \Z as \z; {,n} as
-// {0,n}, which else stands for itself.
+// asPython rewrites a valid RE2 expression to give it the meaning that it has in Python: \w, \d, \s
+// and their complements become Unicode classes, \Z becomes \z, and {,n} becomes {0,n}.
 func asPython(expr string) string {
 	if !strings.Contains(expr, `\`) && !strings.Contains(expr, "{,") {
 		return expr
@@ -54,7 +53,7 @@ func asPython(expr string) string {
 		case c == '[' && !inside:
 			inside = true
 			b.WriteByte(c)
-			for i+1 < len(expr) && (expr[i+1] == '^' || expr[i+1] == ']') { // ] is itself at the beginning
+			for i+1 < len(expr) && (expr[i+1] == '^' || expr[i+1] == ']') { // a ] at the beginning is a plain character
 				i++
 				b.WriteByte(expr[i])
 				if expr[i] == ']' {
@@ -71,7 +70,7 @@ func asPython(expr string) string {
 	return b.String()
 }
 
-// namedRunes writes \uXXXX and \UXXXXXXXX, which RE2 does not take, as \x{…}.
+// namedRunes rewrites \uXXXX and \UXXXXXXXX, which RE2 lacks, as \x{…}.
 func namedRunes(expr string) string {
 	if !strings.Contains(expr, `\u`) && !strings.Contains(expr, `\U`) {
 		return expr
@@ -108,7 +107,7 @@ func repeatsUpTo(expr string) bool {
 	return ok && strings.HasPrefix(strings.TrimLeft(n, "0123456789"), "}")
 }
 
-// unicodeClass writes the escape of one letter.
+// unicodeClass returns the expression for the escape \letter. inside says whether it is in brackets.
 func unicodeClass(letter byte, inside bool) string {
 	class, negated := letter|0x20, letter < 'a'
 	members, ok := perlClasses[class]
@@ -127,12 +126,12 @@ func unicodeClass(letter byte, inside bool) string {
 	return "[" + members + "]"
 }
 
-// isWord reports whether a rune belongs to a word: \b lies where one of two neighbors does.
+// isWord reports whether a rune is part of a word. \b matches where exactly one of two neighbors is.
 func isWord(r rune) bool {
 	return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r)
 }
 
-// wordEdges returns where the runes of words begin and end.
+// wordEdges returns the first rune of each range of word runes, and the rune after the range.
 var wordEdges = sync.OnceValue(func() []rune {
 	tree, err := syntax.Parse("["+perlClasses['w']+"]", syntax.Perl)
 	if err != nil {

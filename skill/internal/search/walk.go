@@ -13,45 +13,43 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// WalkOptions say what a walk leaves out. The zero WalkOptions leave out .git.
+// WalkOptions say which names a walk skips. The zero WalkOptions skip .git.
 type WalkOptions struct {
-	Git     bool // .git is visited too
-	Ignore  bool // what git ignores is not visited
-	Marked  bool // with Ignore: it is visited all the same, marked, and not entered
-	Workers int  // how many goroutines visit at the same time; 0 means Workers()
+	Git     bool // visit .git too
+	Ignore  bool // skip names that git ignores
+	Marked  bool // with Ignore: visit ignored names with Entry.Ignored set, but do not enter them
+	Workers int  // how many goroutines call visit; 0 means Workers()
 
-	// whether to read on in a folder of that depth, asked for each block of it; nil is always
+	// reports whether to read the next block of a folder at that depth; nil means always
 	Enter func(depth int) bool
 }
 
-// Walked counts what a walk came across.
+// Walked counts the names that a walk skipped.
 type Walked struct {
-	Unreadable int // folders that were skipped because they could not be read
-	Ignored    int // names that were not visited, because git ignores them
-	Git        int // names .git that were not visited
+	Unreadable int // folders that could not be read
+	Ignored    int // names that git ignores
+	Git        int // .git names
 }
 
-// Workers returns how many goroutines a walk has that was not told how many. More
-// than there are processors hide the time that a disk takes.
+// Workers returns the default number of goroutines of a walk. It may exceed the number of
+// processors, to hide the latency of a disk.
 func Workers() int { return max(4, runtime.GOMAXPROCS(0)) }
 
-// Walk calls visit for every name below the folder dir, in no order, folders
-// before what is in them. Links are visited and never followed, dir itself
-// excepted; what the workspace denies is not visited, nor are the records of runs
-// unless dir is in them. Folders that cannot be read are passed over.
+// Walk calls visit for every name below the folder dir, in no particular order, but for a folder
+// before its entries. It visits links and does not follow them, except dir itself. It skips names
+// that the workspace denies, the records of runs unless dir is in them, and unreadable folders.
 //
-// Ignored is what git does not track and the .gitignore files say from the top of the
-// repository down, its .git/info/exclude and the user's core.excludesFile. The top may be
-// above the workspace, if it has the same owner and does not ignore the workspace. A
-// repository in the walk goes by its own rules alone. Outside of repositories .gitignore
-// files count from the workspace's folder down.
+// A name is ignored if git does not track it and a rule matches it. Rules come from the .gitignore
+// files from the top of the repository down, its .git/info/exclude and the user's
+// core.excludesFile. The top may be above the workspace if it has the same owner and does not
+// ignore the workspace. A repository inside the walk uses only its own rules. Outside of
+// repositories, the .gitignore files from the workspace's folder down apply.
 //
-// visit is called by several goroutines at a time, each with a number from
-// 0 up to the options' Workers. It returns nil to go on, [fs.SkipDir] not to enter
-// what it is called for, [fs.SkipAll] to end the walk, and any other error to
-// end it with that. The Entry is good until it returns.
+// Several goroutines call visit at a time, each with a worker number below the options' Workers.
+// visit returns nil to go on, [fs.SkipDir] to not enter a folder, [fs.SkipAll] to end the walk,
+// or any other error to end the walk with that error. The Entry is valid until visit returns.
 //
-// It returns the errors of visit and ctx, and of dir as in [workspace.Workspace.OpenDir].
+// Walk returns the errors of visit, of ctx, and of [workspace.Workspace.OpenDir] for dir.
 func Walk(ctx context.Context, w *workspace.Workspace, dir string, o WalkOptions,
 	visit func(worker int, e *Entry) error) (Walked, error) {
 	base, err := w.OpenDir(dir)
@@ -65,7 +63,7 @@ func Walk(ctx context.Context, w *workspace.Workspace, dir string, o WalkOptions
 	}
 	k.changed.L = &k.mu
 	top := &folder{dir: base}
-	top.users.Store(2) // the walk itself holds it until the end
+	top.refs.Store(2) // the walk itself holds it until the end
 	if o.Ignore {
 		k.ignoring, top.scope = newIgnoring(w, base)
 	}
@@ -73,7 +71,7 @@ func Walk(ctx context.Context, w *workspace.Workspace, dir string, o WalkOptions
 	(&worker{walk: k}).run()
 	k.all.Wait()
 	for _, f := range k.shared {
-		k.leave(f)
+		k.release(f)
 	}
 	workspace.Report(ctx, k.folders.Load(), 0, base.Path())
 	base.Close()
@@ -83,22 +81,22 @@ func Walk(ctx context.Context, w *workspace.Workspace, dir string, o WalkOptions
 	return Walked{int(k.unreadable.Load()), int(k.ignored.Load()), int(k.git.Load())}, k.err
 }
 
-// An Entry is one name that a walk came across.
+// An Entry is one name that a walk visits.
 type Entry struct {
 	Name  []byte
-	Type  fs.FileMode // the type bits only; of a link itself
-	Depth int         // 1 for what is in the folder that the walk started at
+	Type  fs.FileMode // only the type bits; a link is not followed
+	Depth int         // 1 for the entries of the folder that the walk starts at
 
-	Ignored bool // by git; only where such are visited
+	Ignored bool // git ignores the name; only set with WalkOptions.Marked
 
 	in *folder
 }
 
-// Folder returns the name of the folder that holds the entry, relative to where
-// the walk started, with slashes: "" for that folder itself.
+// Folder returns the path of the folder that holds the entry, with slashes. It is relative to the
+// start of the walk; "" is the start itself.
 func (e *Entry) Folder() string { return e.in.rel }
 
-// Path returns the entry's name relative to where the walk started, with slashes.
+// Path returns the entry's path relative to the start of the walk, with slashes.
 func (e *Entry) Path() string { return e.in.child(e.Name) }
 
 // AppendPath appends Path to buf.
@@ -109,27 +107,26 @@ func (e *Entry) AppendPath(buf []byte) []byte {
 	return append(buf, e.Name...)
 }
 
-// Head reads the beginning of the entry if it is a regular file, as [workspace.Dir.Head]. It
-// may be called only while the entry is good; the file may outlive it.
+// Head reads the beginning of a regular file, see [workspace.Dir.Head]. Call it only while the
+// entry is valid; the returned file stays valid.
 func (e *Entry) Head(buf []byte) (n int, rest *workspace.File, err error) {
 	return e.in.dir.Head(e.Name, buf)
 }
 
-// Stat describes the entry, a link itself. It may be called only while the entry is
-// good.
+// Stat describes the entry. It does not follow a link. Call it only while the entry is valid.
 func (e *Entry) Stat() (workspace.Info, error) { return e.in.dir.Stat(e.Name) }
 
-// folder is one that is to be read or being read.
+// folder is a folder that waits to be read or is being read.
 type folder struct {
-	rel   string // relative to the base; "" for that
+	rel   string // path relative to the base; "" for the base
 	depth int    // 0 for the base
-	// to open it in; nil once that is done, or where it is opened by its name from the base
-	above *folder
-	dir   *workspace.Dir // nil until it is opened
-	begun bool           // a block of it was read
-	scope scope          // for what is in it; before it is read, of the folder above
-	// who still needs dir: who visits a block of it, who is to read on, the folders to open in it
-	users atomic.Int32
+	// the open parent to open this folder in; nil after that, or to open it by its path from the base
+	parent  *folder
+	dir     *workspace.Dir // nil until it is opened
+	started bool           // a block was read
+	scope   scope          // for the entries; until the first block is read, the scope of the parent
+	// how many still need dir: workers that visit a block, the worker that reads on, folders to open in it
+	refs atomic.Int32
 }
 
 func (f *folder) child(name []byte) string {
@@ -148,29 +145,29 @@ type walk struct {
 	options WalkOptions
 	visit   func(worker int, e *Entry) error
 	workers int
-	records string // folder in which the records of runs are
+	records string // path of the folder that holds the records of runs
 
-	ignoring *ignoring // nil unless that is asked for
+	ignoring *ignoring // nil without WalkOptions.Ignore
 
 	folders, unreadable, ignored, git atomic.Int64
 
-	opened atomic.Int32 // folders that are open, but for the base
-	hungry atomic.Int32 // workers that wait for folders
+	opened atomic.Int32 // open folders, without the base
+	idle   atomic.Int32 // workers that wait for folders
 	ended  atomic.Bool
 
-	all     sync.WaitGroup // of the workers but the first one
+	all     sync.WaitGroup // all workers except the first
 	mu      sync.Mutex
 	changed sync.Cond
-	running int // workers that were started
-	shared  []*folder
+	running int       // workers that were started
+	shared  []*folder // folders that any worker may take
 	err     error
 }
 
-// alone is how many blocks the first worker reads before it starts the others: a small tree is
-// read before they would have begun.
-const alone = 3
+// soloBlocks is how many blocks the first worker reads before it starts the others. It reads a small
+// tree sooner than they could start.
+const soloBlocks = 3
 
-// startOthers starts all workers but the first one.
+// startOthers starts all workers except the first.
 func (k *walk) startOthers() {
 	k.mu.Lock()
 	k.running = k.workers
@@ -180,44 +177,44 @@ func (k *walk) startOthers() {
 	}
 }
 
-// keptOpen is how many folders may be open for another one to stay open for those in
-// it. Beyond, folders are opened by their names from the base.
+// keptOpen limits how many folders stay open to open their subfolders. Further subfolders are
+// opened by their paths from the base.
 const keptOpen = 64
 
-// in returns the folder of that name in f, to be opened.
-func (k *walk) in(f *folder, name []byte) *folder {
+// subfolder returns the subfolder name of f. It is not open yet.
+func (k *walk) subfolder(f *folder, name []byte) *folder {
 	sub := &folder{rel: f.child(name), depth: f.depth + 1, scope: f.scope}
 	if k.opened.Load() < keptOpen {
-		f.users.Add(1)
-		sub.above = f
+		f.refs.Add(1)
+		sub.parent = f
 	}
 	return sub
 }
 
-// open opens the folder. Then one holds it open, unless that failed.
+// open opens the folder and sets its refs to 1.
 func (k *walk) open(f *folder) (err error) {
-	if above := f.above; above == nil {
+	if parent := f.parent; parent == nil {
 		f.dir, err = k.base.OpenDir(f.rel)
 	} else {
-		f.dir, err = above.dir.OpenDir(f.rel[strings.LastIndexByte(f.rel, '/')+1:])
-		f.above = nil
-		k.leave(above)
+		f.dir, err = parent.dir.OpenDir(f.rel[strings.LastIndexByte(f.rel, '/')+1:])
+		f.parent = nil
+		k.release(parent)
 	}
 	if err == nil {
 		k.opened.Add(1)
-		f.users.Store(1)
+		f.refs.Store(1)
 	}
 	return err
 }
 
-// leave closes the folder when nobody needs it any more.
-func (k *walk) leave(f *folder) {
-	if f.above != nil {
-		k.leave(f.above)
-		f.above = nil
+// release drops one reference to the folder, and closes it after the last.
+func (k *walk) release(f *folder) {
+	if f.parent != nil {
+		k.release(f.parent)
+		f.parent = nil
 		return
 	}
-	if f.dir != nil && f.users.Add(-1) == 0 {
+	if f.dir != nil && f.refs.Add(-1) == 0 {
 		f.dir.Close()
 		k.opened.Add(-1)
 	}
@@ -232,11 +229,12 @@ func (k *walk) end(err error) {
 	k.changed.Broadcast()
 }
 
-// take waits for a folder that others gave away. It ends once all wait.
+// take waits for a shared folder. It returns nil at the end of the walk, which is when all workers
+// wait.
 func (k *walk) take() *folder {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if int(k.hungry.Add(1)) == k.running && len(k.shared) == 0 {
+	if int(k.idle.Add(1)) == k.running && len(k.shared) == 0 {
 		k.ended.Store(true)
 		k.changed.Broadcast()
 	}
@@ -246,14 +244,14 @@ func (k *walk) take() *folder {
 	if k.ended.Load() {
 		return nil
 	}
-	k.hungry.Add(-1)
+	k.idle.Add(-1)
 	n := len(k.shared) - 1
 	f := k.shared[n]
 	k.shared = k.shared[:n]
 	return f
 }
 
-// give hands folders to those who wait.
+// give shares folders with the waiting workers.
 func (k *walk) give(folders []*folder) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -265,19 +263,19 @@ func (k *walk) give(folders []*folder) {
 	}
 }
 
-// worker reads folders, the last one found first: so few are kept.
+// worker reads folders, the last found first, which keeps the stack short.
 type worker struct {
 	*walk
 	id    int
 	stack []*folder
 	block workspace.Block
 	entry Entry
-	path  []byte // of a name below the root, for the rules
+	path  []byte // path of a name below ignoring.root, for the rules
 }
 
 func (w *worker) run() {
 	for read := 0; !w.ended.Load(); read++ {
-		if w.id == 0 && read == alone {
+		if w.id == 0 && read == soloBlocks {
 			w.startOthers()
 		}
 		var f *folder
@@ -291,37 +289,37 @@ func (w *worker) run() {
 		}
 	}
 	for _, f := range w.stack {
-		w.leave(f)
+		w.release(f)
 	}
 }
 
-// read visits a block of a folder. The rest goes on the stack first, for
-// another worker to take.
+// read reads a block of a folder and visits its names. If there are more blocks, it first pushes
+// the folder on the stack, so that another worker can read on.
 func (w *worker) read(f *folder) error {
 	if err := w.ctx.Err(); err != nil {
-		w.leave(f)
+		w.release(f)
 		return err
 	}
 	if w.options.Enter != nil && !w.options.Enter(f.depth) {
-		w.leave(f)
+		w.release(f)
 		return nil
 	}
 	if f.dir == nil {
 		if err := w.open(f); err != nil {
-			return w.passOver(err)
+			return w.skipUnreadable(err)
 		}
 	}
-	defer w.leave(f)
+	defer w.release(f)
 	more, err := f.dir.Read(&w.block)
 	if err != nil {
-		return w.passOver(err)
+		return w.skipUnreadable(err)
 	}
-	if w.ignoring != nil && !f.begun {
+	if w.ignoring != nil && !f.started {
 		f.scope = w.scopeIn(f, more)
 	}
-	f.begun = true
+	f.started = true
 	if more {
-		f.users.Add(1)
+		f.refs.Add(1)
 		w.stack = append(w.stack, f)
 	} else if n := w.folders.Add(1); n%64 == 0 {
 		workspace.Report(w.ctx, n, 0, f.dir.Path())
@@ -362,29 +360,29 @@ func (w *worker) visitAll(f *folder) error {
 		e.Name, e.Type = name.Bytes, name.Type
 		switch err := w.visit(w.id, e); {
 		case err == nil && e.Type.IsDir() && !e.Ignored:
-			sub := w.in(f, name.Bytes)
+			sub := w.subfolder(f, name.Bytes)
 			sub.scope.ignored = byRule
 			w.stack = append(w.stack, sub)
 		case err != nil && err != fs.SkipDir:
 			return err
 		}
-		if w.hungry.Load() > 0 && len(w.stack) > 0 {
+		if w.idle.Load() > 0 && len(w.stack) > 0 {
 			w.share()
 		}
 	}
 	return nil
 }
 
-// scopeIn returns what decides for the entries of a folder whose block is the
-// first. Where there are more names, a file of rules may be among them.
+// scopeIn returns the scope for the entries of a folder. w.block is its first block. With more, the
+// .git or .gitignore may be in a later block, so scopeIn looks for them by name.
 func (w *worker) scopeIn(f *folder, more bool) scope {
-	repository, own := false, more
+	repository, rulesFile := false, more
 	for _, name := range w.block.Names {
 		switch string(name.Bytes) {
 		case ".git":
 			repository = true
 		case ".gitignore":
-			own = true
+			rulesFile = true
 		}
 	}
 	prefix := w.prefix(f)
@@ -396,13 +394,13 @@ func (w *worker) scopeIn(f *folder, more bool) scope {
 	if repository {
 		s = w.ignoring.repository(prefix, w.ignoring.read)
 	}
-	if own {
+	if rulesFile {
 		s.rules = s.rules.under(readIgnoreFile(f.dir), len(prefix))
 	}
 	return s
 }
 
-// prefix returns what the paths of the names in a folder begin with.
+// prefix returns the path of a folder below ignoring.root, with a slash at the end.
 func (w *worker) prefix(f *folder) string {
 	if f.rel == "" {
 		return w.ignoring.path
@@ -410,16 +408,16 @@ func (w *worker) prefix(f *folder) string {
 	return w.ignoring.path + f.rel + "/"
 }
 
-// share gives the older half of the stack away: those folders hold the most.
+// share gives away the older half of the stack, which holds the largest folders.
 func (w *worker) share() {
 	half := (len(w.stack) + 1) / 2
 	w.give(w.stack[:half])
 	w.stack = append(w.stack[:0], w.stack[half:]...)
 }
 
-// passOver lets a walk go on after a folder that it may not read, or that is not
-// there any more.
-func (w *worker) passOver(err error) error {
+// skipUnreadable counts a folder that cannot be read or no longer exists, and returns nil; it returns any
+// other error.
+func (w *worker) skipUnreadable(err error) error {
 	for _, harmless := range []error{fs.ErrPermission, fs.ErrNotExist, syscall.ELOOP, syscall.ENOTDIR,
 		syscall.ENAMETOOLONG} {
 		if errors.Is(err, harmless) {

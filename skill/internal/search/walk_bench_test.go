@@ -17,8 +17,8 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// forest makes a tree of so many empty files as source trees have them: packages
-// of a few files, some deep, some in folders that a .gitignore of 24 lines names.
+// forest makes a tree of empty files like a source tree: packages of a few files, some deep, some
+// in folders that a .gitignore of 24 lines names.
 func forest(b *testing.B, files int) *workspace.Workspace {
 	b.Helper()
 	dir := b.TempDir()
@@ -66,9 +66,8 @@ func program(b *testing.B, names ...string) string {
 	return ""
 }
 
-// race runs a program and our own work in turn and reports how long the second
-// takes in relation to the first, by their best times. Both return how many names
-// they found, which must be equal.
+// race runs a program and own in turn, and reports the ratio of their best times. Both must find
+// the same number of names.
 func race(b *testing.B, dir string, own func() int, args ...string) {
 	b.Helper()
 	best := [2]time.Duration{math.MaxInt64, math.MaxInt64}
@@ -95,7 +94,7 @@ func race(b *testing.B, dir string, own func() int, args ...string) {
 	b.ReportMetric(float64(best[1])/float64(best[0]), "x-ref")
 }
 
-// list writes the sorted paths of the files that a walk visits.
+// list writes the sorted paths of all files that a walk visits.
 func list(b *testing.B, w *workspace.Workspace, o WalkOptions, out io.Writer) int {
 	parts := make([][]string, Workers())
 	_, err := Walk(b.Context(), w, w.Dir(), o, func(worker int, e *Entry) error {

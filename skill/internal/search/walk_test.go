@@ -19,8 +19,7 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// each runs a test over a workspace in an empty folder, through both ways in which
-// names are confined.
+// each runs a test in an empty workspace, once with openat2 and once with os.Root.
 func each(t *testing.T, test func(t *testing.T, w *workspace.Workspace)) {
 	t.Helper()
 	inMemory(t)
@@ -31,7 +30,7 @@ func each(t *testing.T, test func(t *testing.T, w *workspace.Workspace)) {
 	}
 }
 
-// inMemory puts the test's folders on a file system in memory, if there is one.
+// inMemory puts the test's folders on a tmpfs, if there is one.
 func inMemory(t *testing.T) {
 	if fi, err := os.Stat("/dev/shm"); err == nil && fi.IsDir() {
 		t.Setenv("TMPDIR", "/dev/shm")
@@ -71,7 +70,7 @@ func plant(t testing.TB, dir string, names ...string) {
 	}
 }
 
-// walked returns the sorted paths of what a walk visits; folders end in /.
+// walked returns the sorted paths that a walk visits; folders end in /.
 func walked(t *testing.T, w *workspace.Workspace, dir string, o WalkOptions) ([]string, Walked) {
 	t.Helper()
 	var mu sync.Mutex
@@ -134,7 +133,7 @@ func TestWalk(t *testing.T) {
 	})
 }
 
-// TestWalkAllowed walks a folder that was allowed, and one that holds the workspace.
+// TestWalkAllowed walks an allowed folder, and an allowed folder that holds the workspace.
 func TestWalkAllowed(t *testing.T) {
 	gitHome(t)
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -163,8 +162,7 @@ func TestWalkAllowed(t *testing.T) {
 	}
 }
 
-// TestWalkRandom compares with package filepath, also where a folder takes several
-// blocks.
+// TestWalkRandom compares walks with package filepath, also for folders of several blocks.
 func TestWalkRandom(t *testing.T) {
 	each(t, func(t *testing.T, w *workspace.Workspace) {
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -204,8 +202,8 @@ func TestWalkRandom(t *testing.T) {
 	})
 }
 
-// TestWalkDeep walks deeper than so many folders stay open for those in them, on a
-// disk, also to an early end. No folder stays open then.
+// TestWalkDeep walks a tree that is deeper than keptOpen, also with an early end. Afterwards no folder
+// is open.
 func TestWalkDeep(t *testing.T) {
 	w := open(t, false)
 	var want []string
@@ -246,7 +244,7 @@ func TestWalkDeep(t *testing.T) {
 	}
 }
 
-// TestWalkKeepsFewOpen walks down several deep folders at a time.
+// TestWalkKeepsFewOpen walks several deep folders at a time with few descriptors.
 func TestWalkKeepsFewOpen(t *testing.T) {
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skip(err)
@@ -255,7 +253,7 @@ func TestWalkKeepsFewOpen(t *testing.T) {
 	each(t, func(t *testing.T, w *workspace.Workspace) {
 		for top := range 6 {
 			deep := fmt.Sprintf("%d/", top)
-			for range keptOpen - 2 { // what is made first is found last, and visited first
+			for range keptOpen - 2 { // the folder made first is found last, and visited first
 				plant(t, w.Dir(), deep+"down/", deep+"one/in/", deep+"two/in/", deep+"three/in/")
 				deep += "down/"
 			}
@@ -264,14 +262,14 @@ func TestWalkKeepsFewOpen(t *testing.T) {
 		var visits atomic.Int64
 		_, err := Walk(t.Context(), w, w.Dir(), WalkOptions{Workers: workers}, func(int, *Entry) error {
 			if visits.Add(1)%4 == 0 {
-				time.Sleep(50 * time.Microsecond) // for the other workers to go down too
+				time.Sleep(50 * time.Microsecond) // lets the other workers go down too
 				now := int64(openFiles(t))
 				for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
 				}
 			}
 			return nil
 		})
-		// Each folder takes two descriptors in the portable way, and so does each look at them.
+		// With os.Root each folder takes two descriptors, and so does reading it.
 		if limit := int64(before + 2*(keptOpen+2*workers)); err != nil || most.Load() > limit {
 			t.Errorf("%d descriptors are open, and may be %d; %v", most.Load(), limit, err)
 		}
@@ -288,7 +286,7 @@ func openFiles(t *testing.T) int {
 	return len(entries)
 }
 
-// TestWalkEnds ends a walk from the visit and from outside.
+// TestWalkEnds ends a walk by an error of visit and by its context.
 func TestWalkEnds(t *testing.T) {
 	each(t, func(t *testing.T, w *workspace.Workspace) {
 		for i := range 50 {
@@ -337,8 +335,8 @@ func TestWalkEnds(t *testing.T) {
 	})
 }
 
-// TestWalkGone passes over folders that become something else before they are read.
-func TestWalkGone(t *testing.T) {
+// TestWalkReplacedFolders skips folders that are replaced or removed before they are read.
+func TestWalkReplacedFolders(t *testing.T) {
 	each(t, func(t *testing.T, w *workspace.Workspace) {
 		out := t.TempDir()
 		plant(t, out, "secret")
@@ -366,8 +364,7 @@ func TestWalkGone(t *testing.T) {
 	})
 }
 
-// TestWalkMovedOut goes on in a folder that is moved out of the workspace after it was
-// opened.
+// TestWalkMovedOut goes on in an open folder that is moved out of the workspace.
 func TestWalkMovedOut(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open folder cannot be moved")
@@ -391,7 +388,7 @@ func TestWalkMovedOut(t *testing.T) {
 	})
 }
 
-// TestWalkReadsHeads reads the beginning of each file in its visit, and one to its end after it.
+// TestWalkReadsHeads reads the beginning of each file during its visit, and the rest of a large file after it.
 func TestWalkReadsHeads(t *testing.T) {
 	each(t, func(t *testing.T, w *workspace.Workspace) {
 		for i := range 300 {
@@ -435,7 +432,7 @@ func TestWalkReadsHeads(t *testing.T) {
 	})
 }
 
-// TestWalkEnter passes over folders that the options say not to enter, which are visited.
+// TestWalkEnter visits folders that Enter refuses, and does not read them.
 func TestWalkEnter(t *testing.T) {
 	w := open(t, false)
 	plant(t, w.Dir(), "a/b/c", "a/d", "e")
