@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// A Change says that the new lines [NewFrom, NewTo) are in place of the old lines [From, To).
+// A Change replaces the old lines [From, To) by the new lines [NewFrom, NewTo).
 type Change struct{ From, To, NewFrom, NewTo int }
 
 // Split returns the lines of a text. A last line without a line feed is a line too.
@@ -17,9 +17,9 @@ func Split(text []byte) [][]byte {
 	return lines
 }
 
-// Changes returns how the new lines differ from the old ones, in order. Between two changes is
-// at least one line that both have. Where a change fits in several places it is in the last,
-// as in git. The changes are the fewest possible, unless the texts differ in very much.
+// Changes returns the changes from the old lines to the new lines, in order. At least one equal line
+// is between two changes. A change that fits in several places is in the last of them, as in git.
+// The changes are minimal, unless the texts differ very much.
 func Changes(old, new [][]byte) []Change {
 	head := 0
 	for head < len(old) && head < len(new) && bytes.Equal(old[head], new[head]) {
@@ -41,15 +41,15 @@ func Changes(old, new [][]byte) []Change {
 
 // A differ compares two texts.
 type differ struct {
-	gone, come []bool // whether a line of the old, or of the new text is in a change
-	a, b       []int  // the lines that both texts have, equal numbers for equal lines
+	gone, come []bool // for each line of the old and the new text: it is in a change
+	a, b       []int  // the lines between head and tail that occur in both texts; equal lines, equal numbers
 	aAt, bAt   []int  // the indexes of these lines in their texts
-	fore, back []int  // for each diagonal the furthest line of a on a path from the start, from the end
-	most       int    // how many differences middle follows before it is content with a good path
+	fore, back []int  // by diagonal: the furthest line of a on a path from the start, and from the end
+	most       int    // how many differences middle tries before it accepts a path that may not be shortest
 }
 
-// number gives each line between head and tail a number, and leaves out the lines that only
-// one of the texts has.
+// number numbers the lines between head and tail in a and b. It marks lines that occur in only one
+// of the texts as changed.
 func (d *differ) number(old, new [][]byte, head, tail int) {
 	old, new = old[:len(old)-tail], new[:len(new)-tail]
 	type known struct {
@@ -81,8 +81,8 @@ func (d *differ) number(old, new [][]byte, head, tail int) {
 	}
 }
 
-// compare marks the lines of a[i:j] and b[k:l] that are in no common subsequence of them. It
-// is the linear variant of Myers' algorithm.
+// compare marks the lines of a[i:j] and b[k:l] outside their longest common subsequence. It is the
+// linear-space variant of Myers' algorithm.
 func (d *differ) compare(i, j, k, l int) {
 	for {
 		for i < j && k < l && d.a[i] == d.b[k] {
@@ -106,15 +106,15 @@ func (d *differ) compare(i, j, k, l int) {
 	}
 }
 
-// A band is the diagonals that paths of one direction have reached.
+// A band holds the diagonals that the paths of one direction have reached.
 type band struct {
-	at       []int // by diagonal + zero
+	at       []int // by diagonal + zero: the furthest line of a
 	zero     int
 	min, max int
 }
 
-// widen adds a diagonal on either side, but keeps within [low, high]. outside is the value
-// of a diagonal that no path has reached.
+// widen adds a diagonal on each side, within [low, high]. outside is the value of a diagonal that
+// no path has reached.
 func (b *band) widen(low, high, outside int) {
 	if b.min > low {
 		b.min--
@@ -132,8 +132,8 @@ func (b *band) widen(low, high, outside int) {
 
 func (b *band) has(diagonal int) bool { return b.min <= diagonal && diagonal <= b.max }
 
-// middle returns a point on a shortest path from (i, k) to (j, l), or on a good path if all
-// are long. The point is neither of these ends.
+// middle returns a point between (i, k) and (j, l) on a shortest path, or on a good path if all
+// paths are long.
 func (d *differ) middle(i, j, k, l int) (x, y int) {
 	zero := len(d.b) + 1
 	fore := band{d.fore, zero, i - k, i - k}
@@ -169,7 +169,7 @@ func (d *differ) middle(i, j, k, l int) (x, y int) {
 	}
 }
 
-// furthest returns the point of the paths from the start that is the furthest.
+// furthest returns the furthest point that the paths from the start have reached.
 func (b *band) furthest(j, l int) (x, y int) {
 	best := -1
 	for g := b.max; g >= b.min; g -= 2 {
@@ -181,7 +181,7 @@ func (b *band) furthest(j, l int) (x, y int) {
 	return x, y
 }
 
-// changes returns the changes that the marked lines make.
+// changes returns the runs of marked lines as changes.
 func (d *differ) changes() (list []Change) {
 	for i, k := 0, 0; i < len(d.gone) || k < len(d.come); i, k = i+1, k+1 {
 		c := Change{i, i, k, k}
@@ -198,8 +198,8 @@ func (d *differ) changes() (list []Change) {
 	return list
 }
 
-// slide moves each run of marked lines to the last place where it means the same, but prefers
-// a place where the other text has marked lines too. Runs that meet become one run.
+// slide moves each run of marked lines to the last equivalent place, or to an equivalent place where
+// the other text has marked lines too. Runs that meet become one run.
 func slide(lines [][]byte, marked, others []bool) {
 	g, o := firstRun(marked), firstRun(others)
 	for {
@@ -217,7 +217,7 @@ func slide(lines [][]byte, marked, others []bool) {
 	}
 }
 
-// A run is the marked lines [start, end) between two lines that are not marked.
+// A run is the marked lines [start, end) between two unmarked lines. It may be empty.
 type run struct {
 	marked     []bool
 	start, end int
@@ -252,7 +252,7 @@ func (r *run) previous() {
 	}
 }
 
-// up moves the run up by a line, if it means the same there.
+// up moves the run up by a line, if that place is equivalent.
 func (r *run) up(lines [][]byte) bool {
 	if r.start == 0 || !bytes.Equal(lines[r.start-1], lines[r.end-1]) {
 		return false
@@ -265,7 +265,7 @@ func (r *run) up(lines [][]byte) bool {
 	return true
 }
 
-// down moves the run down by a line, if it means the same there.
+// down moves the run down by a line, if that place is equivalent.
 func (r *run) down(lines [][]byte) bool {
 	if r.end == len(lines) || !bytes.Equal(lines[r.start], lines[r.end]) {
 		return false
@@ -276,9 +276,9 @@ func (r *run) down(lines [][]byte) bool {
 	return true
 }
 
-// settle moves the run down as far as it goes, and returns the first end that it could have,
-// and whether the other text has marked lines at one of its places. o is the run of the other
-// text at the same place.
+// settle moves the run down as far as possible. It returns the lowest end of all equivalent places,
+// and whether the other text has marked lines at one of them. o is the run of the other text at
+// the same place.
 func (r *run) settle(lines [][]byte, o *run) (first int, met bool) {
 	for {
 		size := r.end - r.start

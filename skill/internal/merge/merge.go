@@ -1,7 +1,7 @@
 // Package merge compares and merges texts by whole lines.
 //
-// A line is the bytes up to and with a line feed, so two lines that differ in their line end
-// are two lines, and every byte of a merged text comes from one of the texts given.
+// A line includes its line feed. So lines with different line ends are different, and each byte of
+// a merged text comes from one of the given texts.
 package merge
 
 import (
@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// MaxSize is the size in bytes of the largest text that Text accepts.
+// MaxSize is the size limit of the texts that Text merges, in bytes.
 const MaxSize = 4 << 20
 
 // Text returns these errors.
@@ -21,13 +21,13 @@ var (
 
 // A Conflict is a place that both sides changed in different ways.
 type Conflict struct {
-	Line               int // of ours, from 1; without lines of ours, the line that follows
+	Line               int // the first line in ours, from 1; if Ours is empty, the line after the conflict
 	Base, Ours, Theirs []byte
 }
 
-// Text merges the changes that ours and theirs made to base. Changes that touch each other
-// conflict, unless they are the same, as in git merge-file. At a conflict, merged holds ours.
-// Text returns ErrBinary or ErrLarge if one of the texts cannot be merged.
+// Text merges the changes from base to ours and from base to theirs. As in git merge-file, changes
+// that touch each other conflict, unless they are equal. At a conflict, merged has the lines of ours.
+// The error is ErrBinary or ErrLarge if a text cannot be merged.
 func Text(base, ours, theirs []byte) (merged []byte, conflicts []Conflict, err error) {
 	for _, text := range [][]byte{base, ours, theirs} {
 		switch {
@@ -68,15 +68,14 @@ func Text(base, ours, theirs []byte) (merged []byte, conflicts []Conflict, err e
 	return add(merged, b[at:]), conflicts, nil
 }
 
-// A side is a text with its changes of base that are not merged yet.
+// A side is one of the two changed texts.
 type side struct {
 	lines   [][]byte
-	changes []Change
-	moved   int // by how many lines the merged changes made base longer
+	changes []Change // from base, without those that are merged
+	moved   int      // how many lines the merged changes added to base
 }
 
-// next returns the lines [from, to) of base that the next changes cover: the first change, and
-// all that touch it.
+// next returns the lines [from, to) of base that the first change and all changes touching it cover.
 func next(a, b *side) (from, to int) {
 	first := a
 	if len(a.changes) == 0 || len(b.changes) > 0 && b.changes[0].From < a.changes[0].From {
@@ -98,8 +97,8 @@ func next(a, b *side) (from, to int) {
 	}
 }
 
-// take returns the lines that the side has in place of the lines [from, to) of base, and
-// removes the changes in them.
+// take returns the lines of the side that replace the lines [from, to) of base, and removes the
+// changes in this range.
 func (s *side) take(from, to int) [][]byte {
 	start := from + s.moved
 	for len(s.changes) > 0 && s.changes[0].From <= to {
@@ -112,6 +111,7 @@ func (s *side) take(from, to int) [][]byte {
 
 func same(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) }
 
+// add appends lines to text.
 func add(text []byte, lines [][]byte) []byte {
 	for _, line := range lines {
 		text = append(text, line...)

@@ -77,7 +77,7 @@ func show(conflicts []Conflict) string {
 	return b.String()
 }
 
-// laws checks what must hold of every merge.
+// laws checks the invariants of a merge.
 func laws(t *testing.T, base, ours, theirs []byte) {
 	t.Helper()
 	must := func(b, o, th, want []byte) {
@@ -193,8 +193,8 @@ func TestLawsOfRandomTexts(t *testing.T) {
 	}
 }
 
-// A text of lines that differ merges as in git; where lines are equal, the two may see the
-// same edit at different places, and a few answers differ.
+// Texts of distinct lines merge as in git. Equal lines let git and us place the same edit
+// differently, so a few results differ.
 func TestTextAsGitMergeFile(t *testing.T) {
 	needs.Program(t, "git")
 	dir := t.TempDir()
@@ -228,7 +228,7 @@ func TestTextAsGitMergeFile(t *testing.T) {
 	t.Logf("%d of 400 texts differ", differ)
 }
 
-// Texts of many equal lines at other places are merged in seconds.
+// Texts with many equal lines at different places merge in seconds.
 func TestTextOfLargeTexts(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	text := func(words, size int) []byte {

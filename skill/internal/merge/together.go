@@ -9,10 +9,9 @@ import (
 // An Edit replaces a text that occurs once.
 type Edit struct{ Old, New string }
 
-// Together makes edits in one pass. It returns the new text, and where the old texts begin in
-// the one that is given. ok is false where this may not give what making the edits one after the
-// other gives: for an old text that is missing or occurs again, now or after an edit, for edits
-// that overlap, very short old texts, and texts with CR.
+// Together makes edits in one pass. It returns the new text and the offset of each old text in the
+// given text. ok is false if edits one after the other might give a different result: if an old
+// text is missing, very short, or occurs twice, also after an edit; if edits overlap; if a text has a CR.
 func Together(text []byte, edits []Edit) (now []byte, places []int, ok bool) {
 	f := newTextFinder(text, edits)
 	if f == nil {
@@ -50,19 +49,19 @@ func Together(text []byte, edits []Edit) (now []byte, places []int, ok bool) {
 	return p.all(), places, true
 }
 
-// pieces are a text in which some of the edits were made.
+// pieces are a text in which some of the edits are made.
 type pieces struct {
 	text   []byte
 	edits  []Edit
-	places []int // of the old texts
-	order  []int // of the edits by their places
-	rank   []int // of each edit in that order
-	done   []bool
+	places []int  // by edit: the offset of its old text in text
+	order  []int  // the edits, sorted by their places
+	rank   []int  // by edit: its index in order
+	done   []bool // by edit: it is made
 }
 
 func (p *pieces) end(i int) int { return p.places[i] + len(p.edits[i].Old) }
 
-// content is what stands at the place of an edit.
+// content returns the current text at the place of an edit.
 func (p *pieces) content(i int) string {
 	if p.done[i] {
 		return p.edits[i].New
@@ -70,7 +69,7 @@ func (p *pieces) content(i int) string {
 	return p.edits[i].Old
 }
 
-// before returns n bytes that stand before an edit, or those that there are.
+// before returns the n bytes of the current text before an edit, fewer at the beginning of the text.
 func (p *pieces) before(i, n int) []byte {
 	var parts [][]byte
 	to := p.places[i]
@@ -96,7 +95,7 @@ func (p *pieces) before(i, n int) []byte {
 	return bytes.Join(parts, nil)
 }
 
-// after appends n bytes that stand after an edit, or those that there are.
+// after appends the n bytes of the current text after an edit, fewer at the end of the text.
 func (p *pieces) after(out []byte, i, n int) []byte {
 	from := p.end(i)
 	for r := p.rank[i] + 1; ; r++ {
@@ -119,6 +118,7 @@ func (p *pieces) after(out []byte, i, n int) []byte {
 	}
 }
 
+// all returns the text with all edits made.
 func (p *pieces) all() []byte {
 	out := make([]byte, 0, len(p.text))
 	last := 0
@@ -129,26 +129,25 @@ func (p *pieces) all() []byte {
 	return append(out, p.text[last:]...)
 }
 
-// A textFinder finds the old texts of edits in one pass, by a rolling sum of their beginnings.
+// A textFinder finds the old texts of edits in one pass, by rolling sums of their first bytes.
 type textFinder struct {
 	edits   []Edit
-	size    int // bytes of the beginnings
-	longest int
-	drop    uint64 // the factor of the byte that leaves the sum
-	sums    map[uint64][]int
-	likely  [1 << 13]uint64 // a bit for each sum that may be there
+	size    int              // bytes in a sum
+	longest int              // bytes of the longest old text
+	drop    uint64           // factor of the byte that leaves the sum
+	sums    map[uint64][]int // the edits by the sum of their old texts
+	likely  [1 << 13]uint64  // a Bloom filter of sums
 }
 
-// The limits of edits that are made together: the shortest old text, and how many bytes around
-// all edits are looked at for each byte of the file.
+// The limits of Together.
 const (
-	minTogether = 3
-	maxAround   = 8
+	minTogether = 3 // bytes of the shortest old text
+	maxAround   = 8 // bytes to search again around all edits, for each byte of the text
 )
 
 const sumFactor = 0x9e3779b97f4a7c15
 
-// newTextFinder returns nil for edits that must be made one after the other.
+// newTextFinder returns nil if the edits are outside the limits.
 func newTextFinder(text []byte, edits []Edit) *textFinder {
 	if len(edits) < 2 || bytes.IndexByte(text, '\r') >= 0 {
 		return nil
@@ -177,8 +176,7 @@ func newTextFinder(text []byte, edits []Edit) *textFinder {
 	return f
 }
 
-// each calls found for each old text and place where that begins in a text, until it returns
-// false.
+// each calls found for each occurrence of an old text in text, until found returns false.
 func (f *textFinder) each(text []byte, found func(i, start int) bool) {
 	var sum uint64
 	for n, b := range text {
@@ -199,7 +197,7 @@ func (f *textFinder) each(text []byte, found func(i, start int) bool) {
 	}
 }
 
-// changes reports whether an edit that was just made puts the old text of a later one somewhere.
+// changes reports whether edit i, which was just made, created the old text of a later edit.
 func (f *textFinder) changes(p *pieces, i int) (made bool) {
 	around := p.before(i, f.longest-1)
 	from := len(around)
