@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Birth returns when the file at abs was made, zero if something else than id is
-// there by now.
+// Birth returns the creation time of the file id at abs. It is zero if another file is there now.
 func Birth(abs string, id FileID) time.Time {
 	var st syscall.Stat_t
 	err := syscall.Lstat(abs, &st)
@@ -18,7 +17,7 @@ func Birth(abs string, id FileID) time.Time {
 	return time.Unix(st.Birthtimespec.Unix())
 }
 
-// Boot returns a text that is another one after each start of the system, "" if that is not known.
+// Boot returns the ID of this boot of the system, "" if the ID is unknown.
 func Boot() string {
 	id, _ := unix.Sysctl("kern.bootsessionuuid")
 	return id

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Birth returns when the file at abs was made, zero if that is not known or
-// something else than id is there by now.
+// Birth returns the creation time of the file id at abs. It is zero if the time is unknown or another
+// file is there now.
 func Birth(abs string, id FileID) time.Time {
 	var st unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, abs, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME|unix.STATX_INO, &st)
@@ -19,7 +19,7 @@ func Birth(abs string, id FileID) time.Time {
 	return time.Unix(st.Btime.Sec, int64(st.Btime.Nsec))
 }
 
-// Boot returns a text that is another one after each start of the system, "" if that is not known.
+// Boot returns the ID of this boot of the system, "" if the ID is unknown.
 func Boot() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return string(id)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Birth returns when a file was made: zero, for that is not known here.
+// Birth returns zero: the creation time is unknown on this system.
 func Birth(string, FileID) time.Time { return time.Time{} }
 
-// Boot returns "": which start of the system this is, is not known here.
+// Boot returns "": the ID of the boot is unknown on this system.
 func Boot() string { return "" }

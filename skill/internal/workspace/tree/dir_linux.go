@@ -14,8 +14,8 @@ import (
 // A kernelDir is a Dir of a kernelTree.
 type kernelDir struct {
 	fd    int
-	local bool // on a file system that needs no other machine and no other program
-	quick bool // and it was cached when it was opened: reading it waits for a disk at most
+	local bool // on a file system that needs no network and no user-space server
+	quick bool // local, and opened from the kernel's cache: reading it waits at most for a disk
 }
 
 func (t *kernelTree) OpenDir(rel string) (Dir, error) {
@@ -26,14 +26,14 @@ func (t *kernelTree) OpenDir(rel string) (Dir, error) {
 	return kernelDir{fd: fd, local: isLocal(fd)}, nil
 }
 
-// isLocal reports whether an open file is on a local file system. An overlay does not
-// count: the file systems that it shows may be of any kind.
+// isLocal reports whether an open file is on a local file system. An overlay is not local, because
+// its layers may be on any file system.
 func isLocal(fd int) bool {
 	var st unix.Statfs_t
 	if unix.Fstatfs(fd, &st) != nil {
 		return false
 	}
-	switch uint32(st.Type) { // it is signed on some machines, and btrfs' number is not in an int32
+	switch uint32(st.Type) { // Type is an int32 on some machines, where the number of btrfs is negative
 	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC,
 		unix.TMPFS_MAGIC:
 		return true
@@ -44,9 +44,8 @@ func isLocal(fd int) bool {
 // cached (RESOLVE_CACHED) makes openat2 fail if it would have to wait for a disk.
 const cached = 0x20
 
-// OpenDir first tries to open the folder from the kernel's cache. That does not wait, so
-// the system call can be raw: to tell the runtime of each call that may wait takes a
-// tenth of the time of a walk.
+// OpenDir first tries to open the folder from the kernel's cache. This cannot block, so a raw system
+// call is safe. It saves the runtime's bookkeeping for blocking calls, a tenth of a walk.
 func (d kernelDir) OpenDir(name string) (Dir, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	var text [unix.NAME_MAX + 1]byte
@@ -103,8 +102,7 @@ const (
 
 	// firstBlockSize is the size of a block until a folder has more names.
 	firstBlockSize = 8 << 10
-	// roomForMore is how much of a block must be left to read more names into it: less
-	// is not worth a system call.
+	// roomForMore is the free space of a block below which another system call does not pay.
 	roomForMore = 4 << 10
 )
 
@@ -131,11 +129,10 @@ func (d kernelDir) Read(b *Block) (more bool, err error) {
 	return more, nil
 }
 
-// parse adds the names that getdents64 wrote to b. Each entry has the offset of the next
-// one in bytes 8 to 16, its size in 16 to 18, its type in 18, and from 19 the name, with
-// a NUL after it. last reports that no names follow: ext4 and btrfs then give the largest
-// offset there is, which saves a system call for each folder. On file systems that are
-// not local an offset may be anything.
+// parse adds the names in the output of getdents64 to b. Each entry has the offset of the next entry
+// in bytes 8 to 16, its own size in 16 to 18, its type in 18, and a NUL-terminated name from 19 on.
+// last reports that no names follow: ext4 and btrfs then give the largest possible offset, which
+// saves a system call per folder. Other file systems may use any offset.
 func (d kernelDir) parse(b *Block, raw []byte) (last bool) {
 	next := uint64(0)
 	for len(raw) > 0 {
@@ -164,7 +161,7 @@ func (d kernelDir) parse(b *Block, raw []byte) (last bool) {
 	return d.local && next == math.MaxInt64
 }
 
-// terminated returns a name with a NUL after it: in a block, where one is, without copying it.
+// terminated returns a name with a NUL after it. It does not copy a name in a block, which has one.
 func terminated(name []byte) []byte {
 	if whole := name[:min(cap(name), len(name)+1)]; len(whole) > len(name) && whole[len(name)] == 0 {
 		return whole
@@ -172,7 +169,7 @@ func terminated(name []byte) []byte {
 	return append(name[:len(name):len(name)], 0)
 }
 
-// openFile opens what has that name, which may be a folder or a pipe.
+// openFile opens the name, which may also be a folder or a pipe.
 func (d kernelDir) openFile(name []byte) (int, error) {
 	name = terminated(name)
 	const flag = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_CLOEXEC | openFlags
@@ -200,9 +197,8 @@ func (d kernelDir) Open(name []byte) (File, error) {
 	return f, err
 }
 
-// Head does not describe a file that fits into buf, which would take a tenth of the time
-// of a search: on a local file system it ends where a read is short, and from an offset a
-// pipe cannot be read.
+// Head does not stat a file that fits into buf, which saves a tenth of a search. On a local file
+// system a short read means the end of the file. Pread fails on a pipe.
 func (d kernelDir) Head(name, buf []byte) (n int, rest *File, err error) {
 	if !d.local {
 		return headOf(d, name, buf)
@@ -226,10 +222,10 @@ func (d kernelDir) Head(name, buf []byte) (n int, rest *File, err error) {
 	return max(n, 0), nil, err
 }
 
-// Stat is a raw system call where reading the folder is, too: 100,000 names take 100 ms in
-// place of 130. statx is the one form of stat that all machines have. It asks nobody about
-// what is mounted on a name: whoever does not answer would stop the whole process. That
-// may be out of date, which matters for a file.
+// Stat makes a raw system call if the folder is quick: 100,000 names take 100 ms instead of 130.
+// Only statx exists on all machines. AT_STATX_DONT_SYNC keeps it from asking the server of a mounted
+// file system, which might block the whole process. For a mounted file the result may be stale, so
+// Stat then makes an ordinary call.
 func (d kernelDir) Stat(name []byte) (Info, error) {
 	if d.quick {
 		const flags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT | unix.AT_STATX_DONT_SYNC
@@ -252,8 +248,8 @@ func (d kernelDir) Stat(name []byte) (Info, error) {
 // A kernelFile is the descriptor of a regular file.
 type kernelFile int
 
-// contentOf describes an open file. One that is not regular is closed, and the error is that of
-// [CheckRegular].
+// contentOf returns an open regular file with its description. It closes any other file and returns
+// the error of [CheckRegular].
 func contentOf(fd int) (File, Info, error) {
 	var st unix.Stat_t
 	err := unix.Fstat(fd, &st)

@@ -14,8 +14,8 @@ import (
 	"textskill/testdata/needs"
 )
 
-// TestDirEnd asks for more names behind every offset but that which is known to be
-// the last: a server, or a file system in a program, may choose any other.
+// TestDirEnd checks that only the largest offset ends a folder, and only on a local file system. A
+// network or FUSE file system may use any offset.
 func TestDirEnd(t *testing.T) {
 	for _, tt := range []struct {
 		local bool
@@ -38,8 +38,7 @@ func TestDirEnd(t *testing.T) {
 	}
 }
 
-// TestDirOverlay reads what lies in an overlay as if the network had to be asked: what
-// is below may be a file system of another machine, or in a program.
+// TestDirOverlay checks that an overlay is not local: a layer may be a network or FUSE file system.
 func TestDirOverlay(t *testing.T) {
 	lower, more, top := t.TempDir(), t.TempDir(), t.TempDir()
 	if err := os.Mkdir(lower+"/d", 0o755); err != nil {
@@ -84,19 +83,19 @@ func TestDirOverlay(t *testing.T) {
 	}
 }
 
-// TestDirHungMount describes a folder on which a file system is mounted whose program does
-// not answer. To ask that, in a raw system call, would stop the whole process.
+// TestDirHungMount describes a folder with a FUSE file system whose server does not answer. A raw
+// system call that waits for the server would block the whole process.
 func TestDirHungMount(t *testing.T) {
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		t.Skip(err) // few containers have it
+		t.Skip(err) // few containers have FUSE
 	}
 	top := t.TempDir()
 	at := top + "/d/mounted"
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	answer := time.AfterFunc(10*time.Second, func() { unix.Close(fd) }) // ends what waits for it
+	answer := time.AfterFunc(10*time.Second, func() { unix.Close(fd) }) // unblocks the waiting calls
 	defer func() {
 		if answer.Stop() {
 			unix.Close(fd)
@@ -130,8 +129,7 @@ func TestDirHungMount(t *testing.T) {
 	}
 }
 
-// TestHeadOfAPipe reads what is no file any more when it is read: nothing that somebody
-// wrote to the pipe is taken out of it.
+// TestHeadOfAPipe reads a name that a pipe has replaced. Head must not consume bytes from the pipe.
 func TestHeadOfAPipe(t *testing.T) {
 	top := t.TempDir()
 	if err := unix.Mkfifo(top+"/p", 0o644); err != nil {

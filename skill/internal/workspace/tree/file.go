@@ -15,7 +15,7 @@ type File struct {
 	size int64
 }
 
-// file is what a File reads from.
+// file is the implementation of a File.
 type file interface {
 	Read(p []byte) (int, error)
 	ReadAt(p []byte, off int64) (int, error)
@@ -23,20 +23,20 @@ type file interface {
 	Close() error
 }
 
-// Size returns how many bytes the file had when it was opened: 0 for files such as
-// files of /proc, whose content is made when they are read.
+// Size returns the size of the file when it was opened. It is 0 for files of /proc, which have their
+// content generated on reading.
 func (f File) Size() int64 { return f.size }
 
-// Read reads what one system call returns; the end is [io.EOF].
+// Read makes one read system call. At the end it returns [io.EOF].
 func (f File) Read(p []byte) (int, error) { return f.f.Read(p) }
 
-// ReadAt reads as [io.ReaderAt] does, also from several goroutines.
+// ReadAt implements [io.ReaderAt]. Several goroutines may call it at a time.
 func (f File) ReadAt(p []byte, off int64) (int, error) { return f.f.ReadAt(p, off) }
 
-// Fd returns the file's descriptor, which is good until Close.
+// Fd returns the file's descriptor, which is valid until Close.
 func (f File) Fd() uintptr { return f.f.Fd() }
 
-// headOf is Head of any folder.
+// headOf implements [Dir].Head with Open.
 func headOf(d Dir, name, buf []byte) (n int, rest *File, err error) {
 	f, err := d.Open(name)
 	if err != nil {
@@ -75,8 +75,8 @@ func (e *NotRegularError) Error() string {
 	return "it is a " + e.Kind + ", and only regular files are read and written"
 }
 
-// CheckRegular fails for the mode of what is not a regular file: with a
-// [*NotRegularError], EISDIR or ELOOP.
+// CheckRegular fails unless mode is of a regular file: with EISDIR for a folder, ELOOP for a link,
+// else a [*NotRegularError].
 func CheckRegular(mode fs.FileMode) error {
 	switch mode.Type() {
 	case 0:
@@ -93,9 +93,8 @@ func CheckRegular(mode fs.FileMode) error {
 	return &NotRegularError{"device"}
 }
 
-// RegularFile passes on what a call that opens a file returned, with the file's
-// description. A file that is not regular is closed, and the error is that of
-// [CheckRegular].
+// RegularFile wraps the results of a call that opens a file, and adds the file's description. It
+// closes a file that is not regular and returns the error of [CheckRegular].
 func RegularFile(f *os.File, err error) (*os.File, Info, error) {
 	if err != nil {
 		return nil, Info{}, err
@@ -108,8 +107,8 @@ func RegularFile(f *os.File, err error) (*os.File, Info, error) {
 	return f, info, nil
 }
 
-// StatRegular describes an open file. The error is that of [CheckRegular] if the file
-// is not regular.
+// StatRegular describes an open file. If the file is not regular, it also returns the error of
+// [CheckRegular].
 func StatRegular(f *os.File) (Info, error) {
 	fi, err := f.Stat()
 	if err != nil {
@@ -118,10 +117,10 @@ func StatRegular(f *os.File) (Info, error) {
 	return InfoOf(fi), CheckRegular(fi.Mode())
 }
 
-// ReadSized reads a file to its end. size is a guess, from which the buffer is made;
-// more than limit bytes are EFBIG.
+// ReadSized reads a file to its end. size is a guess for the buffer. More than limit bytes are
+// EFBIG.
 func ReadSized(size, limit int64, read func([]byte) (int, error)) ([]byte, error) {
-	if size > limit || size >= math.MaxInt { // as it may be where an int has 32 bits
+	if size > limit || size >= math.MaxInt { // an int may have 32 bits
 		return nil, syscall.EFBIG
 	}
 	buf := make([]byte, size+1)
@@ -135,14 +134,14 @@ func ReadSized(size, limit int64, read func([]byte) (int, error)) ([]byte, error
 			return nil, syscall.EFBIG
 		case m <= 0 || n == int(size) && size > 0:
 			return buf[:n:n], nil
-		case n == len(buf): // it grew, or its size is given as 0, as in /proc
+		case n == len(buf): // the file grew, or it is in /proc and its size is given as 0
 			buf = append(buf, make([]byte, max(4096, n))...)
 		}
 	}
 }
 
-// Cause removes the wrapping of package os from err, the operation and the path:
-// the path is relative to a folder that the reader of the error does not know.
+// Cause removes the operation and path that package os adds to an error. The path is relative to a
+// folder that the reader of the error does not know.
 func Cause(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err

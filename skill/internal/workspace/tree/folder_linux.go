@@ -18,7 +18,7 @@ import (
 // A kernelFolder is a Folder of a kernelTree.
 type kernelFolder struct {
 	fd       int
-	readable bool
+	readable bool // false: fd is O_PATH, because the folder may not be read
 	at       FileID
 }
 
@@ -40,7 +40,7 @@ func (d *kernelFolder) Close() error {
 	return unix.Close(fd)
 }
 
-// Entries reads the folder itself. Package os would look up a name of unknown type by its path.
+// Entries does not use package os, which would look up a name of unknown type by its path.
 func (d *kernelFolder) Entries() (list []Entry, err error) {
 	if !d.readable {
 		return nil, unix.EACCES
@@ -48,7 +48,7 @@ func (d *kernelFolder) Entries() (list []Entry, err error) {
 	if _, err := unix.Seek(d.fd, 0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	buf := make([]byte, blockSize) // on the stack, unlike that of a Block
+	buf := make([]byte, blockSize) // on the stack, unlike the buffer of a Block
 	for {
 		n, err := unix.Getdents(d.fd, buf)
 		switch {
@@ -63,8 +63,8 @@ func (d *kernelFolder) Entries() (list []Entry, err error) {
 	}
 }
 
-// appendEntries adds the names that getdents64 wrote to list, as [kernelDir.parse] does to
-// a block.
+// appendEntries adds the names in the output of getdents64 to list. See [kernelDir.parse] for the
+// format.
 func (d *kernelFolder) appendEntries(list []Entry, raw []byte) []Entry {
 	for len(raw) > 0 {
 		size := binary.NativeEndian.Uint16(raw[16:])
@@ -125,7 +125,7 @@ func (d *kernelFolder) OpenFile(name string, flag int, perm fs.FileMode) (*os.Fi
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// OpenContent goes without package os, whose poller costs two system calls.
+// OpenContent does not use package os, whose poller costs two system calls.
 func (d *kernelFolder) OpenContent(name string) (File, Info, error) {
 	fd, err := d.open(name, unix.O_RDONLY, 0)
 	if err != nil {
@@ -145,7 +145,7 @@ func (d *kernelFolder) open(name string, flag int, perm fs.FileMode) (int, error
 	return fd, err
 }
 
-// procFD reports whether /proc is mounted: through it an unnamed file gets its name.
+// procFD reports whether /proc is mounted. LinkUnnamed may need it.
 var procFD = sync.OnceValue(func() bool {
 	_, err := os.Stat("/proc/self/fd")
 	return err == nil
@@ -162,8 +162,8 @@ func (d *kernelFolder) CreateUnnamed(perm fs.FileMode) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "new file"), nil
 }
 
-// LinkUnnamed goes through /proc where the kernel, before Linux 6.10, gives a name to an open
-// file only to root: to look that path up takes twice as long as to make the link.
+// LinkUnnamed first tries AT_EMPTY_PATH, which before Linux 6.10 only root may use. Then it links
+// through /proc, which takes three times as long.
 func (d *kernelFolder) LinkUnnamed(f *os.File, name string) error {
 	fd := int(f.Fd())
 	err := unix.Linkat(fd, "", d.fd, name, unix.AT_EMPTY_PATH)
@@ -220,14 +220,13 @@ func (d *kernelFolder) CopyFile(name string, to Folder, newName string, times bo
 	return err
 }
 
-// copyAll copies size bytes in the kernel; on a file system that can share blocks, it
-// copies none.
+// copyAll copies size bytes in the kernel. If the file system can share blocks, it shares them.
 func copyAll(dst, src int, size int64) error {
 	for left := size; left > 0; {
 		n, err := unix.CopyFileRange(src, nil, dst, nil, int(min(left, 1<<30)), 0)
 		switch {
 		case err == unix.EINTR:
-		case left == size && (err != nil || n == 0): // not between these two file systems
+		case left == size && (err != nil || n == 0): // the kernel cannot copy between these files
 			return copyThrough(dst, src, size)
 		case err != nil:
 			return err
@@ -237,13 +236,13 @@ func copyAll(dst, src int, size int64) error {
 			left -= int64(n)
 		}
 	}
-	if size == 0 { // or src is a file, as in /proc, whose size is given as 0
+	if size == 0 { // src is empty, or it is in /proc and its size is given as 0
 		return copyThrough(dst, src, math.MaxInt64)
 	}
 	return nil
 }
 
-// copySparse is copyAll for a file with holes, which stay holes.
+// copySparse is copyAll for a file with holes. It keeps the holes.
 func copySparse(dst, src int, size int64) error {
 	for at := int64(0); at < size; {
 		from, to := dataRange(src, at, size)
@@ -263,6 +262,7 @@ func copySparse(dst, src int, size int64) error {
 	return unix.Ftruncate(dst, size)
 }
 
+// copyThrough copies up to size bytes through a buffer.
 func copyThrough(dst, src int, size int64) error {
 	buf := make([]byte, 64<<10)
 	for {
@@ -312,7 +312,7 @@ func (d *kernelFolder) Rename(name string, to Folder, newName string, replace bo
 	if err != unix.EINVAL && err != unix.ENOSYS {
 		return err
 	}
-	// A file system without RENAME_NOREPLACE: only the folder's lock keeps others out.
+	// The file system lacks RENAME_NOREPLACE. Only the folder's lock keeps others from creating newName.
 	if _, err := dest.Lstat(newName); err == nil {
 		return unix.EEXIST
 	}

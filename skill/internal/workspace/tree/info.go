@@ -14,10 +14,10 @@ type Info struct {
 	Size     int64 // bytes
 	ModTime  time.Time
 	Accessed time.Time
-	Changed  time.Time // of the inode
-	Links    uint64    // hard links; 1 where the system does not say
+	Changed  time.Time // last change of the inode
+	Links    uint64    // number of hard links; 1 if the system does not report it
 	UID, GID uint32
-	ID       FileID // zero where the system does not say
+	ID       FileID // zero if the system does not report it
 }
 
 // IsDir reports whether the file is a folder.

@@ -35,7 +35,7 @@ func infoFromStatx(st *unix.Statx_t) Info {
 	}
 }
 
-// modeFromStat is the inverse of what package os does to a FileMode.
+// modeFromStat converts st_mode to a FileMode.
 func modeFromStat(m uint32) fs.FileMode {
 	mode := fs.FileMode(m & 0o777)
 	switch m & unix.S_IFMT {
@@ -64,7 +64,7 @@ func modeFromStat(m uint32) fs.FileMode {
 	return mode
 }
 
-// statBits turns a FileMode's permission bits back into the system's.
+// statBits converts the permission bits of a FileMode to bits of st_mode.
 func statBits(mode fs.FileMode) uint32 {
 	m := uint32(mode.Perm())
 	if mode&fs.ModeSetuid != 0 {

@@ -4,11 +4,11 @@ package tree
 
 import "io/fs"
 
-// InfoOf describes a file by what package os says of it.
+// InfoOf converts the description of a file from package os.
 func InfoOf(fi fs.FileInfo) Info {
 	t := fi.ModTime()
 	return Info{Mode: fi.Mode(), Size: fi.Size(), ModTime: t, Accessed: t, Changed: t, Links: 1}
 }
 
-// IDAt returns the ID of the file at abs: zero, which is not known here.
+// IDAt returns zero: the ID of a file is unknown on this system.
 func IDAt(string) (FileID, error) { return FileID{}, nil }

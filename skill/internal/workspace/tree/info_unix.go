@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// InfoOf describes a file by what package os says of it.
+// InfoOf converts the description of a file from package os.
 func InfoOf(fi fs.FileInfo) Info {
 	st := fi.Sys().(*syscall.Stat_t)
 	accessed, changed := times(st)
@@ -18,8 +18,7 @@ func InfoOf(fi fs.FileInfo) Info {
 	}
 }
 
-// IDAt returns the ID of the file at abs, of a link itself; zero where the system does
-// not say.
+// IDAt returns the ID of the file at abs. It does not follow a link.
 func IDAt(abs string) (FileID, error) {
 	var st syscall.Stat_t
 	if err := syscall.Lstat(abs, &st); err != nil {

@@ -2,7 +2,7 @@
 
 package tree
 
-// TryLock does nothing: on this system folders are locked within one process only.
+// TryLock does nothing: this system has no locks between processes.
 func TryLock(int, bool) (bool, error) { return true, nil }
 
 // Unlock does nothing.

@@ -4,8 +4,8 @@ package tree
 
 import "golang.org/x/sys/unix"
 
-// TryLock locks an open folder with flock, shared or exclusive, and reports whether
-// it did: it does not wait for others. A file system without locks counts as free.
+// TryLock locks an open folder with flock, shared or exclusive. It returns false instead of waiting
+// for another lock. On a file system without locks it returns true.
 func TryLock(fd int, exclusive bool) (bool, error) {
 	how := unix.LOCK_SH
 	if exclusive {

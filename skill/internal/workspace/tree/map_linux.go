@@ -6,11 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Map maps the first size bytes of an open file into memory, to be read until unmap
-// is called. If the file becomes shorter meanwhile, reading a byte after its end
-// faults: the reader sets [runtime/debug.SetPanicOnFault]. Files that are not on a
-// local file system are [errors.ErrUnsupported], and so are all files on systems
-// other than Linux.
+// Map maps the first size bytes of an open file into memory. The caller may read data until it calls
+// unmap. If the file is truncated meanwhile, reading after its end faults, so the caller must set
+// [runtime/debug.SetPanicOnFault]. The error is [errors.ErrUnsupported] for a file that is not on a
+// local file system, and on systems other than Linux.
 func Map(f interface{ Fd() uintptr }, size int64) (data []byte, unmap func(), err error) {
 	fd := int(f.Fd())
 	if int64(int(size)) != size || !isLocal(fd) {

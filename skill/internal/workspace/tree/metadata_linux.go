@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Datasync makes the content of a file durable; on btrfs everything, see [FlushesAll].
+// Datasync makes the content of a file durable. On btrfs it flushes everything, see [FlushesAll].
 func Datasync(f *os.File) error {
 	fd := int(f.Fd())
 	if FlushesAll(fd) {
@@ -20,9 +20,9 @@ func Datasync(f *os.File) error {
 	return unix.Fdatasync(fd)
 }
 
-// FlushesAll reports whether only all of a file system is flushed together, which is btrfs: an
-// fsync writes a log there that may hold half of an exchange of two names, so that a power cut
-// leaves neither file (Linux 6.18, one cut of 300). All together are one transaction.
+// FlushesAll reports whether a file needs a flush of its whole file system, which is true on btrfs.
+// An fsync on btrfs writes a log with perhaps half of an exchange of two names. A power cut then
+// leaves neither file (Linux 6.18, one cut in 300). Syncfs writes all in one transaction.
 func FlushesAll(fd int) bool {
 	var st unix.Statfs_t
 	return unix.Fstatfs(fd, &st) == nil && st.Type == unix.BTRFS_SUPER_MAGIC
@@ -37,8 +37,8 @@ func Syncfs(d Folder) error {
 	return unix.Syncfs(fd)
 }
 
-// Reserve allocates room for size bytes in f, whose size stays. It does nothing where
-// the file system cannot.
+// Reserve allocates disk space for size bytes in f without changing its size. It does nothing if the
+// file system cannot.
 func Reserve(f *os.File, size int64) error {
 	if size == 0 {
 		return nil
@@ -54,8 +54,8 @@ func Reserve(f *os.File, size int64) error {
 	}
 }
 
-// CopyMetadata gives f the owner, mode and extended attributes of the file name in d,
-// which old describes and f is about to replace. It reports whether it could.
+// CopyMetadata gives f the owner, mode and extended attributes of the file name in d. old describes
+// that file, which f will replace. CopyMetadata returns false if it cannot.
 func CopyMetadata(f *os.File, d Folder, name string, old Info) bool {
 	src, err := d.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
@@ -65,8 +65,7 @@ func CopyMetadata(f *os.File, d Folder, name string, old Info) bool {
 	return CopyMetadataFrom(f, File{f: src}, old)
 }
 
-// CopyMetadataFrom is CopyMetadata for an open file; the zero File is one that cannot be
-// opened.
+// CopyMetadataFrom is CopyMetadata for an open file. For the zero File it returns false.
 func CopyMetadataFrom(f *os.File, src File, old Info) bool {
 	fd := int(f.Fd())
 	var st unix.Stat_t
@@ -90,9 +89,9 @@ func copyAttributes(from, to int) bool {
 	return true
 }
 
-// attributes iterates over the extended attributes of a file, the value nil for what cannot be
-// read. It leaves out security.*: the system's security modules set those, or they are
-// capabilities, which any write to a file takes away.
+// attributes iterates over the extended attributes of a file. The value of an unreadable attribute
+// is nil. attributes skips security.*: security modules set these themselves, and any write to a
+// file removes its capabilities.
 func attributes(fd int) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		list, err := attribute(func(buf []byte) (int, error) { return unix.Flistxattr(fd, buf) })
@@ -115,11 +114,11 @@ func attributes(fd int) iter.Seq2[string, []byte] {
 	}
 }
 
-// CopyAttributes copies the extended attributes of src. It reports whether it could.
+// CopyAttributes copies the extended attributes of src to dst. It returns false if it cannot.
 func CopyAttributes(dst, src *os.File) bool { return copyAttributes(int(src.Fd()), int(dst.Fd())) }
 
-// AttributesSum returns 16 hexadecimal digits that tell apart the extended attributes that are
-// copied; "" if a file has none.
+// AttributesSum returns a hash of the extended attributes that CopyAttributes copies, "" if the file
+// has none.
 func AttributesSum(f *os.File) string {
 	h, any := sha256.New(), false
 	for attr, value := range attributes(int(f.Fd())) {
@@ -132,7 +131,7 @@ func AttributesSum(f *os.File) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// attribute calls get for the size, then for the value.
+// attribute calls get once for the size and once for the value.
 func attribute(get func([]byte) (int, error)) ([]byte, error) {
 	n, err := get(nil)
 	if err != nil || n == 0 {

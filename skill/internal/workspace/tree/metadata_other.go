@@ -19,8 +19,8 @@ func CopyAttributes(dst, src *os.File) bool { return true }
 // AttributesSum returns "" on this system.
 func AttributesSum(*os.File) string { return "" }
 
-// CopyMetadata gives f the owner and mode of old, the description of the file that f
-// is about to replace. It reports whether it could.
+// CopyMetadata gives f the owner and mode of old, which describes the file that f will replace. It
+// returns false if it cannot.
 func CopyMetadata(f *os.File, _ Folder, _ string, old Info) bool {
 	return CopyMetadataFrom(f, File{}, old)
 }

@@ -10,11 +10,10 @@ import (
 	"syscall"
 )
 
-// A rootTree opens names through os.Root, on systems without openat2. os.Root follows
-// links that stay inside, so a name is walked part by part, and each part that is opened
-// must be the file that Lstat described. Only a move between two folders uses their
-// names again: a link that is put there meanwhile can lead it elsewhere in the tree,
-// but not out of it.
+// A rootTree opens names through os.Root, on systems without openat2. os.Root follows links inside
+// the tree. So rootTree walks a name part by part, and checks that each part it opens is the file
+// that Lstat described. Only a move between two folders uses the folders' names again: a link put
+// there meanwhile can redirect the move inside the tree, but not out of it.
 type rootTree struct{ root *os.Root }
 
 func openRootTree(dir string) (Tree, error) {
@@ -32,7 +31,7 @@ func (t rootTree) OpenFolder(rel string) (Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.root == t.root { // the caller closes it, and the tree stays open
+	if d.root == t.root { // the caller must be able to close d without closing the tree
 		if d.root, err = t.root.OpenRoot("."); err != nil {
 			return nil, rootCause(err)
 		}
@@ -40,7 +39,7 @@ func (t rootTree) OpenFolder(rel string) (Folder, error) {
 	return d, nil
 }
 
-// walk opens a folder; for "." it returns the tree's own, which leave does not close.
+// walk opens a folder. For "." the folder shares the tree's root, which leave does not close.
 func (t rootTree) walk(rel string) (*rootFolder, error) {
 	fi, err := t.root.Lstat(".")
 	if err != nil {
@@ -100,7 +99,7 @@ type rootFolder struct {
 
 func (d *rootFolder) ID() FileID { return d.at }
 
-// rootID identifies a folder also where the system gives it no number.
+// rootID returns the ID of a folder. If the system has no IDs, it is a hash of the path.
 func rootID(fi fs.FileInfo, path string) FileID {
 	if id := InfoOf(fi).ID; id != (FileID{}) {
 		return id
@@ -127,7 +126,7 @@ func (d *rootFolder) Close() error {
 	return d.root.Close()
 }
 
-// leave closes the folder unless it is the tree itself.
+// leave closes the folder unless it shares the tree's root.
 func (d *rootFolder) leave() {
 	if d.root != d.tree.root {
 		d.Close()
@@ -159,7 +158,7 @@ func (d *rootFolder) OpenFolder(name string) (Folder, error) {
 	return next, nil
 }
 
-// enter opens the folder name. With "/." after it, nothing but a folder can be opened.
+// enter opens the folder name. It adds "/." to the name, so that only a folder can be opened.
 func (d *rootFolder) enter(name string) (*rootFolder, error) {
 	fi, err := d.root.Lstat(name)
 	switch {
@@ -196,7 +195,7 @@ func (d *rootFolder) Readlink(name string) (string, error) {
 }
 
 func (d *rootFolder) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
-	if flag&os.O_CREATE != 0 { // always with O_EXCL, which follows no link
+	if flag&os.O_CREATE != 0 { // the flag includes O_EXCL, which does not follow a link
 		f, err := d.root.OpenFile(name, flag, perm.Perm())
 		return f, rootCause(err)
 	}
@@ -288,8 +287,8 @@ func (d *rootFolder) Link(name string, to Folder, newName string) error {
 
 func (d *rootFolder) Exchange(string, Folder, string) error { return errors.ErrUnsupported }
 
-// giveWay removes the empty folder of dest that a folder of d is to replace, unless it is
-// that same folder, spelled in another case.
+// giveWay removes the empty folder newName of dest, which the folder name of d will replace. It keeps
+// the folder if both are the same folder, spelled in another case.
 func (d *rootFolder) giveWay(name string, dest *rootFolder, newName string, there Info) error {
 	info, err := d.Lstat(name)
 	switch {
@@ -326,8 +325,8 @@ func (d *rootFolder) Chmod(name string, perm fs.FileMode) error {
 	return rootCause(d.root.Chmod(name, perm.Perm()))
 }
 
-// rootCause is Cause for the errors of os.Root. One that is not the system's means that a
-// link which leads out was put there meanwhile.
+// rootCause is Cause for the errors of os.Root. An error that is not the system's means that somebody
+// put a link there that leads out; it becomes ELOOP.
 func rootCause(err error) error {
 	err = Cause(err)
 	var errno syscall.Errno
@@ -337,7 +336,7 @@ func rootCause(err error) error {
 	return syscall.ELOOP
 }
 
-// copyWith copies a file through package os, on systems that have nothing faster.
+// copyWith copies a file through package os, which works on all systems.
 func copyWith(from Folder, name string, to Folder, newName string, times bool) error {
 	src, info, err := RegularFile(from.OpenFile(name, os.O_RDONLY, 0))
 	if err != nil {

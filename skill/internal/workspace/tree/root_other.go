@@ -6,7 +6,7 @@ import "syscall"
 
 const nonblock = 0
 
-// mayWrite fails where the file is marked read-only.
+// mayWrite fails if the file is marked read-only.
 func mayWrite(info Info) error {
 	if !info.IsDir() && info.Mode.Perm()&0o200 == 0 {
 		return syscall.EACCES

@@ -10,7 +10,7 @@ import (
 
 const nonblock = unix.O_NONBLOCK | unix.O_NOCTTY
 
-// mayWrite fails where this process may not change the file or folder.
+// mayWrite fails if this process may not change the file or folder.
 func mayWrite(info Info) error {
 	uid := os.Geteuid()
 	bits := uint32(info.Mode.Perm())

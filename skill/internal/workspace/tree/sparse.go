@@ -5,9 +5,9 @@ import (
 	"os"
 )
 
-// CopyContent copies the first size bytes of src to the empty file dst, fewer if src has
-// been truncated. The holes of a sparse file stay holes. A size of 0 means all: files
-// of /proc give none.
+// CopyContent copies the first size bytes of src to the empty file dst, fewer if src was truncated.
+// It keeps the holes of a sparse file. A size of 0 means everything, because files of /proc have that
+// size.
 func CopyContent(dst, src *os.File, size int64) error {
 	if size == 0 {
 		_, err := io.Copy(dst, src)
@@ -20,8 +20,8 @@ func CopyContent(dst, src *os.File, size int64) error {
 	return err
 }
 
-// CopyRange copies the bytes of src from an offset to another to the end of dst, which is at
-// the offset at. The holes of a sparse file stay holes. The error is io.EOF if src is shorter.
+// CopyRange copies the bytes [from, to) of src to the end of dst, which has at bytes. It keeps the
+// holes of a sparse file. The error is io.EOF if src is shorter.
 func CopyRange(dst *os.File, at int64, src *os.File, from, to int64) error {
 	for done := from; done < to; {
 		data, end := DataRange(src, done, to)

@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DataRange returns the first range at or after the offset at of a file of the given
-// size that may hold other bytes than zeros: from is size if all bytes are zeros. It moves the
-// file's offset.
+// DataRange returns the first range at or after the offset at that is not a hole. size is the size
+// of the file; from is size if only a hole follows. DataRange moves the file's offset.
 func DataRange(f *os.File, at, size int64) (from, to int64) {
 	return dataRange(int(f.Fd()), at, size)
 }

@@ -14,12 +14,12 @@ import (
 // beneath refuses "..", absolute names, magic links and every symbolic link.
 const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS
 
-// openFlags are the flags with which a file is opened for its content: a pipe does not
-// wait for its other end, and a 32-bit machine opens files of 2 GiB and more.
+// openFlags are the flags to open a file for its content. A pipe then does not wait for its other
+// end, and 32-bit machines can open files of 2 GiB and more.
 const openFlags = unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_LARGEFILE
 
-// Open opens the folder dir for confined access: through openat2, or through os.Root
-// where portable is set, the kernel has no openat2, or a sandbox forbids it.
+// Open opens the folder dir for confined access through openat2. It uses os.Root if portable is set,
+// if the kernel lacks openat2, or if a sandbox forbids it.
 func Open(dir string, portable bool) (Tree, error) {
 	if portable {
 		return openRootTree(dir)
@@ -42,9 +42,9 @@ func Open(dir string, portable bool) (Tree, error) {
 	return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
 }
 
-// A kernelTree is the descriptor of a folder, below which openat2 opens names.
+// A kernelTree opens names below a folder with openat2.
 type kernelTree struct {
-	mu  sync.RWMutex // held for reading while dir is in use: after close its number may be another file's
+	mu  sync.RWMutex // read-locked while dir is in use: after a close, another file may get its number
 	dir int          // -1 once closed
 }
 
@@ -59,7 +59,7 @@ func (t *kernelTree) Close() error {
 	return unix.Close(fd)
 }
 
-// maxRaces is how often a name is looked up that the kernel finds outside of the folder.
+// maxRaces is how often fd retries when a concurrent rename moves the name out of the folder.
 const maxRaces = 100
 
 // fd opens rel.
@@ -76,8 +76,8 @@ func (t *kernelTree) fd(rel string, flag int) (int, error) {
 		case err == nil:
 			return fd, nil
 		case err == unix.EINTR, err == unix.EAGAIN:
-			// a rename elsewhere, after which the kernel must look again
-		case err == unix.EXDEV && tries < maxRaces: // what was found was moved out of the folder meanwhile
+			// a concurrent rename made the lookup uncertain: retry
+		case err == unix.EXDEV && tries < maxRaces: // a rename moved a part of rel out of the folder: retry
 		case err == unix.ENXIO:
 			return -1, t.unopened(rel)
 		default:
@@ -140,7 +140,7 @@ func (t *kernelTree) Stat(rel string) (Info, error) {
 	return infoFromStat(&st), nil
 }
 
-// statTop is Stat for a name in the folder itself, in one system call in place of three.
+// statTop is Stat for a name in the folder itself, in one system call instead of three.
 func (t *kernelTree) statTop(name string) (Info, error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOpenAtLimit opens a folder when no descriptor is left, or one: the error is that of
-// opening it, not of the system call that only this package makes.
+// TestOpenAtLimit opens a folder with no descriptor left, or with one. The error must be the one of
+// opening the folder, not of a system call inside this package.
 func TestOpenAtLimit(t *testing.T) {
 	dir := t.TempDir()
-	free, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0) // the lowest that is free
+	free, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0) // the lowest free descriptor
 	if err != nil {
 		t.Fatal(err)
 	}
