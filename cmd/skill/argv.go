@@ -22,10 +22,11 @@ type argvCommand struct {
 	input bool              // standard input is the content
 }
 
-// argvCommand returns the text command that words are, nil if they are a prompt: the first
-// one is not an operation alone, or there is no second one.
-func (o *options) argvCommand(cmd *cobra.Command, words []string) (*argvCommand, error) {
-	if len(words) < 2 || o.tools != "" && o.tools != dialect.Achilles.Name ||
+// argvCommandOf returns the text command that words are. It returns nil if they are a prompt: the
+// first word is not an operation alone, or there is no second word. tools is the dialect that is
+// named, or "".
+func argvCommandOf(cmd *cobra.Command, tools string, words []string) (*argvCommand, error) {
+	if len(words) < 2 || tools != "" && tools != dialect.Achilles.Name ||
 		dialect.Achilles.Lookup(words[0]) == nil {
 		return nil, nil
 	}
@@ -40,7 +41,7 @@ func (o *options) argvCommand(cmd *cobra.Command, words []string) (*argvCommand,
 	}
 	for _, w := range checked {
 		if cmd.ArgsLenAtDash() < 0 && isFlag(cmd, w) {
-			return nil, fmt.Errorf("flags go before the operation: %s %s %s …; type -- before words that are text", o.program, w, words[0])
+			return nil, fmt.Errorf("flags go before the operation: %s %s %s …; type -- before words that are text", cmd.Name(), w, words[0])
 		}
 	}
 	a := &argvCommand{args: map[string]string{"path": words[1]}}

@@ -48,9 +48,9 @@ var (
 
 // newGate returns what --ask says, without it otherwise, and the rules of the user and of a
 // workspace that is trusted; nil if they allow all.
-func (c *cli) newGate(o *options, given, otherwise string) *gate {
+func (c *cli) newGate(set *configuration, given, otherwise string) *gate {
 	when := cmp.Or(given, otherwise)
-	rules := o.rules(given != "")
+	rules := set.rules(given != "")
 	if when == askNever && len(rules.Ask)+len(rules.Deny) == 0 {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (c *cli) setGate(cfg *agent.Config, r *runOptions, otherwise string, ask fu
 			cfg.Hosts = hostsAsked(ask)
 		}
 	}
-	if g := c.newGate(r.options, given, otherwise); g != nil {
+	if g := c.newGate(r.set, given, otherwise); g != nil {
 		g.ask = ask
 		cfg.Allow = g.allow
 	}

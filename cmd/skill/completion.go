@@ -66,13 +66,13 @@ func completeOperation(_ *cobra.Command, args []string, _ string) (list []cobra.
 }
 
 // completeChange lets shells complete the ID of a change, and after it the names of files.
-func (c *cli) completeChange(o *options) cobra.CompletionFunc {
+func (c *cli) completeChange(w *workspaceOptions) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) (list []cobra.Completion,
 		_ cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
-		x, err := c.executor(o)
+		x, err := c.executor(w)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -85,9 +85,9 @@ func (c *cli) completeChange(o *options) cobra.CompletionFunc {
 }
 
 // completeExpert lets shells complete the name of an expert of perstack.toml.
-func (r *runOptions) completeExpert(_ *cobra.Command, args []string, _ string) (list []cobra.Completion,
+func (r *projectOptions) completeExpert(_ *cobra.Command, args []string, _ string) (list []cobra.Completion,
 	_ cobra.ShellCompDirective) {
-	p, _, err := r.project()
+	p, _, err := r.project("")
 	if len(args) > 0 || err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -59,16 +59,19 @@ skill.toml alone sets these; no flag does:
   take-over = true              continue runs of dead processes, if the system has no locks
   prices = "prices.json"        {"MODEL":{"input":2.5,"output":10}}, per million tokens`
 
-func (c *cli) configCommand(o *options) *cobra.Command {
+func (c *cli) configCommand(set *configuration) *cobra.Command {
+	var o promptOptions
 	cmd := &cobra.Command{
 		Use:     "config [flags]",
 		Short:   "Print each setting and its source",
 		Long:    configLong,
 		Example: "  skill config\n  skill config -C ~/project",
 		Args:    usage.Arguments(0, 0, ""),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return c.failed(c.printConfig(cmd, o)) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.failed(c.printConfig(cmd, set, o.json)) },
 	}
-	o.obey(cmd, "workspace", "undo", "sandbox", "network", "model", "output")
+	for _, s := range o.subjects() {
+		cmd.Flags().AddFlagSet(s.flags)
+	}
 	return cmd
 }
 
@@ -83,22 +86,36 @@ var unconfigured = []string{"help", "completion", "version", "trust", "setup", "
 // A source is the skill.toml that sets a flag, and the value there as JSON.
 type source struct{ file, value string }
 
+// A configuration is what the files skill.toml say to a command line.
+type configuration struct {
+	from         map[string]source // by the name of the flag that the file sets
+	user, theirs toolRules         // of the user's file, and of the workspace's, if that is trusted
+}
+
+// workspaceOf returns the folders that a command line names.
+func workspaceOf(cmd *cobra.Command) *workspaceOptions {
+	w := &workspaceOptions{}
+	w.Dir, _ = cmd.Flags().GetString("workspace") // a command without the flag has the default
+	w.Allow, _ = cmd.Flags().GetStringArray("allow")
+	w.FenceWrite, _ = cmd.Flags().GetStringArray("fence-write")
+	return w
+}
+
 // configure sets the flags of cmd that the command line leaves alone: by the user's skill.toml,
-// then by the workspace's if the user trusts that. It keeps the rules for tools in o.
-func (c *cli) configure(cmd *cobra.Command, o *options) error {
+// then by the workspace's if the user trusts that. It keeps the rules for tools in set.
+func (c *cli) configure(cmd *cobra.Command, set *configuration) error {
 	if slices.Contains(unconfigured, cmd.Name()) || cmd.Flags().Lookup("workspace") == nil {
 		return nil
 	}
-	o.from = map[string]source{}
 	ruled := cmd.Flags().Lookup("ask") != nil || cmd.Name() == "config"
-	if err := c.configureByUser(cmd, o, ruled); err != nil {
+	if err := c.configureByUser(cmd, set, ruled); err != nil {
 		return err
 	}
-	return c.configureByWorkspace(cmd, o, ruled)
+	return c.configureByWorkspace(cmd, set, ruled)
 }
 
 // configureByUser applies the user's skill.toml.
-func (c *cli) configureByUser(cmd *cobra.Command, o *options, ruled bool) error {
+func (c *cli) configureByUser(cmd *cobra.Command, set *configuration, ruled bool) error {
 	file := c.userRules()
 	if file == "" {
 		return nil
@@ -110,14 +127,14 @@ func (c *cli) configureByUser(cmd *cobra.Command, o *options, ruled bool) error 
 	if err != nil {
 		return err
 	}
-	o.user = s.Tools
-	if !o.holds(file) {
-		if err := c.setFlags(cmd, o, s); err != nil {
+	set.user = s.Tools
+	if !workspaceOf(cmd).holds(file) {
+		if err := c.setFlags(cmd, set, s); err != nil {
 			return err
 		}
-		return o.guard(file, file)
+		return workspaceOf(cmd).guard(file, file)
 	}
-	o.user.Allow = nil
+	set.user.Allow = nil
 	if ruled && s.Tools.Allow != nil {
 		c.sayf("allow in %s does not count, because the tools reach that file", file)
 	}
@@ -129,8 +146,8 @@ func (c *cli) configureByUser(cmd *cobra.Command, o *options, ruled bool) error 
 
 // configureByWorkspace applies the workspace's skill.toml if the user trusts it. An error in
 // one without trust is only printed.
-func (c *cli) configureByWorkspace(cmd *cobra.Command, o *options, ruled bool) error {
-	w, s, err := o.settings(c)
+func (c *cli) configureByWorkspace(cmd *cobra.Command, set *configuration, ruled bool) error {
+	w, s, err := workspaceOf(cmd).settings(c)
 	if w == nil {
 		return err
 	}
@@ -150,21 +167,21 @@ func (c *cli) configureByWorkspace(cmd *cobra.Command, o *options, ruled bool) e
 	case !trusted:
 		return nil
 	}
-	o.theirs = s.Tools
-	if err := c.setFlags(cmd, o, s); err != nil {
+	set.theirs = s.Tools
+	if err := c.setFlags(cmd, set, s); err != nil {
 		return err
 	}
-	if o.from["allow"].file != w.file && o.from["fence-write"].file != w.file {
+	if set.from["allow"].file != w.file && set.from["fence-write"].file != w.file {
 		return nil
 	}
-	return o.guard(w.file, c.userRules(), c.trustDir())
+	return workspaceOf(cmd).guard(w.file, c.userRules(), c.trustDir())
 }
 
 // guard returns an error if the flags of a file let tools change one of some files, which say
 // what tools may do.
-func (o *options) guard(by string, files ...string) error {
+func (w *workspaceOptions) guard(by string, files ...string) error {
 	for _, name := range files {
-		if name != "" && o.holds(name) {
+		if name != "" && w.holds(name) {
 			return fmt.Errorf("%s: allow or fence-write lets the tools change %s, and with it what they may do; name other folders", by, name)
 		}
 	}
@@ -172,14 +189,17 @@ func (o *options) guard(by string, files ...string) error {
 }
 
 // setFlags sets the flags of cmd that have no value yet.
-func (c *cli) setFlags(cmd *cobra.Command, o *options, s settings) error {
+func (c *cli) setFlags(cmd *cobra.Command, set *configuration, s settings) error {
+	if set.from == nil {
+		set.from = map[string]source{}
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.flags)) {
 		f := cmd.Flags().Lookup(name)
 		switch {
-		case slices.Contains(unsettable, name) || f == nil && !c.isFlag(cmd, o, name):
+		case slices.Contains(unsettable, name) || f == nil && !c.isFlag(cmd, set, name):
 			return fmt.Errorf("%s: %s is not a setting of skill.toml; \"%s help config\" lists the settings",
 				s.at(name), name, c.program())
-		case o.from[name].file != "" || f != nil && f.Changed:
+		case set.from[name].file != "" || f != nil && f.Changed:
 			continue
 		}
 		if f != nil {
@@ -188,19 +208,17 @@ func (c *cli) setFlags(cmd *cobra.Command, o *options, s settings) error {
 					usage.WrongValue(f, err))
 			}
 		}
-		o.from[name] = source{s.file, string(rawjson.Encode(s.flags[name]))}
+		set.from[name] = source{s.file, string(rawjson.Encode(s.flags[name]))}
 	}
 	return nil
 }
 
 // isFlag reports whether some command has a flag of this name.
-func (c *cli) isFlag(cmd *cobra.Command, o *options, name string) bool {
-	for _, g := range o.groups {
-		if g.flags.Lookup(name) != nil {
-			return true
-		}
+func (c *cli) isFlag(cmd *cobra.Command, set *configuration, name string) bool {
+	if cmd.Root().Flags().Lookup(name) != nil {
+		return true
 	}
-	c.addCommands(cmd.Root(), o)
+	c.addCommands(cmd.Root(), set)
 	return slices.ContainsFunc(cmd.Root().Commands(),
 		func(sub *cobra.Command) bool { return sub.Flags().Lookup(name) != nil })
 }
@@ -245,7 +263,7 @@ var flagVariables = map[string]string{"state": "SKILL_STATE", "skill-model": "SK
 	"openai-base-url": "OPENAI_BASE_URL"}
 
 // printConfig is skill config.
-func (c *cli) printConfig(cmd *cobra.Command, o *options) error {
+func (c *cli) printConfig(cmd *cobra.Command, set *configuration, json bool) error {
 	var list []setting
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		s := setting{f.Name, f.Value.String(), "default"}
@@ -255,29 +273,29 @@ func (c *cli) printConfig(cmd *cobra.Command, o *options) error {
 			return
 		case f.Changed:
 			s.From = "command line"
-		case o.from[f.Name].file != "":
-			s.From = o.from[f.Name].file
+		case set.from[f.Name].file != "":
+			s.From = set.from[f.Name].file
 		case variable != "" && c.getenv(variable) != "":
 			s.Value, s.From = c.getenv(variable), "$"+variable
 		}
 		list = append(list, s)
 	})
-	for _, name := range slices.Sorted(maps.Keys(o.from)) {
+	for _, name := range slices.Sorted(maps.Keys(set.from)) {
 		if cmd.Flags().Lookup(name) == nil { // a flag of one command alone
-			list = append(list, setting{name, o.from[name].value, o.from[name].file})
+			list = append(list, setting{name, set.from[name].value, set.from[name].file})
 		}
 	}
 	for _, rules := range []struct {
 		toolRules
 		from string
-	}{{o.user, c.userRules()}, {o.theirs, rulesFile + " of the workspace"}} {
+	}{{set.user, c.userRules()}, {set.theirs, rulesFile + " of the workspace"}} {
 		for _, r := range rules.lists() {
 			if len(r.patterns) > 0 {
 				list = append(list, setting{"tools." + r.name, strings.Join(r.patterns, ","), rules.from})
 			}
 		}
 	}
-	if o.json {
+	if json {
 		return c.printJSON(list)
 	}
 	w := tabwriter.NewWriter(c.stdout, 0, 4, 2, ' ', 0)

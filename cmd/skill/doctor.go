@@ -37,9 +37,15 @@ and how much text they accept. --endpoint=forget deletes these records.
 With --fence it lists what commands can read and write, and which variables they do not
 get. Add the flags that you give your commands, such as --allow-domain.`
 
-func (c *cli) doctorCommand(o *options) *cobra.Command {
-	var endpoint string
-	var fence, fix bool
+// doctorOptions are the flags of skill doctor.
+type doctorOptions struct {
+	workspaceOptions
+	endpoint   string
+	fence, fix bool
+}
+
+func (c *cli) doctorCommand(*configuration) *cobra.Command {
+	var o doctorOptions
 	cmd := &cobra.Command{
 		Use:     "doctor [flags]",
 		Short:   "Check the history, the sandbox and the hooks",
@@ -47,31 +53,34 @@ func (c *cli) doctorCommand(o *options) *cobra.Command {
 		Example: "  skill doctor\n  skill doctor --fix\n  skill doctor -C ~/project\n  skill doctor --fence --allow-domain npm\n  skill doctor --endpoint",
 		Args:    usage.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if endpoint != "" {
-				return c.failed(c.endpoints(endpoint == "forget"))
+			if o.endpoint != "" {
+				return c.failed(c.endpoints(o.endpoint == "forget"))
 			}
-			return c.onHistory(o, func(x *skill.Executor) error {
-				if fence {
+			return c.onHistory(&o.workspaceOptions, func(x *skill.Executor) error {
+				if o.fence {
 					_, err := fmt.Fprintln(c.stdout, x.FenceReport().Message())
 					return err
 				}
-				return c.examine(cmd.Context(), o, x, fix)
+				return c.examine(cmd.Context(), &o, x)
 			})
 		},
 	}
-	cmd.Flags().Var(choice{&endpoint, "WHAT", []string{"show", "forget"}}, "endpoint",
+	f := cmd.Flags()
+	f.Var(choice[string]{&o.endpoint, "WHAT", []string{"show", "forget"}}, "endpoint",
 		"show what the endpoints of models have refused, or forget it")
-	cmd.Flags().Lookup("endpoint").NoOptDefVal = "show"
-	cmd.Flags().BoolVar(&fix, "fix", false, "repair what doctor can repair")
-	cmd.Flags().BoolVar(&fence, "fence", false, "list what commands may write and read")
-	o.obey(cmd, "--workspace", "--allow", "--state", "--network", "--allow-domain", "--deny-domain",
-		"--allow-local", "--share-cache", "--fence-read", "--fence-write",
-		"--pass-env", "--allow-config")
+	f.Lookup("endpoint").NoOptDefVal = "show"
+	f.BoolVar(&o.fix, "fix", false, "repair what doctor can repair")
+	f.BoolVar(&o.fence, "fence", false, "list what commands may write and read")
+	o.addPlace(f)
+	only(f, o.addUndo, "state")
+	only(f, o.addNetwork, "network", "allow-domain", "deny-domain", "allow-local")
+	only(f, o.addSandbox, "share-cache", "fence-read", "fence-write", "pass-env")
+	only(f, o.addWorkspace, "allow-config")
 	return cmd
 }
 
 // examine prints how the workspace and the machine are, and mends what it can with fix.
-func (c *cli) examine(ctx context.Context, o *options, x *skill.Executor, fix bool) error {
+func (c *cli) examine(ctx context.Context, o *doctorOptions, x *skill.Executor) error {
 	found, err := x.Inspect(ctx)
 	if err != nil {
 		return err
@@ -84,9 +93,9 @@ func (c *cli) examine(ctx context.Context, o *options, x *skill.Executor, fix bo
 	for _, r := range found.List {
 		dirs = append(dirs, filepath.Join(r.Place.Path, r.Place.Key))
 	}
-	lines, failed := c.treat(c.faults(o, dirs), fix)
-	lines = slices.Concat([]string{found.Message()}, c.hookReport(o), lines, []string{
-		fmt.Sprintf("the fence of commands is %s", health.(skill.HealthReport).Fence), o.reach(),
+	lines, failed := c.treat(c.faults(o.Dir, dirs), o.fix)
+	lines = slices.Concat([]string{found.Message()}, c.hookReport(&o.workspaceOptions), lines, []string{
+		fmt.Sprintf("the fence of commands is %s", health.(skill.HealthReport).Fence), reach(o.Config),
 		onPath(c.program(), c.getenv("PATH")),
 	})
 	_, err = fmt.Fprintln(c.stdout, strings.Join(lines, "\n"))
@@ -94,24 +103,24 @@ func (c *cli) examine(ctx context.Context, o *options, x *skill.Executor, fix bo
 }
 
 // reach says which hosts tools and commands may connect to.
-func (n *networkFlags) reach() string {
+func reach(cfg skill.Config) string {
 	text := "tools and commands may reach "
 	switch {
-	case n.network && n.private:
+	case cfg.Network && cfg.Private:
 		return text + "every address"
-	case n.network:
+	case cfg.Network:
 		text += "every public address"
-	case len(n.allowed) > 0:
-		text += strings.Join(n.allowed, ", ")
-	case len(n.local) == 0:
+	case len(cfg.AllowDomains) > 0:
+		text += strings.Join(cfg.AllowDomains, ", ")
+	case len(cfg.AllowLocal) == 0:
 		return text + "no host: --allow-domain HOST or --network lets them"
 	default:
 		text += "no host"
 	}
-	if len(n.denied) > 0 {
-		text += ", but not " + strings.Join(n.denied, ", ")
+	if len(cfg.DenyDomains) > 0 {
+		text += ", but not " + strings.Join(cfg.DenyDomains, ", ")
 	}
-	for _, port := range n.local {
+	for _, port := range cfg.AllowLocal {
 		text += fmt.Sprintf(", and port %d of this machine", port)
 	}
 	return text
@@ -142,8 +151,8 @@ func onPath(name, path string) string {
 }
 
 // onHistory opens the workspace for what is about its history.
-func (c *cli) onHistory(o *options, do func(x *skill.Executor) error) error {
-	x, err := c.historian(o)
+func (c *cli) onHistory(w *workspaceOptions, do func(x *skill.Executor) error) error {
+	x, err := c.historian(w)
 	if err != nil {
 		return err
 	}
@@ -152,15 +161,15 @@ func (c *cli) onHistory(o *options, do func(x *skill.Executor) error) error {
 }
 
 // historian opens the workspace for what needs a history that is there: it makes no folder for one.
-func (c *cli) historian(o *options) (*skill.Executor, error) {
-	dir, by := o.state, "--state"
+func (c *cli) historian(w *workspaceOptions) (*skill.Executor, error) {
+	dir, by := w.State, "--state"
 	if dir == "" {
 		dir, by = c.getenv("SKILL_STATE"), "SKILL_STATE"
 	}
 	if _, err := os.Stat(dir); dir != "" && errors.Is(err, fs.ErrNotExist) {
 		return nil, c.failed(fmt.Errorf("the folder %s does not exist; %s has to name the folder that holds the history", dir, by))
 	}
-	return c.executor(o)
+	return c.executor(w)
 }
 
 // A fault is what doctor finds wrong and can mend.
@@ -170,12 +179,12 @@ type fault struct {
 }
 
 // faults returns what doctor can mend. dirs are the folders of histories.
-func (c *cli) faults(o *options, dirs []string) []fault {
+func (c *cli) faults(workspace string, dirs []string) []fault {
 	program, err := os.Executable()
 	if err != nil {
 		return nil
 	}
-	return append(append(openFolders(append(dirs, c.stateDir())), c.movedServers(o, program)...),
+	return append(append(openFolders(append(dirs, c.stateDir())), c.movedServers(workspace, program)...),
 		c.movedHooks(program)...)
 }
 
@@ -199,7 +208,7 @@ func isGone(program string) bool {
 }
 
 // movedServers returns the hosts that start a program which is not there.
-func (c *cli) movedServers(o *options, program string) (list []fault) {
+func (c *cli) movedServers(workspace, program string) (list []fault) {
 	p, err := c.places()
 	if err != nil {
 		return nil
@@ -207,7 +216,7 @@ func (c *cli) movedServers(o *options, program string) (list []fault) {
 	for _, h := range hosts {
 		names := []string{h.file(p)}
 		if h.inside != "" {
-			names = append(names, filepath.Join(o.workspace, filepath.FromSlash(h.inside)))
+			names = append(names, filepath.Join(workspace, filepath.FromSlash(h.inside)))
 		}
 		for _, name := range names {
 			file, before, err := readHost(name)

@@ -11,7 +11,11 @@ import (
 	"textskill/llmfallback"
 )
 
-func (c *cli) explainCommand(o *options) *cobra.Command {
+// explainOptions are the flags of skill explain.
+type explainOptions struct{ json, verbose bool }
+
+func (c *cli) explainCommand(*configuration) *cobra.Command {
+	var o explainOptions
 	cmd := &cobra.Command{
 		Use:   "explain [flags] PROMPT",
 		Short: "Print the command that plain words stand for, and do not run it",
@@ -22,7 +26,7 @@ does not understand the prompt.`,
 		Example: "  skill explain 'move notes.md from Inbox to Archive'\n  skill explain -v 'delete a.txt if it is empty'",
 		Args:    usage.Arguments(1, math.MaxInt, "a prompt: "+c.program()+" explain 'read a.txt'"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text := o.joined(args)
+			text := joined(args, "")
 			r := llmfallback.Read(text)
 			if o.json {
 				return c.printReading(r)
@@ -40,14 +44,15 @@ does not understand the prompt.`,
 				fmt.Fprintln(c.stdout, r.Command())
 				return nil
 			default:
-				c.say(cmp.Or((&interpreter{cli: c, o: o}).understood(text),
+				c.say(cmp.Or(c.understood(&workspaceOptions{}, text),
 					"the prompt asks for no read, list, check, create, write, append, delete, copy or move; try: read a.txt"))
 			}
 			return exit(exitFailed)
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
-	o.obey(cmd, "--verbose", "--json")
+	addVerbose(cmd.Flags(), &o.verbose)
+	addJSON(cmd.Flags(), &o.json)
 	return cmd
 }
 

@@ -7,32 +7,82 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
+	"time"
+
+	"github.com/spf13/pflag"
 
 	"textskill/llmfallback"
 	"textskill/skill"
 	"textskill/skill/dialect"
 )
 
+// endpointOptions name an endpoint that is compatible with OpenAI's, and a model there.
+type endpointOptions struct{ baseURL, keyFile, modelName string }
+
+func (e *endpointOptions) addEndpoint(f *pflag.FlagSet) {
+	f.StringVar(&e.baseURL, "openai-base-url", "",
+		"ask the model at `URL`, any OpenAI-compatible endpoint (default $OPENAI_BASE_URL)")
+	f.StringVar(&e.keyFile, "openai-api-key-file", "",
+		"send the key in `FILE` to the model's endpoint (default $OPENAI_API_KEY)")
+	f.StringVar(&e.modelName, "skill-model", "", "use the model `NAME` (default $SKILL_MODEL)")
+}
+
+// givenKey returns the key in the file of --openai-api-key-file, "" without the flag.
+func (e *endpointOptions) givenKey() (string, error) {
+	if e.keyFile == "" {
+		return "", nil
+	}
+	data, err := readRegular(e.keyFile)
+	key := strings.TrimSpace(string(data))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("--openai-api-key-file: %w", err)
+	case key == "":
+		return "", fmt.Errorf("--openai-api-key-file: %w",
+			&fs.PathError{Op: "read", Path: e.keyFile, Err: errors.New("it holds no key")})
+	}
+	return key, nil
+}
+
+// fallbackOptions say how plain words are read. Flags set the fields of [llmfallback.Config]
+// directly.
+type fallbackOptions struct {
+	endpointOptions
+	llm llmfallback.Config
+}
+
+func (o *fallbackOptions) addFallback(f *pflag.FlagSet) {
+	o.llm.Mode, o.llm.Policy, o.llm.Model.Timeout = llmfallback.Auto, llmfallback.Ask, 20*time.Second
+	f.Var(choice[llmfallback.Mode]{&o.llm.Mode, "MODE", []string{"auto", "rules", "llm", "none"}},
+		"fallback", "read plain words (a request in English) by rules, by the model (llm), by rules and then the model (auto), or not at all (none)")
+	o.addEndpoint(f)
+	f.BoolVar(&o.llm.Trust, "trust-llm", false, "carry out the model's first answer without checks")
+	f.Var(choice[llmfallback.Policy]{&o.llm.Policy, "POLICY", []string{"ask", "refuse", "allow"}},
+		"llm", "when plain words may mean to delete or overwrite: ask (y/N on a terminal, else exit code 3), refuse, allow")
+	f.Var(choice[string]{&o.llm.Model.Rung, "MODE", []string{"json_schema", "json_object", "tool", "text"}},
+		"llm-mode", "how to ask the model for an answer first: json_schema, json_object, tool, text (default found by trying)")
+	f.Var(duration{&o.llm.Model.Timeout}, "llm-timeout",
+		"give up on a prompt after this long, all requests to the model included")
+	f.IntVar(&o.llm.MaxCalls, "llm-max-calls", 0, "send the model at most `N` requests (0: no limit)")
+	f.IntVar(&o.llm.MaxTokens, "llm-max-tokens", 0, "use at most `N` tokens of the model (0: no limit)")
+}
+
 // interpreter returns what reads a prompt that is not a command; nil if nothing does.
-func (o *options) interpreter(c *cli, x *skill.Executor) (dialect.Fallback, error) {
+func (o *promptOptions) interpreter(c *cli, x *skill.Executor) (dialect.Fallback, error) {
 	key, err := o.givenKey()
 	if err != nil {
 		return nil, err
 	}
-	cfg := llmfallback.Config{
-		Mode: llmfallback.Mode(o.fallback), Trust: o.trust, Policy: llmfallback.Policy(o.policy),
-		Model: llmfallback.Model{
-			BaseURL: cmp.Or(o.baseURL, c.getenv("OPENAI_BASE_URL")),
-			Key:     cmp.Or(key, c.getenv("OPENAI_API_KEY")),
-			Name:    cmp.Or(o.modelName, c.getenv("SKILL_MODEL")), Rung: o.rung, Timeout: o.llmTimeout,
-		},
-		Stat:     folderAt(x),
-		MaxCalls: o.maxCalls, MaxTokens: o.maxTokens,
-	}
+	cfg := o.llm
+	cfg.Model.BaseURL = cmp.Or(o.baseURL, c.getenv("OPENAI_BASE_URL"))
+	cfg.Model.Key = cmp.Or(key, c.getenv("OPENAI_API_KEY"))
+	cfg.Model.Name = cmp.Or(o.modelName, c.getenv("SKILL_MODEL"))
+	cfg.Stat = folderAt(x)
 	if c.agent != nil {
 		cfg.Complete = c.agent.complete
 	}
@@ -59,7 +109,7 @@ func (o *options) interpreter(c *cli, x *skill.Executor) (dialect.Fallback, erro
 // An interpreter reads prompts in plain words for a person or a program.
 type interpreter struct {
 	*cli
-	o         *options
+	o         *promptOptions
 	extractor *llmfallback.Extractor
 	told      atomic.Bool // that no model is set
 }
@@ -71,7 +121,7 @@ func (i *interpreter) read(ctx context.Context, prompt, operation string) (diale
 		fmt.Fprintln(i.stderr, "fallback:", r.Telemetry)
 	}
 	confirm, asks := errors.AsType[*llmfallback.ConfirmError](err)
-	if asks && i.o.policy == string(llmfallback.Ask) && i.confirmed(ctx, r.Via, confirm) {
+	if asks && i.o.llm.Policy == llmfallback.Ask && i.confirmed(ctx, r.Via, confirm) {
 		r.Extraction, r.Lines, err = confirm.Extraction, confirm.Lines, nil
 	}
 	if r.Lines && r.Operation == "writeFile" {
@@ -95,7 +145,7 @@ func (i *interpreter) worded(err error, prompt, operation, via string) error {
 		return i.silent(err, prompt, operation)
 	case asks:
 		f := &dialect.Failure{Message: confirm.Reason, Hint: "nothing was done; to do it, type: " +
-			i.typed(confirm.Extraction), Cause: err}
+			i.typed(&i.o.workspaceOptions, confirm.Extraction), Cause: err}
 		if via == "llm" {
 			f.Message = "the model proposed " + oneLine(confirm.Command, lineWidth) + "; " + confirm.Reason
 		}
@@ -106,11 +156,11 @@ func (i *interpreter) worded(err error, prompt, operation, via string) error {
 			f.Hint = "say it in the command: " + wrong.Operation + " PATH content: TEXT"
 		}
 		return f
-	case i.o.trust && !errors.Is(err, llmfallback.ErrNotArray):
+	case i.o.llm.Trust && !errors.Is(err, llmfallback.ErrNotArray):
 		return err
 	case errors.Is(err, llmfallback.ErrUnavailable), errors.Is(err, llmfallback.ErrBudget):
 		return &dialect.Failure{Message: oneLine(err.Error(), maxAsked),
-			Hint: cmp.Or(i.useInstead(operation), i.understood(prompt)), Cause: err}
+			Hint: cmp.Or(i.useInstead(operation), i.understood(&i.o.workspaceOptions, prompt)), Cause: err}
 	}
 	cause := "the model's answer was not used: " + strings.Join(strings.Fields(err.Error()), " ")
 	if known != nil && !errors.Is(err, llmfallback.ErrNotArray) {
@@ -118,12 +168,12 @@ func (i *interpreter) worded(err error, prompt, operation, via string) error {
 			Hint: known.Usage() + " (" + cause + ")", Cause: err}
 	}
 	return &dialect.Failure{Message: "Unknown operation: " + operation,
-		Hint: cmp.Or(i.understood(prompt), cause), Cause: err}
+		Hint: cmp.Or(i.understood(&i.o.workspaceOptions, prompt), cause), Cause: err}
 }
 
 // silent returns the error of a prompt that nobody understood.
 func (i *interpreter) silent(err error, prompt, operation string) error {
-	f := &dialect.Failure{Message: "Unknown operation: " + operation, Hint: i.understood(prompt), Cause: err}
+	f := &dialect.Failure{Message: "Unknown operation: " + operation, Hint: i.understood(&i.o.workspaceOptions, prompt), Cause: err}
 	if use := i.useInstead(operation); use != "" && (f.Hint == "" || strings.HasPrefix(f.Hint, "type: ")) {
 		f.Hint = use
 		return f
@@ -134,7 +184,7 @@ func (i *interpreter) silent(err error, prompt, operation string) error {
 	}
 	unset := errors.Is(err, llmfallback.ErrNoModel)
 	switch {
-	case i.o.fallback == string(llmfallback.None), dialect.Achilles.Lookup(operation) != nil, f.Hint == "" &&
+	case i.o.llm.Mode == llmfallback.None, dialect.Achilles.Lookup(operation) != nil, f.Hint == "" &&
 		dialect.Achilles.Nearest(operation) != nil:
 		return fmt.Errorf("%w: %w", dialect.ErrSilent, err)
 	case f.Hint == "" && unset && i.told.CompareAndSwap(false, true):
@@ -148,38 +198,31 @@ func (i *interpreter) silent(err error, prompt, operation string) error {
 }
 
 // understood says how far the rules read a prompt, and what to type, "" if they read nothing.
-func (i *interpreter) understood(prompt string) string {
+func (c *cli) understood(w *workspaceOptions, prompt string) string {
 	r := llmfallback.Read(prompt)
 	switch {
 	case r.Subcommand != "":
-		return "type: " + i.o.again(r.Subcommand)
+		return "type: " + c.again(w, r.Subcommand)
 	case r.Why == "":
 		return ""
 	}
-	return r.Why + "; type: " + i.typed(r.Nearest)
+	return r.Why + "; type: " + c.typed(w, r.Nearest)
 }
 
 // typed returns the line for a shell that does e.
-func (i *interpreter) typed(e llmfallback.Extraction) string {
-	var words []string
-	if i.o.workspace != "" {
-		words = append(words, "-C", i.o.workspace)
-	}
-	if i.o.state != "" {
-		words = append(words, "--state", i.o.state)
-	}
+func (c *cli) typed(w *workspaceOptions, e llmfallback.Extraction) string {
 	name := e.Path
 	if strings.HasPrefix(name, "-") {
 		name = "./" + name
 	}
-	words = append(words, e.Operation, name)
+	words := append(w.placeFlags(), e.Operation, name)
 	switch {
 	case e.HasContent:
 		words = append(words, "content:", e.Content)
 	case e.Destination != "":
 		words = append(words, "destination:", e.Destination)
 	}
-	return shellLine(i.program(), words)
+	return shellLine(c.program(), words)
 }
 
 // confirmed asks the person at the terminal whether to do what needs to be confirmed. The terminal
@@ -198,7 +241,7 @@ func (i *interpreter) confirmed(ctx context.Context, via string, c *llmfallback.
 		who = "the model proposed: "
 	}
 	out := newOutput(tty) // which shows no control characters
-	fmt.Fprintf(out, "%s%s\n%s. Do it? [y/N] ", who, i.typed(c.Extraction), c.Reason)
+	fmt.Fprintf(out, "%s%s\n%s. Do it? [y/N] ", who, i.typed(&i.o.workspaceOptions, c.Extraction), c.Reason)
 	reply := make(chan string, 1)
 	go func() { // it ends with the line, at the latest with the program
 		line, _ := bufio.NewReader(io.LimitReader(tty, 1<<10)).ReadString('\n')

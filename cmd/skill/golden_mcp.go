@@ -24,7 +24,7 @@ func (g *golden) converse(text string) (string, error) {
 	c.stdin, c.stdout, c.stderr = fromClient, fromServer, &errs
 	flags := g.flags
 	if !slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--tools") }) {
-		flags = append([]string{"--tools", mcpDefault[0].Name}, flags...)
+		flags = append([]string{"--tools", mcpDefault[0]}, flags...)
 	}
 	code := make(chan int, 1)
 	go func() {

@@ -61,7 +61,7 @@ func (c *cli) newRecording(name, dir string, given *pflag.FlagSet) (*recording, 
 		}
 		r.archive.Files = files
 	}
-	r.addFlags(c.testCommand(newOptions("")).Flags())
+	r.addFlags(c.testCommand(nil).Flags())
 	return r, nil
 }
 
@@ -279,7 +279,7 @@ func (c *cli) recordRun(cmd *cobra.Command, r *runOptions, cfg *agent.Config) (*
 	if err != nil {
 		return nil, err
 	}
-	_, file, err := r.project()
+	_, file, err := r.project(c.program())
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func TestGolden(t *testing.T) {
 
 // goldenGiven are the flags of skill test that the golden files here need.
 func goldenGiven(t *testing.T) *pflag.FlagSet {
-	cmd := (&cli{}).testCommand(newOptions(""))
+	cmd := (&cli{}).testCommand(nil)
 	if err := cmd.ParseFlags([]string{"--fence=auto", "--network", "--allow-config", "--trust-llm"}); err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func (c *cli) rename(cmd *cobra.Command) *cobra.Command {
 }
 
 // helpCommand is skill help: of the program, of a command, of an operation, or of all flags.
-func (c *cli) helpCommand(o *options) *cobra.Command {
+func (c *cli) helpCommand(subjects []subject) *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND | flags]",
 		Short:   "Show help for a command, or for all flags",
@@ -113,7 +113,7 @@ func (c *cli) helpCommand(o *options) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if slices.Equal(args, []string{"flags"}) {
-				return c.printFlags(cmd.Root(), o)
+				return c.printFlags(subjects)
 			}
 			if t := dialect.Achilles.Lookup(strings.Join(args, " ")); t != nil {
 				_, err := fmt.Fprintf(c.stdout, "%s\n\n%s\n", t.Doc, t.Usage())
@@ -171,8 +171,8 @@ func unknownCommand(root *cobra.Command, word string) error {
 }
 
 // printHelp prints the short help of the program.
-func (c *cli) printHelp(root *cobra.Command, o *options) {
-	c.addCommands(root, o)
+func (c *cli) printHelp(root *cobra.Command, set *configuration) {
+	c.addCommands(root, set)
 	w := root.OutOrStdout()
 	fmt.Fprint(w, root.Long)
 	for _, g := range groups {
@@ -187,10 +187,10 @@ func (c *cli) printHelp(root *cobra.Command, o *options) {
 }
 
 // printFlags lists the flags of a text command, by subject.
-func (c *cli) printFlags(root *cobra.Command, o *options) error {
+func (c *cli) printFlags(subjects []subject) error {
 	var errs []error
-	for _, g := range o.groups {
-		_, err := fmt.Fprintf(c.stdout, "%s:\n%s\n", g.title, g.flags.FlagUsages())
+	for _, s := range subjects {
+		_, err := fmt.Fprintf(c.stdout, "%s:\n%s\n", s.title, s.flags.FlagUsages())
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -1,91 +1,96 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"textskill/cmd/internal/usage"
+	"textskill/parser"
+	rawjson "textskill/parser/json"
+	"textskill/skill"
+	"textskill/skill/agent"
+	"textskill/skill/dialect"
 )
 
-func (c *cli) historyCommand(o *options) *cobra.Command {
-	var limit int
-	var run string
+// historyOptions are the flags of skill history.
+type historyOptions struct {
+	workspaceOptions
+	run   string
+	limit int
+	json  bool
+}
+
+func (c *cli) historyCommand(*configuration) *cobra.Command {
+	var o historyOptions
 	cmd := &cobra.Command{
 		Use:     "history [flags] [PATH]",
 		Short:   "List the changes that can be undone, the newest first",
 		Example: "  skill history\n  skill history -n 5 notes\n  skill --json history",
 		Args:    usage.Arguments(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if limit < 1 {
-				return fmt.Errorf("--limit is %d; it must be at least 1", limit)
+			if o.limit < 1 {
+				return fmt.Errorf("--limit is %d; it must be at least 1", o.limit)
 			}
-			in := map[string]any{"limit": limit}
-			if run != "" {
-				in["run"] = run
+			in := map[string]any{"limit": o.limit}
+			if o.run != "" {
+				in["run"] = o.run
 			}
 			if len(args) > 0 {
 				in["path"] = args[0]
 			}
-			return c.journal(cmd.Context(), o, cmd.Name(), in)
+			return c.journal(cmd.Context(), &o.workspaceOptions, o.json, cmd.Name(), in)
 		},
 	}
-	cmd.Flags().StringVar(&run, "run", "",
-		"list only the changes of the expert's run `ID`; \"skill log\" lists runs")
-	cmd.Flags().IntVarP(&limit, "limit", "n", 50, "list at most `N` changes")
-	o.obey(cmd, "--workspace", "--allow", "--state", "--json")
+	f := cmd.Flags()
+	f.StringVar(&o.run, "run", "", "list only the changes of the expert's run `ID`; \"skill log\" lists runs")
+	f.IntVarP(&o.limit, "limit", "n", 50, "list at most `N` changes")
+	o.addPlace(f)
+	only(f, o.addUndo, "state")
+	addJSON(f, &o.json)
 	return cmd
 }
 
-func (c *cli) diffCommand(o *options) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "diff [flags] ID",
-		Short:   "Show a change as a unified diff",
-		Example: "  skill diff 12\n  skill --json diff 12",
-		Args: usage.Arguments(1, 1, "ID: the number of a change; \""+c.program()+
-			" history\" lists them"),
-		ValidArgsFunction: c.completeChange(o),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.journal(cmd.Context(), o, cmd.Name(), map[string]any{"id": args[0]})
-		},
+// journal carries out a call of the undo dialect and prints the answer.
+func (c *cli) journal(ctx context.Context, w *workspaceOptions, json bool, tool string,
+	in map[string]any) error {
+	if err := c.historyAbove(w, tool, in); err != nil {
+		return c.failed(err)
 	}
-	o.obey(cmd, "--workspace", "--allow", "--state", "--json")
-	return cmd
+	x, err := c.historian(w)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	reply := dialect.Undo.Do(ctx, x, &skill.Session{},
+		parser.ToolCall{Name: tool, Arguments: rawjson.Encode(in)})
+	c.sayForce(w, reply, in, -1)
+	run, _ := in["run"].(string)
+	if list, ok := reply.Result.(skill.Changes); ok && len(list.List) == 0 && run != "" {
+		if _, err := (agent.Records{Executor: x}).Find(ctx, run); err != nil {
+			return c.failed(err)
+		}
+	}
+	return c.paged(func(c *cli) error { return (&printer{cli: c, json: json, dir: x.Dir()}).print(reply) })
 }
 
-func (c *cli) restoreCommand(o *options) *cobra.Command {
-	var to string
-	var print bool
-	cmd := &cobra.Command{
-		Use:   "restore [flags] ID [PATH]",
-		Short: "Restore a file as it was before a change",
-		Long: `restore writes a file as it was before the change ID. --to writes that content to another
-file, and --print prints it. PATH names the file, if the change is of several files.
-restore leaves the other files alone.`,
-		Example: "  skill restore 12\n  skill restore 12 --print\n  skill restore 12 --to notes/old.txt\n  skill restore 31 src/main.go",
-		Args: usage.Arguments(1, 2, "ID: the number of a change; \""+c.program()+
-			" history\" lists them"),
-		ValidArgsFunction: c.completeChange(o),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			in := map[string]any{"id": args[0]}
-			if len(args) > 1 {
-				in["path"] = args[1]
-			}
-			switch {
-			case to != "" && print:
-				return errors.New("--print shows the content and --to writes it; leave one of them out")
-			case to != "":
-				in["to"] = to
-			case !print:
-				in["back"] = true
-			}
-			o.allowConfig = true // a person typed it
-			return c.journal(cmd.Context(), o, cmd.Name(), in)
-		},
+// historyAbove is an error that says what to type where the current folder has no history, but one above
+// it has. Opening the history here would begin one.
+func (c *cli) historyAbove(w *workspaceOptions, tool string, in map[string]any) error {
+	here, err := os.Getwd()
+	if err != nil || w.Dir != "" || skill.HasHistory(here, c.historyDir(w)) {
+		return nil
 	}
-	cmd.Flags().StringVar(&to, "to", "", "write the content to `FILE`, in the workspace")
-	cmd.Flags().BoolVar(&print, "print", false, "print the content instead of writing it")
-	o.obey(cmd, "workspace", "--journal-changes", "--journal-age", "--journal-bytes", "--state", "--json")
-	return cmd
+	above := c.nearest(w, filepath.Dir(here))
+	if !skill.HasHistory(above, c.historyDir(w)) {
+		return nil
+	}
+	if id, ok := in["id"].(string); ok {
+		tool += " " + shellWord(id)
+	}
+	return fmt.Errorf("no change is recorded for this folder, but for one above; type: %s %s -C %s",
+		c.program(), tool, shellWord(above))
 }

@@ -31,7 +31,8 @@ const (
 	hookGrace       = 150 * time.Millisecond // for what has to end when the time is over
 )
 
-func (c *cli) hookCommand(o *options) *cobra.Command {
+func (c *cli) hookCommand(*configuration) *cobra.Command {
+	var o workspaceOptions
 	cmd := &cobra.Command{
 		Use:   "hook [flags] HOST",
 		Short: "Record the changes of another agent, which calls this from its hooks",
@@ -43,18 +44,19 @@ in time with exit code 0, so that it never blocks the agent.
 		Example: "  skill hook claude-code < event.json",
 		Args:    usage.Arguments(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c.hook(cmd, o, cmp.Or(append(args, "")...))
+			c.hook(cmd, &o, cmp.Or(append(args, "")...))
 			return nil
 		},
 	}
-	o.obey(cmd, "--workspace", "undo")
+	only(cmd.Flags(), o.addPlace, "workspace")
+	o.addUndo(cmd.Flags())
 	return cmd
 }
 
 // hook records one event within its time.
-func (c *cli) hook(cmd *cobra.Command, o *options, host string) {
+func (c *cli) hook(cmd *cobra.Command, w *workspaceOptions, host string) {
 	note := hookNote{Host: host, Last: time.Now()}
-	h := &hooked{c: c, o: o, cmd: cmd, note: note, command: make(chan struct{})}
+	h := &hooked{c: c, w: w, cmd: cmd, note: note, command: make(chan struct{})}
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	unread := h.note
@@ -82,7 +84,7 @@ func (c *cli) hook(cmd *cobra.Command, o *options, host string) {
 // hooked is the call of a hook.
 type hooked struct {
 	c       *cli
-	o       *options
+	w       *workspaceOptions
 	cmd     *cobra.Command
 	note    hookNote
 	command chan struct{} // closed once it is known that a command is about to run
@@ -116,15 +118,16 @@ func (h *hooked) record(ctx context.Context, host string) (err error) {
 	}
 	h.note.Event, h.note.Tool, h.note.Workspace = string(e.Phase), e.Tool, e.Workspace
 	h.note.Host = cmp.Or(e.Host, host)
-	h.o.workspace = e.Workspace
+	h.w.Dir = e.Workspace
 	quiet := *h.c
 	quiet.stderr = io.Discard
-	h.o.from = map[string]source{}
-	err = errors.Join(quiet.configureByUser(h.cmd, h.o, false), quiet.configureByWorkspace(h.cmd, h.o, false))
+	var set configuration
+	err = errors.Join(quiet.configureByUser(h.cmd, &set, false),
+		quiet.configureByWorkspace(h.cmd, &set, false))
 	if err != nil {
 		return err
 	}
-	x, err := quiet.executor(h.o)
+	x, err := quiet.executor(h.w)
 	if err != nil {
 		return err
 	}
@@ -137,8 +140,8 @@ func (h *hooked) record(ctx context.Context, host string) (err error) {
 // or the folder in which the session began; of these the nearest one above that has a history or is a
 // repository.
 func (h *hooked) workspace(e hook.Event) (string, error) {
-	if h.o.workspace != "" {
-		return filepath.Abs(h.o.workspace)
+	if h.w.Dir != "" {
+		return filepath.Abs(h.w.Dir)
 	}
 	dir := e.Workspace
 	if !filepath.IsAbs(dir) {
@@ -151,16 +154,16 @@ func (h *hooked) workspace(e hook.Event) (string, error) {
 	if !e.Named && e.Session != "" {
 		dir = h.first(e.Session, dir)
 	}
-	return h.c.nearest(h.o, dir), nil
+	return h.c.nearest(h.w, dir), nil
 }
 
 // nearest returns the nearest folder at or above one that has a history or is a repository, but for the
 // home folder and the top; else the folder itself.
-func (c *cli) nearest(o *options, dir string) string {
+func (c *cli) nearest(w *workspaceOptions, dir string) string {
 	home := c.getenv("HOME")
 	for at := filepath.Clean(dir); at != home && filepath.Dir(at) != at; at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil ||
-			skill.HasHistory(at, c.historyDir(o)) {
+			skill.HasHistory(at, c.historyDir(w)) {
 			return at
 		}
 	}
@@ -173,7 +176,7 @@ const maxSessions = 200
 // first returns the folder that a session named first: the current one of an agent is another one after
 // a cd.
 func (h *hooked) first(session, dir string) string {
-	folder := filepath.Join(h.c.hookDir(h.o), "sessions")
+	folder := filepath.Join(h.c.hookDir(h.w), "sessions")
 	file := filepath.Join(folder, hookName(session))
 	if data, err := os.ReadFile(file); err == nil && filepath.IsAbs(string(data)) {
 		return string(data)
@@ -204,12 +207,9 @@ func modTime(e os.DirEntry) time.Time {
 func hookName(text string) string { return skill.Digest(text) }
 
 // hookDir returns the folder of what is known of hooks.
-func (c *cli) hookDir(o *options) string {
-	return filepath.Join(cmp.Or(c.historyDir(o), c.stateDir()), "hooks")
+func (c *cli) hookDir(w *workspaceOptions) string {
+	return filepath.Join(cmp.Or(c.historyDir(w), c.stateDir()), "hooks")
 }
-
-// historyDir returns the folder that is named for histories; "" for none.
-func (c *cli) historyDir(o *options) string { return cmp.Or(o.state, c.getenv("SKILL_STATE")) }
 
 // A hookNote is what is known of the hooks of a host.
 type hookNote struct {
@@ -240,7 +240,7 @@ func (h *hooked) keep(n hookNote, problem error) {
 	if !slices.Contains(hook.Hosts(), n.Host) {
 		problem, n.Host = cmp.Or(problem, fmt.Errorf("%.40q is not a host", n.Host)), unknownHost
 	}
-	file := filepath.Join(h.c.hookDir(h.o), n.Host+".json")
+	file := filepath.Join(h.c.hookDir(h.w), n.Host+".json")
 	old := readHookNote(file)
 	n.Problems = old.Problems
 	if n.Event == "" { // it was of no call
@@ -278,13 +278,13 @@ func replaceHookFile(file string, data []byte) error {
 }
 
 // hookReport says in a line for each host whether it is set up to call the hook, and when it did last.
-func (c *cli) hookReport(o *options) (lines []string) {
+func (c *cli) hookReport(w *workspaceOptions) (lines []string) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil
 	}
 	for _, s := range hook.Setups {
-		n := readHookNote(filepath.Join(c.hookDir(o), s.Host+".json"))
+		n := readHookNote(filepath.Join(c.hookDir(w), s.Host+".json"))
 		state := c.setupState(&s, program)
 		if (state == "" || s.As != "") && n.Last.IsZero() {
 			continue
@@ -294,7 +294,7 @@ func (c *cli) hookReport(o *options) (lines []string) {
 		lines = append(lines, n.problems()...)
 	}
 	for _, host := range append(hook.Hosts(), unknownHost) {
-		n := readHookNote(filepath.Join(c.hookDir(o), host+".json"))
+		n := readHookNote(filepath.Join(c.hookDir(w), host+".json"))
 		if hook.SetupOf(host) == nil && !n.Last.IsZero() {
 			lines = append(lines, fmt.Sprintf("hooks of %s: %s", host, n.seen()))
 			lines = append(lines, n.problems()...)
@@ -385,7 +385,7 @@ func (c *cli) hookPlace(s *hook.Setup, program, state string) (h hookPlace, err 
 }
 
 // setupHooks is skill setup --hooks.
-func (c *cli) setupHooks(o *options, name string, remove, show bool) error {
+func (c *cli) setupHooks(o *setupOptions, name string) error {
 	s := hook.SetupOf(name)
 	if s == nil {
 		names := strings.Join(hookNames(), ", ")
@@ -396,23 +396,23 @@ func (c *cli) setupHooks(o *options, name string, remove, show bool) error {
 		return c.failed(err)
 	}
 	state := ""
-	if dir := c.historyDir(o); dir != "" {
+	if dir := c.historyDir(&o.workspaceOptions); dir != "" {
 		if dir, err = filepath.Abs(dir); err != nil {
 			return c.failed(err)
 		}
 		state = shellWord(dir)
 	}
-	if remove {
+	if o.remove {
 		program = ""
 	}
 	h, err := c.hookPlace(s, program, state)
-	if err == nil && s.Host == "codex" && !remove {
+	if err == nil && s.Host == "codex" && !o.remove {
 		err = noHooksInTOML(filepath.Join(h.home, ".codex", "config.toml"))
 	}
 	if err != nil {
 		return c.failed(err)
 	}
-	if show {
+	if o.show {
 		c.stdout.Write(h.after)
 		if h.files != nil {
 			return c.printPackage(h.files, program)

@@ -31,7 +31,8 @@ something, and say at the end what you changed.
 # instruction = "You look for mistakes in what you are given, and change nothing."
 `
 
-func (c *cli) initCommand(o *options) *cobra.Command {
+func (c *cli) initCommand(*configuration) *cobra.Command {
+	var o workspaceOptions
 	cmd := &cobra.Command{
 		Use:   "init [flags]",
 		Short: "Write a perstack.toml, the file that defines experts",
@@ -39,15 +40,15 @@ func (c *cli) initCommand(o *options) *cobra.Command {
 what to type next. It never changes a perstack.toml that exists.`,
 		Example: "  skill init\n  skill init -C ~/project",
 		Args:    usage.Arguments(0, 0, "-C DIR names the folder"),
-		RunE:    func(*cobra.Command, []string) error { return c.failed(c.init(o)) },
+		RunE:    func(*cobra.Command, []string) error { return c.failed(c.init(o.Dir)) },
 	}
-	o.obey(cmd, "--workspace")
+	only(cmd.Flags(), o.addPlace, "workspace")
 	return cmd
 }
 
 // init is skill init.
-func (c *cli) init(o *options) error {
-	file := filepath.Join(o.workspace, agent.ProjectFile)
+func (c *cli) init(dir string) error {
+	file := filepath.Join(dir, agent.ProjectFile)
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s is there already and stays as it is; %s start lists its experts", file,
@@ -61,8 +62,8 @@ func (c *cli) init(o *options) error {
 		return err
 	}
 	in := ""
-	if o.workspace != "" {
-		in = " -C " + shellWord(o.workspace)
+	if dir != "" {
+		in = " -C " + shellWord(dir)
 	}
 	fmt.Fprintln(c.stdout, "wrote", file)
 	if !c.hasModel() {

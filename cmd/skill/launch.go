@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,13 +8,11 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"textskill/cmd/internal/usage"
-	"textskill/skill"
 )
 
 // ownProgram returns the program that commands run under: this one again. The name
@@ -58,11 +55,11 @@ func takeInterrupts(waiting <-chan struct{}) <-chan os.Signal {
 
 // prepare gives root the subcommands that args may name: those whose name is anywhere
 // in args. To build all of them, with their flags, takes 0.08 ms of a start.
-func (c *cli) prepare(root *cobra.Command, o *options, args []string) {
+func (c *cli) prepare(root *cobra.Command, set *configuration, args []string) {
 	for _, arg := range args {
 		switch arg {
 		case "help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd:
-			c.addCommands(root, o)
+			c.addCommands(root, set)
 			completeValues(root)
 			return
 		}
@@ -70,12 +67,12 @@ func (c *cli) prepare(root *cobra.Command, o *options, args []string) {
 	root.CompletionOptions.DisableDefaultCmd = true
 	for _, sub := range c.subcommands() {
 		if slices.Contains(args, sub.name) {
-			c.add(root, sub, o)
+			c.add(root, sub, set)
 		}
 	}
 }
 
-func (c *cli) versionCommand(*options) *cobra.Command {
+func (c *cli) versionCommand(*configuration) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
@@ -107,66 +104,4 @@ func version() string {
 		return "unknown"
 	}
 	return info.Main.Version
-}
-
-func (c *cli) execCommand(o *options) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "exec [flags] -- COMMAND [ARG]...",
-		Short: "Run a command of yours in the sandbox, so that you can undo it",
-		Long: `exec runs a command in the workspace with your terminal, and records what it changes there.
-Then "skill undo" takes that back. In the sandbox, the command changes only the
-workspace and has no network; --fence-write and --network allow more. With --fence off,
-exec only records. exec ends with the exit code of the command.
-
-An agent works in the sandbox if you give it the network, its configuration and its key:
---network --fence-write ~/.claude --pass-env ANTHROPIC_API_KEY. To record each of its
-calls instead, use "skill setup HOST --hooks".`,
-		Example: "  skill exec -- make test\n  skill exec --fence off -- npm install\n" +
-			"  skill exec --allow-domain npm -- npm ci",
-		Args: usage.Arguments(1, 1<<20, "a command: exec -- COMMAND"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.exec(cmd, o, args)
-		},
-	}
-	cmd.Flags().SetInterspersed(false)
-	o.obey(cmd, "workspace", "undo", "sandbox", "network")
-	return cmd
-}
-
-// exec runs a command of a person, and says how to take back what it changed.
-func (c *cli) exec(cmd *cobra.Command, o *options, args []string) error {
-	x, err := c.executor(o)
-	if err != nil {
-		return err
-	}
-	defer x.Close()
-	if o.fence == string(skill.FenceOff) && c.interrupts != nil {
-		c.interrupts() // Ctrl-C is the command's
-	}
-	ctx := skill.WithLabel(cmd.Context(), "", "exec")
-	done, err := x.Attach(ctx, args[0], args[1:], []*os.File{os.Stdin, os.Stdout, os.Stderr})
-	if err != nil {
-		return c.failed(err)
-	}
-	if done.Undo != "" {
-		c.sayf("change %s; \"%s\" takes it back", done.Undo, o.again("undo", done.Undo))
-	}
-	if why := done.CannotUndo(); why != "" {
-		c.say("undo leaves:", why)
-	}
-	if len(done.Refused) > 0 {
-		c.say("it may not reach", strings.Join(done.Refused, ", ")+
-			"; --network or --allow-domain HOST lets it")
-	}
-	switch {
-	case done.TimedOut || done.Cancelled || done.Lost:
-		c.say(done.Message())
-		return exit(cmp.Or(max(done.ExitCode, 0), exitFailed))
-	case done.Signal != "":
-		fmt.Fprintln(c.stderr, done.Message())
-		return exit(128 - min(done.ExitCode, 0))
-	case done.ExitCode != 0:
-		return exit(done.ExitCode)
-	}
-	return nil
 }

@@ -49,7 +49,7 @@ func (p *prompter) answerLine(ctx context.Context, n int, line inputLine) error 
 	if strings.TrimSpace(line.text) != "" {
 		return at.answer(ctx, line.text)
 	}
-	if p.o.json && line.err == nil {
+	if p.json && line.err == nil {
 		return at.printNothingDone()
 	}
 	return nil

@@ -33,7 +33,8 @@ const logExample = `  skill log
 
 // logOptions are the flags of skill log.
 type logOptions struct {
-	*options
+	workspaceOptions
+	json       bool
 	run        string
 	last       bool
 	checkpoint string
@@ -45,8 +46,8 @@ type logOptions struct {
 	prices     string
 }
 
-func (c *cli) logCommand(o *options) *cobra.Command {
-	l := logOptions{options: o}
+func (c *cli) logCommand(*configuration) *cobra.Command {
+	var l logOptions
 	cmd := &cobra.Command{
 		Use: "log [flags]", Short: "List the runs of experts, or show one run", Long: logLong,
 		Example: logExample,
@@ -77,7 +78,8 @@ func (c *cli) logCommand(o *options) *cobra.Command {
 	f.BoolVar(&l.errors, "errors", false, "show only what went wrong")
 	f.BoolVar(&l.tools, "tools", false, "show only tool calls and their results")
 	f.StringVar(&l.prices, "prices", "", "read prices of models from `FILE`, as \"skill run\" does")
-	o.obey(cmd, "--workspace", "--allow", "--json")
+	l.addPlace(f)
+	addJSON(f, &l.json)
 	return cmd
 }
 
@@ -89,7 +91,7 @@ func (l *logOptions) selects() bool {
 
 // log is skill log.
 func (c *cli) log(ctx context.Context, l *logOptions, inStep func(int) bool) error {
-	x, err := c.executor(l.options)
+	x, err := c.executor(&l.workspaceOptions)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -44,7 +43,7 @@ const mcpExample = `  skill mcp -C ~/notes
   skill mcp --http 0.0.0.0:3900 --http-token-file ~/.skill-token`
 
 // mcpDefault is what is served when no dialect is named.
-var mcpDefault = []*dialect.Dialect{dialect.Workspace}
+var mcpDefault = []string{dialect.Workspace.Name}
 
 // mcpGarbage is how much garbage a server keeps, in percent of the memory in use. A
 // server waits most of the time, and keeps less memory while it does.
@@ -64,18 +63,20 @@ func keepLess() (undo func()) {
 
 // mcpOptions are the flags of skill mcp.
 type mcpOptions struct {
-	*options
+	workspaceOptions
+	set       *configuration
 	tools     []string
 	http      string
 	tokenFile string
 	noToken   bool
-	hosts     []string
+	names     []string
+	maxText   int
 	ask       string
 	record    string
 }
 
-func (c *cli) mcpCommand(o *options) *cobra.Command {
-	m := mcpOptions{options: o}
+func (c *cli) mcpCommand(set *configuration) *cobra.Command {
+	m := mcpOptions{set: set}
 	cmd := &cobra.Command{
 		Use:     "mcp [flags]",
 		Short:   "Serve the tools to MCP clients over stdio or HTTP",
@@ -88,37 +89,37 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 	f.StringSliceVar(&m.tools, "tools", nil,
 		"serve the tools of `DIALECT`, or of several with commas between: "+
 			strings.Join(dialect.Names(), ", ")+
-			" (default "+mcpDefault[0].Name+")")
+			" (default "+mcpDefault[0]+")")
 	f.StringVar(&m.http, "http", "", "serve streamable HTTP at `ADDR`, like 127.0.0.1:3900 or unix:PATH")
 	f.StringVar(&m.tokenFile, "http-token-file", "", "with --http, require the bearer token in `FILE`")
 	f.BoolVar(&m.noToken, "no-token", false,
 		"with --http, let every user of this machine use the tools as you")
-	f.StringSliceVar(&m.hosts, "http-host", nil,
+	f.StringSliceVar(&m.names, "http-host", nil,
 		"with --http, also accept requests for the host `NAME`; may be repeated")
-	f.Var(choice{&m.ask, "WHAT", asks}, "ask",
+	f.Var(choice[string]{&m.ask, "WHAT", asks}, "ask",
 		"let the client ask you before calls that `WHAT`: destroy (replace or remove), change or never (default never)")
 	f.StringVar(&m.record, "record", "",
 		"at the end, write the session to the golden `FILE`, which \"skill test\" plays")
-	o.obey(cmd, "workspace", "undo", "sandbox", "network", "--max-text")
+	m.addWorkspace(f)
+	m.addUndo(f)
+	m.addSandbox(f)
+	m.addNetwork(f)
+	addMaxText(f, &m.maxText)
 	return cmd
 }
 
 // mcp is skill mcp.
 func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 	ctx := cmd.Context()
-	list := mcpDialects(m.tools)
-	if i := slices.Index(list, nil); i >= 0 {
-		return fmt.Errorf("--tools %s is not a dialect; there are %s", m.tools[i],
-			strings.Join(dialect.Names(), ", "))
-	}
+	list, wrong := m.dialects()
 	h, err := m.serving()
-	if err != nil {
+	if err := errors.Join(wrong, err); err != nil {
 		return err
 	}
-	m.options.keepHelper = true
+	m.KeepHelper = true
 	c, traced := c.tracing()
 	defer traced()
-	x, err := c.executor(m.options)
+	x, err := c.executor(&m.workspaceOptions)
 	if err != nil {
 		return err
 	}
@@ -130,14 +131,11 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 		}
 	}
 	if len(m.tools) == 0 {
-		c.sayf("serving the tools of the dialect %s; for the tools of Perstack's Base Skill, type --tools perstack", mcpDefault[0].Name)
-	}
-	for i, d := range list {
-		list[i] = m.limit(d)
+		c.sayf("serving the tools of the dialect %s; for the tools of Perstack's Base Skill, type --tools perstack", mcpDefault[0])
 	}
 	cfg := mcpserver.Config{Executor: x, Dialects: list, Version: version(), Log: c.stderr,
 		Progress: skill.WithProgress}
-	if g := c.newGate(m.options, m.ask, askNever); g != nil {
+	if g := c.newGate(m.set, m.ask, askNever); g != nil {
 		cfg.Check = g.check
 	}
 	s, err := mcpserver.New(cfg)
@@ -150,15 +148,15 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 	if h == nil {
 		return c.mcpStdio(ctx, s, r)
 	}
-	return c.mcpHTTP(ctx, s, m.options, h)
+	return c.mcpHTTP(ctx, s, &m.workspaceOptions, h)
 }
 
 // mcpHTTP serves over HTTP. Where nothing says which token is required it is one of the
 // workspace's own.
-func (c *cli) mcpHTTP(ctx context.Context, s *mcpserver.Server, o *options, h *mcpserver.HTTP) (err error) {
+func (c *cli) mcpHTTP(ctx context.Context, s *mcpserver.Server, w *workspaceOptions, h *mcpserver.HTTP) (err error) {
 	note := ""
 	if h.Token == "" && !h.NoToken && !strings.HasPrefix(h.Addr, "unix:") {
-		if h.Token, note, err = c.ownToken(o); err != nil {
+		if h.Token, note, err = c.ownToken(w); err != nil {
 			return c.failed(fmt.Errorf("--http: %w", err))
 		}
 		if err := skill.Undumpable(); err != nil {
@@ -236,21 +234,17 @@ func (a after) Write(b []byte) (int, error) {
 	return a.Writer.Write(b)
 }
 
-// mcpDialects returns the dialects with these names, nil for an unknown name.
-func mcpDialects(names []string) []*dialect.Dialect {
-	if len(names) == 0 {
-		return slices.Clone(mcpDefault)
+// dialects returns the dialects that are served.
+func (m *mcpOptions) dialects() ([]*dialect.Dialect, error) {
+	if len(m.tools) == 0 {
+		return dialectsOf(mcpDefault, m.maxText)
 	}
-	list := make([]*dialect.Dialect, len(names))
-	for i, name := range names {
-		list[i] = dialect.Named(name)
-	}
-	return list
+	return dialectsOf(m.tools, m.maxText)
 }
 
 // serving returns what the flags of HTTP say, nil for stdio.
 func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
-	h := &mcpserver.HTTP{Addr: m.http, NoToken: m.noToken, Hosts: m.hosts}
+	h := &mcpserver.HTTP{Addr: m.http, NoToken: m.noToken, Hosts: m.names}
 	given := m.tokenFile != ""
 	switch {
 	case m.http == "" && (given || m.noToken):

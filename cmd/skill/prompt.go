@@ -8,47 +8,133 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"textskill/llmfallback"
 	"textskill/parser/wire"
 	"textskill/skill"
 	"textskill/skill/dialect"
 )
 
-// dialect returns what --tools names, nil if it names nothing.
-func (o *options) dialect() (*dialect.Dialect, error) {
+// promptOptions are the flags of a prompt.
+type promptOptions struct {
+	workspaceOptions
+	fallbackOptions
+	dialectOptions
+	lines, json, verbose bool
+	strict               bool // a text command on standard input has no extra words
+}
+
+// A subject is a group of flags, with its title in the help.
+type subject struct {
+	title string
+	flags *pflag.FlagSet
+}
+
+// subjects returns all flags of a prompt.
+func (o *promptOptions) subjects() (list []subject) {
+	for _, group := range []struct {
+		title string
+		add   func(*pflag.FlagSet)
+	}{
+		{"Workspace", o.addWorkspace}, {"Undo", o.addUndo}, {"Sandbox", o.addSandbox},
+		{"Network", o.addNetwork}, {"Model", o.addModel}, {"Input and output", o.addOutput},
+	} {
+		f := pflag.NewFlagSet(group.title, pflag.ContinueOnError)
+		f.SortFlags = false
+		group.add(f)
+		list = append(list, subject{group.title, f})
+	}
+	return list
+}
+
+func (o *promptOptions) addModel(f *pflag.FlagSet) {
+	o.addFallback(f)
+	f.BoolVar(&o.strict, "strict", false, "refuse a text command on standard input that has extra words")
+}
+
+func (o *promptOptions) addOutput(f *pflag.FlagSet) {
+	o.addDialect(f)
+	f.BoolVar(&o.lines, "lines", false,
+		"read one command per line of standard input, and answer each at once")
+	addJSON(f, &o.json)
+	addVerbose(f, &o.verbose)
+	addMaxText(f, &o.maxText)
+}
+
+// dialectOptions say what the input is, or in which form the output is.
+type dialectOptions struct {
+	tools   string
+	wire    string
+	maxText int
+}
+
+func (o *dialectOptions) addDialect(f *pflag.FlagSet) {
+	f.StringVar(&o.tools, "tools", "",
+		"read the input as calls of `DIALECT`, a set of tools, instead of guessing from its form: "+
+			strings.Join(dialect.Names(), ", "))
+	wires := wire.Names(func(*wire.Wire) bool { return true })
+	f.Var(choice[string]{&o.wire, "WIRE", wires}, "wire",
+		"read the input as a message in the format WIRE, and answer in it, instead of guessing from its form: "+
+			strings.Join(wires, ", "))
+}
+
+// dialect returns the dialect that --tools names, or nil.
+func (o *dialectOptions) dialect() (*dialect.Dialect, error) {
 	if o.tools == "" {
 		return nil, nil
 	}
-	d := dialect.Named(o.tools)
-	if d == nil {
-		return nil, fmt.Errorf("--tools %s is not a dialect; there are %s", o.tools,
-			strings.Join(dialect.Names(), ", "))
+	list, err := dialectsOf([]string{o.tools}, o.maxText)
+	if err != nil {
+		return nil, err
 	}
-	return o.limit(d), nil
+	return list[0], nil
 }
 
-// limit returns the dialect with the limit that max-text sets, if it does.
-func (o *options) limit(d *dialect.Dialect) *dialect.Dialect {
-	if o.maxText < 0 {
+// dialectsOf returns the dialects with these names. Their texts have a limit, unless that is less
+// than 0.
+func dialectsOf(names []string, maxText int) ([]*dialect.Dialect, error) {
+	list := make([]*dialect.Dialect, len(names))
+	for i, name := range names {
+		if list[i] = dialect.Named(name); list[i] == nil {
+			return nil, fmt.Errorf("--tools %s is not a dialect; there are %s", name,
+				strings.Join(dialect.Names(), ", "))
+		}
+		list[i] = limited(list[i], maxText)
+	}
+	return list, nil
+}
+
+// limited returns a dialect with a limit of its texts, unless that is less than 0.
+func limited(d *dialect.Dialect, maxText int) *dialect.Dialect {
+	if maxText < 0 {
 		return d
 	}
-	return d.Limit(o.maxText)
+	return d.Limit(maxText)
 }
 
-// prompter answers prompts.
-type prompter struct {
+// A printer prints replies.
+type printer struct {
 	*cli
-	o   *options
-	x   *skill.Executor
-	s   *skill.Session
-	ask dialect.Fallback
+	json, verbose bool
+	ignores       bool // the caller is not told what of a command is ignored
+	dir           string
 
 	line int // number of the line that is answered, from 1; 0 without --lines
 }
 
+// A prompter answers prompts.
+type prompter struct {
+	printer
+	o   *promptOptions
+	x   *skill.Executor
+	s   *skill.Session
+	ask dialect.Fallback
+}
+
 // prompter opens the workspace that the flags name. The caller closes it.
-func (c *cli) prompter(o *options) (*prompter, error) {
-	x, err := c.executor(o)
+func (c *cli) prompter(o *promptOptions) (*prompter, error) {
+	x, err := c.executor(&o.workspaceOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +143,10 @@ func (c *cli) prompter(o *options) (*prompter, error) {
 		x.Close()
 		return nil, err
 	}
-	return &prompter{cli: c, o: o, x: x, s: &skill.Session{}, ask: ask}, nil
+	// who names the dialect sends what the original takes
+	out := printer{cli: c, json: o.json, verbose: o.verbose, ignores: o.tools == dialect.Achilles.Name,
+		dir: x.Dir()}
+	return &prompter{printer: out, o: o, x: x, s: &skill.Session{}, ask: ask}, nil
 }
 
 // answer carries out one prompt and prints the replies.
@@ -73,7 +162,7 @@ func (p *prompter) answer(ctx context.Context, text string) error {
 // prompt says that.
 func (p *prompter) read(text string) (*dialect.Dialect, dialect.Input, error) {
 	d, err := p.o.dialect()
-	in := dialect.Input{Text: text, Fallback: p.ask, Strict: p.o.strict, UndoKeys: p.o.json,
+	in := dialect.Input{Text: text, Fallback: p.ask, Strict: p.o.strict, UndoKeys: p.json,
 		Wire: wire.Named(p.o.wire), Named: d != nil}
 	switch {
 	case err != nil:
@@ -89,7 +178,7 @@ func (p *prompter) read(text string) (*dialect.Dialect, dialect.Input, error) {
 }
 
 // printAll prints replies. The error is an exit if one of the calls failed.
-func (p *prompter) printAll(replies iter.Seq[dialect.Reply]) error {
+func (p *printer) printAll(replies iter.Seq[dialect.Reply]) error {
 	var worst exit
 	for r := range replies {
 		err := p.print(r)
@@ -106,7 +195,7 @@ func (p *prompter) printAll(replies iter.Seq[dialect.Reply]) error {
 }
 
 // warn says why changes cannot be undone, unless the reply itself says it.
-func (p *prompter) warn(replies ...dialect.Reply) {
+func (p *printer) warn(replies ...dialect.Reply) {
 	for _, r := range replies {
 		p.warn(r.Calls...)
 		if why := r.NotKept(); why != "" && !(r.JSON && strings.Contains(r.Body, `"not_undoable":`)) {
@@ -133,16 +222,16 @@ type record struct {
 }
 
 // print writes a reply. The error is an exit if the call failed.
-func (p *prompter) print(r dialect.Reply) error {
-	if !p.o.json && len(r.Repairs) > 0 {
+func (p *printer) print(r dialect.Reply) error {
+	if !p.json && len(r.Repairs) > 0 {
 		p.say(p.where()+"repaired:", strings.Join(r.Repairs, ", "))
 	}
-	if p.o.tools != dialect.Achilles.Name { // who names it sends what the original takes
+	if !p.ignores {
 		for _, what := range r.Ignored {
 			p.say(what)
 		}
 	}
-	if r.JSON || r.Message && !p.o.json {
+	if r.JSON || r.Message && !p.json {
 		return p.printDocument(r)
 	}
 	rec := record{Line: p.line, OK: r.Err == nil, Operation: r.Tool, Via: r.Via, Undo: r.UndoID(),
@@ -156,7 +245,7 @@ func (p *prompter) print(r dialect.Reply) error {
 		return cmp.Or(p.printJSON(rec), code)
 	}
 	if r.Err == nil {
-		if !p.o.json {
+		if !p.json {
 			err := p.printBody(r)
 			p.warn(r)
 			return err
@@ -168,7 +257,7 @@ func (p *prompter) print(r dialect.Reply) error {
 }
 
 // printFailure writes the reply of a call that failed. The error is an exit.
-func (p *prompter) printFailure(rec record, r dialect.Reply) error {
+func (p *printer) printFailure(rec record, r dialect.Reply) error {
 	code := exitFailed
 	var confirm *llmfallback.ConfirmError
 	if errors.As(r.Err, &confirm) {
@@ -182,14 +271,14 @@ func (p *prompter) printFailure(rec record, r dialect.Reply) error {
 			rec.Cause = f.Cause.Error()
 		}
 	}
-	if p.o.json {
+	if p.json {
 		return cmp.Or(p.printJSON(rec), error(exit(code)))
 	}
 	p.say(p.where() + rec.Error)
 	if rec.Hint != "" {
 		fmt.Fprintln(p.stderr, rec.Hint)
 	}
-	if p.o.verbose && rec.Cause != "" {
+	if p.verbose && rec.Cause != "" {
 		fmt.Fprintln(p.stderr, "cause:", rec.Cause)
 	}
 	return exit(code)
@@ -197,12 +286,12 @@ func (p *prompter) printFailure(rec record, r dialect.Reply) error {
 
 // printBody writes the sentence of a reply, on a terminal with what a person wants to see
 // besides: the text that was read.
-func (p *prompter) printBody(r dialect.Reply) error {
+func (p *printer) printBody(r dialect.Reply) error {
 	switch result := r.Result.(type) {
 	case skill.Compared:
 		return p.printDiff(r.Body)
 	case skill.Changes:
-		return p.printHistory(r.Body, p.x.Dir(), result)
+		return p.printHistory(r.Body, p.dir, result)
 	}
 	err := printLine(p.stdout, r.Body)
 	if read, ok := r.Result.(skill.FileRead); ok && err == nil && onTerminal(p.stdout) &&
@@ -213,12 +302,12 @@ func (p *prompter) printBody(r dialect.Reply) error {
 }
 
 // printDocument writes a reply that is JSON by itself.
-func (p *prompter) printDocument(r dialect.Reply) error {
-	if !p.o.json {
+func (p *printer) printDocument(r dialect.Reply) error {
+	if !p.json {
 		p.warn(r)
 	}
 	body := r.Body
-	if object, ok := strings.CutSuffix(body, "}"); ok && p.o.json && p.line > 0 {
+	if object, ok := strings.CutSuffix(body, "}"); ok && p.json && p.line > 0 {
 		body = fmt.Sprintf(`%s,"line":%d}`, object, p.line)
 	}
 	if err := printLine(p.stdout, body); err != nil {
@@ -231,7 +320,7 @@ func (p *prompter) printDocument(r dialect.Reply) error {
 }
 
 // where names the line that is answered, for a message.
-func (p *prompter) where() string {
+func (p *printer) where() string {
 	if p.line == 0 {
 		return ""
 	}

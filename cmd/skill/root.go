@@ -17,10 +17,6 @@ import (
 
 	"textskill/cmd/internal/usage"
 	"textskill/parser/wire"
-	"textskill/skill"
-	"textskill/skill/agent"
-	"textskill/skill/audit"
-	"textskill/skill/browser"
 	"textskill/skill/dialect"
 )
 
@@ -65,8 +61,9 @@ func (c *cli) execute(ctx context.Context, args []string) int {
 
 // command returns the command for a command line.
 func (c *cli) command(args []string) *cobra.Command {
-	o := newOptions(c.helper)
-	o.program, o.args = c.program(), args
+	var set configuration
+	var o promptOptions
+	subjects := o.subjects()
 	root := &cobra.Command{
 		Use:     c.program() + " [flags] OPERATION PATH [TEXT]",
 		Short:   "Carry out what an agent asks of a workspace",
@@ -83,8 +80,8 @@ func (c *cli) command(args []string) *cobra.Command {
 	f.SetInterspersed(false)
 	f.SortFlags = false
 	printVersion := f.Bool("version", false, "print the version")
-	for _, g := range o.groups {
-		f.AddFlagSet(g.flags)
+	for _, s := range subjects {
+		f.AddFlagSet(s.flags)
 	}
 	hideSettings(root)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
@@ -99,13 +96,13 @@ func (c *cli) command(args []string) *cobra.Command {
 		if err := c.typedSetting(cmd); err != nil {
 			return err
 		}
-		return c.failed(c.configure(cmd, o))
+		return c.failed(c.configure(cmd, &set))
 	}
 	root.RunE = func(cmd *cobra.Command, words []string) error {
 		if *printVersion {
 			return c.printVersion()
 		}
-		return c.prompt(cmd, o, words)
+		return c.prompt(cmd, &set, &o, words)
 	}
 	root.SetFlagErrorFunc(usage.FlagError)
 	root.AddGroup(groups...)
@@ -114,18 +111,18 @@ func (c *cli) command(args []string) *cobra.Command {
 		if cmd.HasParent() {
 			ofCommand(cmd, args)
 		} else {
-			c.printHelp(cmd, o)
+			c.printHelp(cmd, &set)
 		}
 	})
-	root.SetHelpCommand(c.rename(c.helpCommand(o)))
-	c.prepare(root, o, args)
+	root.SetHelpCommand(c.rename(c.helpCommand(subjects)))
+	c.prepare(root, &set, args)
 	return c.rename(root)
 }
 
 type subcommand struct {
 	group string // of the help; "" for none
 	name  string
-	build func(*options) *cobra.Command
+	build func(*configuration) *cobra.Command
 }
 
 func (c *cli) subcommands() []subcommand {
@@ -146,22 +143,23 @@ func (c *cli) subcommands() []subcommand {
 }
 
 // add gives root a subcommand.
-func (c *cli) add(root *cobra.Command, sub subcommand, o *options) {
-	cmd := sub.build(o)
+func (c *cli) add(root *cobra.Command, sub subcommand, set *configuration) {
+	cmd := sub.build(set)
+	cmd.Flags().SortFlags = false
 	cmd.GroupID = sub.group
 	hideSettings(cmd)
 	root.AddCommand(c.rename(cmd))
 }
 
 // addCommands gives root the subcommands that it lacks.
-func (c *cli) addCommands(root *cobra.Command, o *options) {
+func (c *cli) addCommands(root *cobra.Command, set *configuration) {
 	has := map[string]bool{}
 	for _, sub := range root.Commands() {
 		has[sub.Name()] = true
 	}
 	for _, sub := range c.subcommands() {
 		if !has[sub.name] {
-			c.add(root, sub, o)
+			c.add(root, sub, set)
 		}
 	}
 	root.CompletionOptions.DisableDefaultCmd = false
@@ -177,69 +175,15 @@ func (c *cli) addCommands(root *cobra.Command, o *options) {
 	}
 }
 
-// executor opens the workspace that the flags name.
-func (c *cli) executor(o *options) (*skill.Executor, error) {
-	engines, err := o.searchEngines(c.getenv)
-	if err != nil {
-		return nil, err
-	}
-	called, err := c.record(o)
-	if err != nil {
-		return nil, err
-	}
-	return skill.New(skill.Config{
-		Dir: o.workspace, Allow: o.allow, ReadOnly: o.readOnly, DryRun: o.dryRun, Guard: skill.Guard(o.stale),
-		// but for Linux, there are no helpers
-		AllowConfig: o.allowConfig, NoSync: o.noSync || c.unlasting, Program: c.program(), Journal: o.kept(),
-		State: cmp.Or(o.state, c.getenv("SKILL_STATE")), Helper: o.helper, Unfenced: o.helper == "",
-		SnapshotBytes: cmp.Or(o.snapshot, -1),
-		AllowDomains:  o.allowed, DenyDomains: o.denied, AllowLocal: o.local, ShareGo: o.share == "go",
-		Network: o.network, Private: o.private, Hosts: o.hosts, AllowHooks: o.allowHooks,
-		AllowSSH: o.allowSSH,
-		Fence:    skill.FenceMode(o.fence), FenceRead: o.fenceRead, FenceWrite: o.fenceWrite,
-		Limits: o.limits, PassEnv: o.passEnv, Subreaper: true, KeepHelper: o.keepHelper,
-		Search: engines, NoSandbox: o.noSandbox, Browser: browser.New(), Called: called,
-	})
-}
-
-// record returns the function that gets each call of a tool: it writes the log of --audit
-// and the trace. It is nil if neither is wanted.
-func (c *cli) record(o *options) (func(skill.Call), error) {
-	if o.audit == "" {
-		return c.called, nil
-	}
-	inside := fmt.Errorf("--audit: %w", &fs.PathError{Op: "open", Path: o.audit,
-		Err: errors.New("it lies in the workspace, where the tools can change it; name a file outside")})
-	if o.holds(o.audit) {
-		return nil, inside
-	}
-	log, err := audit.Open(o.audit)
-	if err != nil {
-		return nil, fmt.Errorf("--audit: %w", err)
-	}
-	if o.holds(o.audit) { // a link led to no file before
-		return nil, inside
-	}
-	log.Redact = agent.NewRedactor((&variables{}).secrets()).JSON
-	return func(call skill.Call) {
-		if err := log.Add(call); err != nil {
-			c.say("--audit:", err)
-		}
-		if c.called != nil {
-			c.called(call)
-		}
-	}, nil
-}
-
 // prompt is the root command: a prompt from the words or from standard input.
-func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
-	if err := c.checkPrompt(cmd, o, words); err != nil {
+func (c *cli) prompt(cmd *cobra.Command, set *configuration, o *promptOptions, words []string) error {
+	if err := c.checkPrompt(cmd, set, o, words); err != nil {
 		return err
 	}
 	if len(words) == 0 && !o.lines && isTerminal(c.stdin) {
 		return cmd.Help()
 	}
-	command, err := o.argvCommand(cmd, words)
+	command, err := argvCommandOf(cmd, o.tools, words)
 	if err != nil {
 		return err
 	}
@@ -254,7 +198,7 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 	case command != nil:
 		return p.carryOut(cmd.Context(), words[0], command)
 	case len(words) > 0:
-		return p.answer(cmd.Context(), o.joined(words))
+		return p.answer(cmd.Context(), joined(words, o.tools))
 	}
 	text, err := c.readInput(cmd.Context(), "a prompt")
 	if err != nil {
@@ -264,7 +208,8 @@ func (c *cli) prompt(cmd *cobra.Command, o *options, words []string) error {
 }
 
 // checkPrompt refuses flags that contradict each other, and a mistyped command.
-func (c *cli) checkPrompt(cmd *cobra.Command, o *options, words []string) error {
+func (c *cli) checkPrompt(cmd *cobra.Command, set *configuration, o *promptOptions,
+	words []string) error {
 	switch d, err := o.dialect(); {
 	case err != nil:
 		return err
@@ -273,7 +218,7 @@ func (c *cli) checkPrompt(cmd *cobra.Command, o *options, words []string) error 
 	case o.lines && len(words) > 0:
 		return errors.New("--lines reads standard input; give the command there or leave --lines out")
 	case len(words) == 1 && cmd.ArgsLenAtDash() < 0 && dialect.Of(words[0]).Lookup(words[0]) == nil:
-		c.addCommands(cmd, o)
+		c.addCommands(cmd, set)
 		if similar(cmd, words[0]) != "" {
 			return unknownCommand(cmd, words[0])
 		}

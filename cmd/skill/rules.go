@@ -113,8 +113,8 @@ func (c *cli) userRules() string {
 // rules returns the rules of the user's skill.toml, and of the workspace's skill.toml if the
 // user has trusted it. No workspace allows what the user denies or asks about: neither by
 // the user's rules nor, if asked is set, by --ask.
-func (o *options) rules(asked bool) toolRules {
-	user, theirs := o.user, o.theirs
+func (s *configuration) rules(asked bool) toolRules {
+	user, theirs := s.user, s.theirs
 	if asked {
 		theirs.Allow = nil
 	}
@@ -124,8 +124,8 @@ func (o *options) rules(asked bool) toolRules {
 
 // settings returns the workspace's skill.toml as it asks for trust, and what it says; nil if
 // the file is missing or empty.
-func (o *options) settings(c *cli) (*stranger, settings, error) {
-	dir, err := filepath.Abs(o.workspace)
+func (ws *workspaceOptions) settings(c *cli) (*stranger, settings, error) {
+	dir, err := filepath.Abs(ws.Dir)
 	if err != nil {
 		return nil, settings{}, err
 	}
@@ -136,7 +136,7 @@ func (o *options) settings(c *cli) (*stranger, settings, error) {
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, s, nil
 	}
-	w.store = o.trustStore(c)
+	w.store = c.trustStore(ws)
 
 	for _, list := range s.Tools.lists() {
 		if list.patterns != nil {

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -50,10 +47,11 @@ const runExample = `  skill run file-organizer "Organize files in this directory
 
 // runOptions are the flags of skill run.
 type runOptions struct {
-	*options
+	projectOptions
+	endpointOptions
+	set         *configuration
 	expert      string // that is given the query; "" if the person is asked
 	reasoning   string
-	config      string
 	provider    string
 	api         string
 	model       string
@@ -62,9 +60,11 @@ type runOptions struct {
 	maxRetries  string
 	timeout     string
 	window      int
-	tools       string
+	modelTools  string
+	maxText     int
+	json        bool
+	verbose     bool
 	runID       string
-	envPath     []string
 	last        bool
 	lastOf      string
 	from        string
@@ -82,8 +82,8 @@ type runOptions struct {
 	trustWorkspace bool
 }
 
-func (c *cli) runCommand(o *options) *cobra.Command {
-	r := runOptions{options: o}
+func (c *cli) runCommand(set *configuration) *cobra.Command {
+	r := runOptions{set: set}
 	cmd := &cobra.Command{
 		Use:               "run [flags] EXPERT [QUERY]",
 		Short:             "Give a query to an expert, an agent that perstack.toml defines",
@@ -131,25 +131,17 @@ func perstackFlag(cmd *cobra.Command, err error) error {
 // continued reports whether the flags name a run to continue.
 func (r *runOptions) continued() bool { return r.last || r.lastOf != "" || r.from != "" }
 
-// addSources adds the flags that name what a run reads.
-func (r *runOptions) addSources(f *pflag.FlagSet) {
-	f.StringVar(&r.config, "config", "",
-		"read the experts from `FILE` (default perstack.toml, here or in a directory above)")
-	f.StringSliceVar(&r.envPath, "env-path", nil,
-		"read variables from `FILE`; may be repeated (default .env and .env.local)")
-}
-
 // addFlags gives cmd the flags of a run.
 func (r *runOptions) addFlags(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(perstackFlag)
 	f := cmd.Flags()
-	r.addSources(f)
+	r.addProject(f)
 	f.BoolVar(&r.trustWorkspace, "trust-workspace", false,
 		"for this run, trust the settings and commands that \"skill help trust\" lists")
 	f.StringVar(&r.provider, "provider", "",
 		"ask the model provider `NAME`: openai (any compatible endpoint), anthropic, google (default as in \"skill help run\")")
 	r.api = "auto"
-	f.Var(choice{&r.api, "API", []string{"auto", "chat", "responses"}}, "openai-api",
+	f.Var(choice[string]{&r.api, "API", []string{"auto", "chat", "responses"}}, "openai-api",
 		"use this API of the provider openai: chat, responses, auto (responses for reasoning models at OpenAI's own address)")
 	f.StringVar(&r.model, "model", "",
 		"use the model `NAME` (default the one in perstack.toml, then --skill-model)")
@@ -160,7 +152,7 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 		", or a number of tokens (default from perstack.toml, else the model's own)")
 	f.IntVar(&r.window, "context-window", 0,
 		"compact the conversation to fit a context window of `N` tokens (default the model's, if known)")
-	f.Var(choice{&r.tools, "HOW", []string{"native", agent.TextTools}}, "model-tools",
+	f.Var(choice[string]{&r.modelTools, "HOW", []string{"native", agent.TextTools}}, "model-tools",
 		"offer tools to the model: native, or text for a model without tools (default native, or what its endpoint was found to take)")
 	f.StringVar(&r.maxSteps, "max-steps", "", "stop after `N` steps (default no limit)")
 	f.IntVar(&r.budget.Tokens, "max-tokens", 0, "stop after `N` tokens of requests and answers (0: no limit)")
@@ -183,7 +175,7 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&r.last, "continue", false, "continue the latest run")
 	f.StringVar(&r.lastOf, "continue-run", "", "continue the run `ID`")
 	f.StringVar(&r.from, "resume-from", "", "continue from `CHECKPOINT`: an ID, or TIMESTAMP-STEP-ID")
-	f.Var(choice{&r.ask, "WHAT", append(slices.Clip(asks), askHosts)}, "ask",
+	f.Var(choice[string]{&r.ask, "WHAT", append(slices.Clip(asks), askHosts)}, "ask",
 		"ask before calls that `WHAT`: destroy (replace or remove), change or never; or hosts: ask after a command about hosts that were refused (default destroy in start on a terminal, else never)")
 	f.BoolVar(&r.files, "files", false,
 		"with --resume-from, first undo the run's changes of files after CHECKPOINT")
@@ -191,10 +183,15 @@ func (r *runOptions) addFlags(cmd *cobra.Command) {
 		"continue a run whose process has died, where the system has no file locks to say so")
 	f.BoolVarP(&r.answer, "interactive-tool-call-result", "i", false,
 		"use the query as the answer to the tool call that the run waits for")
-	r.obey(cmd, "workspace", "undo", "--fence", "--fence-read", "--fence-write", "--limit-file",
-		"--limit-memory", "--limit-processes",
-		"--network", "--allow-domain", "--deny-domain", "--allow-local", "--openai-base-url",
-		"--openai-api-key-file", "--skill-model", "--max-text", "--json", "--verbose")
+	r.addWorkspace(f)
+	r.addUndo(f)
+	only(f, r.addSandbox, "fence", "fence-read", "fence-write", "limit-file", "limit-memory",
+		"limit-processes")
+	only(f, r.addNetwork, "network", "allow-domain", "deny-domain", "allow-local")
+	r.addEndpoint(f)
+	addMaxText(f, &r.maxText)
+	addJSON(f, &r.json)
+	addVerbose(f, &r.verbose)
 }
 
 // runExpert is skill run.
@@ -271,9 +268,9 @@ func (c *cli) howToGoOn(cfg agent.Config, r *runOptions, last agent.Event) {
 	case last.Type == agent.StopRunByInteractiveTool && len(last.Checkpoint.PendingToolCalls) > 0:
 		c.showQuestion(last.Checkpoint)
 		fmt.Fprintf(c.stdout, "\nto answer: %s\n",
-			r.again("run", cfg.Expert, "ANSWER", "--continue-run", last.RunID, "-i"))
+			c.again(&r.workspaceOptions, "run", cfg.Expert, "ANSWER", "--continue-run", last.RunID, "-i"))
 	case last.Type == agent.StopRunByExceededMaxSteps:
-		fmt.Fprintf(c.stdout, "to go on: %s\n", r.again("run", cfg.Expert, "--continue-run", last.RunID))
+		fmt.Fprintf(c.stdout, "to go on: %s\n", c.again(&r.workspaceOptions, "run", cfg.Expert, "--continue-run", last.RunID))
 	}
 }
 
@@ -284,7 +281,7 @@ func (c *cli) unasked(cfg agent.Config, r *runOptions, runID string, err error) 
 		how = "asks you on a terminal; elsewhere, " + c.notToAsk("the tool") + " first"
 	}
 	c.sayf("%s\n%s %s", cfg.Redactor().Text(err.Error()),
-		r.again("run", cfg.Expert, "--continue-run", runID), how)
+		c.again(&r.workspaceOptions, "run", cfg.Expert, "--continue-run", runID), how)
 	return exit(exitConfirm)
 }
 
@@ -376,8 +373,8 @@ func (r *runOptions) prepare(ctx context.Context, c *cli) (cfg agent.Config, err
 	if cfg, err = r.runConfig(c, w); err != nil {
 		return cfg, err
 	}
-	r.options.keepHelper = true
-	if cfg.Executor, err = c.executor(r.options); err != nil {
+	r.KeepHelper = true
+	if cfg.Executor, err = c.executor(&r.workspaceOptions); err != nil {
 		return cfg, err
 	}
 	if err = r.resume(ctx, &cfg); err != nil {
@@ -400,75 +397,6 @@ func (c *cli) ended(ctx context.Context, cfg agent.Config, runID string, err err
 		by = stop.Signal.(syscall.Signal)
 	}
 	return exit(128 + int(by)) // as a shell has it of a program that a signal ended
-}
-
-// holds reports whether a file, or the link that leads to it, lies in the workspace, in a
-// directory of --allow or below a path of --fence-write: whether tools can change it.
-func (o *options) holds(file string) bool {
-	file, err := filepath.Abs(file)
-	link := filepath.Join(realDir(filepath.Dir(file)), filepath.Base(file))
-	for _, root := range slices.Concat([]string{o.workspace}, o.allow, o.fenceWrite) {
-		root, rootErr := filepath.Abs(root)
-		for _, name := range []string{link, realDir(file)} {
-			rel, relErr := filepath.Rel(realDir(root), name)
-			if err != nil || rootErr != nil || relErr != nil || filepath.IsLocal(rel) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// project reads the file that defines the experts, and returns its path.
-func (r *runOptions) project() (agent.Project, string, error) {
-	file := r.config
-	if file == "" {
-		dir := cmp.Or(r.workspace, ".") // FindProject would look above one that is not there
-		_, err := os.Stat(dir)
-		if pe, ok := errors.AsType[*fs.PathError](err); ok {
-			return agent.Project{}, "", fmt.Errorf("workspace %s: %w", dir, pe.Err)
-		}
-		if file, err = agent.FindProject(r.workspace); err != nil {
-			return agent.Project{}, "",
-				fmt.Errorf("%w\n%s init writes one with an expert to begin with; to run a command of yours: %[2]s exec -- COMMAND", err, r.program)
-		}
-	}
-	data, err := readRegular(file)
-	if errors.Is(err, os.ErrNotExist) {
-		//lint:ignore ST1005 the wording of the original runtime
-		return agent.Project{}, "", fmt.Errorf("Given config path %q is not found", file)
-	}
-	if err != nil {
-		return agent.Project{}, "", err
-	}
-	p, err := agent.ReadProject(data)
-	return p, file, err
-}
-
-// variables returns the variables of the environment and of the files of --env-path, which must
-// exist; without the flag, of the files that the project names, where they exist.
-func (r *runOptions) variables(c *cli, p agent.Project) (*variables, error) {
-	v := &variables{getenv: c.getenv}
-	switch {
-	case r.envPath != nil:
-		for _, name := range r.envPath {
-			if err := v.load(name, !r.holds(name)); err != nil {
-				return nil, fmt.Errorf("--env-path: %w", err)
-			}
-		}
-		return v, nil
-	case p.EnvPath == nil:
-		p.EnvPath = []string{".env", ".env.local"}
-	}
-	for _, name := range p.EnvPath {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(r.workspace, name)
-		}
-		if err := v.load(name, false); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
-		}
-	}
-	return v, nil
 }
 
 // resume sets where the flags say that a run is continued.

@@ -17,7 +17,7 @@ import (
 func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 	p, v := w.project, w.vars
 	cfg := agent.Config{Experts: p.Experts, RunID: r.runID, Answer: r.answer, TakeOver: r.takeOver,
-		Base: r.limit(dialect.Perstack), Getenv: v.get, Secrets: v.secrets()}
+		Base: limited(dialect.Perstack, r.maxText), Getenv: v.get, Secrets: v.secrets()}
 	if r.schema != "" {
 		data, err := readRegular(r.schema)
 		if err != nil {
@@ -25,7 +25,10 @@ func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 		}
 		cfg.Schema = data
 	}
-	cfg.Warn, cfg.Again = func(what string) { c.say(what) }, r.again
+	cfg.Warn = func(what string) { c.say(what) }
+	cfg.Again = func(command string, words ...string) string {
+		return c.again(&r.workspaceOptions, command, words...)
+	}
 	var s modelSource
 	if c.agent == nil {
 		var err error
@@ -144,7 +147,7 @@ func (r *runOptions) numbers(c *cli, p agent.Project, cfg *agent.Config, e *prov
 	if r.window != 0 && r.window < agent.MinWindow {
 		err4 = fmt.Errorf("context-window %d: it must be at least %d", r.window, agent.MinWindow)
 	}
-	e.TextTools = cmp.Or(r.tools, p.Provider.Tools) == agent.TextTools
+	e.TextTools = cmp.Or(r.modelTools, p.Provider.Tools) == agent.TextTools
 	return cmp.Or(err1, err2, err3, err4)
 }
 

@@ -41,12 +41,12 @@ type host struct {
 
 // setupOptions are the flags of skill setup.
 type setupOptions struct {
-	*options
+	workspaceOptions
 	tools []string
 	ask   string
 	pass  []string // the arguments of "skill mcp" that the flags say
 
-	remove, show, user, project, check bool
+	hooks, remove, show, user, project, check bool
 }
 
 // entry is how a host has a server: names and values, in the order to write them.
@@ -125,9 +125,8 @@ in your home folder. setup never replaces a file that it did not write.
 
 Hosts of servers: `
 
-func (c *cli) setupCommand(o *options) *cobra.Command {
-	s := setupOptions{options: o}
-	withHooks := false
+func (c *cli) setupCommand(*configuration) *cobra.Command {
+	var s setupOptions
 	names := append(hostNames(), packageNames()...)
 	hooks := hookNames()
 	half := len(hooks) / 2 // of the names, for a line of the help
@@ -147,18 +146,18 @@ func (c *cli) setupCommand(o *options) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := contrib.Named(args[0])
 			switch {
-			case withHooks:
+			case s.hooks:
 				if err := usage.CheckUseless(cmd, "with --hooks",
 					append(serverFlags, "project", "check", "user", "workspace")...); err != nil ||
 					len(args) > 1 {
 					return cmp.Or(err, errors.New("--hooks takes the name of a host, and is for all its projects"))
 				}
-				return c.setupHooks(o, args[0], s.remove, s.show)
+				return c.setupHooks(&s, args[0])
 			case p != nil:
 				if err := usage.CheckUseless(cmd, "on "+p.Name, append(serverFlags, "project", "check")...); err != nil {
 					return err
 				}
-				return c.setupPackage(o, p, args[1:], s.user, s.remove, s.show)
+				return c.setupPackage(&s, p, args[1:])
 			case len(args) > 1:
 				return fmt.Errorf("unexpected word %q after %s", args[1], args[0])
 			case s.user:
@@ -169,7 +168,7 @@ func (c *cli) setupCommand(o *options) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&withHooks, "hooks", false, "record what the host's own tools change, so that you can undo it")
+	f.BoolVar(&s.hooks, "hooks", false, "record what the host's own tools change, so that you can undo it")
 	f.BoolVar(&s.check, "check", false, "start the server that the host is told to start, and list its tools")
 	f.BoolVar(&s.project, "project", false,
 		"write the host's file in the project's folder, for that project alone")
@@ -180,9 +179,12 @@ func (c *cli) setupCommand(o *options) *cobra.Command {
 	f.StringSliceVar(&s.tools, "tools", nil,
 		"serve the tools of `DIALECT`, or of several with commas between: "+
 			strings.Join(dialect.Names(), ", "))
-	f.Var(choice{&s.ask, "WHAT", asks}, "ask",
+	f.Var(choice[string]{&s.ask, "WHAT", asks}, "ask",
 		"let the host ask you before calls that `WHAT`: destroy (replace or remove), change or never (default never)")
-	o.obey(cmd, "--workspace", "--state", "--read-only", "--network", "--allow-domain")
+	only(f, s.addWorkspace, "workspace")
+	only(f, s.addUndo, "state")
+	only(f, s.addWorkspace, "read-only")
+	only(f, s.addNetwork, "network", "allow-domain")
 	return cmd
 }
 
@@ -231,17 +233,17 @@ func packageNames() (names []string) {
 
 // setupPackage is skill setup of files for agents: below the folder that is named, the user's, or
 // that of the project.
-func (c *cli) setupPackage(o *options, p *contrib.Package, named []string, user, remove, show bool) error {
-	dir := cmp.Or(append(named, o.workspace, ".")...)
+func (c *cli) setupPackage(s *setupOptions, p *contrib.Package, named []string) error {
+	dir := cmp.Or(append(named, s.Dir, ".")...)
 	takesDir := p.Name != "agent-skill"
 	switch {
 	case !takesDir && len(named) > 0:
 		return fmt.Errorf("%s takes no folder; -C names the project", p.Name)
-	case takesDir && user:
+	case takesDir && s.user:
 		return fmt.Errorf("--user is for agent-skill; name the folder: %s setup %s DIR", c.program(), p.Name)
 	case takesDir && len(named) == 0:
 		return fmt.Errorf("name the folder in which the agent starts: %s setup %s DIR", c.program(), p.Name)
-	case user:
+	case s.user:
 		at, err := c.places()
 		if err != nil {
 			return c.failed(err)
@@ -255,11 +257,11 @@ func (c *cli) setupPackage(o *options, p *contrib.Package, named []string, user,
 	if err != nil {
 		return c.failed(err)
 	}
-	if show {
+	if s.show {
 		return c.printPackage(p, program)
 	}
 	did, done, none := p.Install, "wrote", "is set up already in"
-	if remove {
+	if s.remove {
 		did, done, none = func(dir, _ string) ([]string, error) { return p.Remove(dir) }, "removed",
 			"is not in"
 	}
@@ -303,11 +305,10 @@ func (c *cli) setup(ctx context.Context, s *setupOptions, name string) error {
 	if err != nil {
 		return err
 	}
-	if i := slices.Index(mcpDialects(s.tools), nil); i >= 0 {
-		return fmt.Errorf("--tools %s is not a dialect; there are %s", s.tools[i],
-			strings.Join(dialect.Names(), ", "))
+	if _, err := dialectsOf(s.tools, -1); err != nil {
+		return err
 	}
-	if s.network && len(s.allowed) > 0 {
+	if s.Network && len(s.AllowDomains) > 0 {
 		return errors.New("--network reaches every host; leave it out to name hosts with --allow-domain")
 	}
 	if s.project && h.inside == "" {
@@ -319,7 +320,7 @@ func (c *cli) setup(ctx context.Context, s *setupOptions, name string) error {
 			return err
 		}
 	}
-	if err := checkDir(s.workspace); err != nil {
+	if err := checkDir(s.Dir); err != nil {
 		return c.failed(err)
 	}
 	file, err := c.hostFile(h, s)
@@ -379,7 +380,7 @@ func (c *cli) writeHost(h host, s *setupOptions, words []string, file string, be
 // hostFile returns the file of a host that the flags mean.
 func (c *cli) hostFile(h host, s *setupOptions) (string, error) {
 	if s.project {
-		return filepath.Abs(filepath.Join(s.workspace, filepath.FromSlash(h.inside)))
+		return filepath.Abs(filepath.Join(s.Dir, filepath.FromSlash(h.inside)))
 	}
 	p, err := c.places()
 	if err != nil {
@@ -433,8 +434,8 @@ func (h host) server(program string, s *setupOptions) ([]string, error) {
 	}
 	args := []string{command, "mcp"}
 	switch {
-	case s.workspace != "" && !s.project:
-		dir, err := filepath.Abs(s.workspace)
+	case s.Dir != "" && !s.project:
+		dir, err := filepath.Abs(s.Dir)
 		if err != nil {
 			return nil, err
 		}

@@ -464,7 +464,7 @@ func (c *cli) checkHost(ctx context.Context, h host, s *setupOptions, file strin
 	if len(words) == 0 {
 		return fmt.Errorf("%s has no server %s in %s; %s", h.title, serverName, file, again)
 	}
-	dir, err := filepath.Abs(cmp.Or(s.workspace, "."))
+	dir, err := filepath.Abs(cmp.Or(s.Dir, "."))
 	if err != nil {
 		return err
 	}

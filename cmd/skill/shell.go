@@ -21,18 +21,6 @@ func shellLine(program string, args []string) string {
 	return line
 }
 
-// again returns a command line for the same workspace and history.
-func (o *options) again(command string, words ...string) string {
-	args := []string{command}
-	if o.workspace != "" {
-		args = append(args, "-C", o.workspace)
-	}
-	if o.state != "" {
-		args = append(args, "--state", o.state)
-	}
-	return shellLine(o.program, append(args, words...))
-}
-
 // shellWord quotes a word for a POSIX shell where that is needed.
 func shellWord(word string) string {
 	if bare().MatchString(word) {
@@ -42,13 +30,13 @@ func shellWord(word string) string {
 }
 
 // joined returns words as one prompt, with quotes around words that have spaces: to delete
-// "my file.txt" is not to delete file.txt.
-func (o *options) joined(words []string) string {
+// "my file.txt" is not to delete file.txt. tools is the dialect that is named, or "".
+func joined(words []string, tools string) string {
 	spaces := func(w string) bool { return strings.ContainsAny(w, " \t\r\n") }
 	quoted := slices.Clone(words)
 	for i, w := range words {
 		switch {
-		case o.tools != "" && o.tools != dialect.Achilles.Name, len(words) < 2, spaces(words[0]), !spaces(w):
+		case tools != "" && tools != dialect.Achilles.Name, len(words) < 2, spaces(words[0]), !spaces(w):
 		case !strings.Contains(w, `"`):
 			quoted[i] = `"` + w + `"`
 		case !strings.Contains(w, "'"):

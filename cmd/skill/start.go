@@ -82,19 +82,8 @@ func (c *cli) commanded(ctx context.Context, r *runOptions, x *skill.Executor,
 	}
 }
 
-// placeFlags returns the flags that say where the workspace and its history are, if they were given.
-func (o *options) placeFlags() (flags []string) {
-	if o.workspace != "" {
-		flags = []string{"-C", o.workspace}
-	}
-	if o.state != "" {
-		flags = append(flags, "--state", o.state)
-	}
-	return flags
-}
-
-func (c *cli) startCommand(o *options) *cobra.Command {
-	r := runOptions{options: o}
+func (c *cli) startCommand(set *configuration) *cobra.Command {
+	r := runOptions{set: set}
 	cmd := &cobra.Command{
 		Use: "start [flags] [EXPERT] [QUERY]", Short: "Talk with an expert, query by query", Long: startLong,
 		Example: "  skill start\n  skill start file-organizer\n  skill start file-organizer --continue",

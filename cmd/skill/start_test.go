@@ -204,7 +204,7 @@ func TestStartCommands(t *testing.T) {
 func TestHowToGoOn(t *testing.T) {
 	var stdout strings.Builder
 	c := &cli{stdout: &stdout, stderr: &stdout, getenv: func(string) string { return "" }}
-	r := &runOptions{options: &options{}}
+	r := &runOptions{}
 	call := agent.ToolCall{ToolName: "askUser", Args: json.RawMessage(`{"question":"Colour?"}`)}
 	c.howToGoOn(agent.Config{Expert: "e"}, r, agent.Event{Type: agent.StopRunByInteractiveTool, RunID: "r1",
 		Checkpoint: &agent.Checkpoint{StepNumber: 3, PendingToolCalls: []agent.ToolCall{call}}})

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"textskill/cmd/internal/usage"
 	"textskill/skill"
@@ -62,9 +63,6 @@ A golden file can come from a stranger. If a flag in it gives prompts more right
 only if you type it after "skill test" too. Commands run in the sandbox or not at all.
 On GitHub Actions, test prints failures as annotations too.`
 
-// goldenGroups are the shared flags of skill test: a golden file may set what is given.
-var goldenGroups = []string{"--allow", "--allow-config", "sandbox", "network", "--trust-llm", "--llm"}
-
 // goldenFlags are the flags that a golden file may set itself, with the values that it
 // may give, or none for any.
 var goldenFlags = map[string][]string{
@@ -80,10 +78,25 @@ var goldenFlags = map[string][]string{
 	"type": nil, "errors": nil,
 }
 
-func (c *cli) testCommand(o *options) *cobra.Command {
-	var t goldenTest
-	var run, record string
-	var live bool
+// testOptions are the flags of skill test.
+type testOptions struct {
+	run, record           string
+	live, update, verbose bool
+	json                  bool
+	timeout               time.Duration
+}
+
+// addGiven adds the flags that a golden file may set where the command line gives them.
+func addGiven(f *pflag.FlagSet) {
+	var o promptOptions
+	only(f, o.addWorkspace, "allow", "allow-config")
+	o.addSandbox(f)
+	o.addNetwork(f)
+	only(f, o.addModel, "trust-llm", "llm")
+}
+
+func (c *cli) testCommand(*configuration) *cobra.Command {
+	o := testOptions{timeout: 10 * time.Minute}
 	cmd := &cobra.Command{
 		Use:     "test [flags] PATH… | --record FILE PROMPT…",
 		Short:   "Play golden files: prompts and the output that they must print",
@@ -91,28 +104,31 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 		Example: "  skill test testdata\n  skill test --record write.txtar 'writeFile a.txt content: hi'\n  skill test -v -update -run delete testdata\n  skill test --network testdata",
 		Args: func(cmd *cobra.Command, args []string) error {
 			missing := "PATH: a golden file, or a directory of golden files"
-			if record != "" {
+			if o.record != "" {
 				missing = "PROMPT: the text that the golden file plays, such as 'readFile a.txt'"
 			}
 			return usage.Arguments(1, math.MaxInt, missing)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			re, err := regexp.Compile(run)
+			re, err := regexp.Compile(o.run)
 			if err != nil {
 				return fmt.Errorf("--run: %w", err)
 			}
-			if record != "" {
-				return c.failed(c.recordPrompts(cmd, record, paths))
+			if o.record != "" {
+				return c.failed(c.recordPrompts(cmd, o.record, paths))
 			}
 			files, err := goldenFiles(paths)
 			if err != nil {
 				return err
 			}
 			files = slices.DeleteFunc(files, func(name string) bool { return !re.MatchString(name) })
-			t.annotate = c.getenv("GITHUB_ACTIONS") == "true" && !o.json
-			t.goldenRunner, t.json = goldenRunner{helper: c.helper, given: cmd.Flags(), limit: t.limit,
-				unasked: new(atomic.Int64)}, o.json
-			if live {
+			t := goldenTest{
+				goldenRunner: goldenRunner{helper: c.helper, given: cmd.Flags(), limit: o.timeout,
+					unasked: new(atomic.Int64)},
+				update: o.update, verbose: o.verbose, json: o.json,
+				annotate: c.getenv("GITHUB_ACTIONS") == "true" && !o.json,
+			}
+			if o.live {
 				t.live = c.getenv
 			}
 			if len(files) == 0 {
@@ -121,16 +137,17 @@ func (c *cli) testCommand(o *options) *cobra.Command {
 			return c.testFiles(cmd.Context(), t, files)
 		},
 	}
-	cmd.Flags().BoolVar(&t.update, "update", false, "write the output of this program into the files")
-	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "also print the files that pass")
-	cmd.Flags().StringVar(&record, "record", "",
+	f := cmd.Flags()
+	f.BoolVar(&o.update, "update", false, "write the output of this program into the files")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "also print the files that pass")
+	f.StringVar(&o.record, "record", "",
 		"write the golden `FILE`, which plays the prompts that follow")
-	cmd.Flags().BoolVar(&live, "live", false,
+	f.BoolVar(&o.live, "live", false,
 		"play the sections model too: the model's provider charges you for that")
-	cmd.Flags().StringVar(&run, "run", "", "play only files whose path matches `REGEXP`")
-	t.limit = 10 * time.Minute
-	cmd.Flags().Var(duration{&t.limit}, "timeout", "give up on a file after this time (0s: never)")
-	o.obey(cmd, append(slices.Clone(goldenGroups), "--json")...)
+	f.StringVar(&o.run, "run", "", "play only files whose path matches `REGEXP`")
+	f.Var(duration{&o.timeout}, "timeout", "give up on a file after this time (0s: never)")
+	addGiven(f)
+	addJSON(f, &o.json)
 	return cmd
 }
 

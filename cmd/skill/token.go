@@ -14,9 +14,9 @@ import (
 // the user's state folder, readable by the user alone, so that clients can be given it.
 // note says where it is, and what it is if it was made now. Where there is no such
 // folder, or the tools of the workspace reach it, the token is of this run alone.
-func (c *cli) ownToken(o *options) (token, note string, err error) {
+func (c *cli) ownToken(w *workspaceOptions) (token, note string, err error) {
 	dir := c.stateDir()
-	if dir == "" || o.holds(dir) {
+	if dir == "" || w.holds(dir) {
 		token = rand.Text()
 		return token, "clients need the header \"Authorization: Bearer " + token +
 			"\" until this server ends", nil
@@ -35,7 +35,7 @@ func (c *cli) ownToken(o *options) (token, note string, err error) {
 		return "", "", err
 	}
 	if err := os.Link(made, name); errors.Is(err, fs.ErrExist) { // another server was faster
-		return c.ownToken(o)
+		return c.ownToken(w)
 	} else if err != nil {
 		return "", "", err
 	}

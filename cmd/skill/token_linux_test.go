@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"textskill/skill"
 	"textskill/testdata/needs"
 )
 
@@ -14,7 +15,7 @@ func TestPowerCutAfterToken(t *testing.T) {
 	needs.EachDisk(t, 1, "SKILL_TEST_CUTS", func(t *testing.T, cuts int, disks []*needs.Disk) {
 		disk := disks[0]
 		c := &cli{getenv: func(string) string { return disk.Dir }}
-		o := &options{workspaceFlags: workspaceFlags{workspace: t.TempDir()}}
+		o := &workspaceOptions{Config: skill.Config{Dir: t.TempDir()}}
 		want, _, err := c.ownToken(o)
 		if err != nil {
 			t.Fatal(err)

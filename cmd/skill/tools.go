@@ -13,7 +13,14 @@ import (
 	"textskill/skill/dialect"
 )
 
-func (c *cli) toolsCommand(o *options) *cobra.Command {
+// toolsOptions are the flags of skill tools.
+type toolsOptions struct {
+	dialectOptions
+	json bool
+}
+
+func (c *cli) toolsCommand(*configuration) *cobra.Command {
+	var o toolsOptions
 	cmd := &cobra.Command{
 		Use:   "tools [flags]",
 		Short: "List the tools, or print their definitions",
@@ -38,7 +45,9 @@ func (c *cli) toolsCommand(o *options) *cobra.Command {
 			return c.printTools(dialect.All)
 		},
 	}
-	o.obey(cmd, "--tools", "--wire", "--json", "--max-text")
+	o.addDialect(cmd.Flags())
+	addJSON(cmd.Flags(), &o.json)
+	addMaxText(cmd.Flags(), &o.maxText)
 	return cmd
 }
 

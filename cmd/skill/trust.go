@@ -26,9 +26,14 @@ Trust ends when one of these settings, the directory or its owner changes. A cha
 instruction in perstack.toml does not end it. An expert reads AGENTS.md as it was when you
 trusted it. You trust the name and arguments of a command, not the program behind the name.`
 
-func (c *cli) trustCommand(o *options) *cobra.Command {
-	r := runOptions{options: o}
-	var list, forget bool
+// trustOptions are the flags of skill trust.
+type trustOptions struct {
+	projectOptions
+	list, forget bool
+}
+
+func (c *cli) trustCommand(*configuration) *cobra.Command {
+	var o trustOptions
 	cmd := &cobra.Command{
 		Use:     "trust [flags] [DIR]",
 		Short:   "Let the files of a workspace set endpoints, keys and commands",
@@ -37,28 +42,29 @@ func (c *cli) trustCommand(o *options) *cobra.Command {
 		Args:    usage.Arguments(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				r.workspace = args[0]
+				o.Dir = args[0]
 			}
 			switch {
-			case list && (forget || len(args) > 0):
+			case o.list && (o.forget || len(args) > 0):
 				return errors.New("--list lists all trusted directories; leave the rest out")
-			case list:
+			case o.list:
 				return c.failed(c.listTrust())
-			case forget:
-				return c.failed(c.forgetTrust(r.workspace))
+			case o.forget:
+				return c.failed(c.forgetTrust(o.Dir))
 			}
-			return c.failed(c.giveTrust(&r))
+			return c.failed(c.giveTrust(&o.projectOptions))
 		},
 	}
-	cmd.Flags().BoolVar(&list, "list", false, "list the trusted directories")
-	cmd.Flags().BoolVar(&forget, "forget", false, "trust the directory no longer")
-	r.addSources(cmd.Flags())
-	o.obey(cmd, "--workspace", "--allow")
+	f := cmd.Flags()
+	f.BoolVar(&o.list, "list", false, "list the trusted directories")
+	f.BoolVar(&o.forget, "forget", false, "trust the directory no longer")
+	o.addProject(f)
+	o.addPlace(f)
 	return cmd
 }
 
 // giveTrust trusts what the workspace says now.
-func (c *cli) giveTrust(r *runOptions) error {
+func (c *cli) giveTrust(r *projectOptions) error {
 	settings, _, err := r.settings(c)
 	if err != nil {
 		return err
@@ -145,8 +151,8 @@ type stranger struct {
 const guideFile = "AGENTS.md"
 
 // stranger returns what the workspace that the flags name asks for.
-func (r *runOptions) stranger(c *cli) (*stranger, error) {
-	project, file, err := r.project()
+func (r *projectOptions) stranger(c *cli) (*stranger, error) {
+	project, file, err := r.project(c.program())
 	if err != nil {
 		return nil, err
 	}
@@ -155,8 +161,8 @@ func (r *runOptions) stranger(c *cli) (*stranger, error) {
 		return nil, err
 	}
 	w := &stranger{program: c.program(), project: project, vars: vars, powers: project.Powers(),
-		store: r.trustStore(c)}
-	dir, err1 := filepath.Abs(r.workspace)
+		store: c.trustStore(&r.workspaceOptions)}
+	dir, err1 := filepath.Abs(r.Dir)
 	file, err2 := filepath.Abs(file)
 	w.dir, w.file = realDir(dir), realDir(file)
 	guide, err := readRegular(filepath.Join(w.dir, guideFile))

@@ -33,8 +33,8 @@ func (c *cli) trustDir() string {
 }
 
 // trustStore returns the folder of the trust records, "" for none or tools reach it.
-func (o *options) trustStore(c *cli) string {
-	if dir := c.trustDir(); dir != "" && !o.holds(dir) {
+func (c *cli) trustStore(w *workspaceOptions) string {
+	if dir := c.trustDir(); dir != "" && !w.holds(dir) {
 		return dir
 	}
 	return ""

@@ -40,15 +40,15 @@ const webExample = `  skill web
 
 // webOptions are the flags of skill web.
 type webOptions struct {
-	*options
+	workspaceOptions
 	addr    string
 	hosts   []string
 	results string
 	prices  string
 }
 
-func (c *cli) webCommand(o *options) *cobra.Command {
-	w := webOptions{options: o}
+func (c *cli) webCommand(*configuration) *cobra.Command {
+	var w webOptions
 	cmd := &cobra.Command{
 		Use:     "web [flags]",
 		Short:   "Show runs, changes, servers and tests in a browser",
@@ -63,7 +63,8 @@ func (c *cli) webCommand(o *options) *cobra.Command {
 	f.StringVar(&w.results, "results", "",
 		"show the results of golden files in `FILE`, the output of \"skill test --json\"")
 	f.StringVar(&w.prices, "prices", "", "read prices of models from `FILE`, as \"skill run\" does")
-	o.obey(cmd, "workspace", "--journal-changes", "--journal-age", "--journal-bytes", "--state")
+	w.addWorkspace(f)
+	only(f, w.addUndo, "journal-changes", "journal-age", "journal-bytes", "state")
 	return cmd
 }
 
@@ -78,7 +79,7 @@ func (c *cli) web(ctx context.Context, w *webOptions) error {
 			return fmt.Errorf("--results: %w", err)
 		}
 	}
-	x, err := c.executor(w.options)
+	x, err := c.executor(&w.workspaceOptions)
 	if err != nil {
 		return err
 	}
@@ -92,10 +93,10 @@ func (c *cli) web(ctx context.Context, w *webOptions) error {
 	workspace := page.Workspace{Executor: x}
 	shown := page.Config{
 		Title: x.Dir(), Program: c.program(), Token: rand.Text(), Hosts: w.hosts,
-		ReadOnly: w.readOnly || w.dryRun,
+		ReadOnly: w.ReadOnly || w.DryRun,
 		Runs:     runs.Of(agent.Records{Executor: x}, prices), Changes: workspace.Changes(),
 	}
-	if !w.readOnly { // which refuses to look for servers too
+	if !w.ReadOnly { // which refuses to look for servers too
 		shown.Servers = workspace.Servers()
 	}
 	if w.results != "" {

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"textskill/cmd/internal/usage"
+	"textskill/skill"
+)
+
+func (c *cli) execCommand(*configuration) *cobra.Command {
+	var o workspaceOptions
+	cmd := &cobra.Command{
+		Use:   "exec [flags] -- COMMAND [ARG]...",
+		Short: "Run a command of yours in the sandbox, so that you can undo it",
+		Long: `exec runs a command in the workspace with your terminal, and records what it changes there.
+Then "skill undo" takes that back. In the sandbox, the command changes only the
+workspace and has no network; --fence-write and --network allow more. With --fence off,
+exec only records. exec ends with the exit code of the command.
+
+An agent works in the sandbox if you give it the network, its configuration and its key:
+--network --fence-write ~/.claude --pass-env ANTHROPIC_API_KEY. To record each of its
+calls instead, use "skill setup HOST --hooks".`,
+		Example: "  skill exec -- make test\n  skill exec --fence off -- npm install\n" +
+			"  skill exec --allow-domain npm -- npm ci",
+		Args: usage.Arguments(1, 1<<20, "a command: exec -- COMMAND"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.exec(cmd, &o, args)
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	o.addWorkspace(cmd.Flags())
+	o.addUndo(cmd.Flags())
+	o.addSandbox(cmd.Flags())
+	o.addNetwork(cmd.Flags())
+	return cmd
+}
+
+// exec runs a command of a person, and says how to take back what it changed.
+func (c *cli) exec(cmd *cobra.Command, o *workspaceOptions, args []string) error {
+	x, err := c.executor(o)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	if o.Fence == skill.FenceOff && c.interrupts != nil {
+		c.interrupts() // Ctrl-C is the command's
+	}
+	ctx := skill.WithLabel(cmd.Context(), "", "exec")
+	done, err := x.Attach(ctx, args[0], args[1:], []*os.File{os.Stdin, os.Stdout, os.Stderr})
+	if err != nil {
+		return c.failed(err)
+	}
+	if done.Undo != "" {
+		c.sayf("change %s; \"%s\" takes it back", done.Undo, c.again(o, "undo", done.Undo))
+	}
+	if why := done.CannotUndo(); why != "" {
+		c.say("undo leaves:", why)
+	}
+	if len(done.Refused) > 0 {
+		c.say("it may not reach", strings.Join(done.Refused, ", ")+
+			"; --network or --allow-domain HOST lets it")
+	}
+	switch {
+	case done.TimedOut || done.Cancelled || done.Lost:
+		c.say(done.Message())
+		return exit(cmp.Or(max(done.ExitCode, 0), exitFailed))
+	case done.Signal != "":
+		fmt.Fprintln(c.stderr, done.Message())
+		return exit(128 - min(done.ExitCode, 0))
+	case done.ExitCode != 0:
+		return exit(done.ExitCode)
+	}
+	return nil
+}
