@@ -172,8 +172,6 @@ func (c *cli) mcpHTTP(ctx context.Context, s *mcpserver.Server, w *workspaceOpti
 	err = s.HTTP(ctx, *h)
 	var network *net.OpError
 	switch {
-	case errors.Is(err, mcpserver.ErrNoToken):
-		return fmt.Errorf("--http: %w: give one with --http-token-file", err)
 	case errors.As(err, &network):
 		c.say(err)
 		return exit(exitFailed)
@@ -244,9 +242,7 @@ func (m *mcpOptions) dialects() ([]*dialect.Dialect, error) {
 
 // serving returns what the flags of HTTP say, nil for stdio.
 func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
-	h := &mcpserver.HTTP{Addr: m.http, NoToken: m.noToken, Hosts: m.names}
-	given := m.tokenFile != ""
-	switch {
+	switch given := m.tokenFile != ""; {
 	case m.http == "" && (given || m.noToken):
 		return nil, errors.New("--http-token-file and --no-token go with --http")
 	case m.noToken && given:
@@ -255,18 +251,35 @@ func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
 		return nil, errors.New("--record is of the session of one client, over standard input; leave --http out")
 	case m.http == "":
 		return nil, nil
-	case m.tokenFile != "":
-		data, err := os.ReadFile(m.tokenFile)
-		if err != nil {
-			return nil, fmt.Errorf("--http-token-file: %w", err)
-		}
-		if h.Token = strings.TrimSpace(string(data)); h.Token == "" {
-			return nil, fmt.Errorf("--http-token-file: %w",
-				&fs.PathError{Op: "read", Path: m.tokenFile, Err: errors.New("it holds no token")})
-		}
 	}
-	if h.Token == "" {
-		return h, nil
+	h := &mcpserver.HTTP{Addr: m.http, NoToken: m.noToken, Hosts: m.names}
+	var unread error
+	if m.tokenFile != "" {
+		h.Token, unread = givenToken(m.tokenFile)
+	}
+	wrong := h.Check()
+	if errors.Is(wrong, mcpserver.ErrNoToken) {
+		wrong = fmt.Errorf("%w: give one with --http-token-file", wrong)
+	}
+	if wrong != nil {
+		wrong = fmt.Errorf("--http: %w", wrong)
+	}
+	if err := errors.Join(unread, wrong); err != nil || h.Token == "" {
+		return h, err
 	}
 	return h, skill.Undumpable()
+}
+
+// givenToken returns the token in the file of --http-token-file.
+func givenToken(file string) (string, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("--http-token-file: %w", err)
+	}
+	token := strings.TrimSpace(string(data))
+	if token == "" {
+		return "", fmt.Errorf("--http-token-file: %w",
+			&fs.PathError{Op: "read", Path: file, Err: errors.New("it holds no token")})
+	}
+	return token, nil
 }

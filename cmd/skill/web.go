@@ -68,16 +68,23 @@ func (c *cli) webCommand(*configuration) *cobra.Command {
 	return cmd
 }
 
+// check returns the prices of models. It names all that is wrong with the flags.
+func (w *webOptions) check() (agent.Prices, error) {
+	prices, wrong := readPrices(w.prices)
+	if _, err := os.Stat(w.results); w.results != "" && err != nil {
+		wrong = errors.Join(wrong, fmt.Errorf("--results: %w", err))
+	}
+	if err := page.CheckAddress(w.addr); err != nil {
+		wrong = errors.Join(wrong, fmt.Errorf("--addr: %w", err))
+	}
+	return prices, wrong
+}
+
 // web is skill web.
 func (c *cli) web(ctx context.Context, w *webOptions) error {
-	prices, err := readPrices(w.prices)
+	prices, err := w.check()
 	if err != nil {
 		return err
-	}
-	if w.results != "" {
-		if _, err := os.Stat(w.results); err != nil {
-			return fmt.Errorf("--results: %w", err)
-		}
 	}
 	x, err := c.executor(&w.workspaceOptions)
 	if err != nil {

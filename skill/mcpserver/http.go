@@ -116,6 +116,21 @@ func (h HTTP) listen() (net.Listener, error) {
 	return door.Listen(addr)
 }
 
+// Check returns an error if Addr cannot be an address, or needs a token although NoToken is set.
+// It opens nothing. A Token may be set after it.
+func (h HTTP) Check() error {
+	switch path, ok := h.socket(); {
+	case ok && path == "":
+		return fmt.Errorf("%s %w or unix:PATH", h.Addr, door.ErrForm)
+	case ok:
+		return nil
+	case !h.NoToken:
+		h.Token = cmp.Or(h.Token, "set later")
+	}
+	_, err := h.address()
+	return err
+}
+
 func (h HTTP) address() (*net.TCPAddr, error) {
 	addr, err := door.Address(h.Addr)
 	switch {

@@ -37,6 +37,13 @@ const (
 	maxOpen       = 256 // connections; a browser opens six; others wait
 )
 
+// CheckAddress returns an error for what is not an address that [Serve] can serve at. It opens
+// nothing.
+func CheckAddress(addr string) error {
+	_, err := door.Address(addr)
+	return err
+}
+
 // Serve serves a page at an address, HOST:PORT or a port, until ctx is done. Without a host
 // it listens on the loopback interface. ready is called with the link that opens the page
 // on this machine.
