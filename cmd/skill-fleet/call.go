@@ -58,6 +58,11 @@ func (d *doorOptions) check(cmd *cobra.Command) error {
 	return nil
 }
 
+// checkStart returns an error if a workspace cannot be held as the flags say.
+func (d *doorOptions) checkStart() error {
+	return errors.Join(fleet.CheckName("tenant", d.tenant), checkFolder(d.dir))
+}
+
 // relay returns what carries messages to the workspace, which with --start a worker is made
 // to hold.
 func (d *doorOptions) relay(p fleet.Plane, s settings) mcpserver.Relay {
@@ -174,7 +179,7 @@ func (c *cli) call(ctx context.Context, d *doorOptions, tool, arguments string) 
 	if !json.Valid(data) {
 		return fmt.Errorf("the arguments are not JSON: %.80q", data)
 	}
-	if err := fleet.CheckName("workspace", d.workspace); err != nil {
+	if err := errors.Join(fleet.CheckName("workspace", d.workspace), d.checkStart()); err != nil {
 		return err
 	}
 	p, s, err := d.open(ctx)

@@ -285,3 +285,32 @@ func TestObserved(t *testing.T) {
 		t.Errorf("the collector is sent the numbers %v", numbers)
 	}
 }
+
+// TestCheckedBeforeConnecting names what is wrong in a command line, although no server answers.
+func TestCheckedBeforeConnecting(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		args []string
+		want []string // parts of the error
+	}{
+		{[]string{"mcp", "--workspace", "a b", "--http", "nonsense", "--http-token-file", "none"},
+			[]string{"nonsense is not an address", "--http-token-file: open none", "the name of a workspace"}},
+		{[]string{"mcp", "--workspace", "w", "--start", "--tenant", "a b", "-C", "none"},
+			[]string{"the name of a tenant", "-C: stat none"}},
+		{[]string{"call", "--start", "-C", "none", "a b", "read"},
+			[]string{"the name of a workspace", "-C: stat none"}},
+		{[]string{"web", "--addr", "nonsense", "--tenant", "a b"},
+			[]string{"--addr: nonsense is not an address", "the name of a tenant"}},
+		{[]string{"runs", "--tenant", "a b"}, []string{"the name of a tenant"}},
+		{[]string{"submit", "e", "go", "-C", "none", "--id", "a b", "--label", "c d"},
+			[]string{"the name of a run", "the name of a label", "-C: stat none"}},
+		{[]string{"submit", "e", "go", "-C", "main.go"}, []string{"-C main.go is not a folder"}},
+	} {
+		_, stderr, code := run(t, append([]string{"--nats", "nats://127.0.0.1:1"}, tt.args...)...)
+		for _, want := range tt.want {
+			if code != exitFailed || !strings.Contains(stderr, want) {
+				t.Errorf("%q: %d %s; want %s", tt.args, code, stderr, want)
+			}
+		}
+	}
+}

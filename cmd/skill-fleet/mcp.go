@@ -66,22 +66,33 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-func (c *cli) mcp(ctx context.Context, m *mcpOptions) error {
-	h := mcpserver.HTTP{Addr: m.http, Hosts: m.hosts, Token: rand.Text()}
-	note := "clients need the header \"Authorization: Bearer " + h.Token + "\" until this server ends"
-	if strings.HasPrefix(m.http, "unix:") {
-		h.Token, note = "", ""
-	} else if m.tokenFile != "" {
-		data, err := os.ReadFile(m.tokenFile)
+// serving returns what the flags of HTTP say, and a note about a token that was made.
+func (m *mcpOptions) serving() (h mcpserver.HTTP, note string, err error) {
+	h = mcpserver.HTTP{Addr: m.http, Hosts: m.hosts}
+	switch {
+	case m.http == "" || strings.HasPrefix(m.http, "unix:"):
+	case m.tokenFile == "":
+		h.Token = rand.Text()
+		note = "clients need the header \"Authorization: Bearer " + h.Token + "\" until this server ends"
+	default:
+		var data []byte
+		data, err = os.ReadFile(m.tokenFile)
 		if h.Token = strings.TrimSpace(string(data)); err == nil && h.Token == "" {
 			err = errors.New(m.tokenFile + " is empty")
 		}
 		if err != nil {
-			return fmt.Errorf("--http-token-file: %w", err)
+			err = fmt.Errorf("--http-token-file: %w", err)
 		}
-		note = ""
 	}
-	if err := fleet.CheckName("workspace", m.workspace); err != nil {
+	if wrong := h.Check(); m.http != "" && wrong != nil {
+		err = errors.Join(err, fmt.Errorf("--http: %w", wrong))
+	}
+	return h, note, err
+}
+
+func (c *cli) mcp(ctx context.Context, m *mcpOptions) error {
+	h, note, err := m.serving()
+	if err := errors.Join(err, fleet.CheckName("workspace", m.workspace), m.checkStart()); err != nil {
 		return err
 	}
 	p, s, err := m.open(ctx)

@@ -45,6 +45,9 @@ run stopped at a limit or waits for an answer, and with 1 if it failed or was ca
 					return c.failed(err)
 				}
 			}
+			if err := fleet.CheckName("tenant", cmp.Or(r.tenant, "-")); err != nil {
+				return c.failed(err)
+			}
 			p, _, err := o.open(cmd.Context())
 			if err != nil {
 				return c.failed(err)
@@ -65,9 +68,6 @@ run stopped at a limit or waits for an answer, and with 1 if it failed or was ca
 
 // list prints the runs.
 func (c *cli) list(ctx context.Context, p fleet.Plane, o runsOptions) error {
-	if err := fleet.CheckName("tenant", cmp.Or(o.tenant, "-")); err != nil {
-		return err
-	}
 	runs, err := fleet.Runs(ctx, p, o.tenant)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -70,7 +71,24 @@ func checkSubmission(s fleet.Submission) error {
 	return nil
 }
 
+// checkFolder returns an error if a folder to copy is not one; "" names none.
+func checkFolder(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case dir == "":
+		return nil
+	case err != nil:
+		return fmt.Errorf("-C: %w", err)
+	case !info.IsDir():
+		return fmt.Errorf("-C %s is not a folder", dir)
+	}
+	return nil
+}
+
 func (c *cli) submit(ctx context.Context, o *options, s fleet.Submission) error {
+	if err := errors.Join(s.CheckNames(), checkFolder(s.Dir)); err != nil {
+		return err
+	}
 	p, settings, err := o.open(ctx)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,11 +44,12 @@ func (c *cli) webCommand(o *options) *cobra.Command {
 }
 
 func (c *cli) web(ctx context.Context, o *options, tenant, addr string, accepted []string) error {
-	if err := fleet.CheckName("tenant", cmp.Or(tenant, "-")); err != nil {
-		return err
-	}
 	hosts, err := o.hosts()
-	if err != nil {
+	wrong := page.CheckAddress(addr)
+	if wrong != nil {
+		wrong = fmt.Errorf("--addr: %w", wrong)
+	}
+	if err := errors.Join(fleet.CheckName("tenant", cmp.Or(tenant, "-")), err, wrong); err != nil {
 		return err
 	}
 	p, _, err := o.open(ctx)

@@ -33,9 +33,7 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 	r := s.Run
 	r.ID = cmp.Or(r.ID, strings.ToLower(rand.Text()))
 	r.Workspace = cmp.Or(r.Workspace, r.ID)
-	if err := cmp.Or(CheckName("run", r.ID), CheckName("workspace", r.Workspace),
-		CheckName("tenant", r.Tenant),
-		CheckName("worker", cmp.Or(r.Pin, "-")), CheckName("label", cmp.Or(r.Label, "-"))); err != nil {
+	if err := r.CheckNames(); err != nil {
 		return r, err
 	}
 	before, err := p.Run(ctx, r.ID)
@@ -243,6 +241,14 @@ func readInside(dir, name string) ([]byte, error) {
 		return nil, err
 	}
 	return root.ReadFile(name)
+}
+
+// CheckNames returns an error for the names that cannot be names. An empty one is not named yet,
+// but for the tenant.
+func (r Run) CheckNames() error {
+	return errors.Join(CheckName("run", cmp.Or(r.ID, "-")), CheckName("workspace", cmp.Or(r.Workspace, "-")),
+		CheckName("tenant", r.Tenant), CheckName("worker", cmp.Or(r.Pin, "-")),
+		CheckName("label", cmp.Or(r.Label, "-")))
 }
 
 // CheckName returns an error if a name cannot be that of a run, workspace, tenant, worker or
