@@ -98,28 +98,41 @@ func Read(payload []byte, host string, getenv func(name string) string) (Event, 
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return Event{}, errors.New("the payload is not a JSON object")
 	}
-	e := Event{Host: hostOf(p, host, getenv)}
+	e := p.event(hostOf(p, host, getenv))
 	e.Workspace, e.Named = p.workspace(getenv)
-	e.Dir = drive(p.text("cwd", "working_dir", "directory", "tool_info.cwd"))
-	h := hosts[e.Host]
-	e.Session = p.text("session_id", "sessionId", "conversation_id", "trajectory_id",
-		"sessionContext.rootSessionId", "taskId", "input.sessionID", "properties.sessionID")
-	e.Turn = p.text("prompt_id", "turn_id", "generation_id", "execution_id")
-	if e.Host != "cline" || p.has("parent_agent_id") {
-		e.Agent, e.AgentID = p.text("agent_type", "subagent_type"), p.text("agent_id", "subagent_id")
-	}
-	e.ID = p.text("tool_use_id", "tool_call_id", "tool_call.id", "tool_result.id", "input.callID")
-	e.Phase = h.phase(p)
 	if e.Phase == End {
 		return e, nil
 	}
+	p.call(&e)
+	if e.Phase == "" || e.Tool == "" || e.reads() {
+		return Event{}, ErrOther
+	}
+	return e, nil
+}
+
+// event returns the event of a host, without the call that it is about.
+func (p fields) event(host string) Event {
+	e := Event{
+		Host:  host,
+		Phase: hosts[host].phase(p),
+		Dir:   drive(p.text("cwd", "working_dir", "directory", "tool_info.cwd")),
+		Session: p.text("session_id", "sessionId", "conversation_id", "trajectory_id",
+			"sessionContext.rootSessionId", "taskId", "input.sessionID", "properties.sessionID"),
+		Turn: p.text("prompt_id", "turn_id", "generation_id", "execution_id"),
+		ID:   p.text("tool_use_id", "tool_call_id", "tool_call.id", "tool_result.id", "input.callID"),
+	}
+	if host != "cline" || p.has("parent_agent_id") {
+		e.Agent, e.AgentID = p.text("agent_type", "subagent_type"), p.text("agent_id", "subagent_id")
+	}
+	return e
+}
+
+// call adds the call that an event is about.
+func (p fields) call(e *Event) {
 	e.Tool = p.text("tool_name", "toolName", "tool_call.name", "tool_result.name", "preToolUse.toolName",
 		"postToolUse.toolName", "input.tool", "agent_action_name")
 	if e.Host == "windsurf" { // an event is a tool there
 		_, e.Tool, _ = strings.Cut(e.Tool, "_")
-	}
-	if e.Phase == "" || e.Tool == "" || e.reads() {
-		return Event{}, ErrOther
 	}
 	input, text := p.input()
 	e.Paths, e.Command = pathsOf(input, text), commandOf(input)
@@ -129,7 +142,6 @@ func Read(payload []byte, host string, getenv func(name string) string) (Event, 
 	if e.Kind = Command; len(e.Paths) > 0 && e.Command == "" && slices.Contains(editors, e.Tool) {
 		e.Kind = Edit
 	}
-	return e, nil
 }
 
 // fields are the members of a JSON object. A path of names, with dots, leads to inner ones.
@@ -177,35 +189,45 @@ func (p fields) object(path string) fields {
 	return nil
 }
 
-// hostOf says whose payload it is: the first of the signs that it has.
+// signs are what payloads of hosts have. A payload is from the host of the first sign that fits:
+// it has all members, and the other conditions hold that are set.
+var signs = []struct {
+	host       string
+	members    []string
+	event      string // the name of the event begins with it
+	transcript string // the path of the transcript has it
+	variable   string // the environment has it as "1"
+}{
+	{host: "cursor", members: []string{"cursor_version"}},
+	{host: "windsurf", members: []string{"agent_action_name"}},
+	{host: "cline", members: []string{"clineVersion"}},
+	{host: "vscode-copilot", members: []string{"hookEventName"}},
+	{host: "copilot-cli", members: []string{"sessionId"}},
+	{host: "gemini-cli", event: "BeforeTool"},
+	{host: "gemini-cli", event: "AfterTool"},
+	{host: "opencode", event: "tool.execute."},
+	{host: "opencode", members: []string{"input.callID"}},
+	{host: "opencode", members: []string{"properties.sessionID"}},
+	{host: "goose", members: []string{"working_dir", "event"}},
+	{host: "copilot-cli", variable: "COPILOT_CLI"},
+	{host: "qwen-code", members: []string{"tool_call_id"}},
+	{host: "qwen-code", transcript: "/.qwen/"},
+	{host: "gemini-cli", transcript: "/.gemini/"},
+	{host: "codex", members: []string{"turn_id"}},
+}
+
+// hostOf says whose payload it is. host is the one that was set up.
 func hostOf(p fields, host string, getenv func(string) string) string {
-	event := p.text("hook_event_name", "event", "type")
+	event, transcript := p.text("hook_event_name", "event", "type"), p.text("transcript_path")
+	lacks := func(member string) bool { return !p.has(member) }
+	for _, s := range signs {
+		if strings.HasPrefix(event, s.event) && strings.Contains(transcript, s.transcript) &&
+			(s.variable == "" || getenv(s.variable) == "1") && !slices.ContainsFunc(s.members, lacks) {
+			return s.host
+		}
+	}
 	switch {
-	case p.has("cursor_version"):
-		return "cursor"
-	case p.has("agent_action_name"):
-		return "windsurf"
-	case p.has("clineVersion"):
-		return "cline"
-	case p.has("hookEventName"):
-		return "vscode-copilot"
-	case p.has("sessionId"):
-		return "copilot-cli"
-	case strings.HasPrefix(event, "BeforeTool"), strings.HasPrefix(event, "AfterTool"):
-		return "gemini-cli"
-	case strings.HasPrefix(event, "tool.execute."), p.has("input.callID", "properties.sessionID"):
-		return "opencode"
-	case p.has("working_dir") && p.has("event"):
-		return "goose"
-	case getenv("COPILOT_CLI") == "1":
-		return "copilot-cli"
-	case p.has("tool_call_id"), strings.Contains(p.text("transcript_path"), "/.qwen/"):
-		return "qwen-code"
-	case strings.Contains(p.text("transcript_path"), "/.gemini/"):
-		return "gemini-cli"
-	case p.has("turn_id"):
-		return "codex"
-	case strings.HasSuffix(event, "ToolUse") && !p.has("session_id"):
+	case strings.HasSuffix(event, "ToolUse") && lacks("session_id"):
 		return "kiro"
 	case hosts[host].phases == nil:
 		return "claude-code"

@@ -27,35 +27,23 @@ func readEnvelope(data []byte) (e envelope, err error) {
 	if data[0] != '{' {
 		return e, errNoObject
 	}
-	var version []byte
-	answer := false
+	var version, result, failure []byte
+	members := map[string]*[]byte{`"jsonrpc"`: &version, `"id"`: &e.id, `"method"`: &e.method,
+		`"params"`: &e.params, `"result"`: &result, `"error"`: &failure}
 	for key, value := range rawjson.EachMember(data) {
-		var field *[]byte
-		switch string(key) {
-		case `"jsonrpc"`:
-			field = &version
-		case `"id"`:
-			field = &e.id
-		case `"method"`:
-			field = &e.method
-		case `"params"`:
-			field = &e.params
-		case `"result"`, `"error"`:
-			answer = true
-			continue
-		default:
+		switch field := members[string(key)]; {
+		case field == nil:
 			e.other = true
-			continue
-		}
-		if *field != nil {
+		case *field != nil:
 			return envelope{}, errTwice
+		default:
+			*field = value
 		}
-		*field = value
 	}
 	switch {
 	case string(version) != `"2.0"`:
 		err = errVersion
-	case e.method == nil && !answer:
+	case e.method == nil && result == nil && failure == nil:
 		err = errNoMessage
 	case e.method != nil && e.method[0] != '"':
 		err = errMethod
