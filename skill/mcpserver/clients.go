@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"context"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,7 +20,6 @@ type clients struct {
 }
 
 type client struct {
-	requests
 	sdk     *mcp.ServerSession
 	session *session
 
@@ -29,8 +27,6 @@ type client struct {
 	active map[*patientWriter]bool // of requests that are being answered, event streams not counted
 	began  time.Time
 	used   time.Time // when its last request ended
-	// of the protocol, as in the header of requests; "-" before the first that the SDK accepted
-	version string
 }
 
 func newClients(s *Server, limits HTTP) *clients {
@@ -71,9 +67,8 @@ func (c *clients) opened(id string) {
 		session := c.server.session(ss)
 		session.unread.hangUp = func(why error) { c.hangUp(id, why) }
 		c.byID[id] = &client{
-			requests: requests{pending: make(map[callID]*pending)},
-			active:   make(map[*patientWriter]bool),
-			sdk:      ss, session: session, began: now, used: now, version: "-",
+			active: make(map[*patientWriter]bool),
+			sdk:    ss, session: session, began: now, used: now,
 		}
 		go func() {
 			_ = ss.Wait() // how the session ended does not matter
@@ -136,75 +131,23 @@ func (c *clients) endOld(ctx context.Context) {
 	}
 }
 
-// begin returns the client of a request, for which end must be called, and its version
-// of the protocol; nil if the request has no session.
-func (c *clients) begin(w *patientWriter, r *http.Request) (cl *client, version string) {
+// begin returns the client of a request, for which end must be called; nil if the request
+// has no session.
+func (c *clients) begin(w *patientWriter, r *http.Request) *client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if cl = c.byID[r.Header.Get("Mcp-Session-Id")]; cl == nil {
-		return nil, ""
+	cl := c.byID[r.Header.Get("Mcp-Session-Id")]
+	if cl != nil {
+		cl.active[w] = true
+		w.unread = cl.session.unread
 	}
-	cl.active[w] = true
-	w.unread = cl.session.unread
-	return cl, cl.version
+	return cl
 }
 
-// end records that a request has been answered, by the SDK if status is not 0.
-func (c *clients) end(cl *client, w *patientWriter, r *http.Request, status int) {
+// end records that a request has been answered.
+func (c *clients) end(cl *client, w *patientWriter) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(cl.active, w)
 	cl.used = time.Now()
-	if status == http.StatusOK {
-		cl.version = r.Header.Get("Mcp-Protocol-Version")
-	}
-}
-
-// call answers a request that makes a call which can be executed without the SDK. It
-// returns false for all others.
-func (cl *client) call(w http.ResponseWriter, r *http.Request, body []byte, version string) bool {
-	e, err := readEnvelope(body)
-	if err != nil {
-		return false
-	}
-	if e.method == nil || e.id == nil {
-		cl.notification(cl.session, e)
-		return false
-	}
-	id, ok := readID(e.id)
-	if !ok || string(e.method) != `"tools/call"` || r.Header.Get("Mcp-Protocol-Version") != version ||
-		!plainHeader(r.Header) {
-		return false
-	}
-	p := readParams(e.params)
-	if p.client != nil || p.token != nil { // the progress goes into an event stream of the SDK
-		return false
-	}
-	call := cl.fast(cl.session, e, p, id)
-	if call == nil {
-		return false
-	}
-	answer := cl.run(cl.session, call, nil)
-	cl.mu.Lock()
-	delete(cl.pending, id)
-	cl.mu.Unlock()
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-cache, no-transform")
-	w.Write(answer)
-	call.release(cl.session)
-	return true
-}
-
-// plainHeader reports whether the SDK would accept a request with such a header, and
-// look at nothing else in it.
-func plainHeader(h http.Header) bool {
-	accept := strings.Join(h.Values("Accept"), ",")
-	for name := range h {
-		if name != "Mcp-Session-Id" && name != "Mcp-Protocol-Version" && strings.HasPrefix(name, "Mcp-") ||
-			name == "Last-Event-Id" {
-			return false
-		}
-	}
-	return h.Get("Content-Type") == "application/json" &&
-		strings.Contains(accept, "application/json") && strings.Contains(accept, "text/event-stream")
 }

@@ -30,7 +30,6 @@ type fastCall struct {
 	rawID   []byte
 	tool    tool
 	scope   *scope
-	notify  func(*mcp.ProgressNotificationParams) // sends the progress of the call; nil sends none
 }
 
 // tool is a name and the dialect that knows it.
@@ -99,7 +98,7 @@ func (p *callParams) readMeta(meta []byte) {
 
 // fast returns the call that a message makes and makes it pending, or nil if the SDK has to
 // answer it. The caller has checked that the version is agreed.
-func (q *requests) fast(c *session, e envelope, p callParams, id callID) *fastCall {
+func (c *conn) fast(e envelope, p callParams, id callID) *fastCall {
 	if e.other || p.unusual || !plainID(e.id) {
 		return nil
 	}
@@ -107,16 +106,16 @@ func (q *requests) fast(c *session, e envelope, p callParams, id callID) *fastCa
 	if !ok {
 		return nil
 	}
-	if refusal, ask := c.check(t, p.arguments); ask || refusal != "" {
+	if refusal, ask := c.session.check(t, p.arguments); ask || refusal != "" {
 		return nil
 	}
-	sc := c.enterKnown()
+	sc := c.session.enterKnown()
 	if sc == nil {
 		return nil
 	}
 	call := &fastCall{callParams: p, id: id, pending: &pending{}, rawID: e.id, tool: t, scope: sc}
-	if q.begin(id, call.pending) != nil {
-		c.leave(sc)
+	if c.begin(id, call.pending) != nil {
+		c.session.leave(sc)
 		return nil // the caller refuses it
 	}
 	return call
@@ -139,42 +138,37 @@ func plainID(raw []byte) bool {
 // runFast executes a call and answers it. The answer is built in buf, which is
 // returned for the next one.
 func (c *conn) runFast(call *fastCall, buf []byte) []byte {
-	buf = c.run(c.session, call, buf)
+	buf = c.run(call, buf)
 	c.done(call.id)
 	c.answer(call.pending, buf)
-	call.release(c.session)
+	if call.tool.reads {
+		c.session.unread.release()
+	}
 	if cap(buf) > keepLine {
 		return nil
 	}
 	return buf
 }
 
-// release must follow run, when the answer has been written.
-func (call *fastCall) release(c *session) {
-	if call.tool.reads {
-		c.unread.release()
-	}
-}
-
 // run executes a call and returns the answer, a line that is built in buf. The call
 // stays pending.
-func (q *requests) run(c *session, call *fastCall, buf []byte) []byte {
-	ctx, r := c.begin(context.Background())
-	q.setRunning(call.pending, r)
+func (c *conn) run(call *fastCall, buf []byte) []byte {
+	ctx, r := c.session.begin(context.Background())
+	c.setRunning(call.pending, r)
 	if call.tool.reads {
-		c.unread.reserve(ctx.Done())
+		c.session.unread.reserve(ctx.Done())
 	}
 	if call.trace != "" {
 		ctx = dialect.WithTrace(ctx, call.trace)
 	}
 	quiet := func() {}
-	if call.token != nil && call.notify != nil {
-		ctx, quiet = c.server.progress(ctx, json.RawMessage(call.token), call.notify)
+	if call.token != nil {
+		ctx, quiet = c.server.progress(ctx, json.RawMessage(call.token), c.notify)
 	}
-	a := c.server.do(ctx, c, call.scope, call.tool, call.arguments)
+	a := c.server.do(ctx, c.session, call.scope, call.tool, call.arguments)
 	quiet()
-	c.leave(call.scope)
-	c.done(r)
+	c.session.leave(call.scope)
+	c.session.done(r)
 	return c.server.appendReply(buf[:0], call, a)
 }
 

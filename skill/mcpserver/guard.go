@@ -48,7 +48,7 @@ func (s *Server) guarded(h HTTP, addr net.Addr) *guard {
 // token, and last its body. A request counts as one of maxRequests when its body has
 // been read.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	g.serve(&patientWriter{ResponseWriter: w, c: http.NewResponseController(w), status: http.StatusOK}, r)
+	g.serve(&patientWriter{ResponseWriter: w, c: http.NewResponseController(w)}, r)
 }
 
 func (g *guard) serve(w *patientWriter, r *http.Request) {
@@ -115,18 +115,17 @@ func (g *guard) post(w *patientWriter, r *http.Request) {
 			g.relay.post(w, r, body)
 			return
 		}
-		if cl, version := g.sessions.begin(w, r); cl != nil {
-			status := 0
-			defer func() { g.sessions.end(cl, w, r, status) }()
-			if cl.call(w, r, body, version) {
-				return
-			}
-			if e, err := readEnvelope(body); err == nil && g.server.reads(e) {
+		if cl := g.sessions.begin(w, r); cl != nil {
+			defer g.sessions.end(cl, w)
+			switch e, err := readEnvelope(body); {
+			case err != nil: // a batch
+			case string(e.method) == rootsChanged:
+				cl.session.forgetScope()
+			case g.server.reads(e):
 				w.unread.reserve(r.Context().Done())
 				defer w.unread.release()
 			}
 			g.pass(w, r)
-			status = w.status
 			return
 		}
 		if r.Header.Get("Mcp-Session-Id") != "" || g.http.Stateless ||
@@ -214,12 +213,10 @@ type patientWriter struct {
 	http.ResponseWriter
 	c      *http.ResponseController
 	unread *unread // of the client; nil if it has no session
-	status int     // of the answer
 }
 
 // WriteHeader implements [http.ResponseWriter].
 func (w *patientWriter) WriteHeader(status int) {
-	w.status = status
 	w.allow(0)
 	w.ResponseWriter.WriteHeader(status)
 }

@@ -16,7 +16,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -466,42 +465,6 @@ func TestHTTPServesOverAUnixSocket(t *testing.T) {
 	serveHTTP(t, second, HTTP{Addr: "unix:" + path})
 }
 
-// TestHTTPFastPathEqualsSDK sends calls to a session that the SDK serves, and to one
-// that answers most of them itself.
-func TestHTTPFastPathEqualsSDK(t *testing.T) {
-	s, _ := newServer(t, awkward)
-	at, _ := serveHTTP(t, s, HTTP{})
-	fast, slow := newHTTPClient(t, at), newHTTPClient(t, at)
-	slow.header = http.Header{"Content-Type": {"application/json; charset=utf-8"}}
-	last := func(body string) string { return strings.TrimSpace(body[strings.LastIndex(body, "data: ")+1:]) }
-	short := 0
-	for i, line := range []string{
-		call(1, "read_file", `{"path":"html"}`), call(2, "read_file", `{"path":"large"}`),
-		call("x", "read_file", `{"path":"missing"}`),
-		call(3, "no_such", `{}`), call(4, "read_file", `{"path":5}`),
-		call(5, "write_file", `{"path":"new","content":"\u2028<"}`),
-		`{"jsonrpc":"2.0","id":6,"method":"ping"}`, `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `{}`,
-		`{"jsonrpc":"2.0","id":7,"method":"no/such"}`,
-	} {
-		r1, got := fast.post(line)
-		r2, want := slow.post(line)
-		if strings.Contains(want, "data: ") && !strings.Contains(got, "data: ") {
-			short++
-			want = strings.TrimPrefix(last(want), "ata: ")
-		}
-		got, want = undoID.ReplaceAllString(strings.TrimSpace(got), "ID"),
-			undoID.ReplaceAllString(strings.TrimSpace(want), "ID")
-		if r1.StatusCode != r2.StatusCode || got != want {
-			t.Errorf("%d: %.100s\n got %s %.300s\nwant %s %.300s", i, line, r1.Status, got, r2.Status, want)
-		}
-	}
-	if short != 4 { // all calls of tools that exist, but the first
-		t.Errorf("%d calls did without the SDK", short)
-	}
-}
-
-var undoID = regexp.MustCompile(`"undo":"[^"]*"`)
-
 // TestHTTPServesBothKindsOfVersions calls in a session, and without one as clients do
 // since 2026-07-28.
 func TestHTTPServesBothKindsOfVersions(t *testing.T) {
@@ -547,16 +510,8 @@ func TestHTTPServesBesideOthersWhoDoNot(t *testing.T) {
 	}
 }
 
-// BenchmarkHTTPCall is a call over one connection of HTTP, by our own path and by the
-// SDK's.
+// BenchmarkHTTPCall is a call over one connection of HTTP.
 func BenchmarkHTTPCall(b *testing.B) {
-	for name, kind := range map[string]string{"fast": "application/json",
-		"sdk": "application/json; charset=utf-8"} {
-		b.Run(name, func(b *testing.B) { benchmarkHTTPCall(b, kind) })
-	}
-}
-
-func benchmarkHTTPCall(b *testing.B, kind string) {
 	s, _ := newServer(b, map[string]string{"a.txt": strings.Repeat("0123456789abcde\n", 128)})
 	ready, ended := make(chan string, 1), make(chan error, 1)
 	ctx, cancel := context.WithCancel(b.Context())
@@ -577,7 +532,7 @@ func benchmarkHTTPCall(b *testing.B, kind string) {
 	in := bufio.NewReader(c)
 	session := ""
 	ask := func(body string) *http.Response {
-		head := fmt.Sprintf("POST /mcp HTTP/1.1\r\nHost: %s\r\nAccept: application/json, text/event-stream\r\nContent-Type: %s\r\nContent-Length: %d\r\n", u.Host, kind, len(body))
+		head := fmt.Sprintf("POST /mcp HTTP/1.1\r\nHost: %s\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", u.Host, len(body))
 		if session != "" {
 			head += "Mcp-Session-Id: " + session + "\r\nMcp-Protocol-Version: 2025-11-25\r\n"
 		}

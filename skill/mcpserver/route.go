@@ -73,7 +73,7 @@ func (c *conn) route(line []byte) *fastCall {
 		return nil
 	}
 	if e.method == nil || e.id == nil { // an answer or a notification
-		c.notification(c.session, e)
+		c.notification(e)
 		c.pass(line, nil)
 		return nil
 	}
@@ -88,8 +88,7 @@ func (c *conn) route(line []byte) *fastCall {
 	}
 	p := readParams(e.params)
 	if c.agreedOn(p) {
-		if call := c.fast(c.session, e, p, id); call != nil {
-			call.notify = c.notify
+		if call := c.fast(e, p, id); call != nil {
 			return call
 		}
 	}
@@ -191,9 +190,11 @@ func (c *conn) agreed() bool {
 	return c.version != ""
 }
 
+const rootsChanged = `"notifications/roots/list_changed"`
+
 // notification does what a notification of a client requires before its next message
 // is read.
-func (q *requests) notification(c *session, e envelope) {
+func (c *conn) notification(e envelope) {
 	switch string(e.method) {
 	case `"notifications/cancelled"`:
 		var params struct {
@@ -201,11 +202,11 @@ func (q *requests) notification(c *session, e envelope) {
 		}
 		if json.Unmarshal(e.params, &params) == nil {
 			if id, ok := readID(params.RequestID); ok {
-				q.cancel(id)
+				c.cancel(id)
 			}
 		}
-	case `"notifications/roots/list_changed"`:
-		c.forgetScope()
+	case rootsChanged:
+		c.session.forgetScope()
 	}
 }
 
