@@ -16,13 +16,14 @@ import (
 	"textskill/skill/fleet"
 )
 
-// BenchmarkStep measures a step of a run whose model answers at once: 200 of them, in a
-// folder with so many files, on a cluster of three servers, and by turns without a fleet, as
-// skill run does it, which waits for the disk. The overhead is the part that the fleet adds. Other work on
-// the machine changes the figures a lot; the time of one message that is published and waited for
-// is measured beside them. On ext4 without a journal, each of the six files that a step makes takes
-// up to 0.8 ms for minutes after others were removed, and 10 µs with one: the kernel does not use
-// the inodes of those again so soon, and looks at each.
+// BenchmarkStep measures 200 steps of a run whose model answers at once, in a folder with many
+// files. It alternates between a cluster of three servers and a run without a fleet, which waits
+// for the disk as skill run does. The overhead is the difference.
+//
+// Other work on the machine changes the figures much, so the benchmark also measures one
+// published and acknowledged message. A step creates six files. After files were removed, each
+// takes up to 0.8 ms for minutes on ext4 without a journal, and 10 µs with a journal: the kernel
+// avoids the inodes of removed files, and looks at each.
 func BenchmarkStep(b *testing.B) {
 	const steps = 200
 	for _, later := range []bool{false, true} {
@@ -72,7 +73,7 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// stepAlone returns how long a step takes of a run in a folder without a fleet.
+// stepAlone returns the time of a step without a fleet.
 func stepAlone(b *testing.B, dir string, steps int) time.Duration {
 	if err := os.WriteFile(filepath.Join(dir, "log"), nil, 0o666); err != nil {
 		b.Fatal(err)
@@ -98,7 +99,7 @@ func stepAlone(b *testing.B, dir string, steps int) time.Duration {
 	return last.Sub(first) / time.Duration(steps-1)
 }
 
-// publishing returns how long the mean of n messages takes that are published and waited for.
+// publishing returns the mean time of n published and acknowledged messages.
 func publishing(b *testing.B, p fleet.Plane, n int) time.Duration {
 	r := fleet.Run{ID: "publish"}
 	if old, err := p.Run(b.Context(), r.ID); err == nil {
@@ -113,8 +114,8 @@ func publishing(b *testing.B, p fleet.Plane, n int) time.Duration {
 	return time.Since(began) / time.Duration(n)
 }
 
-// BenchmarkMemory measures the heap of a worker after so many steps of the runs that it holds,
-// for each of them: their conversations, and what the worker knows of their files.
+// BenchmarkMemory measures the heap of a worker for each run that it holds, after a number of
+// steps. The heap has the conversation of the run, and the index of its files.
 func BenchmarkMemory(b *testing.B) {
 	for _, size := range []struct{ runs, steps int }{{20, 100}, {2, 2000}} {
 		b.Run(fmt.Sprintf("runs=%d/steps=%d", size.runs, size.steps), func(b *testing.B) {
@@ -156,12 +157,12 @@ func BenchmarkMemory(b *testing.B) {
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // of what pools keep
+	runtime.GC() // twice: the second one clears sync.Pool
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// stopping is a model that does not answer a conversation with so many messages or more.
+// stopping is a model that does not answer long conversations.
 type stopping struct {
 	appending
 	messages int

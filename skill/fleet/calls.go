@@ -10,32 +10,33 @@ import (
 	"textskill/skill"
 )
 
-// A Holding is a workspace that a worker holds, for what answers calls to it.
+// A Holding is a workspace that a worker holds. [WorkerConfig].Held serves its tools to callers.
 type Holding struct {
 	Run      Run
 	Todos    *skill.Snapshot // of the callers; nil if they have none
 	Executor *skill.Executor
 
-	// Commit returns when the files as they are, and the todos, are stored. While an expert
-	// works they are stored with its step, so that no stored file is of half a step.
+	// Commit stores the current files and the todos. While an expert works, Commit waits for
+	// the end of the step, so that the fleet never stores files of half a step.
 	Commit func(ctx context.Context, todos skill.Snapshot) error
 }
 
-// Calls answer the calls to a workspace, from its holder's side.
+// Calls serve the calls to one workspace.
 type Calls interface {
-	Idle() time.Duration // since the last call; 0 while there is one
+	Idle() time.Duration // time since the last call; 0 during a call
 	Close()              // returns after the last call
 }
 
-// callers are calls whose changes are not stored yet. The zero callers has none.
+// callers are the calls that wait until their changes are stored. The zero value has no calls.
 type callers struct {
 	mu      sync.Mutex
-	todos   *skill.Snapshot // nil if they are as they were stored
+	todos   *skill.Snapshot // to be stored; nil if they have not changed
 	waiting []chan error
-	wake    func() // is called when one begins to wait; may be nil
-	over    error  // why none may wait any more
+	wake    func() // called when a call begins to wait; may be nil
+	over    error  // not nil after end; commit returns it
 }
 
+// commit waits until the files and todos are stored.
 func (c *callers) commit(ctx context.Context, todos skill.Snapshot) error {
 	stored := make(chan error, 1)
 	c.mu.Lock()
@@ -54,16 +55,16 @@ func (c *callers) commit(ctx context.Context, todos skill.Snapshot) error {
 	case <-ctx.Done():
 	}
 	select {
-	case err := <-stored: // at the same time
+	case err := <-stored: // stored when ctx ended
 		return err
 	default:
 		return context.Cause(ctx)
 	}
 }
 
-// take has what is stored from now on hold what the callers changed. The caller says what
-// became of that.
-func (c *callers) take(h *held) (stored func(error)) {
+// take adds the callers' todos to the next commit of h. After that commit, stored passes its
+// error to the waiting calls.
+func (c *callers) take(h *ownedRun) (stored func(error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	waiting := c.waiting
@@ -78,7 +79,7 @@ func (c *callers) take(h *held) (stored func(error)) {
 	}
 }
 
-// end lets no caller wait any more.
+// end fails all waiting and all later calls.
 func (c *callers) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,10 +90,10 @@ func (c *callers) end(err error) {
 	c.waiting = nil
 }
 
-var errNotStored = errors.New("the worker gave the workspace up before that")
+var errNotStored = errors.New("the worker has released the workspace; its changes may not be stored")
 
-// serveCalls lets others make calls, until release is called.
-func (h *held) serveCalls() (calls Calls, release func(), err error) {
+// serveCalls serves calls to the workspace until release is called.
+func (h *ownedRun) serveCalls() (calls Calls, release func(), err error) {
 	if h.Held == nil {
 		return nil, func() {}, nil
 	}
@@ -106,11 +107,11 @@ func (h *held) serveCalls() (calls Calls, release func(), err error) {
 	}, nil
 }
 
-// idleEvery is how often it is looked for a workspace that nobody calls.
+// idleEvery is how often waitForCalls checks the idle time.
 const idleEvery = time.Second
 
-// onlyHold keeps the workspace for calls until there have been none for long enough.
-func (h *held) onlyHold(ctx, own context.Context, calls Calls) error {
+// waitForCalls stores the changes of calls until no call has come for the run's idle time.
+func (h *ownedRun) waitForCalls(ctx, runCtx context.Context, calls Calls) error {
 	if calls == nil {
 		return fmt.Errorf("%w: this worker answers no calls", errUnfit)
 	}
@@ -122,57 +123,57 @@ func (h *held) onlyHold(ctx, own context.Context, calls Calls) error {
 		default:
 		}
 	}
-	h.callers.wake() // one may wait already
+	h.callers.wake() // a call may wait already
 	h.callers.mu.Unlock()
 	tick := time.NewTicker(idleEvery)
 	defer tick.Stop()
-	var why error // the end of the work; nil for an idle workspace
+	var cause error // of the end; nil for an idle workspace
 	var closed chan struct{}
 	end := func(err error) {
 		if closed == nil {
-			why, closed = err, make(chan struct{})
+			cause, closed = err, make(chan struct{})
 			go func() {
 				calls.Close()
 				close(closed)
 			}()
 		}
 	}
-	last := context.WithoutCancel(own)
-	given, cancelled := ctx.Done(), own.Done()
+	endCtx := context.WithoutCancel(runCtx)
+	stopped, cancelled := ctx.Done(), runCtx.Done()
 	for {
 		select {
 		case <-wake:
-			if err := h.storeCalls(last); err != nil {
+			if err := h.storeCalls(endCtx); err != nil {
 				return err
 			}
 		case <-tick.C:
 			if h.run.Idle > 0 && calls.Idle() >= h.run.Idle {
 				end(nil)
 			}
-		case <-given:
-			given = nil
+		case <-stopped:
+			stopped = nil
 			end(errGivenBack)
 		case <-cancelled:
 			cancelled = nil
-			if err := context.Cause(own); errors.Is(err, ErrTaken) {
+			if err := context.Cause(runCtx); errors.Is(err, ErrTaken) {
 				return err
 			}
-			end(context.Cause(own))
+			end(context.Cause(runCtx))
 		case <-closed:
 			h.walk = true
-			if err := h.storeCalls(last); err != nil {
+			if err := h.storeCalls(endCtx); err != nil {
 				return err
 			}
-			if why != nil {
-				return why
+			if cause != nil {
+				return cause
 			}
-			return h.end(last, Completed, fmt.Sprintf("nobody called it for %v", h.run.Idle))
+			return h.end(endCtx, Completed, fmt.Sprintf("nobody called it for %v", h.run.Idle))
 		}
 	}
 }
 
-// storeCalls stores what callers changed.
-func (h *held) storeCalls(ctx context.Context) (err error) {
+// storeCalls stores the changes of the waiting calls.
+func (h *ownedRun) storeCalls(ctx context.Context) (err error) {
 	stored := h.callers.take(h)
 	defer func() { stored(err) }()
 	manifest, err := h.snapshot(ctx)

@@ -27,10 +27,10 @@ type process struct {
 	t    testing.TB
 	role role
 	cmd  *exec.Cmd
-	in   io.Closer // whose end ends the process
+	in   io.Closer // closing it ends the process
 
 	mu    sync.Mutex
-	lines []string // that it has printed, over all starts
+	lines []string // printed since the first start
 }
 
 // newProcess starts a process until the end of the test.
@@ -73,7 +73,7 @@ func (p *process) start() {
 	}()
 }
 
-// said returns the lines that hold a text.
+// said returns the printed lines that contain a text.
 func (p *process) said(text string) (found []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,8 +97,8 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// newCluster starts three nodes, which may acknowledge before what they have written is on
-// the disk, in dirs or else in temporary folders. It returns them with the URLs for clients.
+// newCluster starts three nodes in dirs, or in temporary folders. With later, they acknowledge
+// data before it is on the disk. It returns the nodes and the URLs for clients.
 func newCluster(t testing.TB, later bool, dirs ...string) (nodes []*process, servers []string) {
 	t.Helper()
 	const n = 3
@@ -122,7 +122,7 @@ func newCluster(t testing.TB, later bool, dirs ...string) (nodes []*process, ser
 	return nodes, servers
 }
 
-// connectCluster connects to a cluster that is starting.
+// connectCluster retries until a starting cluster accepts the connection.
 func connectCluster(t testing.TB, patience time.Duration, servers []string) *jetstream.Plane {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
@@ -138,12 +138,11 @@ func connectCluster(t testing.TB, patience time.Duration, servers []string) *jet
 	}
 }
 
-// long reports whether tests may take much longer than a change is worth.
+// long reports whether the long versions of tests run.
 func long() bool { return os.Getenv("SKILL_TEST_LONG") != "" }
 
-// TestMachinesLost kills and stops workers and nodes while runs are carried out. Each run
-// comes to its end with the right bytes, each step ends once in its events, and no worker
-// that lives loses a run.
+// TestMachinesLost kills and stops workers and nodes while they carry out runs. Each run ends
+// with the right bytes, each step ends once in its events, and no living worker loses a run.
 func TestMachinesLost(t *testing.T) {
 	kills, runs, steps := 10, 12, 12
 	switch {
@@ -152,7 +151,7 @@ func TestMachinesLost(t *testing.T) {
 	case !needs.All():
 		t.Skip("it takes a minute: set SKILL_TEST_ALL")
 	}
-	const patience = 10 * time.Second // in which a cluster finds a new leader
+	const patience = 10 * time.Second // a cluster elects a leader in less
 	nodes, servers := newCluster(t, true)
 	p := connectCluster(t, patience, servers)
 	var workers []*process
@@ -169,7 +168,7 @@ func TestMachinesLost(t *testing.T) {
 			}
 		}
 	})
-	stopped := workers[3] // is never killed, but stopped for longer than the patience
+	stopped := workers[3] // is stopped for longer than the patience, never killed
 	dir := newFolder(t)
 	for i := range runs {
 		submit(t, p, fmt.Sprintf("run%d", i), dir)
@@ -227,7 +226,7 @@ func TestMachinesLost(t *testing.T) {
 	t.Logf("%d kills of workers, %d takeovers", kills, lost)
 }
 
-// await waits until a number of runs is over.
+// await waits until n runs are over.
 func await(t *testing.T, p fleet.Plane, n int) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Minute); ; time.Sleep(500 * time.Millisecond) {

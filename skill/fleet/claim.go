@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// maxLost is how many workers may be lost one after another in the same step of a run.
+// maxLost is how many workers a run may lose in a row in the same step.
 const maxLost = 10
 
-// How long a job waits before it comes again.
+// How long a job waits until a worker gets it again.
 const (
-	busyWorkspace = 5 * time.Second // because another run holds its workspace
-	unreachable   = 3 * time.Second // because the plane did not answer
+	busyWorkspace = 5 * time.Second // another run holds its workspace
+	unreachable   = 3 * time.Second // the plane did not answer
 )
 
-// take carries out the run of a job, if it needs a worker.
+// take carries out the run of a job, if the run needs a worker.
 func (w *worker) take(ctx context.Context, job Job) {
-	own := context.WithoutCancel(ctx) // what has begun is ended properly
-	done := func() { job.Done(own) }
-	later := func(d time.Duration) { job.Later(own, d) }
+	endCtx := context.WithoutCancel(ctx) // answers the job after the worker was told to stop
+	done := func() { job.Done(endCtx) }
+	later := func(d time.Duration) { job.Later(endCtx, d) }
 	r, err := w.Plane.Run(ctx, job.Run())
 	switch {
 	case errors.Is(err, ErrNoRun):
@@ -39,13 +39,13 @@ func (w *worker) take(ctx context.Context, job Job) {
 	case r.Pin != "" && r.Pin != w.Name:
 		later(busyWorkspace)
 		return
-	case w.held(ctx, r) || !w.hold(r.ID):
+	case w.isHeld(ctx, r) || !w.hold(r.ID):
 		later(w.Patience)
 		return
 	}
 	stop := w.beat(job)
 	defer stop()
-	h, err := w.claim(own, r)
+	h, err := w.claim(endCtx, r)
 	if h != nil {
 		err = h.carryOut(ctx)
 	}
@@ -65,7 +65,7 @@ func (w *worker) take(ctx context.Context, job Job) {
 	}
 }
 
-// beat keeps a job from going to others until stop is called.
+// beat keeps a job for this worker until stop is called.
 func (w *worker) beat(job Job) (stop func()) {
 	t := time.NewTicker(w.Patience / 3)
 	end := make(chan struct{})
@@ -85,17 +85,19 @@ func (w *worker) beat(job Job) (stop func()) {
 
 var errBusy = errors.New("another run holds the workspace")
 
-// claim makes this worker the owner of a run. It returns nil if the run has ended thereby.
-func (w *worker) claim(ctx context.Context, r Run) (*held, error) {
+// claim makes this worker the owner of a run. It returns nil if the run cannot go on and claim
+// has ended it.
+func (w *worker) claim(ctx context.Context, r Run) (*ownedRun, error) {
 	ws, err := w.Plane.Workspace(ctx, r.Workspace)
 	if err != nil {
 		return nil, err
 	}
-	if ws.Run != "" && ws.Run != r.ID {
-		switch other, err := w.Plane.Run(ctx, ws.Run); {
-		case err != nil && !errors.Is(err, ErrNoRun):
+	if ws.Run != r.ID {
+		busy, err := isHeld(ctx, w.Plane, ws)
+		if err != nil {
 			return nil, err
-		case err == nil && !other.Status.Over():
+		}
+		if busy {
 			return nil, errBusy
 		}
 	}
@@ -105,7 +107,7 @@ func (w *worker) claim(ctx context.Context, r Run) (*held, error) {
 	}
 	r.Epoch++
 	r.Worker, r.Status, r.Reason, r.Manifest = w.Name, Running, "", ws.Manifest
-	h := &held{worker: w, run: r, ws: ws, dir: filepath.Join(w.dir, fmt.Sprintf("%s-%d", r.ID, r.Epoch))}
+	h := &ownedRun{worker: w, run: r, ws: ws, dir: filepath.Join(w.dir, fmt.Sprintf("%s-%d", r.ID, r.Epoch))}
 	h.ws.Run = r.ID
 	switch {
 	case ws.Revision == 0:
@@ -116,7 +118,7 @@ func (w *worker) claim(ctx context.Context, r Run) (*held, error) {
 		return nil, h.end(ctx, Failed, before.Reason)
 	case r.Lost >= maxLost:
 		return nil, h.end(ctx, Failed,
-			fmt.Sprintf("killed %d workers in step %d; its files are those of step %d", r.Lost,
+			fmt.Sprintf("killed %d workers in step %d; its files are from step %d", r.Lost,
 				r.Step+1, r.Step))
 	}
 	text := fmt.Sprintf("worker %s begins", w.Name)

@@ -13,18 +13,18 @@ import (
 
 // Limits of a batch.
 const (
-	maxInline = 512 << 10 // bytes of an event that is not a blob
+	maxInline = 512 << 10 // bytes of an event; a larger event becomes blobs
 	maxBatch  = 900       // events
 )
 
 // EventBlobs returns the blobs of the large events of a run: see [Event.Blob].
 func EventBlobs(p Plane, run string) Blobs { return p.Blobs(eventBlobs + run) }
 
-// eventBlobs begins the names under which large events are kept, which no workspace has.
+// eventBlobs is a prefix that [CheckName] refuses for workspaces.
 const eventBlobs = "events-"
 
-// event completes an event of the run.
-func (h *held) event(e Event) Event {
+// event adds the time, the worker and the step to an event.
+func (h *ownedRun) event(e Event) Event {
 	e.Time, e.Epoch, e.Worker = time.Now().UTC(), h.run.Epoch, h.run.Worker
 	if e.Step == 0 {
 		e.Step = h.run.Step
@@ -32,14 +32,14 @@ func (h *held) event(e Event) Event {
 	return e
 }
 
-// commit stores the state of the run and of its workspace, with events. It goes on until it
-// is known whether they are stored, or ctx is done.
-func (h *held) commit(ctx context.Context, events ...Event) error {
+// commit stores events and the states of the run and its workspace. It retries until the plane
+// has stored or refused them, or ctx is done.
+func (h *ownedRun) commit(ctx context.Context, events ...Event) error {
 	for i, e := range events {
 		if len(e.Agent) <= maxInline {
 			continue
 		}
-		blobs, sums := steady{EventBlobs(h.Plane, h.run.ID), h}, []string{}
+		blobs, sums := retryingBlobs{EventBlobs(h.Plane, h.run.ID), h}, []string{}
 		for part := range slices.Chunk(e.Agent, maxInline) {
 			sum := sha256.Sum256(part)
 			sums = append(sums, hex.EncodeToString(sum[:]))
@@ -50,7 +50,7 @@ func (h *held) commit(ctx context.Context, events ...Event) error {
 		e.Agent, e.Blob = nil, strings.Join(sums, " ")
 		events[i] = e
 	}
-	for len(events) > maxBatch { // the state waits for the last of them
+	for len(events) > maxBatch { // the new state is in the last batch
 		if err := h.store(ctx, Batch{Run: &h.stored, Events: events[:maxBatch]}); err != nil {
 			return err
 		}
@@ -70,9 +70,9 @@ func (h *held) commit(ctx context.Context, events ...Event) error {
 	return err
 }
 
-// store commits a batch. Where the plane does not say what became of it, it reads the state
-// again: the batch is stored if the state is that of the batch.
-func (h *held) store(ctx context.Context, b Batch) error {
+// store commits a batch. If the plane does not confirm it, store reads the state again. The
+// batch is stored if the plane has the same state.
+func (h *ownedRun) store(ctx context.Context, b Batch) error {
 	return h.retry(ctx, func() error {
 		err := h.Plane.Commit(ctx, b)
 		if err == nil {
@@ -83,7 +83,7 @@ func (h *held) store(ctx context.Context, b Batch) error {
 		case readErr != nil && !errors.Is(readErr, ErrNoRun):
 			return errors.Join(errors.New("the state cannot be read"), readErr)
 		case now.Revision == b.Run.Revision && errors.Is(err, ErrTaken):
-			return err // of the workspace
+			return err // another run has taken the workspace
 		case now.Revision == b.Run.Revision:
 			return errors.Join(errors.New("not stored"), err)
 		case !bytes.Equal(encode(now), encode(*b.Run)):
@@ -101,8 +101,8 @@ func (h *held) store(ctx context.Context, b Batch) error {
 	})
 }
 
-// retry calls do until it succeeds, somebody else owns the run, or ctx is done.
-func (h *held) retry(ctx context.Context, do func() error) error {
+// retry calls do until it succeeds, fails with ErrTaken or ErrNoBlob, or ctx is done.
+func (h *ownedRun) retry(ctx context.Context, do func() error) error {
 	for wait, said := 100*time.Millisecond, false; ; wait = min(2*wait, 5*time.Second) {
 		err := do()
 		if err == nil || errors.Is(err, ErrTaken) || errors.Is(err, ErrNoBlob) {
@@ -112,7 +112,7 @@ func (h *held) retry(ctx context.Context, do func() error) error {
 			return context.Cause(ctx)
 		}
 		if !said && wait > time.Second {
-			h.Say("run " + h.run.ID + ": held until the plane answers: " + err.Error())
+			h.Say("run " + h.run.ID + ": waits until the plane answers: " + err.Error())
 			said = true
 		}
 		if err := sleep(ctx, wait); err != nil {

@@ -8,9 +8,9 @@ import (
 	"textskill/skill"
 )
 
-// TestStoredWhenTheCallEnds has what a call changed stored in the moment in which it is cancelled.
+// TestStoredWhenTheCallEnds stores the changes of a call at the moment of its cancellation.
 func TestStoredWhenTheCallEnds(t *testing.T) {
-	for range 100 { // a select takes any
+	for range 100 { // select chooses a ready case at random
 		ctx, cancel := context.WithCancel(t.Context())
 		var c callers
 		c.wake = func() {
@@ -23,7 +23,7 @@ func TestStoredWhenTheCallEnds(t *testing.T) {
 	}
 }
 
-// lastJobs has one job, which comes when the worker ends.
+// lastJobs returns one job, at the moment the worker ends.
 type lastJobs struct {
 	end   func()
 	later []time.Duration
@@ -51,7 +51,7 @@ func (j lastJob) Later(_ context.Context, d time.Duration) error {
 	return nil
 }
 
-// waitingRuns is a plane all of whose runs wait.
+// waitingRuns is a plane in which all runs wait.
 type waitingRuns struct{ Plane }
 
 func (waitingRuns) Run(ctx context.Context, id string) (Run, error) {

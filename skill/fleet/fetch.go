@@ -10,15 +10,15 @@ import (
 	"textskill/skill/fleet/pack"
 )
 
-// Fetch restores the files of a run, as they were after its last stored step, into a
-// directory that is empty or does not exist. It returns the run as it was then.
+// Fetch restores the files of a run after its last stored step. The directory must be empty
+// or missing. Fetch returns the state of the run at that step.
 func Fetch(ctx context.Context, p Plane, id, dir string, owner Tenant) (Run, error) {
 	r, err := p.Run(ctx, id)
 	if err != nil {
 		return r, err
 	}
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return r, fmt.Errorf("%s is not empty; nothing in it is replaced, so name another directory", dir)
+		return r, fmt.Errorf("%s is not empty; name an empty or a new directory", dir)
 	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return r, err
 	}
@@ -32,19 +32,19 @@ func Fetch(ctx context.Context, p Plane, id, dir string, owner Tenant) (Run, err
 	for {
 		err := restoreAt(ctx, owner.pack(p.Blobs(r.Workspace), true), r.Manifest, abs)
 		if !errors.Is(err, ErrNoBlob) {
-			return r, aboutKey(err, r.Tenant)
+			return r, addKeyHint(err, r.Tenant)
 		}
-		now, again := p.Run(ctx, id) // perhaps a later step needs the blob no more
+		now, again := p.Run(ctx, id) // a later step may have purged the blob
 		if again != nil || now.Manifest == r.Manifest {
-			return r, gone(ctx, p, r, err)
+			return r, explainMissing(ctx, p, r, err)
 		}
 		r = now
 	}
 }
 
-// gone words the error of files that the store has no more: a later run of the workspace leaves
-// its own only.
-func gone(ctx context.Context, p Plane, r Run, err error) error {
+// explainMissing returns an error about files of r that are missing in the store. A later run
+// of the workspace purges them.
+func explainMissing(ctx context.Context, p Plane, r Run, err error) error {
 	runs, _ := p.Runs(ctx, r.Tenant)
 	last := r
 	for _, other := range runs {
@@ -53,13 +53,14 @@ func gone(ctx context.Context, p Plane, r Run, err error) error {
 		}
 	}
 	if last.ID == r.ID {
-		return fmt.Errorf("the files of run %s are not all in the store: %w", r.ID, err)
+		return fmt.Errorf("files of run %s are missing in the store: %w", r.ID, err)
 	}
-	return fmt.Errorf("the files of run %s are gone: run %s has worked in the workspace %s since; fetch that one", r.ID, last.ID, r.Workspace)
+	return fmt.Errorf("the files of run %s are gone: run %s has worked in the workspace %s since; "+
+		"fetch run %[2]s", r.ID, last.ID, r.Workspace)
 }
 
-// restoreAt restores a manifest whole, or nothing of it. An empty directory stays the same one:
-// it may be the current one of a shell, a link to another, or the root of a file system.
+// restoreAt restores a whole manifest, or nothing. It does not replace an empty directory, which
+// may be a mount point, a symbolic link, or the current directory of a shell.
 func restoreAt(ctx context.Context, o pack.Options, manifest, dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		_, err := pack.Restore(ctx, o, manifest, dir)

@@ -9,7 +9,7 @@ import (
 	"textskill/skill/agent"
 )
 
-// AgentEvent returns the event of an expert that an Event of kind [Agent] holds.
+// AgentEvent returns the expert's event in an Event of kind [Agent]. It fetches large events.
 func AgentEvent(ctx context.Context, p Plane, run string, e Event) (a agent.Event, err error) {
 	data := e.Agent
 	for sum := range strings.FieldsSeq(e.Blob) {
@@ -22,9 +22,10 @@ func AgentEvent(ctx context.Context, p Plane, run string, e Event) (a agent.Even
 	return a, json.Unmarshal(data, &a)
 }
 
-// Follow returns the stored events of a run, then further ones until the run has ended or
-// ctx is done. If live is not nil, it is called, from another goroutine, with what is not
-// stored yet: events that come again when they are, and the model's words (kind [Words]).
+// Follow returns the stored events of a run, then further events until the run has ended or
+// ctx is done. If live is not nil, another goroutine calls it with the model's words (kind
+// [Words]) and with events that are not stored yet. Follow returns these events again when
+// they are stored.
 func Follow(ctx context.Context, p Plane, run string, live func(Event)) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if live != nil {

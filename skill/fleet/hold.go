@@ -14,80 +14,80 @@ import (
 	"textskill/skill/fleet/pack"
 )
 
-// A held is a run that this worker owns.
-type held struct {
+// An ownedRun is a run that this worker owns, and its copy of the workspace.
+type ownedRun struct {
 	*worker
 	run    Run
-	stored Run // as it was committed last
+	stored Run // the state of the last commit
 	ws     Workspace
-	dir    string // of the copy of the workspace, and of its history
+	dir    string // the copy of the workspace, and its history
 
 	x        *skill.Executor
-	price    *agent.Price // of the model; nil if it is not known
+	price    *agent.Price // of the model; nil if unknown
 	folder   *pack.Folder
-	position []string // of the history, when the folder was stored last
-	records  []string // of the run, written since then
-	steps    int      // since blobs were purged
+	position []string // in the history, at the last snapshot of the folder
+	records  []string // paths of the run's records since the last snapshot
+	steps    int      // since the last purge
 
-	events []Event      // of the step under way
-	walk   bool         // whether that step may have changed files without the history
-	ended  *agent.Event // of the step that has ended and is not stored; nil for none
+	events []Event      // of the current step
+	walk   bool         // the current step may have changed files outside of the history
+	ended  *agent.Event // the last event of a step that is not stored yet; nil for none
 
 	callers callers
 }
 
-// errGivenBack says that the worker ends and another one may go on with the run.
+// errGivenBack says that the worker ends. Another worker may continue the run.
 var errGivenBack = errors.New("the worker ends")
 
-// errUnfit says that a worker cannot begin with a run, which another worker may be able to.
+// errUnfit says that this worker cannot start on the run. Another worker may be able to.
 var errUnfit = errors.New("the workspace cannot be restored")
 
-// carryOut works on the run until it is over, or ctx is done and a step has ended. It
-// returns errGivenBack, or ErrTaken, if the run is not over.
-func (h *held) carryOut(ctx context.Context) error {
+// carryOut works on the run until the run is over. If ctx ends first, it stops after the
+// current step. It returns errGivenBack or ErrTaken if the run is not over.
+func (h *ownedRun) carryOut(ctx context.Context) error {
 	defer os.RemoveAll(h.dir)
-	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	stop, err := h.Plane.Listen(Cancels+h.run.ID, func([]byte) { cancel(errCancelled) })
 	if err == nil {
 		defer stop()
 	}
-	go h.watch(own, cancel)
-	err = h.work(ctx, own)
-	if err != nil && err != errGivenBack && !errors.Is(err, ErrTaken) && own.Err() != nil {
-		err = context.Cause(own) // what was under way may only say that it was cancelled
+	go h.watch(runCtx, cancel)
+	err = h.work(ctx, runCtx)
+	if err != nil && err != errGivenBack && !errors.Is(err, ErrTaken) && runCtx.Err() != nil {
+		err = context.Cause(runCtx) // err itself may only say "context canceled"
 	}
 	if h.x != nil {
 		err = cmp.Or(err, h.x.Close())
 	}
-	last := context.WithoutCancel(ctx)
+	endCtx := context.WithoutCancel(ctx)
 	switch {
 	case errors.Is(err, ErrTaken):
 		h.Say(fmt.Sprintf("run %s: another worker has taken it; the copy here is deleted", h.run.ID))
 		return ErrTaken
-	case errors.Is(err, errUnfit), errors.Is(err, syscall.ENOSPC): // a disk that is full is this worker's
+	case errors.Is(err, errUnfit), errors.Is(err, syscall.ENOSPC): // the disk of this worker is full
 		returned := h.event(Event{Kind: Returned, Text: "another worker is needed: " + err.Error()})
 		h.run.Status, h.run.Worker, h.run.Reason = Waiting, "", err.Error()
 		h.run.Lost++
-		return cmp.Or(h.commit(last, returned), err)
+		return cmp.Or(h.commit(endCtx, returned), err)
 	case err == errGivenBack:
 		h.run.Status, h.run.Worker = Waiting, ""
-		if err := h.commit(last); err != nil {
+		if err := h.commit(endCtx); err != nil {
 			return err
 		}
 		h.Say(fmt.Sprintf("run %s: given back after step %d", h.run.ID, h.run.Step))
 		return errGivenBack
 	case errors.Is(err, errCancelled):
-		return h.end(last, Cancelled, "")
+		return h.end(endCtx, Cancelled, "")
 	case err != nil:
-		return h.end(last, Failed, err.Error())
+		return h.end(endCtx, Failed, err.Error())
 	}
 	return nil
 }
 
-// watch ends the work on the run when it is cancelled or another worker has taken it, for
-// messages about that may be lost.
-func (h *held) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+// watch reads the state of the run from time to time, because messages may be lost. It calls
+// cancel if the run was cancelled or another worker has taken it.
+func (h *ownedRun) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	id, epoch := h.run.ID, h.run.Epoch
 	for sleep(ctx, h.Patience/3) == nil {
 		switch r, err := h.Plane.Run(ctx, id); {
@@ -100,12 +100,13 @@ func (h *held) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// work is carryOut without its end. The steps are stored when it returns.
-func (h *held) work(ctx, own context.Context) error {
-	if err := h.open(own); err != nil && own.Err() == nil && !errors.Is(err, ErrNoBlob) {
+// work restores the workspace, then runs the expert or waits for calls. All ended steps are
+// stored when work returns.
+func (h *ownedRun) work(ctx, runCtx context.Context) error {
+	if err := h.open(runCtx); err != nil && runCtx.Err() == nil && !errors.Is(err, ErrNoBlob) {
 		return fmt.Errorf("%w: %v", errUnfit, err)
 	} else if err != nil {
-		return cmp.Or(context.Cause(own), err)
+		return cmp.Or(context.Cause(runCtx), err)
 	}
 	calls, release, err := h.serveCalls()
 	if err != nil {
@@ -113,12 +114,17 @@ func (h *held) work(ctx, own context.Context) error {
 	}
 	defer release()
 	if h.run.Expert == "" {
-		return h.onlyHold(ctx, own, calls)
+		return h.waitForCalls(ctx, runCtx, calls)
 	}
-	cfg, query, err := h.configure(own)
+	cfg, query, err := h.configure(runCtx)
 	if err != nil {
 		return err
 	}
+	return h.runExpert(ctx, runCtx, cfg, query)
+}
+
+// runExpert runs the expert and stores its steps. It stops after a step if ctx is done.
+func (h *ownedRun) runExpert(ctx, runCtx context.Context, cfg agent.Config, query string) error {
 	var fault error
 	watch, end := func(agent.Event) {}, func(error) {}
 	if h.Observer.Run != nil {
@@ -130,11 +136,11 @@ func (h *held) work(ctx, own context.Context) error {
 		}
 		end(fault)
 	}()
-	for e, err := range agent.Run(own, cfg, query) {
+	for e, err := range agent.Run(runCtx, cfg, query) {
 		stored := false
 		if err == nil {
 			watch(e)
-			stored, err = h.hear(own, e)
+			stored, err = h.addEvent(runCtx, e)
 		}
 		if err == nil && stored && ctx.Err() != nil {
 			err = errGivenBack
@@ -150,18 +156,18 @@ func (h *held) work(ctx, own context.Context) error {
 	return fault
 }
 
-// hear adds an event to the step. It reports whether it has stored a step.
-func (h *held) hear(ctx context.Context, e agent.Event) (stored bool, err error) {
-	if h.ended != nil { // the run goes on after it
+// addEvent adds an event to the current step. It reports whether it has stored a step.
+func (h *ownedRun) addEvent(ctx context.Context, e agent.Event) (stored bool, err error) {
+	if h.ended != nil { // the step was not the last one of the run
 		if err := h.storeStep(ctx); err != nil {
 			return false, err
 		}
 		stored = true
 	}
-	own := h.event(Event{Kind: Agent, Step: e.StepNumber, Agent: encode(e)})
-	h.events = append(h.events, own)
-	if len(own.Agent) <= maxInline {
-		h.Plane.Tell(Live+h.run.ID, encode(own))
+	added := h.event(Event{Kind: Agent, Step: e.StepNumber, Agent: encode(e)})
+	h.events = append(h.events, added)
+	if len(added.Agent) <= maxInline {
+		h.Plane.Tell(Live+h.run.ID, encode(added))
 	}
 	if e.ToolCall != nil && e.ToolCall.SkillName != baseSkill {
 		h.walk = true
@@ -176,12 +182,12 @@ func (h *held) hear(ctx context.Context, e agent.Event) (stored bool, err error)
 	return stored, nil
 }
 
-// baseSkill is the name of the skill whose changes of files are in the history, except
-// changes of commands.
+// baseSkill is the skill whose tools record their changes in the history. Only its commands
+// may change files without a record.
 const baseSkill = "@perstack/base"
 
-// storeStep stores the step that has ended.
-func (h *held) storeStep(ctx context.Context) (err error) {
+// storeStep stores the ended step: files, events and state.
+func (h *ownedRun) storeStep(ctx context.Context) (err error) {
 	stored := h.callers.take(h)
 	defer func(began time.Time) {
 		stored(err)
@@ -217,12 +223,13 @@ func (h *held) storeStep(ctx context.Context) (err error) {
 	return nil
 }
 
-// purgeEvery is how many steps pass until blobs are purged that no manifest needs.
+// purgeEvery is how many steps pass between two purges.
 const purgeEvery = 32
 
-// purge removes blobs that are not needed any more. It begins only while nobody else can
-// have taken the run: the blobs of another worker must stay.
-func (h *held) purge(ctx context.Context, began time.Time) {
+// purge removes blobs that the last manifest does not need. It must not remove blobs of another
+// worker that has taken the run. No worker takes the run within the patience after began, the
+// time of the last commit.
+func (h *ownedRun) purge(ctx context.Context, began time.Time) {
 	ctx, cancel := context.WithDeadline(ctx, began.Add(h.Patience/2))
 	defer cancel()
 	if ctx.Err() == nil {
@@ -230,8 +237,8 @@ func (h *held) purge(ctx context.Context, began time.Time) {
 	}
 }
 
-// endStep stores the last step of the run, and with it how the run ended.
-func (h *held) endStep(ctx context.Context) error {
+// endStep stores the last step of the run, with the status of the run.
+func (h *ownedRun) endStep(ctx context.Context) error {
 	h.walk = true
 	e := h.ended
 	h.run.Status, h.run.Reason = Stopped, ""
@@ -248,7 +255,7 @@ func (h *held) endStep(ctx context.Context) error {
 	case e.Type == agent.StopRunByExceededMaxSteps && e.ReasonText() != "":
 		h.run.Reason = e.ReasonText()
 	default:
-		h.run.Reason = fmt.Sprintf("it has taken %d steps, as many as are allowed", e.StepNumber)
+		h.run.Reason = fmt.Sprintf("it has reached its limit of %d steps", e.StepNumber)
 	}
 	if err := h.storeStep(ctx); err != nil {
 		return err
@@ -257,8 +264,8 @@ func (h *held) endStep(ctx context.Context) error {
 	return nil
 }
 
-// end ends the run after its last stored step.
-func (h *held) end(ctx context.Context, s Status, reason string) error {
+// end ends the run after its last stored step, and releases its workspace.
+func (h *ownedRun) end(ctx context.Context, s Status, reason string) error {
 	h.run.Status, h.run.Reason = s, reason
 	if h.ws.Run == h.run.ID {
 		h.ws.Run = ""
@@ -270,7 +277,7 @@ func (h *held) end(ctx context.Context, s Status, reason string) error {
 	return nil
 }
 
-// ending says how a run has ended.
+// ending says in a sentence how a run has ended.
 func (r Run) ending() string {
 	text := fmt.Sprintf("%s after step %d", r.Status, r.Step)
 	if r.Reason != "" {

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		if err := json.Unmarshal([]byte(text), &r); err != nil {
 			panic(err)
 		}
-		go func() { // the end of the test
+		go func() { // standard input ends with the test
 			io.Copy(io.Discard, os.Stdin)
 			os.Exit(0)
 		}()
@@ -43,16 +43,16 @@ func TestMain(m *testing.M) {
 	os.Exit(needs.Run(m))
 }
 
-// A role is what a process does that is a worker, or a node of the cluster.
+// A role is the part of a process: a worker, or a node of the cluster.
 type role struct {
-	Node jetstream.ServerOptions // with a Dir for a node
+	Node jetstream.ServerOptions // Dir is set for a node
 
 	Name, Root string
 	Servers    []string
 	Slots      int
 	Patience   time.Duration
 	Steps      int           // of each run
-	Thinks     time.Duration // the model, at each step
+	Thinks     time.Duration // how long the model takes for a step
 }
 
 func (r role) play() error {
@@ -87,7 +87,7 @@ func (r role) config(p fleet.Plane, say func(string)) fleet.WorkerConfig {
 	}
 }
 
-// appending is a model that appends the numbers from 0 to a file, one in each step.
+// appending is a model that appends the numbers from 0 to a file, one number in each step.
 type appending struct {
 	steps  int
 	thinks time.Duration
@@ -127,7 +127,7 @@ func numbers(steps int) string {
 	return b.String()
 }
 
-// newFolder returns a folder with a project whose expert is e.
+// newFolder returns a folder with a project that defines the expert e.
 func newFolder(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -156,7 +156,7 @@ func newServer(t testing.TB) string {
 	return s.URL()
 }
 
-// connect connects until the end of the test.
+// connect returns a plane that is closed at the end of the test.
 func connect(t testing.TB, patience time.Duration, servers ...string) *jetstream.Plane {
 	t.Helper()
 	p, err := jetstream.Connect(t.Context(), jetstream.Options{Servers: servers, Patience: patience})
@@ -211,8 +211,8 @@ func follow(t testing.TB, p fleet.Plane, id string) (events []fleet.Event) {
 	return events
 }
 
-// checkRun holds a run that has ended to the law: its file has each number once, in order,
-// and each step ended once.
+// checkRun checks a run that has ended: its file has each number once, in order, and each step
+// ended once.
 func checkRun(t testing.TB, p fleet.Plane, id string, steps int) {
 	t.Helper()
 	ends := map[int]int{}

@@ -16,25 +16,25 @@ import (
 	"textskill/skill/fleet/pack"
 )
 
-// open restores the workspace.
-func (h *held) open(ctx context.Context) (err error) {
+// open restores the copy of the workspace.
+func (h *ownedRun) open(ctx context.Context) (err error) {
 	dir, state := filepath.Join(h.dir, "workspace"), filepath.Join(h.dir, "state")
 	if err := cmp.Or(os.MkdirAll(dir, 0o700), os.Mkdir(state, 0o700)); err != nil {
 		return err
 	}
-	o := h.Tenants[h.run.Tenant].pack(steady{h.Plane.Blobs(h.ws.Name), h}, h.run.Pin != "")
+	o := h.Tenants[h.run.Tenant].pack(retryingBlobs{h.Plane.Blobs(h.ws.Name), h}, h.run.Pin != "")
 	if h.ws.Manifest == "" {
 		h.folder, err = pack.Open(o, dir)
 	} else {
 		h.folder, err = pack.Restore(ctx, o, h.ws.Manifest, dir)
-		err = aboutKey(err, h.run.Tenant)
+		err = addKeyHint(err, h.run.Tenant)
 	}
 	if err != nil {
 		return err
 	}
 	cfg := h.Executor
 	cfg.Dir, cfg.State = dir, state
-	cfg.NoSync, cfg.KeepHelper = true, true // the plane keeps what lasts
+	cfg.NoSync, cfg.KeepHelper = true, true // no fsync: the plane stores everything that lasts
 	if h.x, err = skill.New(cfg); err != nil {
 		return err
 	}
@@ -42,45 +42,45 @@ func (h *held) open(ctx context.Context) (err error) {
 	return err
 }
 
-// pack returns how files of the tenant are stored. Those of a pinned run, which no other
-// worker has to make room for, are limited by the manifest alone.
+// pack returns the options to store files of the tenant. Only the manifest limits the files of
+// a pinned run, because no other worker needs the space for them.
 func (t Tenant) pack(b pack.Blobs, pinned bool) pack.Options {
 	o := pack.Options{Blobs: b, Key: t.Key, Exclude: t.Exclude}
 	if pinned {
-		o.MaxBytes, o.MaxFiles = 8<<30, 1<<30 // as many as a manifest can have
+		o.MaxBytes, o.MaxFiles = 8<<30, 1<<30 // the limits of a manifest
 	}
 	return o
 }
 
-// aboutKey adds to an error about a missing key where a machine names it.
-func aboutKey(err error, tenant string) error {
+// addKeyHint adds the name of the setting to an error about a missing key.
+func addKeyHint(err error, tenant string) error {
 	if errors.Is(err, pack.ErrKey) {
 		return fmt.Errorf("%w; key-file under [tenants.%s] in fleet.toml names it", err, tenant)
 	}
 	return err
 }
 
-// steady are blobs whose plane is waited for.
-type steady struct {
+// retryingBlobs retry until the plane answers.
+type retryingBlobs struct {
 	pack.Blobs
-	h *held
+	h *ownedRun
 }
 
-func (s steady) Put(ctx context.Context, sum string, data []byte) error {
-	return s.h.retry(ctx, func() error { return s.Blobs.Put(ctx, sum, data) })
+func (b retryingBlobs) Put(ctx context.Context, sum string, data []byte) error {
+	return b.h.retry(ctx, func() error { return b.Blobs.Put(ctx, sum, data) })
 }
 
-func (s steady) Get(ctx context.Context, sum string) (data []byte, err error) {
-	err = s.h.retry(ctx, func() error {
-		data, err = s.Blobs.Get(ctx, sum)
+func (b retryingBlobs) Get(ctx context.Context, sum string) (data []byte, err error) {
+	err = b.h.retry(ctx, func() error {
+		data, err = b.Blobs.Get(ctx, sum)
 		return err
 	})
 	return data, err
 }
 
 // snapshot stores the files of the workspace and returns the sum of their manifest. If it
-// fails, the folder stores the same changes in its next snapshot.
-func (h *held) snapshot(ctx context.Context) (manifest string, err error) {
+// fails, the next snapshot stores the changes.
+func (h *ownedRun) snapshot(ctx context.Context) (manifest string, err error) {
 	changed, err := h.changed(ctx)
 	if err != nil {
 		return "", err
@@ -88,9 +88,9 @@ func (h *held) snapshot(ctx context.Context) (manifest string, err error) {
 	return h.folder.Snapshot(ctx, changed, h.walk)
 }
 
-// changed returns the files that the history says have changed since the last call, and the
-// run's records since then, which are not in it.
-func (h *held) changed(ctx context.Context) ([]string, error) {
+// changed returns the files that have changed since the last call, according to the history. It
+// adds the run's records, which the history does not have.
+func (h *ownedRun) changed(ctx context.Context) ([]string, error) {
 	result, err := h.x.Execute(ctx, &skill.Session{}, skill.History{After: h.position})
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (h *held) changed(ctx context.Context) ([]string, error) {
 	h.records = nil
 	changes := result.(skill.Changes)
 	if len(changes.List) > 0 {
-		h.position = []string{changes.List[0].ID} // the newest one
+		h.position = []string{changes.List[0].ID} // the newest change
 	}
 	for _, e := range changes.List {
 		if e.Command != "" || changes.Damaged > 0 {
@@ -116,8 +116,8 @@ func (h *held) changed(ctx context.Context) ([]string, error) {
 	return slices.Compact(paths), nil
 }
 
-// configure returns how the run begins or goes on.
-func (h *held) configure(ctx context.Context) (cfg agent.Config, query string, err error) {
+// configure returns the configuration to begin or continue the run. query is "" to continue.
+func (h *ownedRun) configure(ctx context.Context) (cfg agent.Config, query string, err error) {
 	p, err := h.project(ctx)
 	if err != nil {
 		return cfg, "", err
@@ -140,7 +140,8 @@ func (h *held) configure(ctx context.Context) (cfg agent.Config, query string, e
 		if tenant.Trust || len(needed) == 0 {
 			return nil
 		}
-		return fmt.Errorf("the workspace wants %s, which worker %s does not grant tenant %s; trust = true under [tenants.%[3]s] in its fleet.toml does", needed[0], h.Name, h.run.Tenant)
+		return fmt.Errorf("the workspace needs %s, but worker %s does not trust tenant %s; "+
+			"set trust = true under [tenants.%[3]s] in its fleet.toml", needed[0], h.Name, h.run.Tenant)
 	}
 	cfg.Heard = func(text string) {
 		h.Plane.Tell(Live+h.run.ID, encode(h.event(Event{Kind: Words, Text: text})))
@@ -171,7 +172,7 @@ func (h *held) configure(ctx context.Context) (cfg agent.Config, query string, e
 }
 
 // project reads the perstack.toml of the workspace.
-func (h *held) project(ctx context.Context) (p agent.Project, err error) {
+func (h *ownedRun) project(ctx context.Context) (p agent.Project, err error) {
 	text, err := h.read(ctx, agent.ProjectFile)
 	if err == nil && text == "" {
 		err = errors.New("the workspace has no " + agent.ProjectFile)
@@ -183,7 +184,7 @@ func (h *held) project(ctx context.Context) (p agent.Project, err error) {
 }
 
 // read returns the content of a file of the workspace, "" for none.
-func (h *held) read(ctx context.Context, name string) (string, error) {
+func (h *ownedRun) read(ctx context.Context, name string) (string, error) {
 	if info, err := h.x.Look(&skill.Session{}, name, false); err != nil || info.IsDir() {
 		return "", nil
 	}
@@ -194,11 +195,11 @@ func (h *held) read(ctx context.Context, name string) (string, error) {
 	return string(r.(skill.FileRead).Content), nil
 }
 
-// maxArgs is how many bytes of the arguments of a call are kept in the state.
+// maxArgs is how many bytes of a call's arguments are stored in the state.
 const maxArgs = 4 << 10
 
-// begin notes that a call is about to be made that may act outside of the workspace.
-func (h *held) begin(ctx context.Context, c agent.ToolCall) error {
+// begin stores a call that may act outside of the workspace, before the expert makes the call.
+func (h *ownedRun) begin(ctx context.Context, c agent.ToolCall) error {
 	h.walk = true
 	if slices.Contains(h.Repeat, c.ToolName) {
 		return nil
@@ -212,13 +213,14 @@ func (h *held) begin(ctx context.Context, c agent.ToolCall) error {
 		Text: c.ToolName + " " + string(args)}))
 }
 
-// note tells the expert what a worker that was lost may have done.
-func (h *held) note() string {
+// note tells the expert which calls a lost worker may have made.
+func (h *ownedRun) note() string {
 	if len(h.run.Begun) == 0 {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("The machine that this work was on was lost during the step after this. The workspace is as it was before that step. These calls were begun and may have happened; find out before you make one again:\n")
+	b.WriteString("The machine that did this work was lost during the next step. The workspace is as it was " +
+		"before that step. These calls may have happened; find out before you repeat a call:\n")
 	for _, c := range h.run.Begun {
 		fmt.Fprintf(&b, "- %s %s\n", c.Tool, c.Args)
 	}

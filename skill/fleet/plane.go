@@ -1,22 +1,17 @@
-// Package fleet runs experts on many machines. A client submits a run on one machine, and
-// a worker on another machine carries it out. After each step the worker stores the run's
-// files, events and state together, so that another worker can continue from there.
+// Package fleet runs experts on many machines. A client calls [Submit] on one machine, and
+// [Work] carries out the run on another machine. [Follow] and [Fetch] return the events and
+// files of the run.
 //
-// The worker that wrote the state of a run last owns the run. Only the state decides: a
-// queued job is a hint that a run may need a worker.
+// Rules:
 //
-//	plane.go      what a fleet needs of the network: Plane
-//	state.go      what is known of a run and of its workspace
-//	submit.go     storing and queueing a run
-//	fetch.go      bringing its files back
-//	follow.go     its events
-//	worker.go     taking runs
-//	claim.go      becoming the owner of one
-//	open.go       restoring its files and going on with it
-//	hold.go       working on it, and storing each step
-//	calls.go      calls of others to its workspace
-//	commit.go     what is done where the plane does not answer
-//	reconcile.go  runs that the queue has lost
+//  1. After each step the worker commits the run's files, events and state in one [Batch].
+//     Another worker can continue from there.
+//  2. The worker that wrote the state of a run last owns the run. A commit by another worker
+//     fails with [ErrTaken].
+//  3. Only the state decides. A queued job is a hint that a run may need a worker.
+//  4. A workspace has at most one run at a time.
+//  5. A worker stores a call that acts outside of the workspace before it makes the call. If
+//     the worker is lost, the next worker tells the expert that the call may have happened.
 package fleet
 
 import (
@@ -27,126 +22,124 @@ import (
 	"time"
 )
 
-// A Plane keeps the state of a fleet, and connects its machines. It keeps all
-// accepted data and shows it to all machines in one order. It is safe for concurrent use. Package
-// jetstream implements it with NATS JetStream.
+// A Plane stores the state of a fleet and connects its machines. All machines see the accepted
+// data in one order. A Plane is safe for concurrent use. Package jetstream implements it with
+// NATS JetStream.
 type Plane interface {
-	// Commit stores a batch whole, or nothing of it. It fails with [ErrTaken] if somebody has
-	// written one of its states since they were read; it then sets no revision. Otherwise it
-	// sets the new revisions of the states. After another error the batch may be stored or
-	// not: reading the states again shows which.
+	// Commit stores the whole batch or nothing. On success it sets the new revisions of the
+	// states. It fails with [ErrTaken] if a state was written since the caller read it. After
+	// any other error the batch may be stored: the caller reads the states again to find out.
 	Commit(ctx context.Context, b Batch) error
 
-	// Run returns the state of a run. The error of an unknown one is [ErrNoRun].
+	// Run returns the state of a run. It fails with [ErrNoRun] if the run is unknown.
 	Run(ctx context.Context, id string) (Run, error)
-	// Runs returns the states of all runs of a tenant, in no order; "" means all tenants.
+	// Runs returns the states of all runs of a tenant, unsorted. "" means all tenants.
 	Runs(ctx context.Context, tenant string) ([]Run, error)
-	// Workspace returns the state of a workspace, that of an unknown one with Revision 0.
+	// Workspace returns the state of a workspace. An unknown workspace has Revision 0.
 	Workspace(ctx context.Context, name string) (Workspace, error)
-	// Events returns the events of a run after the sequence number, which 0 is for all: first
-	// those that are stored, in order. If follow is set, it then waits for further ones until
-	// one of kind [Ended] or ctx is done.
+	// Events returns the stored events of a run after a sequence number, in order. 0 means
+	// all events. With follow, it waits for further events until an [Ended] event or until
+	// ctx is done.
 	Events(ctx context.Context, run string, after uint64, follow bool) iter.Seq2[Event, error]
-	// Cancel asks that a run be ended. It is kept for workers that claim the run later
-	// ([Run.Cancelled]), and sent to the one that holds it (topic [Cancels]).
+	// Cancel asks the owner of a run to end it. It tells the owner through the topic [Cancels]
+	// and stores the request, so that a later owner sees [Run.Cancelled].
 	Cancel(ctx context.Context, run string) error
 
-	// Queue adds a job for a waiting run. It fails with [ErrQuota] if the tenant has
-	// too many.
+	// Queue adds a job for a waiting run. It fails with [ErrQuota] if the tenant has too many
+	// jobs.
 	Queue(ctx context.Context, r Run) error
 	// Jobs returns the jobs that a worker may take. The caller closes them.
 	Jobs(ctx context.Context, w Worker) (Jobs, error)
-	// Queued returns the IDs of the runs of the tenant, class and place of r that have a job,
-	// waiting or with a worker. Another one that is not over was lost by the queue.
+	// Queued returns the IDs of runs with a job, whether it waits or a worker has it. It reads
+	// only the queue of r: the runs of the same tenant, urgency, label and pin.
 	Queued(ctx context.Context, r Run) (map[string]bool, error)
-	// Unqueue removes the jobs of a run that has ended, which count as long as they are queued.
+	// Unqueue removes the jobs of a run that has ended. Queued jobs count against the quota.
 	Unqueue(ctx context.Context, r Run) error
 
 	// Blobs returns the blobs of a workspace.
 	Blobs(workspace string) Blobs
 
-	// Call sends a request to whoever serves a name, and returns the answer. If nobody does
-	// the error is [ErrNobody], at once. If who serves it is lost before the answer, that is an
-	// error too, and the request may have been carried out.
+	// Call sends a request to the server of a name and returns the answer. If nobody serves
+	// the name, Call fails with [ErrNobody] at once. After any other error, the server may have
+	// carried out the request.
 	Call(ctx context.Context, name string, request []byte) ([]byte, error)
-	// Serve answers the requests to a name until stop is called. It calls answer in a new
-	// goroutine for each. Requests and answers may have [MaxMessage] bytes.
+	// Serve answers the requests to a name until stop is called, each in a new goroutine.
+	// Requests and answers may have [MaxMessage] bytes.
 	Serve(name string, answer func(ctx context.Context, request []byte) []byte) (stop func(), err error)
-	// Tell sends a message to who listens to a topic at this moment; it may be lost.
+	// Tell sends a message to the current listeners of a topic. The message may be lost.
 	Tell(topic string, data []byte) error
-	// Listen receives the messages of a topic until stop is called, one after another.
+	// Listen passes the messages of a topic to hear, one at a time, until stop is called.
 	Listen(topic string, hear func(data []byte)) (stop func(), err error)
 }
 
-// Blobs keep the packs and manifests of one workspace by the SHA-256 of their bytes, in
-// hexadecimal digits. They are safe for concurrent use.
+// Blobs keep the packs and manifests of one workspace. The key of a blob is the SHA-256 of its
+// bytes, in hexadecimal digits. Blobs are safe for concurrent use.
 type Blobs interface {
-	// Put stores a blob of at most [MaxMessage] bytes and returns after it was accepted. To
-	// store the same blob again does nothing.
+	// Put stores a blob of at most [MaxMessage] bytes, unless it is stored already. It returns
+	// after the plane has accepted the blob.
 	Put(ctx context.Context, sum string, data []byte) error
-	// Get returns a blob. The error of an unknown one is [ErrNoBlob].
+	// Get returns a blob. It fails with [ErrNoBlob] if the blob is unknown.
 	Get(ctx context.Context, sum string) ([]byte, error)
-	// Purge removes all blobs but those with these sums.
+	// Purge removes all blobs except those with the sums in keep.
 	Purge(ctx context.Context, keep map[string]bool) error
 }
 
-// Jobs are what a worker takes its runs from.
+// Jobs are the jobs that one worker may take.
 type Jobs interface {
-	// Next waits for a job, urgent ones first.
+	// Next waits for a job. Urgent jobs come first.
 	Next(ctx context.Context) (Job, error)
 	Close()
 }
 
-// A Job says that a run may need a worker. It comes again, to this or another worker, if
-// none of its methods is called for the plane's patience (30 seconds by default).
+// A Job says that a run may need a worker. If its worker calls no method for the plane's
+// patience (30 seconds by default), the plane gives the job to a worker again.
 type Job interface {
-	Run() string
-	Working() error                                   // begins the patience anew
-	Done(ctx context.Context) error                   // ends the job
-	Later(ctx context.Context, d time.Duration) error // lets the job come again after d
+	Run() string                                      // the ID of the run
+	Working() error                                   // restarts the patience
+	Done(ctx context.Context) error                   // removes the job
+	Later(ctx context.Context, d time.Duration) error // returns the job to the queue for d
 }
 
 // MaxMessage is the largest size of a blob, an event, a request and an answer, in bytes.
 const MaxMessage = 900 << 10
 
-// Patience is how long a worker may be silent before its jobs go to others.
+// Patience is how long a worker may be silent before other workers get its jobs.
 const Patience = 30 * time.Second
 
-// A Batch is what one step, claim or end of a run changes. A nil part is not written.
+// A Batch is a change of a run: a step, a claim or its end. A nil part is not written.
 type Batch struct {
-	Run       *Run       // expected at its Revision; 0 for a new run
-	Workspace *Workspace // the same
-	Events    []Event    // of the run
+	Run       *Run       // Commit expects its Revision; 0 for a new run
+	Workspace *Workspace // Commit expects its Revision; 0 for a new workspace
+	Events    []Event    // further events of the run
 }
 
-// Topics of [Plane.Tell], each followed by the ID of a run.
+// Topics of [Plane.Tell]. The ID of a run follows.
 const (
-	Live    = "live."   // JSON of an Event that is not stored yet, or of one with the model's words
-	Cancels = "cancel." // that the run is to be ended
+	Live    = "live."   // JSON of an Event: not stored yet, or of kind [Words]
+	Cancels = "cancel." // asks the owner to end the run
 )
 
-// Names of [Plane.Call], each followed by that of a worker or of a workspace.
+// Names of [Plane.Call]. The name of a worker or of a workspace follows.
 const (
 	WorkerName    = "worker."
 	WorkspaceName = "workspace."
 )
 
 var (
-	// ErrTaken is the error of a commit by a worker that does not own the run any more.
+	// ErrTaken says that this worker does not own the run any more.
 	ErrTaken = errors.New("another worker has taken the run")
-	// ErrNobody is the error of a call to a name that nobody serves.
+	// ErrNobody says that nobody serves the called name.
 	ErrNobody = errors.New("nobody answers")
-	// ErrNoRun is the error of reading a run that was never submitted or has expired.
+	// ErrNoRun says that the run was never submitted or has expired.
 	ErrNoRun = errors.New("there is no such run")
-	// ErrNoBlob is the error of reading a blob that is not stored.
+	// ErrNoBlob says that the blob is not stored.
 	ErrNoBlob = errors.New("the blob is not stored")
-	// ErrQuota is the error of queuing a run of a tenant that has too many waiting runs. What
-	// [OverQuota] returns says which and how many.
-	ErrQuota = errors.New("no more may wait; submit again when some have begun")
+	// ErrQuota says that a tenant has too many waiting runs. [OverQuota] adds the tenant and
+	// the number.
+	ErrQuota = errors.New("its queue is full; submit again when a run has begun")
 )
 
-// OverQuota returns the [ErrQuota] of a tenant that has as many waiting runs of one class as it
-// may have.
+// OverQuota returns an [ErrQuota] with the tenant and the number of its waiting runs.
 func OverQuota(tenant string, waiting int) error {
 	return fmt.Errorf("tenant %s has %d waiting runs: %w", tenant, waiting, ErrQuota)
 }

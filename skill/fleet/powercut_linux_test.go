@@ -12,14 +12,13 @@ import (
 	"textskill/testdata/needs"
 )
 
-// TestPowerCut cuts the power of all servers and workers while runs are carried out. The
-// servers go on with what was on their disks. No step that was accepted is lost, and each run
-// comes to its end with the right bytes. SKILL_TEST_FLEET_CUTS says how often; the default is
-// once, on ext4.
+// TestPowerCut cuts the power of all servers and workers while they carry out runs. The servers
+// restart with the contents of their disks. No accepted step is lost, and each run ends with the
+// right bytes. SKILL_TEST_FLEET_CUTS is the number of cuts; the default is one cut, on ext4.
 func TestPowerCut(t *testing.T) {
 	const (
 		runs, steps = 6, 12
-		patience    = 10 * time.Second // in which a cluster finds a new leader
+		patience    = 10 * time.Second // a cluster elects a leader in less
 		variable    = "SKILL_TEST_FLEET_CUTS"
 	)
 	if !needs.All() {

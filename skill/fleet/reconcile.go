@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// lostAfter is how old the state of a run must be before a missing job is noticed.
+// lostAfter is how old the state of a run must be before reconcile looks for its job.
 const lostAfter = 2 * time.Minute
 
-// reconcile queues runs again that the queue has lost, from time to time.
+// reconcile queues a run again if the queue has lost its job. It looks from time to time.
 func (w *worker) reconcile(ctx context.Context) {
 	for sleep(ctx, w.Patience/2+rand.N(w.Patience)) == nil {
 		runs, err := w.Plane.Runs(ctx, "")
@@ -25,7 +25,7 @@ func (w *worker) reconcile(ctx context.Context) {
 		}
 		queued := map[queue]map[string]bool{}
 		for _, r := range runs {
-			if r.Status.Over() || time.Since(r.Updated) < min(lostAfter, 4*w.Patience) || w.held(ctx, r) {
+			if r.Status.Over() || time.Since(r.Updated) < min(lostAfter, 4*w.Patience) || w.isHeld(ctx, r) {
 				continue
 			}
 			q := queue{r.Tenant, r.Label, r.Pin, r.Urgent}

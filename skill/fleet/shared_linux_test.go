@@ -12,7 +12,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// TestSharedFolder refuses to work in, or to send, a folder that machines share.
+// TestSharedFolder refuses to work in a shared folder, or to send it.
 func TestSharedFolder(t *testing.T) {
 	p, dir := connect(t, patience, newServer(t)), t.TempDir()
 	mountShared(t, dir)
@@ -31,9 +31,9 @@ func TestSharedFolder(t *testing.T) {
 	}
 }
 
-// mountShared mounts an empty file system of the kind of sshfs.
+// mountShared mounts an empty file system of the type fuse.sshfs.
 func mountShared(t *testing.T, dir string) {
-	// os.File would poll it, which fails before it is mounted
+	// os.File would poll the device, which fails before the mount.
 	device, err := syscall.Open("/dev/fuse", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	needs.That(t, err == nil, "FUSE", "load the module fuse")
 	needs.Mount(t, "host:/", dir, "fuse.sshfs", 0,
@@ -43,9 +43,9 @@ func mountShared(t *testing.T, dir string) {
 		for request := make([]byte, 1<<17); ; {
 			switch _, err := syscall.Read(device, request); err {
 			case nil:
-			case syscall.EINTR, syscall.ENOENT: // whoever asked waits no more
+			case syscall.EINTR, syscall.ENOENT: // the caller has given up
 				continue
-			default: // it is unmounted
+			default: // unmounted
 				return
 			}
 			var body []byte

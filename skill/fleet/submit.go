@@ -15,20 +15,20 @@ import (
 	"textskill/skill/fleet/pack"
 )
 
-// A Submission is a run that is to be carried out.
+// A Submission is a new run and its files.
 type Submission struct {
-	Run            // ID and Workspace may be "", Tenant is required
-	Dir     string // whose files the workspace gets; "" means that it has its files
-	Replace bool   // the files of a workspace that exists
-	Owner   Tenant // what this machine knows of the tenant
+	Run            // Tenant is required; ID and Workspace may be ""
+	Dir     string // copy the files of this folder to the workspace; "" for an existing workspace
+	Replace bool   // replace the files of an existing workspace
+	Owner   Tenant // this machine's settings of the tenant
 }
 
-// refused is the reason of a run that was not queued. Submit takes its ID again.
+// refused is the reason of a run that was not queued. Its ID may be submitted again.
 const refused = "the queue was full"
 
-// Submit stores a run and its files, and queues it. The run of an ID that was submitted
-// before is left as it is; it is an error if that was another run. Errors are [ErrQuota],
-// [pack.ErrTooLarge] and others.
+// Submit stores a run and its files, then queues the run. It may be called again with the same
+// ID and returns the earlier run then; it fails if that run has another query, expert, workspace
+// or tenant. Errors include [ErrQuota] and [pack.ErrTooLarge].
 func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 	r := s.Run
 	r.ID = cmp.Or(r.ID, strings.ToLower(rand.Text()))
@@ -43,21 +43,21 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 	case err != nil && !errors.Is(err, ErrNoRun):
 		return r, fmt.Errorf("the queue cannot be reached: %w", err)
 	}
-	if err := s.room(ctx, p); err != nil {
+	if err := s.checkQuota(ctx, p); err != nil {
 		return r, err
 	}
-	ws, files, err := s.store(ctx, p, r)
+	ws, oldFiles, err := s.storeFiles(ctx, p, r)
 	if err != nil {
 		return r, err
 	}
-	if r.Manifest = files; ws != nil {
+	if r.Manifest = oldFiles; ws != nil {
 		r.Manifest = ws.Manifest
 	}
 	r.Revision, r.Submitted, r.Status = before.Revision, time.Now().UTC(), Waiting
 	r.Updated = r.Submitted
 	if err := p.Commit(ctx, Batch{Run: &r, Workspace: ws,
 		Events: []Event{{Kind: Submitted, Time: r.Submitted, Text: r.wants()}}}); err != nil {
-		// stored after all, or by somebody else at the same time
+		// The run may be stored all the same, or another process has just submitted it.
 		if now, again := p.Run(ctx, r.ID); again == nil && now.Revision != before.Revision {
 			return now, requeue(ctx, p, r, now)
 		}
@@ -67,19 +67,19 @@ func Submit(ctx context.Context, p Plane, s Submission) (Run, error) {
 	if errors.Is(err, ErrQuota) {
 		r.Status, r.Reason = Cancelled, refused
 		if ws != nil {
-			ws.Manifest = files
+			ws.Manifest = oldFiles
 		}
 		return r, errors.Join(err,
 			p.Commit(ctx, Batch{Run: &r, Workspace: ws,
 				Events: []Event{{Kind: Ended, Time: time.Now().UTC(), Text: refused}}}))
 	}
 	if err != nil {
-		err = fmt.Errorf("run %s is stored but not queued yet, which a worker will do: %w", r.ID, err)
+		err = fmt.Errorf("run %s is stored but not queued; a worker will queue it: %w", r.ID, err)
 	}
 	return r, err
 }
 
-// wants says what a run needs.
+// wants says in a sentence which worker a run needs.
 func (r Run) wants() string {
 	text := "submitted for " + cmp.Or(r.Expert, "calls")
 	if r.Pin != "" {
@@ -91,15 +91,14 @@ func (r Run) wants() string {
 	return text
 }
 
-// Runs returns the states of runs as [Plane.Runs] does, without those that Submit did not
-// queue.
+// Runs returns the runs of [Plane.Runs] except runs that Submit has refused.
 func Runs(ctx context.Context, p Plane, tenant string) ([]Run, error) {
 	runs, err := p.Runs(ctx, tenant)
 	return slices.DeleteFunc(runs, func(r Run) bool { return r.Reason == refused }), err
 }
 
-// room fails if the tenant has as many waiting runs as its owner allows.
-func (s Submission) room(ctx context.Context, p Plane) error {
+// checkQuota fails if the tenant already has its maximum of waiting runs.
+func (s Submission) checkQuota(ctx context.Context, p Plane) error {
 	if s.Owner.Waiting == 0 {
 		return nil
 	}
@@ -116,12 +115,12 @@ func (s Submission) room(ctx context.Context, p Plane) error {
 	return err
 }
 
-// requeue queues a run that was submitted again, if it waits without a job. It fails if
-// another run has the ID.
+// requeue queues the stored run r if it waits without a job. It fails if the run that is
+// submitted again differs from r.
 func requeue(ctx context.Context, p Plane, again, r Run) error {
 	if again.Tenant != r.Tenant || again.Workspace != r.Workspace || again.Expert != r.Expert ||
 		again.Query != r.Query {
-		return fmt.Errorf("the run %s was submitted before with another query, expert, workspace or tenant; choose another ID", r.ID)
+		return fmt.Errorf("run %s exists with another query, expert, workspace or tenant; choose another ID", r.ID)
 	}
 	if r.Status != Waiting {
 		return nil
@@ -132,22 +131,24 @@ func requeue(ctx context.Context, p Plane, again, r Run) error {
 	return p.Queue(ctx, r)
 }
 
-// store stores the files of a submission. It returns the new state of the workspace, nil if
-// that has its files already, and the manifest of the files before, "" for none.
-func (s Submission) store(ctx context.Context, p Plane, r Run) (_ *Workspace, before string, err error) {
+// storeFiles stores the files of a submission. It returns the new state of the workspace, or
+// nil if the run uses the stored files. oldFiles is the manifest before, or "".
+func (s Submission) storeFiles(ctx context.Context, p Plane, r Run) (_ *Workspace, oldFiles string,
+	err error) {
 	ws, err := p.Workspace(ctx, r.Workspace)
 	switch {
 	case err != nil:
 		return nil, "", fmt.Errorf("the queue cannot be reached: %w", err)
 	case ws.Manifest != "" && ws.Tenant != r.Tenant:
-		return nil, "", fmt.Errorf("the workspace %s is not one of tenant %s; choose another name",
+		return nil, "", fmt.Errorf("the workspace %s belongs to another tenant than %s; choose another name",
 			r.Workspace, r.Tenant)
 	case s.Dir == "" && ws.Manifest == "":
 		return nil, "", fmt.Errorf("there is no workspace %s; give it files with -C DIR", r.Workspace)
 	case s.Dir == "":
 		return nil, ws.Manifest, nil
 	case ws.Manifest != "" && !s.Replace:
-		return nil, "", fmt.Errorf("there is a workspace %s already; leave -C out to use its files, or replace them with --replace", r.Workspace)
+		return nil, "", fmt.Errorf("there is a workspace %s already; use its files without -C, or add --replace",
+			r.Workspace)
 	}
 	for _, check := range []func() error{
 		func() error { return checkIdle(ctx, p, ws) },
@@ -165,7 +166,7 @@ func (s Submission) store(ctx context.Context, p Plane, r Run) (_ *Workspace, be
 	}
 	manifest, err := f.Snapshot(ctx, nil, true)
 	if err != nil && !errors.Is(err, pack.ErrTooLarge) {
-		err = fmt.Errorf("the files of %s cannot be sent: %w", s.Dir, err)
+		err = fmt.Errorf("cannot send the files of %s: %w", s.Dir, err)
 	}
 	if err != nil {
 		return nil, "", err
@@ -174,20 +175,26 @@ func (s Submission) store(ctx context.Context, p Plane, r Run) (_ *Workspace, be
 		Revision: ws.Revision}, ws.Manifest, nil
 }
 
-// checkIdle fails if a run works in a workspace.
+// checkIdle fails if a run holds a workspace.
 func checkIdle(ctx context.Context, p Plane, ws Workspace) error {
-	if ws.Run == "" {
-		return nil
-	}
-	other, err := p.Run(ctx, ws.Run)
-	switch {
-	case errors.Is(err, ErrNoRun):
-		return nil
-	case err == nil && !other.Status.Over():
+	held, err := isHeld(ctx, p, ws)
+	if held {
 		return fmt.Errorf("the run %s works in the workspace %s; wait until it has ended, or cancel it",
 			ws.Run, ws.Name)
 	}
 	return err
+}
+
+// isHeld reports whether a run holds a workspace. A run that has ended or expired does not.
+func isHeld(ctx context.Context, p Plane, ws Workspace) (bool, error) {
+	if ws.Run == "" {
+		return false, nil
+	}
+	r, err := p.Run(ctx, ws.Run)
+	if errors.Is(err, ErrNoRun) {
+		return false, nil
+	}
+	return err == nil && !r.Status.Over(), err
 }
 
 // checkExpert fails if the project of the submitted folder does not define the expert.
@@ -197,7 +204,7 @@ func (s Submission) checkExpert() error {
 	}
 	data, err := readInside(s.Dir, agent.ProjectFile)
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%s has no %s; submit the folder that has the one which defines %s", s.Dir,
+		return fmt.Errorf("%s has no %s; submit the folder whose %[2]s defines the expert %[3]s", s.Dir,
 			agent.ProjectFile, s.Expert)
 	}
 	if err != nil {
@@ -213,20 +220,20 @@ func (s Submission) checkExpert() error {
 	return nil
 }
 
-// checkDir fails if there is no folder to submit.
+// checkDir fails if Dir is not a folder.
 func (s Submission) checkDir() error {
 	info, err := os.Stat(s.Dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("there is no folder %s; submit one that exists", s.Dir)
+		return fmt.Errorf("there is no folder %s; submit an existing folder", s.Dir)
 	case err == nil && !info.IsDir():
-		return fmt.Errorf("%s is not a folder; submit the one that it is in", s.Dir)
+		return fmt.Errorf("%s is not a folder; submit its parent folder", s.Dir)
 	}
 	return err
 }
 
-// readInside reads a file of a folder as a worker can: not one outside, to which a link leads,
-// and no pipe, whose opening would wait for a writer.
+// readInside reads a regular file of a folder. Like a worker, it follows no symbolic link to the
+// outside. It refuses a pipe, because opening a pipe waits for a writer.
 func readInside(dir, name string) ([]byte, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -243,26 +250,26 @@ func readInside(dir, name string) ([]byte, error) {
 	return root.ReadFile(name)
 }
 
-// CheckNames returns an error for the names that cannot be names. An empty one is not named yet,
-// but for the tenant.
+// CheckNames checks all names of a run. Only the tenant is required.
 func (r Run) CheckNames() error {
 	return errors.Join(CheckName("run", cmp.Or(r.ID, "-")), CheckName("workspace", cmp.Or(r.Workspace, "-")),
 		CheckName("tenant", r.Tenant), CheckName("worker", cmp.Or(r.Pin, "-")),
 		CheckName("label", cmp.Or(r.Label, "-")))
 }
 
-// CheckName returns an error if a name cannot be that of a run, workspace, tenant, worker or
-// label: it is letters, digits, - and _, at most 100.
-func CheckName(what, name string) error {
+// CheckName checks the name of a run, workspace, tenant, worker or label. kind is one of these
+// words.
+func CheckName(kind, name string) error {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 	if name == "" || len(name) > 100 || strings.Trim(name, letters) != "" ||
 		strings.HasPrefix(name, eventBlobs) {
-		return fmt.Errorf("%q cannot be the name of a %s: it is letters, digits, - and _, at most 100, and does not begin with %s", name, what, eventBlobs)
+		return fmt.Errorf("%q cannot be the name of a %s: use up to 100 letters, digits, - and _, "+
+			"not beginning with %s", name, kind, eventBlobs)
 	}
 	return nil
 }
 
-// EndRun asks that a run be ended. One that waits for a worker ends at once.
+// EndRun ends a waiting run. It asks the owner of a running run to end it.
 func EndRun(ctx context.Context, p Plane, id string) (Run, error) {
 	r, err := p.Run(ctx, id)
 	if err != nil || r.Status.Over() {
@@ -287,7 +294,7 @@ func EndRun(ctx context.Context, p Plane, id string) (Run, error) {
 		b.Workspace = &ws
 	}
 	err = p.Commit(ctx, b)
-	if errors.Is(err, ErrTaken) { // a worker that has just claimed it ends it
+	if errors.Is(err, ErrTaken) { // a worker has just claimed the run, and ends it
 		return ended, nil
 	}
 	if err == nil {

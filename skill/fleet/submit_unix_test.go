@@ -12,7 +12,7 @@ import (
 	"textskill/skill/fleet"
 )
 
-// TestSubmitPipe refuses a project that is a pipe, and does not wait for what is written to it.
+// TestSubmitPipe refuses a project file that is a pipe, without waiting for a writer.
 func TestSubmitPipe(t *testing.T) {
 	t.Parallel()
 	p, dir := connect(t, patience, newServer(t)), newFolder(t)

@@ -22,43 +22,41 @@ import (
 type WorkerConfig struct {
 	Plane Plane
 	Worker
-	// folder in which the worker keeps copies of workspaces, in the folder skill-fleet-NAME
-	Root     string
-	Executor skill.Config      // of the workspaces; Dir, State and NoSync are set for each
-	Tenants  map[string]Tenant // by name; others have the zero Tenant
-	Repeat   []string          // names of tools whose calls may be made twice
+	Root     string            // copies of workspaces are in its folder skill-fleet-NAME
+	Executor skill.Config      // for each workspace; the worker sets Dir, State and NoSync
+	Tenants  map[string]Tenant // by name; a missing tenant is the zero Tenant
+	Repeat   []string          // names of tools that a worker may call twice
 	Patience time.Duration     // of the plane; 0 means [Patience]
 
-	// Model completes the configuration of a run with what this machine knows: the model,
-	// its key among the secrets, its price. The workspace's project names experts, and
-	// perhaps the model.
+	// Model adds this machine's part to the configuration of a run: the model, its key and
+	// its price. p is the project of the workspace, which may name the model.
 	Model func(cfg *agent.Config, p agent.Project) error
 
-	// Held is called when the worker holds a workspace, and returns what answers calls to it,
-	// which is closed before the worker gives the workspace up. It may be nil.
+	// Held returns the server of calls to a workspace. The worker calls Held when it holds the
+	// workspace, and closes the Calls before it releases the workspace. Held may be nil.
 	Held func(h Holding) (Calls, error)
 
 	Observer Observer
 
-	Say func(line string) // is called with what the worker does, a line at a time; may be nil
+	Say func(line string) // reports an action of the worker; may be nil
 }
 
-// An Observer has functions that a worker calls, unless they are nil.
+// An Observer has functions that a worker calls. Each may be nil.
 type Observer struct {
-	// Run is called when the worker begins to work on a run, and may set what MCP servers are
-	// sent of its trace. hear is then called with each event of its expert, and end when the
-	// worker works on it no more: with an error if the run failed.
+	// Run is called when the worker starts on a run. It may add trace headers for MCP servers
+	// to cfg. The worker passes the expert's events to hear, then calls end. The argument of
+	// end is nil unless the run failed.
 	Run func(r Run, cfg *agent.Config) (hear func(agent.Event), end func(error))
 
-	Stored func(took time.Duration) // is called after a step was stored, from its snapshot on
-	Listed func(runs []Run)         // is called with all runs of the fleet, from time to time
+	Stored func(took time.Duration) // called after each step; the time to store its files and state
+	Listed func(runs []Run)         // called with all runs of the fleet from time to time
 }
 
-// A Tenant is what a machine knows of a tenant.
+// A Tenant is a machine's settings of a tenant.
 type Tenant struct {
-	Key     []byte   // 32 bytes, with which files are encrypted; nil means that they are not
-	Exclude []string // patterns, as in .gitignore, of files that are not stored
-	Waiting int      // runs, beyond which Submit refuses one; 0 is what the plane allows
+	Key     []byte   // 32 bytes, encrypts files; nil stores them as they are
+	Exclude []string // files that are not stored; patterns as in .gitignore
+	Waiting int      // Submit allows at most so many waiting runs; 0 leaves it to the plane
 	Trust   bool     // let workspaces name programs and addresses that experts use
 }
 
@@ -71,8 +69,8 @@ type worker struct {
 	holds map[string]bool // IDs of runs
 }
 
-// Work carries out runs until ctx is done. It then finishes the steps that are under way
-// and gives their runs to other workers.
+// Work carries out runs until ctx is done. It then finishes the current steps and gives the
+// runs to other workers.
 func Work(ctx context.Context, cfg WorkerConfig) error {
 	w := &worker{WorkerConfig: cfg, dir: filepath.Join(cfg.Root, "skill-fleet-"+cfg.Name),
 		holds: map[string]bool{}}
@@ -95,7 +93,7 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 	default:
 		return err
 	}
-	// An earlier process of this name may have left copies.
+	// An earlier process with this name may have left copies.
 	if err := errors.Join(os.RemoveAll(w.dir), os.MkdirAll(w.dir, 0o700)); err != nil {
 		return noFolder(err)
 	}
@@ -114,7 +112,7 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 	return nil
 }
 
-// takeAll carries out the runs of jobs, as many at once as there are slots, until ctx is done.
+// takeAll carries out the runs of jobs until ctx is done. It works on Slots runs at once.
 func (w *worker) takeAll(ctx context.Context, jobs Jobs) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -131,7 +129,7 @@ func (w *worker) takeAll(ctx context.Context, jobs Jobs) {
 			if ctx.Err() != nil {
 				return
 			}
-			w.Say("no job can be taken: " + err.Error())
+			w.Say("cannot take a job: " + err.Error())
 			<-slots
 			sleep(ctx, time.Second)
 			continue
@@ -144,22 +142,23 @@ func (w *worker) takeAll(ctx context.Context, jobs Jobs) {
 }
 
 func noFolder(err error) error {
-	return fmt.Errorf("the folder for copies of workspaces cannot be made: %w; choose another one with --root", err)
+	return fmt.Errorf("cannot make the folder for copies of workspaces: %w; choose another with --root", err)
 }
 
-// refuseShared returns an error for a folder that machines share, with what to do instead.
-func refuseShared(dir, instead string) error {
+// refuseShared fails if several machines share a folder. hint says what to do instead.
+func refuseShared(dir, hint string) error {
 	kind, err := pack.SharedFilesystem(dir)
 	if err == nil && kind != "" {
-		err = fmt.Errorf("%s is on a file system that machines share (%s), whose locks do not keep other machines out; %s", dir, kind, instead)
+		err = fmt.Errorf("%s is on a file system that machines share (%s), "+
+			"whose locks do not stop other machines; %s", dir, kind, hint)
 	}
 	return err
 }
 
-// takeName makes this process the one that has the worker's name, until release is called.
-// Of processes that want a name in the same instant one gets it. Its ID is stored as the
-// run of a workspace that no run can name, after it answers calls to the ID: who finds a
-// process there that is gone, or is silent for the patience, may take the name.
+// takeName reserves the worker's name for this process until release is called. The name is a
+// workspace that no run can name, and the ID of the process is its run. Only one process can
+// commit that state. If the stored process does not answer calls to its ID within the patience,
+// it has ended, and takeName replaces it.
 func (w *worker) takeName(ctx context.Context) (release func(), err error) {
 	name, process := WorkerName+w.Name, rand.Text()
 	release, err = w.Plane.Serve(name+"."+process, w.answer)
@@ -185,7 +184,7 @@ func (w *worker) takeName(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// answers reports whether a process answers calls to a name.
+// answers reports whether a process answers calls to a name in time.
 func (w *worker) answers(ctx context.Context, name string) bool {
 	ctx, cancel := context.WithTimeout(ctx, w.Patience)
 	defer cancel()
@@ -209,11 +208,11 @@ func (w *worker) answer(_ context.Context, request []byte) []byte {
 	return encode(holdsAnswer{w.isHolding(asked.Run)})
 }
 
-// pingPatience is how long a worker may take to say whether it holds a run.
+// pingPatience is the time that a worker has for its holdsAnswer.
 const pingPatience = 500 * time.Millisecond
 
-// held reports whether a living worker holds a run.
-func (w *worker) held(ctx context.Context, r Run) bool {
+// isHeld reports whether a worker holds a run. A worker that does not answer is lost.
+func (w *worker) isHeld(ctx context.Context, r Run) bool {
 	if r.Status != Running {
 		return false
 	}
@@ -233,7 +232,7 @@ func (w *worker) isHolding(run string) bool {
 	return w.holds[run]
 }
 
-// hold notes that the worker holds a run. It reports false if the worker does already.
+// hold notes that the worker holds a run. It returns false if the worker already holds the run.
 func (w *worker) hold(run string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -250,7 +249,7 @@ func (w *worker) release(run string) {
 	delete(w.holds, run)
 }
 
-// sleep waits for d, or returns why ctx is done.
+// sleep waits for d. If ctx ends first, it returns the cause.
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -260,7 +259,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// encode returns the JSON of a value that has one.
+// encode returns the JSON of a value. It panics if the value has none.
 func encode(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"textskill/skill/fleet/jetstream"
 )
 
-// patience is that of the fleets of most tests. A worker that lives is not silent for so long.
+// patience is the patience of most tests. A living worker is never silent for so long.
 const patience = 3 * time.Second
 
 // newWorker returns the configuration of a worker in this process.
@@ -37,7 +37,7 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	p := connect(t, patience, newServer(t))
 	cfg := newWorker(t, p, "w1", 5)
-	own := filepath.Join(cfg.Root, "w1", "own") // of the user, in a folder with the worker's name
+	own := filepath.Join(cfg.Root, "w1", "own") // a user's file in a folder with the worker's name
 	if err := os.MkdirAll(own, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestOneName starts two workers of each of twenty names at once. One of them gets it.
+// TestOneName starts two workers with each of twenty names at once. One of the two gets the name.
 func TestOneName(t *testing.T) {
 	t.Parallel()
 	server := newServer(t)
@@ -101,12 +101,12 @@ func TestOneName(t *testing.T) {
 	all.Wait()
 }
 
-// A modelFunc is a model that is a function.
+// A modelFunc is a function that serves as a model.
 type modelFunc func(ctx context.Context, r agent.Request) (agent.Answer, error)
 
 func (f modelFunc) Next(ctx context.Context, r agent.Request) (agent.Answer, error) { return f(ctx, r) }
 
-// use lets a worker use a model.
+// use sets the model of a worker.
 func use(cfg *fleet.WorkerConfig, m agent.Model) {
 	cfg.Model = func(c *agent.Config, _ agent.Project) error {
 		c.Model = m
@@ -114,8 +114,8 @@ func use(cfg *fleet.WorkerConfig, m agent.Model) {
 	}
 }
 
-// TestPinned ends the only worker that may carry a run out, in the middle of it. One with its
-// name goes on, on what may be another machine.
+// TestPinned ends the worker of a pinned run in the middle of the run. A new worker with the same
+// name continues the run.
 func TestPinned(t *testing.T) {
 	t.Parallel()
 	p := connect(t, patience, newServer(t))
@@ -145,7 +145,7 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// TestGivenBack ends a worker in the middle of a run. Another one goes on at once.
+// TestGivenBack ends a worker in the middle of a run. Another worker continues at once.
 func TestGivenBack(t *testing.T) {
 	t.Parallel()
 	url := newServer(t)
@@ -173,7 +173,7 @@ func TestGivenBack(t *testing.T) {
 	}
 }
 
-// abandon submits a run and leaves it as a worker does that is lost.
+// abandon submits a run and leaves its state as a lost worker does.
 func abandon(t *testing.T, p fleet.Plane, id string, change func(r *fleet.Run)) {
 	t.Helper()
 	r := submit(t, p, id, newFolder(t))
@@ -221,8 +221,8 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestBegins stores calls that act outside of the workspace before they are made, but for
-// those that may be made twice.
+// TestBegins stores a call that acts outside of the workspace before the call. It does not store
+// calls of the tools in Repeat.
 func TestBegins(t *testing.T) {
 	t.Parallel()
 	p := connect(t, patience, newServer(t))
@@ -260,7 +260,7 @@ func TestBegins(t *testing.T) {
 	}
 }
 
-// TestFull has a run wait for another worker while the disk of one is full.
+// TestFull returns a run to the queue when the disk of its worker is full.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	p := connect(t, patience, newServer(t))
@@ -284,7 +284,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestEncrypted carries out a run whose files only machines with a key can read.
+// TestEncrypted carries out a run with encrypted files. Machines without the key cannot read them.
 func TestEncrypted(t *testing.T) {
 	t.Parallel()
 	p := connect(t, patience, newServer(t))
@@ -323,7 +323,7 @@ func TestEncrypted(t *testing.T) {
 	}
 }
 
-// TestNotContinued ends runs that must not go on.
+// TestNotContinued ends runs that no worker may continue.
 func TestNotContinued(t *testing.T) {
 	t.Parallel()
 	p := connect(t, patience, newServer(t))
@@ -357,7 +357,7 @@ func TestNotContinued(t *testing.T) {
 	}
 }
 
-// TestLargeEvents keeps events that are larger than a message.
+// TestLargeEvents stores events that are larger than a message.
 func TestLargeEvents(t *testing.T) {
 	t.Parallel()
 	p := connect(t, patience, newServer(t))
@@ -389,8 +389,7 @@ func TestLargeEvents(t *testing.T) {
 	}
 }
 
-// TestReconciled queues runs again that the queue does not know, all at once, although it
-// knows another one.
+// TestReconciled queues all lost runs again, although the queue still has another run.
 func TestReconciled(t *testing.T) {
 	t.Parallel()
 	p := connect(t, patience, newServer(t))
@@ -425,7 +424,7 @@ func TestReconciled(t *testing.T) {
 		}
 	}
 	cfg.Model = func(c *agent.Config, project agent.Project) error {
-		<-all // before that, no run ends
+		<-all // no run ends before all are queued again
 		return model(c, project)
 	}
 	work(t, cfg)
@@ -434,8 +433,8 @@ func TestReconciled(t *testing.T) {
 	}
 }
 
-// TestOneAfterAnother has two runs work in the same workspace. The files of the first are gone
-// when the second has ended.
+// TestOneAfterAnother carries out two runs in the same workspace. After the second run, the files
+// of the first run are gone.
 func TestOneAfterAnother(t *testing.T) {
 	t.Parallel()
 	p := connect(t, patience, newServer(t))
@@ -454,7 +453,7 @@ func TestOneAfterAnother(t *testing.T) {
 	dir, none := filepath.Join(t.TempDir(), "f"), filepath.Join(t.TempDir(), "f")
 	first, last := "a", "b"
 	_, err := fleet.Fetch(t.Context(), p, last, dir, fleet.Tenant{})
-	if err != nil { // of runs that wait, a worker may take any
+	if err != nil { // a worker takes waiting runs in any order
 		first, last = last, first
 		_, err = fleet.Fetch(t.Context(), p, last, dir, fleet.Tenant{})
 	}
@@ -467,7 +466,7 @@ func TestOneAfterAnother(t *testing.T) {
 	}
 	if _, err := fleet.Fetch(t.Context(), p, first, none, fleet.Tenant{}); err == nil ||
 		!strings.Contains(err.Error(),
-			"run "+last+" has worked in the workspace both since; fetch that one") {
+			"run "+last+" has worked in the workspace both since; fetch run "+last) {
 		t.Errorf("the files of run %s, the first: %v", first, err)
 	}
 	if _, err := os.Stat(none); err == nil {
@@ -475,7 +474,7 @@ func TestOneAfterAnother(t *testing.T) {
 	}
 }
 
-// TestCancelMakesRoom cancels a run that waits in a full queue.
+// TestCancelMakesRoom cancels a waiting run in a full queue, and submits another.
 func TestCancelMakesRoom(t *testing.T) {
 	t.Parallel()
 	p, err := jetstream.Connect(t.Context(), jetstream.Options{Servers: []string{newServer(t)}, Waiting: 1})
@@ -491,7 +490,7 @@ func TestCancelMakesRoom(t *testing.T) {
 	}
 }
 
-// TestSubmitRefused refuses what cannot be carried out, and takes it when it can.
+// TestSubmitRefused refuses invalid runs. It accepts a refused run when the queue has room.
 func TestSubmitRefused(t *testing.T) {
 	t.Parallel()
 	url := newServer(t)
@@ -525,13 +524,13 @@ func TestSubmitRefused(t *testing.T) {
 	}{
 		{fleet.Submission{Run: fleet.Run{ID: "a b"}, Dir: dir}, "cannot be the name of a run"},
 		{fleet.Submission{Run: fleet.Run{Workspace: "ws"}, Dir: dir}, "there is a workspace ws already"},
-		// a does not hold it yet
+		// run a does not hold the workspace yet
 		{fleet.Submission{Run: fleet.Run{Workspace: "ws"}, Dir: dir, Replace: true}, ""},
 		{fleet.Submission{Run: fleet.Run{Workspace: "none"}}, "there is no workspace none"},
 		{fleet.Submission{Run: fleet.Run{}, Dir: filepath.Join(dir, "none")},
 			"there is no folder " + filepath.Join(dir, "none")},
 		{fleet.Submission{Run: fleet.Run{}, Dir: filepath.Join(dir, "log")}, "log is not a folder"},
-		// a worker could not follow the link
+		// a worker does not follow a link to the outside
 		{fleet.Submission{Run: fleet.Run{}, Dir: linked}, "perstack.toml in " + linked + " cannot be read: "},
 		{fleet.Submission{Run: fleet.Run{}, Dir: filepath.Join(dir, "sub")}, "sub has no perstack.toml"},
 		{fleet.Submission{Run: fleet.Run{}, Dir: others}, `expert "e" is not defined; perstack.toml defines other`},
@@ -549,7 +548,7 @@ func TestSubmitRefused(t *testing.T) {
 		}
 	}
 	if runs, err := fleet.Runs(t.Context(), p, "t"); err != nil || len(runs) != 1 {
-		t.Errorf("what was not queued is listed: %+v %v", runs, err)
+		t.Errorf("a refused run is listed: %+v %v", runs, err)
 	}
 	stop := work(t, newWorker(t, p, "w1", 1))
 	follow(t, p, "a")
