@@ -50,7 +50,7 @@ func BenchmarkFirst(b *testing.B) {
 	}
 }
 
-// BenchmarkStep stores three changed files, which it is told of, or has to find.
+// BenchmarkStep stores three changed files, with a hint or with a walk.
 func BenchmarkStep(b *testing.B) {
 	for _, n := range sizes {
 		for _, walk := range []bool{false, true} {

@@ -16,13 +16,13 @@ import (
 	"sync"
 )
 
-// ErrKey is the error of files that are encrypted and are read without their key.
+// ErrKey says that files are encrypted with a key that this machine lacks.
 var ErrKey = errors.New("the key of its tenant is needed")
 
 // maxBlob is the largest size of a blob, in bytes.
 const maxBlob = 900 << 10
 
-// A kind is what a blob holds.
+// A kind is the kind of a blob.
 type kind byte
 
 const (
@@ -37,9 +37,8 @@ func (k kind) String() string {
 	return "manifest"
 }
 
-// A blob begins with its version, its kind and its flags. After them an encrypted one has
-// the salt from which its own key is made, so that no key is used twice; what begins the
-// blob is authenticated with the rest.
+// The head of a blob is its version, its kind and its flags, one byte each. In an encrypted blob
+// a salt follows. Each blob has its own key, derived from the salt. GCM authenticates the head too.
 const (
 	blobVersion = 2
 	headSize    = 3
@@ -51,13 +50,13 @@ const (
 	saltSize = 32
 )
 
-// A storage keeps blobs of one folder.
+// A storage stores the blobs of one folder.
 type storage struct {
 	blobs Blobs
-	key   []byte // nil means that blobs are not encrypted
+	key   []byte // nil for blobs that are not encrypted
 }
 
-// store stores what seal returned.
+// store stores a sealed blob.
 func (s *storage) store(ctx context.Context, k kind, sum string, data []byte) error {
 	if len(data) > maxBlob {
 		return fmt.Errorf("a %s has %d bytes, more than the %d of a blob", k, len(data), maxBlob)
@@ -68,15 +67,15 @@ func (s *storage) store(ctx context.Context, k kind, sum string, data []byte) er
 	return nil
 }
 
-// get returns what put was given, at most limit bytes. A pack may be part of a manifest, which
-// is then returned.
+// get returns the plain bytes of a blob, at most limit. For a pack that is a part of a manifest,
+// it returns the manifest.
 func (s *storage) get(ctx context.Context, k kind, sum string, limit int) ([]byte, error) {
 	data, err := s.blobs.Get(ctx, sum)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", k, sum, err)
 	}
 	if hash := sha256.Sum256(data); hex.EncodeToString(hash[:]) != sum {
-		return nil, fmt.Errorf("%s %s is damaged: the sum of what is stored is %x", k, sum, hash)
+		return nil, fmt.Errorf("%s %s is damaged: its stored bytes have the sum %x", k, sum, hash)
 	}
 	plain, err := s.open(k, data, limit)
 	if err != nil {
@@ -85,7 +84,7 @@ func (s *storage) get(ctx context.Context, k kind, sum string, limit int) ([]byt
 	return plain, nil
 }
 
-// compressors are used again, for each takes 1.2 MB.
+// compressors are reused, because each allocates 1.2 MB.
 var compressors = sync.Pool{New: func() any {
 	w, err := flate.NewWriter(nil, flate.BestSpeed)
 	if err != nil {
@@ -97,11 +96,11 @@ var compressors = sync.Pool{New: func() any {
 // seal returns the blob of plain bytes.
 func (s *storage) seal(k kind, plain []byte) ([]byte, error) {
 	head := []byte{blobVersion, byte(k), 0}
-	room := headSize + saltSize + 16 // with the tag of GCM
+	room := headSize + saltSize + 16 // 16 for the tag of GCM
 	body := bytes.NewBuffer(make([]byte, 0, len(plain)+len(plain)/16+room))
 	w := compressors.Get().(*flate.Writer)
 	w.Reset(body)
-	w.Write(plain) // to a buffer, which does not fail
+	w.Write(plain) // a buffer never fails
 	w.Close()
 	compressors.Put(w)
 	content := plain
@@ -123,15 +122,8 @@ func (s *storage) seal(k kind, plain []byte) ([]byte, error) {
 
 // open returns the plain bytes of a blob.
 func (s *storage) open(k kind, data []byte, limit int) (plain []byte, err error) {
-	switch {
-	case len(data) < headSize || data[0] != blobVersion || data[2]&^(flagCompressed|flagEncrypted) != 0:
-		return nil, errors.New("is not in a form that this version reads")
-	case kind(data[1]) != k && !(k == aPack && kind(data[1]) == aManifest):
-		return nil, errors.New("is of another kind")
-	case data[2]&flagEncrypted != 0 && s.key == nil:
-		return nil, fmt.Errorf("is encrypted; %w", ErrKey)
-	case data[2]&flagEncrypted == 0 && s.key != nil:
-		return nil, errors.New("is not encrypted, though a key is set")
+	if err := s.checkHead(k, data); err != nil {
+		return nil, err
 	}
 	head, content := data[:headSize], data[headSize:]
 	if s.key != nil {
@@ -155,6 +147,21 @@ func (s *storage) open(k kind, data []byte, limit int) (plain []byte, err error)
 	return plain, nil
 }
 
+// checkHead checks the head of a blob.
+func (s *storage) checkHead(k kind, data []byte) error {
+	switch {
+	case len(data) < headSize || data[0] != blobVersion || data[2]&^(flagCompressed|flagEncrypted) != 0:
+		return errors.New("has a form that this version cannot read")
+	case kind(data[1]) != k && !(k == aPack && kind(data[1]) == aManifest):
+		return errors.New("is of another kind")
+	case data[2]&flagEncrypted != 0 && s.key == nil:
+		return fmt.Errorf("is encrypted; %w", ErrKey)
+	case data[2]&flagEncrypted == 0 && s.key != nil:
+		return errors.New("is not encrypted, though a key is set")
+	}
+	return nil
+}
+
 // decrypt returns the content of an encrypted blob.
 func (s *storage) decrypt(head, content []byte) ([]byte, error) {
 	if len(content) < saltSize {
@@ -170,8 +177,8 @@ func (s *storage) decrypt(head, content []byte) ([]byte, error) {
 	return content, nil
 }
 
-// cipher returns the cipher of the blob with that salt. As its key is used once, the
-// nonce is zero.
+// cipher returns the cipher of the blob with this salt. The nonce is zero, because each key
+// encrypts one blob.
 func (s *storage) cipher(salt []byte) (cipher.AEAD, error) {
 	key, err := hkdf.Key(sha256.New, s.key, salt, "skill fleet pack", keySize)
 	if err != nil {

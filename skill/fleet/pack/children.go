@@ -12,17 +12,17 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// children are what is in a folder, by name. Small files that have stayed as they are for a
-// while are settled: each takes 60 bytes or so, where a node with its piece takes 350.
+// children are the files of a folder, by name. Small files that have not changed for a while are
+// settled: a settled file takes about 60 bytes of memory, a node with its piece 350.
 type children struct {
-	recent  map[string]*node // what is not settled; nil for what was and is gone
+	recent  map[string]*node // overrides settled; nil for a removed file
 	settled settled
 	count   int
 }
 
 func newChildren() *children { return &children{recent: map[string]*node{}} }
 
-// get returns what has a name, nil for nothing.
+// get returns the node with a name, or nil.
 func (c *children) get(name string) *node {
 	if n, ok := c.recent[name]; ok {
 		return n
@@ -30,7 +30,7 @@ func (c *children) get(name string) *node {
 	return c.settled.get(name)
 }
 
-// set makes n what has a name; nil removes it.
+// set gives a name the node n; nil removes the name.
 func (c *children) set(name string, n *node) {
 	old, settled := c.get(name), c.settled.get(name) != nil
 	if old != nil {
@@ -46,14 +46,14 @@ func (c *children) set(name string, n *node) {
 	c.recent[name] = n
 }
 
-// with returns the children after changes; nil removes one.
+// with returns the children after changes; nil removes a name.
 func (c *children) with(changes map[string]*node) *children {
 	recent := maps.Clone(c.recent)
 	maps.Copy(recent, changes)
 	return &children{recent: recent, settled: c.settled}
 }
 
-// all returns the names in order, and what has them.
+// all returns the names in order, with their nodes.
 func (c *children) all() iter.Seq2[string, *node] {
 	return func(yield func(string, *node) bool) {
 		names := slices.Sorted(maps.Keys(c.recent))
@@ -78,29 +78,30 @@ func (c *children) all() iter.Seq2[string, *node] {
 }
 
 const (
-	// maxSettled is the largest size of a file that is settled. That another file has the same
-	// content is not noticed then, so that a small file is stored again after it was renamed.
+	// maxSettled is the largest size of a settled file. Snapshots do not find the content of a
+	// settled file under a new name, so they store a small renamed file again.
 	maxSettled = 16 << 10
-	// minSettle is how many files of a folder are settled at once, at least.
+	// minSettle is the least number of files to settle at once in a folder.
 	minSettle = 8
-	// blockFiles is how many settled files are read to find one.
+	// blockFiles is the number of files in a block. To find a file is to read its block.
 	blockFiles = 16
 )
 
-// settled are files in the order of their names. Each is like a record of a manifest, with
-// 64 bits of its stamp and of the sum of its content; a block begins anew.
+// settled are files in the order of their names. Each is like a record of a manifest, with a
+// short stamp and a short sum of its content. The first file of a block has its whole name and
+// time.
 type settled struct {
 	data   []byte
-	blocks []uint32 // where they begin
-	packs  []*pack  // that files name by number
+	blocks []uint32 // their offsets in data
+	packs  []*pack  // files name them by number
 }
 
 // An entry is a settled file.
 type entry struct {
-	name           []byte // until the next one is read
+	name           []byte // valid until the next entry is read
 	mode           fs.FileMode
 	mtime, size    int64
-	stamp, content uint64 // of short stamps and sums
+	stamp, content uint64 // bits of the short stamp and the short sum
 	pack, off      int
 }
 
@@ -143,7 +144,7 @@ func (s *settled) all() iter.Seq[entry] {
 
 func (s *settled) get(name string) *node {
 	block, found := slices.BinarySearchFunc(s.blocks, name, func(at uint32, name string) int {
-		r := record{data: s.data[at+1:]} // no part of a name before
+		r := record{data: s.data[at+1:]} // skips the length shared with the name before: 0
 		return strings.Compare(string(r.bytes(int(r.number(maxName)))), name)
 	})
 	if !found {
@@ -169,8 +170,8 @@ func (s *settled) node(e entry) *node {
 	return n
 }
 
-// A short stamp or sum stands for a whole one, by 64 bits. No whole one
-// looks like it.
+// A short stamp or sum holds a hash of 64 bits of a whole stamp or sum. All its other fields are
+// zero, so that it never equals a whole one.
 func shortStamp(bits uint64) stamp { return stamp{id: tree.FileID{Ino: bits}} }
 
 func shortSum(bits uint64) (sum [32]byte) {
@@ -178,17 +179,17 @@ func shortSum(bits uint64) (sum [32]byte) {
 	return sum
 }
 
-// is reports whether the stamp of a file was this one, or the short one of it.
-func (f *Folder) is(old, s stamp) bool {
+// sameStamp reports whether old is the stamp s or its short stamp.
+func (f *Folder) sameStamp(old, s stamp) bool {
 	return old == s || old == shortStamp(maphash.Comparable(f.seed, s))
 }
 
-// holds reports whether a piece has the content with that sum.
-func (f *Folder) holds(p *piece, sum [32]byte) bool {
+// sameSum reports whether a piece has this sum or its short sum.
+func (f *Folder) sameSum(p *piece, sum [32]byte) bool {
 	return p.sum == sum || p.sum == shortSum(maphash.Bytes(f.seed, sum[:]))
 }
 
-// settle settles what it can in a folder and those below it.
+// settle settles the small files of a folder and of the folders below it.
 func (f *Folder) settle(dir *node) {
 	c, found := dir.children, 0
 	for _, n := range c.recent {
@@ -210,7 +211,7 @@ func (f *Folder) settle(dir *node) {
 			recent[name] = n
 		}
 	}
-	// without room for more
+	// The clones have no spare capacity.
 	c.recent, c.settled = recent, settled{slices.Clone(w.data), slices.Clone(w.blocks), w.packs}
 }
 
@@ -244,7 +245,7 @@ func (w *settler) add(name string, n *node) {
 			sum = maphash.Bytes(w.seed, p.sum[:])
 		}
 	}
-	bits := uint64(0) // of a racy stamp: the file is looked at again
+	bits := uint64(0) // for a racy stamp: the next scan reads the file again
 	switch {
 	case n.stamp == shortStamp(n.stamp.id.Ino):
 		bits = n.stamp.id.Ino
@@ -268,7 +269,7 @@ func (w *settler) add(name string, n *node) {
 	w.count++
 }
 
-// compact settles what it can, and keeps the sums of the other files only.
+// compact settles small files, and forgets the sums of their pieces.
 func (f *Folder) compact() {
 	f.settle(f.root)
 	f.pieces = map[[32]byte]*piece{}

@@ -16,8 +16,8 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// TestChildren changes what is in a folder at random, settles it between, and compares it
-// with a map.
+// TestChildren changes the children of a folder at random, settles them in between, and compares
+// them with a map.
 func TestChildren(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f, err := Open(Options{}, "")
@@ -92,16 +92,16 @@ func checkChildren(r *rapid.T, f *Folder, c *children, want map[string]*node, co
 			}
 			info := w.stamp
 			info.racy = false
-			if n.mode.IsRegular() && f.is(got.stamp, info) == w.stamp.racy {
+			if n.mode.IsRegular() && f.sameStamp(got.stamp, info) == w.stamp.racy {
 				r.Fatalf("%q is looked at again: %v", name, !w.stamp.racy)
 			}
 			info.changed++
-			if f.is(got.stamp, info) {
+			if f.sameStamp(got.stamp, info) {
 				r.Fatalf("%q is not looked at again", name)
 			}
 			for i, p := range w.pieces {
 				if g := got.pieces[i]; g.pack != p.pack || g.off != p.off || g.len != p.len ||
-					!f.holds(g, p.sum) || f.holds(g, [32]byte{2}) {
+					!f.sameSum(g, p.sum) || f.sameSum(g, [32]byte{2}) {
 					r.Fatalf("%q has the piece %+v, not %+v", name, g, p)
 				}
 			}
@@ -115,14 +115,14 @@ func checkChildren(r *rapid.T, f *Folder, c *children, want map[string]*node, co
 	}
 }
 
-// discard is a Blobs that keeps nothing.
+// discard is a Blobs that stores nothing.
 type discard struct{}
 
 func (discard) Put(context.Context, string, []byte) error   { return nil }
 func (discard) Get(context.Context, string) ([]byte, error) { return nil, errNoBlob }
 
-// TestMemory holds what a folder of small files takes in memory to 100 bytes a file: a run
-// of 2,000 steps has 12,000 records.
+// TestMemory allows 100 bytes of memory for each file in a folder of small files. A run of 2,000
+// steps has 12,000 records.
 func TestMemory(t *testing.T) {
 	const files = 3000
 	dir := t.TempDir()
@@ -135,7 +135,7 @@ func TestMemory(t *testing.T) {
 	heap := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()
-		runtime.GC() // of what pools keep
+		runtime.GC() // twice: the second one clears sync.Pool
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}

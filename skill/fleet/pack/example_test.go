@@ -11,7 +11,7 @@ import (
 	"textskill/skill/fleet/pack"
 )
 
-// kept are blobs in memory.
+// kept stores blobs in memory.
 type kept map[string][]byte
 
 func (k kept) Put(_ context.Context, sum string, data []byte) error {
@@ -26,7 +26,7 @@ func (k kept) Get(_ context.Context, sum string) ([]byte, error) {
 	return nil, errors.New("there is no blob " + sum)
 }
 
-// The files of one folder are stored, and written into another.
+// Copy the files of one folder to another folder.
 func Example() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

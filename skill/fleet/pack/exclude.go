@@ -9,10 +9,9 @@ import (
 	"textskill/skill/internal/search"
 )
 
-// credentialFiles are names of files and folders that hold credentials by convention.
-// So do names that begin with ".env", except envExamples. Files such as *.pem and
-// *.key move: they are mostly certificates, and keys of tests, without which a project does
-// not build. Options.Exclude is for those that are not.
+// credentialFiles are names of files and folders that hold credentials by convention. Names that
+// begin with ".env" do too, except envExamples. Files like *.pem and *.key are stored: most are
+// certificates and keys of tests, and projects need them to build. Options.Exclude can name them.
 var credentialFiles = []string{
 	".git-credentials", ".gitcookies", ".netrc", "_netrc", // of git and curl
 	".ssh", ".gnupg",
@@ -20,21 +19,21 @@ var credentialFiles = []string{
 	"id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", // private keys of SSH
 }
 
-// credentialPaths are ends of paths of others.
+// credentialPaths are ends of paths that hold credentials.
 var credentialPaths = []string{
 	".git/credentials", ".config/git/credentials", ".config/gh/hosts.yml",
 	".aws/credentials", ".docker/config.json", ".kube/config",
 }
 
-// envExamples are what ".env" is followed by in files that show which variables there are.
+// envExamples are the endings of ".env" files that list variables without values.
 var envExamples = []string{".example", ".sample", ".template", ".dist"}
 
-// holdsCredentials reports whether a file of that name in the folder rel stays on the machine.
+// holdsCredentials reports whether a file in the folder rel holds credentials, by its name.
 func holdsCredentials(rel, name string) bool {
 	if rest, ok := strings.CutPrefix(name, ".env"); ok {
 		return !slices.Contains(envExamples, rest)
 	}
-	// of git, while it writes its config file
+	// Git writes a new config file under the name config.lock.
 	if slices.Contains(credentialFiles, name) || name == "config.lock" && inGit(rel) {
 		return true
 	}
@@ -48,7 +47,7 @@ func holdsCredentials(rel, name string) bool {
 	return false
 }
 
-// inGit reports whether a folder is a repository's own, or below one.
+// inGit reports whether a path has a git directory, such as ".git" or "x.git".
 func inGit(rel string) bool {
 	for part := range strings.SplitSeq(rel, "/") {
 		if strings.HasSuffix(part, ".git") {
@@ -58,19 +57,19 @@ func inGit(rel string) bool {
 	return false
 }
 
-// An excluder says which files stay on the machine.
+// An excluder decides which files are not stored. Its last matching pattern decides.
 type excluder []exclusion
 
 // An exclusion is a pattern of Options.Exclude.
 type exclusion struct {
-	glob  search.Glob
-	again bool // what matches does not stay after all
+	glob    search.Glob
+	include bool // the pattern began with "!": store matching files
 }
 
 func newExcluder(patterns []string) (x excluder, err error) {
 	for _, text := range patterns {
-		rest, again := strings.CutPrefix(text, "!")
-		if strings.TrimSpace(rest) == "" || !again && strings.HasPrefix(rest, "#") {
+		rest, include := strings.CutPrefix(text, "!")
+		if strings.TrimSpace(rest) == "" || !include && strings.HasPrefix(rest, "#") {
 			continue
 		}
 		if strings.Contains(strings.TrimSuffix(rest, "/"), "/") {
@@ -82,13 +81,13 @@ func newExcluder(patterns []string) (x excluder, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("the pattern %q of files to exclude %w", text, err)
 		}
-		x = append(x, exclusion{glob, again})
+		x = append(x, exclusion{glob, include})
 	}
 	return x, nil
 }
 
-// match reports whether a file stays on the machine, folder with all that is in it. The
-// folders that it is in do not.
+// match reports whether a file, or a folder with all its files, is not stored. The caller has
+// checked the parent folders.
 func (x excluder) match(rel, name string, folder bool) bool {
 	if holdsCredentials(rel, name) {
 		return true
@@ -99,7 +98,7 @@ func (x excluder) match(rel, name string, folder bool) bool {
 	whole := join(rel, name)
 	for _, e := range slices.Backward(x) {
 		if e.glob.Match(whole, folder) {
-			return !e.again
+			return !e.include
 		}
 	}
 	return false

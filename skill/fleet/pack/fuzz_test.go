@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// FuzzRestore restores manifests of any bytes: nothing is written outside of the folder,
-// and what fails leaves it empty.
+// FuzzRestore restores manifests of random bytes. Restore writes nothing outside of the folder,
+// and a failed Restore leaves it empty.
 func FuzzRestore(f *testing.F) {
 	seed := f.TempDir()
 	write(f, seed, map[string]string{"a/b/c": "text", "a/b/d": "more", "empty/": "", "e": ""})
@@ -69,7 +69,7 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// with is a store with one blob more.
+// with is a store with one more blob.
 type with struct {
 	*memory
 	sum  string
@@ -83,7 +83,7 @@ func (w with) Get(ctx context.Context, sum string) ([]byte, error) {
 	return w.memory.Get(ctx, sum)
 }
 
-// record1 returns a record without a shared path.
+// record1 returns a record that shares no bytes with the path before.
 func record1(op byte, path string) []byte {
 	b := append([]byte{op, 0, byte(len(path))}, path...)
 	switch op {

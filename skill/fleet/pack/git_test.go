@@ -14,8 +14,8 @@ func TestMain(m *testing.M) {
 	os.Exit(needs.Run(m))
 }
 
-// TestRepository moves a repository of git, which works after that: it has no change, and
-// the address of its remote without the password.
+// TestRepository copies a git repository. The copy works: it has no changes, and the address of
+// its remote has no password.
 func TestRepository(t *testing.T) {
 	needs.Program(t, "git")
 	dir, to, o := t.TempDir(), t.TempDir(), Options{Blobs: newMemory(), Key: make([]byte, 32)}

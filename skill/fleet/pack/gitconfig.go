@@ -6,9 +6,8 @@ import (
 	"regexp"
 )
 
-// isGitConfig reports whether a path is that of a config file of git. They are stored
-// without their credentials: what is restored is a repository that works, which asks for
-// them or has the machine's.
+// isGitConfig reports whether a path is a config file of git. These files are stored without
+// credentials. A restored repository works: git asks for credentials, or uses the machine's.
 func isGitConfig(rel string) bool {
 	switch name := path.Base(rel); name {
 	case ".gitconfig":
@@ -20,20 +19,19 @@ func isGitConfig(rel string) bool {
 }
 
 var (
-	// gitSecret matches what remains of a line that sets a secret, and a section before it.
+	// gitSecret matches a setting with a secret. Group 1 is a section header on the same line.
 	gitSecret = regexp.MustCompile(`(?im)^([ \t]*\[[^\n]*\])?[ \t#;]*(?:extraheader|helper|[a-z0-9-]*(?:password|passwd|smtppass|token|secret|apikey|api-key))[ \t]*=[^\n]*$`)
-	// webUser matches an address of the web with a user; a token may be in his place.
+	// webUser matches the beginning of a web address with a user, which may be a token.
 	webUser = regexp.MustCompile(`(?i)((?:https?|ftps?)://)[^/\s]*@`)
-	// otherPassword matches another address with a user and a password.
+	// otherPassword matches the beginning of any other address with a user and a password.
 	otherPassword = regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*://[^/\s:@]*):[^/\s]*@`)
 )
 
-// withoutSecrets returns a config file of git without the credentials in it: what is set
-// as extraheader, password, token and the like, users of web addresses, passwords of
-// others, and credential helpers, which may be scripts that print one. A file without any
-// it returns as it is.
+// withoutSecrets removes the credentials from a config file of git: settings like extraheader,
+// password and token, users of web addresses, and passwords of other addresses. It also removes
+// credential helpers, because a helper may be a script that prints a secret.
 func withoutSecrets(config []byte) []byte {
-	// a backslash ends a line that goes on in the next
+	// A backslash at the end of a line continues the line.
 	lines := bytes.ReplaceAll(config, []byte("\\\r\n"), nil)
 	lines = bytes.ReplaceAll(lines, []byte("\\\n"), nil)
 	safe := gitSecret.ReplaceAll(lines, []byte("$1"))

@@ -11,11 +11,10 @@ import (
 	"strings"
 )
 
-// ErrTooLarge is in the error for a folder that has more than may be stored. Nothing was stored.
+// ErrTooLarge says that a folder exceeds MaxBytes or MaxFiles. Nothing was stored.
 var ErrTooLarge = errors.New("the folder is too large")
 
-// exceeds returns the error for a folder of so many files, links and folders that f may not
-// store it; largest are its largest folders.
+// exceeds returns an ErrTooLarge with the numbers and with descriptions of the largest folders.
 func (f *Folder) exceeds(files int, bytes int64, largest []string) error {
 	var over []string
 	if bytes > f.maxBytes {
@@ -30,10 +29,11 @@ func (f *Folder) exceeds(files int, bytes int64, largest []string) error {
 	if len(largest) > 0 {
 		text += "; the largest folders are " + strings.Join(largest, ", ")
 	}
-	return fmt.Errorf("%w: it has %s; remove or exclude files, or submit it with --pin WORKER, which allows 8 GiB and any number of files", ErrTooLarge, text)
+	return fmt.Errorf("%w: it has %s; remove or exclude files, or submit it with --pin WORKER, "+
+		"which allows 8 GiB and any number of files", ErrTooLarge, text)
 }
 
-// sizeText returns a number of bytes in words.
+// sizeText returns a size like "1.5 MiB".
 func sizeText(n int64) string {
 	switch {
 	case n >= 1<<30:
@@ -46,7 +46,7 @@ func sizeText(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// sizeAfter returns what the folder has with changes.
+// sizeAfter returns the number of nodes, and the bytes of their files, after changes.
 func (f *Folder) sizeAfter(changes []*change) (count int, bytes int64) {
 	count, bytes = f.count, f.bytes
 	for _, c := range changes {
@@ -57,14 +57,14 @@ func (f *Folder) sizeAfter(changes []*change) (count int, bytes int64) {
 			n, b := c.old.measure()
 			count, bytes = count-n, bytes-b
 		}
-		if c.now != nil { // what is in a new folder has changes of its own
+		if c.now != nil { // the files of a new folder have changes of their own
 			count, bytes = count+1, bytes+c.now.size
 		}
 	}
 	return count, bytes
 }
 
-// checkSize fails if the folder has too much with changes.
+// checkSize fails if the folder is too large after changes.
 func (f *Folder) checkSize(ctx context.Context, changes []*change) error {
 	count, bytes := f.sizeAfter(changes)
 	if count <= f.maxFiles && bytes <= f.maxBytes {
@@ -73,17 +73,17 @@ func (f *Folder) checkSize(ctx context.Context, changes []*change) error {
 	return f.tooLarge(ctx)
 }
 
-// usage is what a folder has.
+// A usage is the number and size of the files below a folder.
 type usage struct {
 	name  string
 	files int
 	bytes int64
 }
 
-// shownFolders is how many of the largest folders are named.
+// shownFolders is how many folders an error names.
 const shownFolders = 3
 
-// tooLarge measures the folder for its error.
+// tooLarge measures the folder, and returns an error that names its largest folders.
 func (f *Folder) tooLarge(ctx context.Context) error {
 	var files int
 	var bytes int64
@@ -127,7 +127,7 @@ func (f *Folder) tooLarge(ctx context.Context) error {
 	return f.exceeds(files, bytes, f.largest(folders))
 }
 
-// ancestors returns the folders that a path is in, of the first two levels.
+// ancestors returns the first two folders of a path.
 func ancestors(rel string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		from := 0
@@ -141,8 +141,8 @@ func ancestors(rel string) func(yield func(string) bool) {
 	}
 }
 
-// largest describes the folders that have the most of what there is too much of. One that
-// has most of its own in a folder below gives way to that.
+// largest describes the folders with the largest share of a limit. A subfolder replaces its
+// parent if it has more than 70 % of the parent's share.
 func (f *Folder) largest(folders map[string]*usage) (texts []string) {
 	weight := func(u *usage) float64 {
 		return max(float64(u.bytes)/float64(f.maxBytes), float64(u.files)/float64(f.maxFiles))

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// errDamaged is the error of a manifest that no Snapshot writes.
+// errDamaged is the error for a manifest that Snapshot cannot have written.
 var errDamaged = errors.New("is damaged")
 
-// load reads a manifest and those before it.
+// load reads a manifest and all manifests that it names.
 func (f *Folder) load(ctx context.Context, manifest string) error {
 	last, err := f.get(ctx, aManifest, manifest, maxManifest)
 	if err != nil {
@@ -50,11 +50,11 @@ func (f *Folder) load(ctx context.Context, manifest string) error {
 	if f.count--; f.bytes > f.maxBytes {
 		return f.exceeds(f.count, f.bytes, nil)
 	}
-	f.keep(f.root)
+	f.acquireAll(f.root)
 	return nil
 }
 
-// repeats reports whether a sum is in a list twice.
+// repeats reports whether a list has a sum twice.
 func repeats(sums []string) bool {
 	known := map[string]bool{}
 	for _, sum := range sums {
@@ -63,7 +63,7 @@ func repeats(sums []string) bool {
 	return len(known) < len(sums)
 }
 
-// fetch reads manifests at once.
+// fetch gets several manifests at the same time.
 func (f *Folder) fetch(ctx context.Context, sums []string, into [][]byte) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for i, sum := range sums {
@@ -75,68 +75,42 @@ func (f *Folder) fetch(ctx context.Context, sums []string, into [][]byte) error 
 	return g.Wait()
 }
 
-// keep acquires the pieces of all nodes.
-func (f *Folder) keep(n *node) {
+// acquireAll acquires the pieces of n and of all nodes below it.
+func (f *Folder) acquireAll(n *node) {
 	f.acquire(n)
 	if n.children != nil {
 		for _, c := range n.children.all() {
-			f.keep(c)
+			f.acquireAll(c)
 		}
 	}
 }
 
-// A loader builds the nodes of a folder from the records of its manifests. A manifest may
-// be hostile: what it says is checked.
+// A loader builds the nodes of a folder from the records of its manifests. It checks all of a
+// manifest, which may be hostile.
 type loader struct {
 	*Folder
 	packs map[string]*pack
 	nodes int
 
-	path   string
-	dir    *node // that path is in
-	parent string
-	mtime  int64
+	path   string // of the last record
+	dir    *node  // the folder of path
+	parent string // the path of dir
+	mtime  int64  // of the last record
 }
 
-// read reads the manifest with that sum.
+// read reads the manifest with the sum manifest.
 func (l *loader) read(manifest string, data []byte) error {
 	r := newRecord(data)
 	r.sums(maxChain)
-	sums := r.sums(len(data) / sumSize)
-	packs := make([]*pack, len(sums))
-	for i, sum := range sums {
-		if sum == ownPack {
-			sum = manifest
-		}
-		if packs[i] = l.packs[sum]; packs[i] == nil {
-			packs[i] = &pack{sum: sum}
-			l.packs[sum] = packs[i]
-		}
-	}
-	if int64(len(l.packs)) > 2*int64(l.maxFiles)+l.maxBytes/pieceSize+maxChain { // more than any folder needs
-		return errDamaged
+	packs, err := l.readPacks(r, manifest, len(data)/sumSize)
+	if err != nil {
+		return err
 	}
 	l.path, l.mtime, l.dir = "", 0, nil
 	for len(r.data) > 0 && !r.bad {
 		op := r.number(opLink)
 		path := r.path(l.path)
-		var n *node
-		switch {
-		case r.bad:
-		case op == opRemove:
-		case op == opFolder:
-			n = newFolderNode()
-			n.mode |= fs.FileMode(r.number(uint64(fs.ModePerm)))
-			n.mtime = l.time(r)
-		case op == opLink:
-			n = &node{mode: fs.ModeSymlink, mtime: l.time(r)}
-			n.target = r.text(maxTarget)
-			r.check(n.target != "" && strings.IndexByte(n.target, 0) < 0)
-		case op == opFile:
-			n = &node{mode: fs.FileMode(r.number(uint64(fs.ModePerm))), mtime: l.time(r)}
-			n.size = int64(r.number(uint64(l.maxBytes)))
-			n.pieces = r.pieces(n.size, packs)
-		}
+		n := l.readNode(r, op, packs)
 		if r.bad || !l.set(path, n) {
 			return errDamaged
 		}
@@ -151,12 +125,51 @@ func (l *loader) read(manifest string, data []byte) error {
 	return nil
 }
 
+// readPacks reads the packs of the manifest with the sum manifest.
+func (l *loader) readPacks(r *record, manifest string, limit int) ([]*pack, error) {
+	sums := r.sums(limit)
+	packs := make([]*pack, len(sums))
+	for i, sum := range sums {
+		if sum == ownPack {
+			sum = manifest
+		}
+		if packs[i] = l.packs[sum]; packs[i] == nil {
+			packs[i] = &pack{sum: sum}
+			l.packs[sum] = packs[i]
+		}
+	}
+	if int64(len(l.packs)) > 2*int64(l.maxFiles)+l.maxBytes/pieceSize+maxChain { // no folder needs so many
+		return nil, errDamaged
+	}
+	return packs, nil
+}
+
+// readNode reads the node of a record. It returns nil for opRemove.
+func (l *loader) readNode(r *record, op uint64, packs []*pack) (n *node) {
+	switch {
+	case r.bad:
+	case op == opFolder:
+		n = newFolderNode()
+		n.mode |= fs.FileMode(r.number(uint64(fs.ModePerm)))
+		n.mtime = l.time(r)
+	case op == opLink:
+		n = &node{mode: fs.ModeSymlink, mtime: l.time(r)}
+		n.target = r.text(maxTarget)
+		r.check(n.target != "" && strings.IndexByte(n.target, 0) < 0)
+	case op == opFile:
+		n = &node{mode: fs.FileMode(r.number(uint64(fs.ModePerm))), mtime: l.time(r)}
+		n.size = int64(r.number(uint64(l.maxBytes)))
+		n.pieces = r.pieces(n.size, packs)
+	}
+	return n
+}
+
 func (l *loader) time(r *record) int64 {
 	l.mtime += r.signed()
 	return l.mtime
 }
 
-// set makes n what is at a path, nil for nothing, and reports whether it can be there.
+// set puts n at a path; nil removes the path. It returns false if the path is invalid.
 func (l *loader) set(path string, n *node) bool {
 	slash := strings.LastIndexByte(path, '/')
 	parent, name := path[:max(slash, 0)], strings.Clone(path[slash+1:])
@@ -177,7 +190,7 @@ func (l *loader) set(path string, n *node) bool {
 		return false
 	case n == nil:
 		l.dir.children.set(name, nil)
-	case old != nil && old.children != nil && n.children != nil: // the folder stays
+	case old != nil && old.children != nil && n.children != nil: // a known folder: its metadata changes
 		old.mode, old.mtime = n.mode, n.mtime
 		return true
 	default:
@@ -188,7 +201,7 @@ func (l *loader) set(path string, n *node) bool {
 		count, _ := old.measure()
 		l.nodes -= count
 		if old.children != nil {
-			l.dir = nil // it may be below old
+			l.dir = nil // dir may be below old
 		}
 	}
 	return true
@@ -200,21 +213,20 @@ const (
 	maxTarget = 4096
 )
 
-// validName reports whether a file may have that name.
+// validName reports whether a file may have this name.
 func validName(name string) bool {
 	return name != "" && name != "." &&
 		name != ".." && len(name) <= maxName &&
 		!strings.ContainsAny(name, "/\x00")
 }
 
-// A record reads a manifest. It is bad after something that cannot be read; all that is
-// read from then on is zero.
+// A record reads a manifest. After invalid data bad is true, and all reads return zero values.
 type record struct {
 	data []byte
 	bad  bool
 }
 
-// newRecord returns what reads a manifest, after its own pack.
+// newRecord returns a reader of a manifest, positioned after the manifest's own pack.
 func newRecord(data []byte) *record {
 	r := &record{data: data}
 	end := len(data) - lengthSize

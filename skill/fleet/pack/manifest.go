@@ -7,14 +7,19 @@ import (
 	"io/fs"
 )
 
-// A manifest begins with the content of a small pack, whose length is its last four bytes: 0
-// without one. Between them are the sums of the manifests before it and of the packs that it
-// needs, each list after its length, and records. The sum of its own pack is that of the manifest,
-// and zero in its list. To read a folder is to read the records of all its
-// manifests in order. A record has an operation, a path and what is said of it; a path has
-// how many bytes of the path before it begin it, and the rest. Numbers are varints, texts
-// follow their lengths. A file has its mode, its time as the difference to the one before,
-// its size, and for each piece the number of its pack and its offset there.
+// A manifest has these parts:
+//
+//  1. its own pack, which may be empty;
+//  2. the number of the earlier manifests, and their sums;
+//  3. the number of its packs, and their sums; the sum of its own pack is zero there;
+//  4. records;
+//  5. the length of its own pack, in four bytes.
+//
+// A reader applies the records of all manifests in order. A record has an operation, a path and
+// metadata. A path is the number of bytes that it shares with the path before, and the rest. A
+// time is the difference to the time before. A file has its mode, time and size, and for each
+// piece the number of the pack and the offset there. Numbers are varints. Texts follow their
+// lengths.
 const (
 	opRemove = iota
 	opFolder
@@ -23,30 +28,28 @@ const (
 )
 
 const (
-	// maxDeltas is after how many deltas a manifest describes the whole folder again.
+	// maxDeltas is how many deltas may follow a manifest that lists all files.
 	maxDeltas = 32
-	// partSize is about how large a manifest may be before it is compressed: what has more
-	// is split.
+	// partSize is the size, before compression, beyond which the encoder starts a new manifest.
 	partSize = 512 << 10
-	// maxManifest is the largest size of one, with the sums of the packs of a single file
-	// of maxMaxBytes.
+	// maxManifest is the largest size of a manifest: a single file of maxMaxBytes fits in it.
 	maxManifest = maxBlob - 1<<10
-	// maxChain is how many manifests may describe a folder.
+	// maxChain is how many manifests may describe a folder together.
 	maxChain = 4096
 
 	sumSize    = 32
 	lengthSize = 4
 )
 
-// ownPack is written in a manifest for the sum of the manifest itself.
+// ownPack stands for the sum of the manifest that contains it.
 const ownPack = "0000000000000000000000000000000000000000000000000000000000000000"
 
 // An encoder writes manifests.
 type encoder struct {
 	w       *writer
-	earlier []string
-	parts   []*string // sums of further ones that are being stored
-	total   int       // bytes
+	earlier []string  // sums of the manifests of earlier snapshots
+	parts   []*string // sums of full manifests; w.sealed waits for them
+	total   int       // bytes of all manifests of this snapshot
 
 	records []byte
 	path    string
@@ -55,7 +58,7 @@ type encoder struct {
 	number  map[*pack]uint64
 }
 
-// changes writes what the changes are.
+// changes writes the records of changes.
 func (e *encoder) changes(changes []*change) {
 	for _, c := range changes {
 		switch {
@@ -69,9 +72,9 @@ func (e *encoder) changes(changes []*change) {
 	}
 }
 
-// whole writes what the folder is after changes.
+// whole writes the records of all files, as they are after changes.
 func (e *encoder) whole(root *node, changes []*change) {
-	after := make(map[*node]map[string]*node) // names of folders that differ
+	after := make(map[*node]map[string]*node) // changed names, by folder
 	meta := make(map[*node]*node)
 	for _, c := range changes {
 		if c.meta {
@@ -86,8 +89,8 @@ func (e *encoder) whole(root *node, changes []*change) {
 	var visit func(dir *node, rel string)
 	visit = func(dir *node, rel string) {
 		children := dir.children
-		if differ := after[dir]; differ != nil {
-			children = children.with(differ)
+		if changed := after[dir]; changed != nil {
+			children = children.with(changed)
 		}
 		for name, n := range children.all() {
 			path := join(rel, name)
@@ -104,7 +107,7 @@ func (e *encoder) whole(root *node, changes []*change) {
 	visit(root, "")
 }
 
-// node writes what a path is.
+// node writes the record of a node.
 func (e *encoder) node(path string, n *node) {
 	e.room(len(n.pieces))
 	switch {
@@ -134,14 +137,14 @@ func (e *encoder) node(path string, n *node) {
 	}
 }
 
-// room begins a new manifest if the next record, with so many pieces, may not fit.
+// room stores the manifest and begins another if a record with so many pieces may not fit.
 func (e *encoder) room(pieces int) {
 	const pathSize, pieceRecord = 8 << 10, sumSize + 6
 	if used := len(e.records) + len(e.packs)*sumSize; used > 0 &&
 		used+pieces*pieceRecord+pathSize > partSize {
 		sum := new(string)
 		e.parts = append(e.parts, sum)
-		e.w.flush() // later parts need its sum, too
+		e.w.flush() // later manifests need the sum of the current pack too
 		e.w.sealed.Wait()
 		e.w.put(aManifest, e.blob(nil, nil), sum, func() {})
 	}
@@ -156,7 +159,7 @@ func (e *encoder) begin(op byte, path string) {
 	e.name(path)
 }
 
-// name writes a path as what differs from the one before.
+// name writes a path: the length of the part that it shares with the last path, and the rest.
 func (e *encoder) name(path string) {
 	shared := 0
 	for shared < min(len(path), len(e.path)) && path[shared] == e.path[shared] {
@@ -176,8 +179,8 @@ func (e *encoder) time(mtime int64) {
 	e.mtime = mtime
 }
 
-// blob returns the manifest with the records so far, and begins the next one. content is that of
-// the pack whose sum is not known.
+// blob returns the manifest with the current records, and clears them. content is the manifest's
+// own pack.
 func (e *encoder) blob(earlier []string, content []byte) []byte {
 	b := make([]byte, 0, len(content)+len(e.records)+(len(e.packs)+len(earlier))*sumSize+20)
 	b = append(b, content...)
@@ -199,13 +202,13 @@ func (e *encoder) blob(earlier []string, content []byte) []byte {
 func appendSum(b []byte, sum string) []byte {
 	b, err := hex.AppendDecode(b, []byte(sum))
 	if err != nil {
-		panic(err) // it is ours
+		panic(err) // this package made the sum
 	}
 	return b
 }
 
-// finish stores what is left, and returns the sums of all manifests that describe the
-// folder, and the last one names the others. All blobs are stored then.
+// finish stores the last manifest, which names all others, and returns their sums in order. It
+// returns when all blobs are stored.
 func (e *encoder) finish() (chain []string, err error) {
 	e.w.sealed.Wait()
 	chain = e.earlier

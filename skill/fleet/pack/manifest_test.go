@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestParts reads a description of a folder that fills several manifests, one of them with
-// a file of the largest size.
+// TestParts reads a folder whose records fill several manifests. One manifest has a file of the
+// largest size.
 func TestParts(t *testing.T) {
 	m := newMemory()
 	o := Options{Blobs: m, MaxBytes: maxMaxBytes}
@@ -87,7 +87,7 @@ func loaded(t *testing.T, o Options, chain []string) *node {
 	return g.root
 }
 
-// compare compares nodes by what a manifest says of them.
+// compare compares the fields that a manifest stores.
 func compare(t *testing.T, got, want *node, path string) {
 	t.Helper()
 	if got == nil || got.mode != want.mode ||

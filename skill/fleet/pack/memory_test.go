@@ -17,11 +17,11 @@ var (
 	errRefuse = errors.New("the store is full")
 )
 
-// memory is a Blobs in memory, which refuses blobs when it is full.
+// memory is a Blobs in memory. It refuses blobs when it is full.
 type memory struct {
 	mu    sync.Mutex
 	blobs map[string][]byte
-	room  int // how many more it takes; -1 is any number
+	room  int // accepts so many more blobs; -1 for any number
 	puts  int
 	bytes int
 }
@@ -56,7 +56,7 @@ func (m *memory) purge(keep map[string]bool) {
 	maps.DeleteFunc(m.blobs, func(sum string, _ []byte) bool { return !keep[sum] })
 }
 
-// described is what a path is in the end.
+// described is a file, a folder or a link on disk.
 type described struct {
 	mode  fs.FileMode
 	mtime int64
@@ -94,7 +94,7 @@ func describe(t testing.TB, dir string) map[string]described {
 	return all
 }
 
-// short is a described that a message can show.
+// short cuts the text of a described for an error message.
 func (d described) short() described {
 	if len(d.text) > 40 {
 		d.text = d.text[:40] + "…"
@@ -118,7 +118,7 @@ func equal(t interface{ Fatalf(string, ...any) }, got, want map[string]described
 	}
 }
 
-// write makes files of a folder: a name that ends in a slash is a folder.
+// write writes files to a folder. A name with a slash at the end makes a folder.
 func write(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -136,7 +136,7 @@ func write(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// open opens a folder.
+// open returns a Folder for dir.
 func open(t testing.TB, o Options, dir string) *Folder {
 	t.Helper()
 	f, err := Open(o, dir)
@@ -156,7 +156,7 @@ func snapshot(t testing.TB, f *Folder) string {
 	return manifest
 }
 
-// restored returns what a manifest becomes in another folder.
+// restored restores a manifest to another folder, and describes the files.
 func restored(t testing.TB, o Options, manifest string) map[string]described {
 	t.Helper()
 	dir := t.TempDir()

@@ -18,7 +18,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// A model is a folder that changes at random, and is stored and restored between.
+// A model is a folder that the test changes, stores and restores at random.
 type model struct {
 	t       *testing.T
 	r       *rapid.T
@@ -34,8 +34,8 @@ type model struct {
 
 var modelNames = []string{"a", "b", "c.txt", "\xff\xfe", "d e", "a-b"}
 
-// TestModel changes a folder in all ways, stores it with hints that say all, or some while
-// every file is looked at, has stores fail, and restores it elsewhere.
+// TestModel changes a folder in all ways and restores it elsewhere. It takes snapshots with full
+// hints, or with some hints and a walk. Some stores fail.
 func TestModel(t *testing.T) {
 	needs.Long(t, "5 s")
 	rapid.Check(t, func(r *rapid.T) {
@@ -66,7 +66,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// removeAll removes folders that may not be written to, too.
+// removeAll also removes read-only folders.
 func removeAll(dir string) {
 	filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if d != nil && d.IsDir() {
@@ -86,7 +86,7 @@ func (m *model) fresh() string {
 	return dir
 }
 
-// path draws a path of up to three names, or one of the many files, which settle.
+// path draws a path of up to three names, or the path of a small file that settles.
 func (m *model) path(r *rapid.T, label string) string {
 	if n := rapid.IntRange(-60, 40).Draw(r, label+" of many"); n >= 0 {
 		return fmt.Sprint("many/", n)
@@ -95,7 +95,7 @@ func (m *model) path(r *rapid.T, label string) string {
 	return strings.Join(names, "/")
 }
 
-// make has the folders of a path be there, and reports whether they can.
+// make makes the folders of a path, and reports whether that is possible.
 func (m *model) make(path string) bool {
 	above := filepath.Dir(path)
 	if above == "." {
@@ -111,7 +111,7 @@ func (m *model) make(path string) bool {
 	return true
 }
 
-// real reports whether no link is on the way to a folder.
+// real reports whether a path to a folder has no links.
 func (m *model) real(path string) bool {
 	for ; path != "."; path = filepath.Dir(path) {
 		if info, err := os.Lstat(filepath.Join(m.dir, path)); err != nil || !info.IsDir() {
@@ -137,7 +137,7 @@ func (m *model) write(r *rapid.T) {
 	case kind == "append" && there && info.Mode().IsRegular():
 		f, err := os.OpenFile(abs, os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil {
-			return // its mode
+			return // only its mode changes
 		}
 		f.WriteString(text)
 		f.Close()
@@ -148,7 +148,7 @@ func (m *model) write(r *rapid.T) {
 		}
 		f.WriteAt([]byte{byte(len(m.changed)) | 128}, info.Size()-1)
 		f.Close()
-		if rapid.Bool().Draw(r, "old time") { // only the time of the inode shows it
+		if rapid.Bool().Draw(r, "old time") { // then only the ctime shows the change
 			os.Chtimes(abs, info.ModTime(), info.ModTime())
 		}
 	case kind == "folder":
@@ -236,7 +236,7 @@ func (m *model) touch(r *rapid.T) {
 	}
 }
 
-// refuse has a store fail in a snapshot.
+// refuse makes the store fail during a snapshot.
 func (m *model) refuse(r *rapid.T) {
 	m.store.room = rapid.IntRange(0, 4).Draw(r, "room")
 	_, err := m.take(r)
@@ -244,7 +244,7 @@ func (m *model) refuse(r *rapid.T) {
 	if err != nil && !errors.Is(err, errRefuse) {
 		r.Fatal(err)
 	}
-	m.changed = nil // the folder remembers
+	m.changed = nil // the Folder remembers the paths of the failed snapshot
 }
 
 func (m *model) take(r *rapid.T) (string, error) {

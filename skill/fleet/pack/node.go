@@ -7,47 +7,47 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A node is a file, a folder or a link, as a manifest describes it. Its content is not
-// changed once it is part of a Folder, but for the children and metadata of folders.
+// A node is a stored file, folder or link. In a Folder only the children and the metadata of
+// folder nodes change.
 type node struct {
 	mode   fs.FileMode // type and permissions
 	mtime  int64       // in nanoseconds since 1970
-	size   int64       // of the stored content of a file
-	pieces []*piece    // of it, all but the last of them with pieceSize bytes
+	size   int64       // of a file's stored content
+	pieces []*piece    // of a file; all but the last have pieceSize bytes
 	target string      // of a link
-	stamp  stamp       // when it was read
+	stamp  stamp       // of the file when it was read
 
 	children *children // of a folder
-	scanned  uint32    // the number of the last scan that found it
+	scanned  uint32    // the number of the last scan that found the file
 }
 
 // A piece is a part of a file's content, in a pack.
 type piece struct {
 	pack     *pack
 	off, len uint32
-	sum      [32]byte // of its content
+	sum      [32]byte // of the content
 }
 
-// A pack is a blob that holds pieces.
+// A pack is a blob of pieces.
 type pack struct {
 	sum  string
-	size int   // of all its pieces, in bytes
-	live int64 // of the pieces that files have, counted for each of them; 0 if it may be removed
-	thin bool  // its pieces are to be stored anew
+	size int   // of all pieces, in bytes
+	live int64 // bytes that files use, counted for each use; an unused pack may be removed
+	thin bool  // most of it is unused, or it is small; its pieces move to a new pack
 }
 
-// A stamp is what changes when a file does.
+// A stamp differs after each change of a file.
 type stamp struct {
 	id             tree.FileID
 	size           int64
 	mtime, changed int64
 	mode           fs.FileMode
-	racy           bool // it may change once more without its times changing
+	racy           bool // the file may have changed after it was read, without a new time
 }
 
 func newFolderNode() *node { return &node{mode: fs.ModeDir, children: newChildren()} }
 
-// newNode returns a node of a file that is still to be read.
+// newNode returns the node of a file, without its content.
 func newNode(info tree.Info) *node {
 	n := &node{mode: info.Mode & (fs.ModeType | fs.ModePerm), mtime: info.ModTime.UnixNano()}
 	if info.IsLink() {
@@ -63,15 +63,15 @@ func stampOf(info tree.Info) stamp {
 	return stamp{info.ID, info.Size, info.ModTime.UnixNano(), info.Changed.UnixNano(), info.Mode, false}
 }
 
-// timeGrain is longer than the step of file times, which is that of the timer's tick on
-// Linux, at most 10 ms: two changes within it may have the same time.
+// timeGrain is longer than the step of file times: on Linux a tick of the timer, at most 10 ms.
+// Two changes within a step have the same time.
 const timeGrain = 20 * time.Millisecond
 
-// checked returns the stamp of a file that was read or written and then looked at, all of
-// it at or after t.
-func (s stamp) checked(t time.Time) stamp {
+// markRacy returns the stamp of a file that was read or written since t. The stamp is racy if
+// the file changed less than a step of file times before t.
+func (s stamp) markRacy(t time.Time) stamp {
 	grain := timeGrain
-	// perhaps of a file system that counts seconds, or every second one
+	// The file system may store times in steps of one or two seconds.
 	if s.changed%int64(time.Second) == 0 {
 		grain = 2 * time.Second
 	}
@@ -79,7 +79,7 @@ func (s stamp) checked(t time.Time) stamp {
 	return s
 }
 
-// same reports whether two nodes are described in the same way by a manifest.
+// same reports whether a manifest has the same record for two nodes.
 func (n *node) same(m *node) bool {
 	if n.mode != m.mode || n.mtime != m.mtime ||
 		n.size != m.size || n.target != m.target ||
@@ -94,7 +94,7 @@ func (n *node) same(m *node) bool {
 	return true
 }
 
-// measure returns how many nodes there are from n on, and the bytes of their files.
+// measure counts n and the nodes below it, and the bytes of their files.
 func (n *node) measure() (count int, bytes int64) {
 	count, bytes = 1, n.size
 	if n.children != nil {
@@ -106,18 +106,18 @@ func (n *node) measure() (count int, bytes int64) {
 	return count, bytes
 }
 
-// A change is what became of a path.
+// A change is a new, changed or removed path.
 type change struct {
 	path string
-	dir  *node // which has it
+	dir  *node // the folder of path
 	name string
-	old  *node // nil if there was none
-	now  *node // nil if it is gone
-	read bool  // now is of a file or link that has not been read yet
-	meta bool  // old and now are folders: only its permissions and time have changed
+	old  *node // nil for a new path
+	now  *node // nil for a removed path
+	read bool  // the file or link of now must still be read
+	meta bool  // of a folder: only its permissions or its time changed
 }
 
-// matters reports whether a manifest has to say it.
+// matters reports whether the change needs a record in a manifest.
 func (c *change) matters() bool {
 	if c.old == nil || c.now == nil || c.meta {
 		return c.old != c.now
@@ -125,7 +125,7 @@ func (c *change) matters() bool {
 	return c.now.children != nil || c.old.children != nil || !c.old.same(c.now)
 }
 
-// apply makes a change in memory. The pieces of now are acquired before.
+// apply applies a change to the nodes in memory. The caller has acquired the pieces of now.
 func (c *change) apply(f *Folder) {
 	if c.meta {
 		c.old.mode, c.old.mtime = c.now.mode, c.now.mtime
@@ -136,7 +136,7 @@ func (c *change) apply(f *Folder) {
 	}
 }
 
-// acquire notes that n's pieces are needed.
+// acquire counts the pieces of n as used.
 func (f *Folder) acquire(n *node) {
 	for _, p := range n.pieces {
 		p.pack.live += int64(p.len)
@@ -144,8 +144,7 @@ func (f *Folder) acquire(n *node) {
 	}
 }
 
-// release notes that the pieces of a node and of those below it are no longer needed. A
-// pack that nothing needs is forgotten: it may be removed.
+// release counts the pieces of n, and of all nodes below it, as unused. It forgets unused packs.
 func (f *Folder) release(n *node) {
 	if n.children != nil {
 		for _, c := range n.children.all() {
@@ -159,9 +158,9 @@ func (f *Folder) release(n *node) {
 	}
 }
 
-// thin returns changes that store the content of thin packs anew: those that hold little
-// that is still needed, or little at all.
-func (f *Folder) thin(changes []*change) (more []*change) {
+// rewriteThin marks thin packs. It returns a change for each of their files, so that the
+// snapshot stores the files in fuller packs.
+func (f *Folder) rewriteThin(changes []*change) (more []*change) {
 	found := 0
 	for p := range f.packs {
 		p.thin = p.live*2 < int64(p.size) || p.size < smallPack

@@ -1,31 +1,27 @@
-// Package pack keeps the files of a folder in blobs, so that another machine can restore
-// them with the same bytes.
+// Package pack stores the files of a folder in blobs, and restores them on another machine.
+// [Folder.Snapshot] stores changes, and [Restore] writes all files to an empty folder.
 //
-// A pack moves the content of files, their permissions, the targets of symbolic links,
-// folders that are empty too, and the times of modification to the nanosecond (of
-// links on Linux only). Names are bytes, in no encoding. It does not move:
+// It copies files, symbolic links and folders with their names, contents, permissions and
+// modification times. Names are bytes, in any encoding. Times are exact to the nanosecond; links
+// keep their times on Linux only. It does not copy:
 //
 //   - sockets, pipes and devices;
 //   - the owner, extended attributes, and the setuid, setgid and sticky bits;
-//   - that two names are hard links of one file, and where a sparse file has holes: they
-//     become separate files and zeros;
-//   - files that usually hold credentials, and what [Options].Exclude names: exclude.go
-//     has the list. Config files of git are stored without their credentials.
+//   - hard links, which become separate files, and holes of sparse files, which become zeros;
+//   - files that usually hold credentials, and files that [Options].Exclude names. Git's config
+//     files are copied without their credentials.
 //
-// Files are cut into pieces of up to 512 KiB. Small ones share a pack, and equal ones are
-// stored once. A manifest lists the files: it is a delta to earlier ones, which it names,
-// or describes the whole folder anew after 32 of them. A pack below 64 KiB is part of it.
+// Rules:
 //
-//	pack.go      Folder: what is stored of a folder, and Snapshot
-//	node.go      what is known of a file; children.go, of those in a folder
-//	scan.go      finds what has changed
-//	exclude.go   which files stay on the machine; gitconfig.go, which lines of git's
-//	store.go     reads files into packs
-//	blob.go      compresses, encrypts and checks blobs
-//	manifest.go  writes manifests; load.go reads them
-//	restore.go   writes files
-//	limit.go     how large a folder may be
-//	shared.go    which file systems are shared by machines
+//  1. A file is cut into pieces of 512 KiB. A pack holds one large piece or several small
+//     pieces. Equal pieces are stored once.
+//  2. A manifest lists files. It is a delta to earlier manifests, which it names. After 32
+//     deltas, or when the deltas are larger than the base, the next manifest lists all files.
+//  3. A pack below 64 KiB is a part of its manifest, so that a small step stores one blob.
+//  4. A stored file is the content at one moment: a file that changes is read again, up to
+//     five times.
+//  5. A manifest may be hostile. Restore checks all sums and names, and writes only inside of
+//     the folder.
 package pack
 
 import (
@@ -40,25 +36,25 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// Blobs is what packs and manifests are stored in, by the SHA-256 of their bytes in
-// hexadecimal digits. It is safe for concurrent use. No blob is larger than 900 KiB.
+// Blobs store packs and manifests. The key of a blob is the SHA-256 of its bytes, in
+// hexadecimal digits. Blobs are safe for concurrent use. A blob has at most 900 KiB.
 type Blobs interface {
-	// Put stores a blob, and returns after it was accepted.
+	// Put returns after the store has accepted the blob.
 	Put(ctx context.Context, sum string, data []byte) error
 	Get(ctx context.Context, sum string) ([]byte, error)
 }
 
-// Options say where the files of a folder are stored, and which of them.
+// Options say which files are stored, and where.
 type Options struct {
 	Blobs    Blobs
-	Key      []byte   // 32 bytes, with which the blobs are encrypted; nil means that they are not
-	Exclude  []string // further patterns, as in .gitignore, of files that stay on the machine
-	MaxBytes int64    // of all files, at most 8 GiB; 0 means 2 GiB
-	MaxFiles int      // with links and folders; 0 means 200,000
+	Key      []byte   // 32 bytes, encrypts the blobs; nil stores them as they are
+	Exclude  []string // patterns, as in .gitignore, of further files that are not stored
+	MaxBytes int64    // of all files together, at most 8 GiB; 0 means 2 GiB
+	MaxFiles int      // includes links and folders; 0 means 200,000
 }
 
-// A Folder is a folder whose files are stored in blobs. It is for one goroutine at a time.
-// It holds no file open.
+// A Folder is a folder whose files are stored in blobs. It is not safe for concurrent use. It
+// keeps no file open.
 type Folder struct {
 	storage
 	dir      string
@@ -66,24 +62,25 @@ type Folder struct {
 	maxBytes int64
 	maxFiles int
 
-	root   *node               // what the last manifest lists, and nothing that was not accepted
-	count  int                 // of nodes below root
-	bytes  int64               // of their files
-	pieces map[[32]byte]*piece // of files that are not settled, by the sums of their content
+	root   *node               // the files of the last accepted manifest
+	count  int                 // nodes below root
+	bytes  int64               // size of all files below root
+	pieces map[[32]byte]*piece // of files that are not settled, by the sums of their contents
 	seed   maphash.Seed        // of short stamps and sums
-	// that hold pieces of root's files; two may be the same blob, if a content was gone and came back
+	// the packs with pieces of root's files. Two packs are the same blob if a content was removed
+	// and came back.
 	packs    map[*pack]bool
-	chain    []string // the manifests that describe root together, the last one last
-	deltas   int      // of them since the whole folder was described
-	deltaLen int      // their size, to be compared with that of the whole description
-	baseLen  int
+	chain    []string // the manifests that describe root together, oldest first
+	deltas   int      // manifests of chain after the base, which lists all files
+	deltaLen int      // size of the deltas
+	baseLen  int      // size of the base
 	scans    uint32
 
-	owed     []string // what failed snapshots were to look at
-	owedWalk bool
+	owed     []string // changed paths of failed snapshots
+	owedWalk bool     // a failed snapshot had walk
 }
 
-// Open returns a folder that is not stored yet.
+// Open returns a Folder without stored files.
 func Open(o Options, dir string) (*Folder, error) {
 	f := &Folder{
 		storage: storage{o.Blobs, o.Key}, dir: dir, maxBytes: cmp.Or(o.MaxBytes, 2<<30),
@@ -108,14 +105,13 @@ func Open(o Options, dir string) (*Folder, error) {
 // manifest.
 const maxMaxBytes = 8 << 30
 
-// maxOwed is after how many paths that failed snapshots were given all files are looked at.
+// maxOwed is the most paths in owed. A snapshot with more looks at all files.
 const maxOwed = 10_000
 
-// Snapshot stores what has changed since the last successful one and returns the sum of
-// the new manifest. changed are paths relative to the folder, with slashes, of what may
-// have changed since the last call; a folder means all below it. walk makes it look
-// at every file. If it fails, with [ErrTooLarge] among others, the next call stores
-// all that is missing.
+// Snapshot stores the changes since the last successful snapshot, and returns the sum of the
+// new manifest. changed lists files and folders that may have changed since the last call:
+// relative paths with slashes. A folder includes all files below it. walk looks at every file.
+// After an error, such as [ErrTooLarge], the next call also stores the changes of this call.
 func (f *Folder) Snapshot(ctx context.Context, changed []string, walk bool) (manifest string, err error) {
 	changed, walk = slices.Concat(f.owed, changed), f.owedWalk || walk || len(f.owed) > maxOwed
 	hint, err := newHint(changed, walk)
@@ -160,8 +156,8 @@ func (f *Folder) snapshot(ctx context.Context, h *hint) (manifest string, err er
 	return f.commit(w, changes)
 }
 
-// commit stores the manifest of changes whose packs are known, and makes the changes those
-// of the folder when all of it is stored.
+// commit stores the manifest of changes. When everything is stored, it applies the changes to
+// the Folder.
 func (f *Folder) commit(w *writer, changes []*change) (manifest string, err error) {
 	if len(f.chain) > 0 && !slices.ContainsFunc(changes, (*change).matters) {
 		if err := w.stored(); err != nil {
@@ -173,7 +169,7 @@ func (f *Folder) commit(w *writer, changes []*change) (manifest string, err erro
 	base := len(f.chain) == 0 || f.deltas >= maxDeltas || f.deltaLen > f.baseLen
 	e := encoder{w: w}
 	if base {
-		again, err := w.read(f.thin(changes))
+		again, err := w.read(f.rewriteThin(changes))
 		for p := range f.packs {
 			p.thin = false
 		}
@@ -201,7 +197,7 @@ func (f *Folder) commit(w *writer, changes []*change) (manifest string, err erro
 	return chain[len(chain)-1], nil
 }
 
-// apply makes changes in memory that are stored.
+// apply applies stored changes to the nodes in memory.
 func (f *Folder) apply(w *writer, changes []*change) {
 	f.count, f.bytes = f.sizeAfter(changes)
 	for _, c := range changes {
@@ -219,8 +215,8 @@ func (f *Folder) apply(w *writer, changes []*change) {
 	}
 }
 
-// Sums returns the sums of the blobs that the last manifest needs, itself among them. All
-// others may be removed when no state names an earlier manifest any more.
+// Sums returns the sums of the last manifest and of all blobs that it needs. Other blobs may be
+// removed when no state names an earlier manifest.
 func (f *Folder) Sums() map[string]bool {
 	sums := make(map[string]bool, len(f.chain)+len(f.packs))
 	for _, sum := range f.chain {
@@ -232,5 +228,5 @@ func (f *Folder) Sums() map[string]bool {
 	return sums
 }
 
-// errNotLocal is the error of a changed path that leads out of the folder.
+// errNotLocal refuses a changed path outside of the folder.
 var errNotLocal = errors.New("is not a path below the folder")

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// TestDeltas takes a snapshot after each of many changes: all manifests that were returned
-// last can be restored, and their number stays small.
+// TestDeltas takes a snapshot after each of many changes. Each last manifest can be restored, and
+// the chain stays short.
 func TestDeltas(t *testing.T) {
 	dir, m := t.TempDir(), newMemory()
 	o := Options{Blobs: m}
@@ -41,7 +41,7 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
-// TestSecret keeps credentials on the machine.
+// TestSecret stores no credentials.
 func TestSecret(t *testing.T) {
 	dir, o := t.TempDir(), Options{Blobs: newMemory(),
 		Exclude: []string{"*.secret", "/build/", "!keep.secret", "logs/*.txt"}}
@@ -71,7 +71,7 @@ func TestSecret(t *testing.T) {
 	got := restored(t, o, manifest)
 	for name := range stays {
 		if _, ok := got[name]; ok {
-			t.Errorf("%s has moved", name)
+			t.Errorf("%s was stored", name)
 		}
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
@@ -84,7 +84,7 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestGitConfig leaves out the credentials of a repository's config files alone.
+// TestGitConfig removes only credentials from git's config files.
 func TestGitConfig(t *testing.T) {
 	const safe = `[core]
 	bare = false ; a comment
@@ -132,7 +132,7 @@ func TestGitConfig(t *testing.T) {
 	}
 }
 
-// TestKey encrypts what is stored.
+// TestKey encrypts blobs.
 func TestKey(t *testing.T) {
 	dir, m := t.TempDir(), newMemory()
 	write(t, dir, map[string]string{"name-to-hide": "text to hide"})
@@ -156,7 +156,8 @@ func TestKey(t *testing.T) {
 		{key, plain, "is not encrypted, though a key is set"},
 		{[]byte("short"), manifest, "the key has 5 bytes; it must have 32"},
 	} {
-		if _, err := Restore(t.Context(), Options{Blobs: m, Key: tt.key}, tt.manifest, t.TempDir()); err == nil || !strings.Contains(err.Error(), tt.want) {
+		_, err := Restore(t.Context(), Options{Blobs: m, Key: tt.key}, tt.manifest, t.TempDir())
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("with the key %x the error is %v", tt.key, err)
 		}
 	}
@@ -171,8 +172,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestDamaged restores from stores that miss a blob or have another one: each error names
-// the blob, and nothing is left of the files.
+// TestDamaged restores from stores in which a blob is missing or wrong. Each error names the
+// blob, and no file is left.
 func TestDamaged(t *testing.T) {
 	dir, m := t.TempDir(), newMemory()
 	o := Options{Blobs: m}
@@ -267,7 +268,7 @@ func TestManyPieces(t *testing.T) {
 	equal(t, restored(t, o, snapshot(t, open(t, o, dir))), describe(t, dir))
 }
 
-// TestTooLarge refuses folders before anything is stored.
+// TestTooLarge refuses a folder before it stores a blob.
 func TestTooLarge(t *testing.T) {
 	dir, m := t.TempDir(), newMemory()
 	for i := range 30 {
@@ -307,7 +308,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestHints refuses paths that lead out of the folder.
+// TestHints refuses paths outside of the folder.
 func TestHints(t *testing.T) {
 	f := open(t, Options{Blobs: newMemory()}, t.TempDir())
 	for _, name := range []string{"", "..", "/nowhere", "../x", "a/../../x"} {
@@ -322,8 +323,8 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// TestBusy takes snapshots while a program writes: what is stored of a file was there at
-// one time, or the snapshot fails with its name.
+// TestBusy takes snapshots while a program writes. The stored file is the content at one moment,
+// or the snapshot fails with the name of the file.
 func TestBusy(t *testing.T) {
 	dir, o := t.TempDir(), Options{Blobs: newMemory()}
 	const size = 2*pieceSize + 10
@@ -366,7 +367,7 @@ func TestBusy(t *testing.T) {
 	equal(t, restored(t, o, snapshot(t, f)), describe(t, dir))
 }
 
-// TestCancel ends a snapshot, after which the next one stores all.
+// TestCancel cancels a snapshot. The next snapshot stores all changes.
 func TestCancel(t *testing.T) {
 	dir, o := t.TempDir(), Options{Blobs: newMemory()}
 	write(t, dir, map[string]string{"a/b": "text"})

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestExact keeps modes, times, links and empty folders, and leaves out what is special.
+// TestExact copies modes, times, links and empty folders, but no pipes and sockets.
 func TestExact(t *testing.T) {
 	dir, o := t.TempDir(), Options{Blobs: newMemory()}
 	defer removeAll(dir)
@@ -35,7 +35,7 @@ func TestExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(short)
-	socket, err := net.Listen("unix", filepath.Join(short, "s")) // the path of a socket is short
+	socket, err := net.Listen("unix", filepath.Join(short, "s")) // a socket needs a short path
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +74,8 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// TestRacy changes a file to the same size again and again, without the time of one
-// snapshot between: each change is found.
+// TestRacy changes a file many times within one step of file times, always to the same size. The
+// snapshots find each change.
 func TestRacy(t *testing.T) {
 	dir, o := t.TempDir(), Options{Blobs: newMemory()}
 	f := open(t, o, dir)
@@ -90,7 +90,7 @@ func TestRacy(t *testing.T) {
 			t.Fatal(err)
 		}
 		file.Close()
-		if err := os.Chtimes(path, when, when); err != nil { // so that its size and time stay
+		if err := os.Chtimes(path, when, when); err != nil { // size and time stay the same
 			t.Fatal(err)
 		}
 		if got := restored(t, o, snapshot(t, f))["f"]; got.text != string(rune('a'+i%26)) {
@@ -99,7 +99,7 @@ func TestRacy(t *testing.T) {
 	}
 }
 
-// TestLinkInPlace never reads through a link that has taken the place of a folder.
+// TestLinkInPlace replaces a folder by a link. The snapshot does not follow the link.
 func TestLinkInPlace(t *testing.T) {
 	dir, outside, o := t.TempDir(), t.TempDir(), Options{Blobs: newMemory()}
 	write(t, dir, map[string]string{"d/f": "inside"})

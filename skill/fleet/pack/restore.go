@@ -19,9 +19,9 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// Restore writes the files of a manifest into an empty folder. It checks the sum of all
-// that it reads, and writes nothing outside of the folder, whatever the manifest says. If
-// it fails, the folder is empty again, but for what the error says could not be removed.
+// Restore writes the files of a manifest into an empty folder. It checks the sums of all blobs,
+// and writes only inside of the folder, even for a hostile manifest. After an error it empties
+// the folder; the error says so if files are left.
 func Restore(ctx context.Context, o Options, manifest, dir string) (*Folder, error) {
 	f, err := Open(o, dir)
 	if err != nil {
@@ -41,8 +41,7 @@ func Restore(ctx context.Context, o Options, manifest, dir string) (*Folder, err
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	case len(entries) > 0:
-		return nil, fmt.Errorf("%s is not empty: it has %q; files are restored into an empty folder",
-			dir, entries[0].Name)
+		return nil, fmt.Errorf("%s is not empty: it has %q; name an empty folder", dir, entries[0].Name)
 	}
 	if err := f.load(ctx, manifest); err != nil {
 		return nil, err
@@ -54,7 +53,7 @@ func Restore(ctx context.Context, o Options, manifest, dir string) (*Folder, err
 	return f, nil
 }
 
-// empty removes what a failed Restore has written.
+// empty removes the files of a failed Restore.
 func (f *Folder) empty() error {
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {
@@ -63,7 +62,7 @@ func (f *Folder) empty() error {
 	defer root.Close()
 	for name := range f.root.children.all() {
 		if rerr := root.RemoveAll(name); rerr != nil {
-			err = fmt.Errorf("%s holds a part of the files: %w", f.dir, rerr)
+			err = fmt.Errorf("%s still has some of the files: %w", f.dir, rerr)
 		}
 	}
 	return err
@@ -74,10 +73,10 @@ type restorer struct {
 	*Folder
 	tree tree.Tree
 	jobs map[*pack][]job
-	mu   sync.Mutex // of Folder.pieces
+	mu   sync.Mutex // guards Folder.pieces
 }
 
-// A job is a piece that a pack has for a file.
+// A job is a piece to write to a file.
 type job struct {
 	rel, name string
 	node      *node
@@ -114,13 +113,13 @@ func (r *restorer) write(ctx context.Context) error {
 	if err := finish(top, r.root, ""); err != nil {
 		return err
 	}
-	r.check(r.root, time.Now())
+	r.markRacy(r.root, time.Now())
 	r.compact()
 	return nil
 }
 
-// make makes what is in a folder: folders, which stay open to the owner alone until they
-// are finished, links, and files without content.
+// make makes all folders and links below dir, and files that have no content or several pieces.
+// Only the owner can open the folders until finish sets their permissions.
 func (r *restorer) make(dir *node, rel string) error {
 	folder, err := r.tree.OpenFolder(cmp.Or(rel, "."))
 	if err != nil {
@@ -146,7 +145,7 @@ func (r *restorer) make(dir *node, rel string) error {
 			err = folder.Symlink(n.target, name)
 		case len(n.pieces) == 0:
 			err = create(folder, name, nil, n.mode)
-		case len(n.pieces) > 1: // the others are made when their pack is there
+		case len(n.pieces) > 1: // unpack makes files with one piece
 			err = create(folder, name, nil, 0o600)
 		}
 		if err != nil {
@@ -156,7 +155,7 @@ func (r *restorer) make(dir *node, rel string) error {
 	return nil
 }
 
-// create makes a file.
+// create makes a file with a content.
 func create(folder tree.Folder, name string, content []byte, mode fs.FileMode) error {
 	f, err := folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -192,7 +191,7 @@ func (r *restorer) unpack(p *pack, plain []byte, jobs []job) (err error) {
 		piece := j.node.pieces[j.index]
 		end := int(piece.off) + int(piece.len)
 		if end > len(plain) {
-			return fmt.Errorf("pack %s is damaged: it has no byte %d, which %s needs", p.sum, end-1,
+			return fmt.Errorf("pack %s is damaged: it ends before byte %d of %s", p.sum, end-1,
 				join(j.rel, j.name))
 		}
 		content := plain[piece.off:end]
@@ -204,13 +203,13 @@ func (r *restorer) unpack(p *pack, plain []byte, jobs []job) (err error) {
 		if err != nil {
 			return named(join(j.rel, j.name), err)
 		}
-		r.know(piece, content)
+		r.remember(piece, content)
 	}
 	return nil
 }
 
-// know remembers the content of a piece, so that the next file with it needs no other.
-func (r *restorer) know(p *piece, content []byte) {
+// remember stores the sum of a piece, so that later snapshots find its content.
+func (r *restorer) remember(p *piece, content []byte) {
 	p.sum = sha256.Sum256(content)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -227,7 +226,7 @@ func writeAt(folder tree.Folder, name string, content []byte, at int64) error {
 	return cmp.Or(err, f.Close())
 }
 
-// finish gives all that is in a folder its permissions and times, and notes the stamps.
+// finish sets the permissions and times of all files in a folder, and notes their stamps.
 func finish(folder tree.Folder, dir *node, rel string) error {
 	now := time.Now()
 	for name, n := range dir.children.all() {
@@ -257,7 +256,7 @@ func finishOne(folder tree.Folder, name string, n *node, rel string, now time.Ti
 	if n.children != nil || len(n.pieces) > 1 {
 		err = folder.Chmod(name, n.mode.Perm())
 	}
-	// elsewhere the time of what it leads to would change
+	// On other systems Chtimes follows links.
 	if err == nil && (!link || runtime.GOOS == "linux") {
 		err = folder.Chtimes(name, tree.Info{Accessed: now, ModTime: time.Unix(0, n.mtime)})
 	}
@@ -270,17 +269,17 @@ func finishOne(folder tree.Folder, name string, n *node, rel string, now time.Ti
 	return named(rel, err)
 }
 
-// check has the files looked at again that were written just before.
-func (r *restorer) check(n *node, now time.Time) {
+// markRacy marks the stamps of files that may change without a new time after Restore.
+func (r *restorer) markRacy(n *node, now time.Time) {
 	if n.children != nil {
 		for _, c := range n.children.all() {
-			c.stamp = c.stamp.checked(now)
-			r.check(c, now)
+			c.stamp = c.stamp.markRacy(now)
+			r.markRacy(c, now)
 		}
 	}
 }
 
-// named returns an error about a file.
+// named adds the path of a file to an error.
 func named(rel string, err error) error {
 	if err == nil {
 		return nil

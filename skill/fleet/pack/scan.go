@@ -14,13 +14,13 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A hint says what to look at in a folder.
+// A hint says which names of a folder to look at.
 type hint struct {
-	all   bool // everything below it
+	all   bool // all files below the folder
 	names map[string]*hint
 }
 
-// newHint returns the hint of what may have changed.
+// newHint returns the hint for changed paths. walk looks at all files.
 func newHint(changed []string, walk bool) (*hint, error) {
 	root := &hint{all: walk}
 	for _, name := range changed {
@@ -58,7 +58,7 @@ func (h *hint) below(name string) *hint {
 	return h.names[name]
 }
 
-// A scan compares files with what is known of them.
+// A scan compares files with their nodes.
 type scan struct {
 	*Folder
 	ctx    context.Context
@@ -72,8 +72,8 @@ type scan struct {
 	err     error
 }
 
-// scan returns the changes that are found where the hint says. It returns new
-// nodes, whose files are not read yet, and all the nodes of new folders.
+// scan returns the changes of the files that the hint names. Their new nodes have no content
+// yet. A new folder has a change for each file in it.
 func (f *Folder) scan(ctx context.Context, t tree.Tree, h *hint) ([]*change, error) {
 	f.scans++
 	s := &scan{Folder: f, ctx: ctx, tree: t, slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)-1)}
@@ -83,7 +83,7 @@ func (f *Folder) scan(ctx context.Context, t tree.Tree, h *hint) ([]*change, err
 	return s.changes, s.err
 }
 
-// add notes what was found in a folder, and reports whether to go on.
+// add adds the changes of a folder, and reports whether the scan continues.
 func (s *scan) add(rel string, changes []*change, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,24 +101,24 @@ func (s *scan) add(rel string, changes []*change, err error) bool {
 	return s.err == nil
 }
 
-// A subfolder is one that is scanned after the folder that it is in.
+// A subfolder is scanned after its parent.
 type subfolder struct {
 	rel  string
 	node *node
 	hint *hint
 }
 
-// folder compares what is in a folder with what its node has.
+// folder compares a folder with its node.
 func (s *scan) folder(rel string, n *node, h *hint) {
-	look := looker{scan: s, rel: rel, node: n, hint: h}
-	err := look.all()
-	if errors.Is(err, fs.ErrNotExist) && rel != "" { // removed meanwhile, as the next scan will find
+	f := folderScan{scan: s, rel: rel, node: n, hint: h}
+	err := f.compareAll()
+	if errors.Is(err, fs.ErrNotExist) && rel != "" { // just removed; the next scan finds that
 		err = nil
 	}
-	if !s.add(rel, look.changes, err) {
+	if !s.add(rel, f.changes, err) {
 		return
 	}
-	for _, sub := range look.subs {
+	for _, sub := range f.subs {
 		select {
 		case s.slots <- struct{}{}:
 			s.wg.Go(func() {
@@ -131,18 +131,19 @@ func (s *scan) folder(rel string, n *node, h *hint) {
 	}
 }
 
-// A looker looks at the names in one folder.
-type looker struct {
+// A folderScan compares the names in one folder with the children of its node.
+type folderScan struct {
 	*scan
 	rel     string
 	node    *node
 	hint    *hint
 	changes []*change
 	subs    []subfolder
-	found   int
+	found   int // known names that exist
 }
 
-func (l *looker) all() error {
+// compareAll compares the names of the hint.
+func (l *folderScan) compareAll() error {
 	dir, err := l.tree.OpenDir(cmp.Or(l.rel, "."))
 	if err != nil {
 		return err
@@ -174,45 +175,50 @@ func (l *looker) all() error {
 			if c.scanned == l.scans {
 				continue
 			}
-			// it is settled, which notes no scan
+			// A settled file does not record its scan.
 			if info, err := dir.Stat([]byte(name)); err == nil && portable(info) {
 				continue
 			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("%s: %w", name, err)
 			}
-			l.changes = append(l.changes, &change{path: join(l.rel, name), dir: l.node, name: name, old: c})
+			l.remove(name, c)
 		}
 	}
 	return nil
 }
 
-// portable reports whether a file is of a type that moves between machines.
+// portable reports whether the type of a file can move between machines.
 func portable(info tree.Info) bool { return info.Mode.IsRegular() || info.IsDir() || info.IsLink() }
 
+// remove adds the change of a name that is gone.
+func (l *folderScan) remove(name string, old *node) {
+	l.changes = append(l.changes, &change{path: join(l.rel, name), dir: l.node, name: name, old: old})
+}
+
 // name compares a name in the folder with its node.
-func (l *looker) name(dir tree.Dir, name []byte) error {
+func (l *folderScan) name(dir tree.Dir, name []byte) error {
 	old := l.node.children.get(string(name))
 	info, err := dir.Stat(name)
-	absent := err != nil || !portable(info) ||
-		old == nil && l.excluded.match(l.rel, string(name), info.IsDir())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s: %w", name, err)
+	case err == nil && portable(info) &&
+		(old != nil || !l.excluded.match(l.rel, string(name), info.IsDir())):
+		l.compare(name, old, info)
+	case old != nil && !l.hint.all: // with all, compareAll finds it by its missing scan
+		l.remove(string(name), old)
 	}
-	if old != nil && !absent {
+	return nil
+}
+
+// compare compares an existing file with its node; nil for a new file.
+func (l *folderScan) compare(name []byte, old *node, info tree.Info) {
+	if old != nil {
 		old.scanned = l.scans
 		l.found++
-	}
-	switch {
-	case absent && old == nil:
-		return nil
-	case absent:
-		if !l.hint.all { // else it is found to be missing
-			l.changes = append(l.changes,
-				&change{path: join(l.rel, string(name)), dir: l.node, name: string(name), old: old})
+		if old.children == nil && l.sameStamp(old.stamp, stampOf(info)) {
+			return
 		}
-		return nil
-	case old != nil && old.children == nil && l.is(old.stamp, stampOf(info)):
-		return nil
 	}
 	c := &change{path: join(l.rel, string(name)), dir: l.node, name: string(name), old: old,
 		now: newNode(info)}
@@ -222,12 +228,12 @@ func (l *looker) name(dir tree.Dir, name []byte) error {
 			c.now.size = 0
 		}
 		l.changes = append(l.changes, c)
-		return nil
+		return
 	}
 	if old == nil || old.children == nil {
 		l.changes = append(l.changes, c)
 		l.subs = append(l.subs, subfolder{c.path, c.now, &hint{all: true}})
-		return nil
+		return
 	}
 	if c.meta = old.mode != c.now.mode || old.mtime != c.now.mtime; c.meta {
 		l.changes = append(l.changes, c)
@@ -235,10 +241,9 @@ func (l *looker) name(dir tree.Dir, name []byte) error {
 	if below := l.hint.below(c.name); below != nil {
 		l.subs = append(l.subs, subfolder{c.path, old, below})
 	}
-	return nil
 }
 
-// join returns the path of a name in a folder, which is "" for the root.
+// join returns the path of a name in a folder. The root is "".
 func join(rel, name string) string {
 	if rel == "" {
 		return name

@@ -2,11 +2,11 @@ package pack
 
 import "strings"
 
-// A folder that machines share is not for a worker: locks and times of files there mean
-// something else than on a local one, and two workers could write to the same files.
+// A worker does not work in a folder that machines share: locks do not stop other machines, and
+// times come from another clock.
 
-// sharedKinds are the types of file systems that machines share, as mount lists them. Those
-// of FUSE follow "fuse.".
+// sharedKinds are the file systems that machines share, by the names that mount lists. FUSE file
+// systems begin with "fuse.".
 var sharedKinds = map[string]bool{
 	"nfs": true, "nfs4": true, "smbfs": true, "smb3": true, "cifs": true, "afpfs": true, "webdav": true,
 	"davfs": true,
@@ -25,7 +25,7 @@ var sharedKinds = map[string]bool{
 	"fuse.vmhgfs-fuse": true, "fuse.prl_fsd": true, "fuse.grpcfuse": true, "fuse.osxfs": true,
 }
 
-// sharedKind returns the kind of a type of file system, "" if machines do not share it.
+// sharedKind returns fstype in lower case if machines share such file systems, else "".
 func sharedKind(fstype string) string {
 	fstype = strings.ToLower(fstype)
 	if !sharedKinds[fstype] {

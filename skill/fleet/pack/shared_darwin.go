@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// SharedFilesystem returns the kind of file system that a folder is on, such as "nfs" or
-// "smbfs", if it is one that machines share; "" if it is local or not known.
+// SharedFilesystem returns the file system of a folder, such as "nfs" or "smbfs", if machines
+// share it. It returns "" for a local or an unknown file system.
 func SharedFilesystem(dir string) (kind string, err error) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil {

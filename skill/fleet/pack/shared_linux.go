@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// sharedMagic are the types that statfs gives for file systems that machines share.
+// sharedMagic are the file systems that machines share, by the type that statfs returns.
 var sharedMagic = map[uint32]string{
 	0x6969: "nfs", 0x517b: "smbfs", 0xff534d42: "cifs", 0xfe534d42: "smb3", 0x01021997: "9p",
 	0x0bd00bd0: "lustre", 0x00c36400: "ceph", 0x01161970: "gfs2", 0x7461636f: "ocfs2", 0x47504653: "gpfs",
@@ -15,11 +15,11 @@ var sharedMagic = map[uint32]string{
 	0x73757245: "coda", 0x564c: "ncpfs", 0x786f4256: "vboxsf", 0x61636673: "acfs", 0xbacbacbc: "vmhgfs",
 }
 
-// fuseMagic is the type of all file systems of FUSE, whose names are in the list of mounts.
+// fuseMagic is the type of all FUSE file systems; mountinfo has their names.
 const fuseMagic = 0x65735546
 
-// SharedFilesystem returns the kind of file system that a folder is on, such as "nfs" or
-// "fuse.sshfs", if it is one that machines share; "" if it is local or not known.
+// SharedFilesystem returns the file system of a folder, such as "nfs" or "fuse.sshfs", if
+// machines share it. It returns "" for a local or an unknown file system.
 func SharedFilesystem(dir string) (kind string, err error) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil {
@@ -39,8 +39,7 @@ func SharedFilesystem(dir string) (kind string, err error) {
 	return sharedKind(mountType(string(mounts), uint64(at.Dev))), nil
 }
 
-// mountType returns the type of the file system of a device, which a line of mountinfo has
-// after " - ".
+// mountType returns the file system of a device. A line of mountinfo names it after " - ".
 func mountType(mounts string, device uint64) string {
 	major := device>>8&0xfff | device>>32&^0xfff
 	minor := device&0xff | device>>12&^0xff&0xffffffff

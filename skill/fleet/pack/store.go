@@ -19,36 +19,36 @@ import (
 )
 
 const (
-	// pieceSize is the size of the pieces of a file but for the last one, and packSize the
-	// largest size of a pack before it is compressed.
+	// pieceSize is the size of all pieces of a file except the last. packSize is the largest
+	// size of a pack before compression.
 	pieceSize = 512 << 10
 	packSize  = 512 << 10
 
-	// smallPack is the size from which a pack is a blob of its own: a smaller one is part of the
-	// manifest, so that a step which changes little stores one blob, not two.
+	// smallPack is the size below which a pack is a part of its manifest. A step that changes
+	// little then stores one blob, not two.
 	smallPack = packSize / 8
 
 	// maxPuts is how many blobs are stored at once.
 	maxPuts = 16
 )
 
-// A writer stores what a snapshot needs. Its blobs are known to the Folder only
-// after the manifest was accepted: until then a Purge may remove it.
+// A writer stores the blobs of one snapshot. The Folder uses them only after the manifest was
+// accepted: until then a Purge may remove them.
 type writer struct {
 	*Folder
 	tree   tree.Tree
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	sealed sync.WaitGroup // blobs whose sums are not known yet
+	sealed sync.WaitGroup // blobs without a sum
 	puts   sync.WaitGroup // blobs that are not stored yet
-	slots  chan struct{}  // one for each put
-	seals  chan struct{}  // one for each of them that compresses, which takes memory
+	slots  chan struct{}  // limits puts
+	seals  chan struct{}  // limits compressors, which need much memory
 
 	mu      sync.Mutex
-	fresh   map[[32]byte]*piece
-	current *pack // that is being filled
-	buf     []byte
-	buffers sync.Pool // of packSize bytes, as *[]byte
+	fresh   map[[32]byte]*piece // of this snapshot
+	current *pack               // the pack that is being filled
+	buf     []byte              // the content of current
+	buffers sync.Pool           // of packSize bytes, as *[]byte
 }
 
 func newWriter(ctx context.Context, cancel context.CancelCauseFunc, f *Folder, t tree.Tree) *writer {
@@ -58,9 +58,8 @@ func newWriter(ctx context.Context, cancel context.CancelCauseFunc, f *Folder, t
 	}
 }
 
-// read reads the files of changes, and returns the changes except files that are
-// gone by now. The sums of all packs are known when it returns, but for a small one that is
-// still being filled.
+// read reads the files of changes. It returns the changes except files that were added and
+// removed again. All full packs have their sums when read returns.
 func (w *writer) read(changes []*change) ([]*change, error) {
 	var todo []*change
 	for _, c := range changes {
@@ -92,8 +91,8 @@ func (w *writer) read(changes []*change) ([]*change, error) {
 	return slices.DeleteFunc(changes, func(c *change) bool { return c.old == nil && c.now == nil }), nil
 }
 
-// put stores a blob in the background and passes on its sum, which is there when w.sealed
-// is done. It calls done when it needs plain no more.
+// put stores a blob in the background. It sets sum before w.sealed is done. It calls done when
+// the caller may reuse plain.
 func (w *writer) put(k kind, plain []byte, sum *string, done func()) {
 	select {
 	case w.slots <- struct{}{}:
@@ -126,7 +125,7 @@ func (w *writer) stored() error {
 	return context.Cause(w.ctx)
 }
 
-// flush stores the pack that is being filled. w.mu is held where files are being read.
+// flush stores the current pack. While readers run, the caller holds w.mu.
 func (w *writer) flush() {
 	p, buf := w.current, w.buf
 	w.current, w.buf = nil, nil
@@ -137,11 +136,11 @@ func (w *writer) flush() {
 	w.put(aPack, buf, &p.sum, func() { w.buffers.Put(&buf) })
 }
 
-// piece returns the piece with that content, which is stored if it is not yet: the one
-// with that index in the file before, if that is the same.
+// piece returns the piece with a content. It first looks at the piece of the old file with the
+// same index, then at all other pieces. A new piece is added to the current pack.
 func (w *writer) piece(content []byte, old *node, index int) *piece {
 	sum := sha256.Sum256(content)
-	if old != nil && index < len(old.pieces) && w.holds(old.pieces[index], sum) &&
+	if old != nil && index < len(old.pieces) && w.sameSum(old.pieces[index], sum) &&
 		!old.pieces[index].pack.thin {
 		return old.pieces[index]
 	}
@@ -168,11 +167,11 @@ func (w *writer) piece(content []byte, old *node, index int) *piece {
 	return p
 }
 
-// A reader reads files one after another.
+// A reader reads files one after another. It keeps the folder of the last file open.
 type reader struct {
 	*writer
-	rel    string
-	folder tree.Folder // rel, that of the last file; nil for none
+	rel    string      // the path of folder
+	folder tree.Folder // nil for none
 	buf    []byte
 }
 
@@ -183,11 +182,11 @@ func (r *reader) close() {
 	}
 }
 
-// attempts is how often a file is read that changes while it is.
+// attempts is how often a reader reads a file that changes meanwhile.
 const attempts = 5
 
-// errUnsteady is the error of a file that changes all the time.
-var errUnsteady = errors.New("it changed each time while it was read; take the snapshot when no program writes to it")
+// errUnsteady is the error for a file that changed during all attempts.
+var errUnsteady = errors.New("it changed during each read; take the snapshot when no program writes to it")
 
 // file reads the file or link of a change.
 func (r *reader) file(c *change) error {
@@ -195,7 +194,7 @@ func (r *reader) file(c *change) error {
 		time.Sleep(time.Duration(n*n) * 5 * time.Millisecond)
 		steady, err := r.attempt(c)
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
+		case errors.Is(err, fs.ErrNotExist): // just removed
 			c.now = nil
 			return nil
 		case err != nil || steady:
@@ -205,7 +204,7 @@ func (r *reader) file(c *change) error {
 	return errUnsteady
 }
 
-// attempt reads a file or link, and reports whether it was the same all the time.
+// attempt reads a file or link. It reports whether the file did not change meanwhile.
 func (r *reader) attempt(c *change) (steady bool, err error) {
 	rel := path.Dir(c.path)
 	if r.folder == nil || rel != r.rel {
@@ -227,7 +226,7 @@ func (r *reader) attempt(c *change) (steady bool, err error) {
 		now.target, err = r.folder.Readlink(c.name)
 	case before.Mode.IsRegular():
 		err = r.content(c, now, before.Size)
-	default: // a folder or something special has taken its place
+	default: // replaced by a folder or a special file
 		return false, nil
 	}
 	if err != nil {
@@ -240,12 +239,12 @@ func (r *reader) attempt(c *change) (steady bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	now.stamp = stampOf(after).checked(begin)
+	now.stamp = stampOf(after).markRacy(begin)
 	c.now = now
 	return stampOf(before) == stampOf(after), nil
 }
 
-// content reads the content of a regular file of that size.
+// content reads a regular file. It fails if the file does not have size bytes.
 func (r *reader) content(c *change, now *node, size int64) error {
 	f, _, err := r.folder.OpenContent(c.name)
 	if err != nil {
@@ -255,7 +254,7 @@ func (r *reader) content(c *change, now *node, size int64) error {
 	if isGitConfig(c.path) {
 		data, err := f.ReadAll(maxGitConfig)
 		if err != nil {
-			return fmt.Errorf("a config file of git has credentials removed, for which it is too large: %w", err)
+			return fmt.Errorf("this config file of git is too large to remove its credentials: %w", err)
 		}
 		data = withoutSecrets(data)
 		now.size = int64(len(data))
@@ -267,7 +266,7 @@ func (r *reader) content(c *change, now *node, size int64) error {
 	if want := int(min(size+1, pieceSize)); cap(r.buf) < want {
 		r.buf = make([]byte, want)
 	}
-	for now.size < size+1 { // the byte more shows a file that grows
+	for now.size < size+1 { // one byte more, to notice that the file grows
 		part := r.buf[:min(pieceSize, size+1-now.size)]
 		n, err := io.ReadFull(f, part)
 		if err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
