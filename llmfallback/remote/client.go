@@ -132,7 +132,7 @@ type Reply struct {
 	Stream io.ReadCloser // of events; nil for an answer that came whole. The caller closes it.
 }
 
-// Ask sends a request and calls each with the data of every event, or with an answer that
+// Ask sends a request and calls each with the data of every event, also "[DONE]", or with an answer that
 // came whole. A stream that ends before each says that the answer is complete is an error.
 // It is read to its end all the same, so that its connection serves the next request.
 // Errors of each are returned as they are.

@@ -54,7 +54,7 @@ func events(ctx context.Context, stream io.ReadCloser,
 	done := false
 	for {
 		data, err := r.Next()
-		if err == nil && string(data) != "[DONE]" {
+		if err == nil {
 			complete, failed := each(data)
 			if failed != nil && !done {
 				return failed

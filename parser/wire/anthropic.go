@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"strings"
 
 	"textskill/parser"
@@ -18,6 +19,7 @@ var Anthropic = &Wire{
 			isText(v) || v.str("role") == "assistant" && isText(v.get("content"))
 	},
 	read: readAnthropic, key: "messages", list: answerAnthropic, define: defineAnthropic,
+	turn: turnAnthropic,
 }
 
 var (
@@ -54,18 +56,69 @@ func readAnthropic(text string, _ Schemas) (parser.Envelope, error) {
 	}
 	last := false // the last block is a call
 	e, err := readParts(text, blocks, func(m *message, block value) {
-		switch last = isToolUse(block); {
-		case last:
-			m.call(block, block.str("id"), block.str("name"), block.members["input"], objectArguments)
-		case block.str("type") == "text":
-			m.said = append(m.said, block.str("text"))
-		}
+		last = isToolUse(block)
+		m.part(anthropicPart(block), objectArguments)
 	})
 	if last && stopped == "max_tokens" { // its input may lack what was to come
 		cutLast(e.Calls, stopped)
 	}
 	return e, err
 }
+
+// anthropicPart reads a block, or what a stream adds to one.
+func anthropicPart(v value) Part {
+	switch v.str("type") {
+	case "text", "text_delta":
+		return Part{Kind: TextPart, Text: v.piece("text")}
+	case "tool_use":
+		return Part{Kind: CallPart, ID: v.str("id"), Name: v.str("name"), Arguments: v.members["input"], in: v}
+	case "input_json_delta":
+		return Part{Kind: CallPart, Text: v.piece("partial_json")}
+	case "thinking", "thinking_delta", "signature_delta":
+		return Part{Kind: ThoughtPart, Text: v.piece("thinking"), Sign: v.str("signature"), Back: true}
+	case "redacted_thinking":
+		return Part{Kind: ThoughtPart, Item: v.raw, Back: true}
+	}
+	return Part{}
+}
+
+// An anthropicBlock is a part in a request.
+type anthropicBlock struct {
+	Type  string          `json:"type"`
+	Text  string          `json:"text,omitempty"`
+	ID    string          `json:"id,omitempty"`
+	Name  string          `json:"name,omitempty"`
+	Input json.RawMessage `json:"input,omitempty"`
+
+	Thinking  *string `json:"thinking,omitempty"`
+	Signature *string `json:"signature,omitempty"`
+}
+
+// turnAnthropic leaves out blank texts, which endpoints refuse.
+func turnAnthropic(role string, parts []Part) []any {
+	out := turn{Role: role}
+	for _, p := range parts {
+		switch {
+		case p.Kind == TextPart && strings.TrimSpace(p.Text) != "":
+			out.Content = append(out.Content, anthropicBlock{Type: "text", Text: p.Text})
+		case p.Kind == CallPart:
+			out.Content = append(out.Content,
+				anthropicBlock{Type: "tool_use", ID: p.ID, Name: p.Name, Input: p.Arguments})
+		case p.Item != nil:
+			out.Content = append(out.Content, p.Item)
+		case p.Kind == ThoughtPart:
+			out.Content = append(out.Content,
+				anthropicBlock{Type: "thinking", Thinking: &p.Text, Signature: &p.Sign})
+		}
+	}
+	if out.Content == nil {
+		out.Content = []any{anthropicBlock{Type: "text", Text: nothing}}
+	}
+	return []any{out}
+}
+
+// nothing is the text of a message without parts, which endpoints refuse.
+const nothing = "(nothing)"
 
 // answerAnthropic returns one message with a block for each call.
 func answerAnthropic(answers []Answer) []any {

@@ -21,20 +21,14 @@ var Gemini = &Wire{
 	},
 	read: func(text string, tools Schemas) (parser.Envelope, error) {
 		return readParts(text, geminiParts, func(m *message, part value) {
-			call := functionCall(part)
-			switch thought := string(part.members["thought"]) == "true"; {
-			case call.members != nil:
-				m.call(call, call.str("id"), call.str("name"), call.members["args"],
-					func(raw json.RawMessage) (json.RawMessage, []string, error) {
-						args, repairs, err := objectArguments(raw)
-						return joinPairs(args, tools(call.str("name"))), repairs, err
-					})
-			case !thought:
-				m.said = append(m.said, part.str("text"))
-			}
+			p := geminiPart(part)
+			m.part(p, func(raw json.RawMessage) (json.RawMessage, []string, error) {
+				args, repairs, err := objectArguments(raw)
+				return joinPairs(args, tools(p.Name)), repairs, err
+			})
 		})
 	},
-	key: "contents", list: answerGemini, define: defineGemini,
+	key: "contents", list: answerGemini, define: defineGemini, turn: turnGemini,
 }
 
 // functionCall returns the call of a part, as the API or as its Python client spells it.
@@ -46,6 +40,54 @@ func functionCall(part value) value {
 }
 
 func isFunctionCall(v value) bool { return functionCall(v).members != nil }
+
+// geminiPart reads a part. The signature of one of an unknown kind is that of an empty text.
+func geminiPart(v value) Part {
+	p := Part{Kind: TextPart, Text: v.piece("text"), Sign: v.str("thoughtSignature")}
+	switch call := functionCall(v); {
+	case call.members != nil:
+		return Part{Kind: CallPart, ID: call.str("id"), Name: call.str("name"), Arguments: call.members["args"],
+			Sign: p.Sign, in: call}
+	case string(v.members["thought"]) == "true":
+		return Part{Kind: ThoughtPart, Text: p.Text}
+	case p.Text == "" && p.Sign == "":
+		return Part{}
+	}
+	return p
+}
+
+// A geminiBlock is a part in a request.
+type geminiBlock struct {
+	Text *string     `json:"text,omitempty"`
+	Call *geminiCall `json:"functionCall,omitempty"`
+	Sign string      `json:"thoughtSignature,omitempty"`
+}
+
+type geminiCall struct {
+	ID   string          `json:"id,omitempty"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args,omitempty"`
+}
+
+// turnGemini leaves out thoughts, which are not wanted back.
+func turnGemini(role string, parts []Part) []any {
+	out := turn{Role: role}
+	if role == "assistant" {
+		out.Role = "model"
+	}
+	for _, p := range parts {
+		switch {
+		case p.Kind == CallPart:
+			out.Parts = append(out.Parts, geminiBlock{Call: &geminiCall{p.ID, p.Name, p.Arguments}, Sign: p.Sign})
+		case p.Kind == TextPart && p.Text+p.Sign != "":
+			out.Parts = append(out.Parts, geminiBlock{Text: &p.Text, Sign: p.Sign})
+		}
+	}
+	if out.Parts == nil {
+		out.Parts = []any{object{"text": nothing}}
+	}
+	return []any{out}
+}
 
 func geminiParts(v value) (value, error) {
 	if v.has("candidates") {

@@ -22,7 +22,7 @@ var Responses = &Wire{
 	read: func(text string, tools Schemas) (parser.Envelope, error) {
 		return readParts(text, outputItems, func(m *message, item value) { readItem(m, item, tools) })
 	},
-	key: "input", list: answerResponses, define: defineResponses,
+	key: "input", list: answerResponses, define: defineResponses, turn: turnResponses,
 }
 
 // customCall is the kind of an item that calls a tool with one text.
@@ -102,7 +102,7 @@ func readItem(m *message, item value, tools Schemas) {
 	}
 	switch kind {
 	case "function_call":
-		m.call(item, item.str("call_id"), item.str("name"), item.members["arguments"], stringArguments)
+		m.part(responsesPart(item), stringArguments)
 		if status := item.str("status"); status == "incomplete" || status == "in_progress" {
 			cutLast(m.Calls, status)
 		}
@@ -119,10 +119,54 @@ func readItem(m *message, item value, tools Schemas) {
 	case "computer_call", "local_shell_call", "shell_call", "apply_patch_call", "mcp_approval_request":
 		m.refused = "a " + item.str("type")
 	case "message":
-		for _, part := range item.get("content").elements {
-			m.said = append(m.said, split(part).str("text"), split(part).str("refusal"))
+		m.part(responsesPart(item), stringArguments)
+	}
+}
+
+// responsesPart reads an item.
+func responsesPart(v value) (p Part) {
+	switch v.str("type") {
+	case "message":
+		p.Kind = TextPart
+		for _, c := range v.get("content").elements {
+			p.Text += split(c).piece("text") + split(c).piece("refusal")
+		}
+	case "function_call":
+		return Part{Kind: CallPart, ID: v.str("call_id"), Name: v.str("name"), Arguments: v.members["arguments"],
+			in: v}
+	case "reasoning":
+		p = Part{Kind: ThoughtPart, Item: v.raw}
+		for _, s := range v.get("summary").elements {
+			p.Text += split(s).str("text") + "\n"
+		}
+		p.Back = v.str("encrypted_content") != "" // else the endpoint keeps nothing that it could be referred to by
+	}
+	return p
+}
+
+// A responsesItem is a part in a request.
+type responsesItem struct {
+	Type      string `json:"type"`
+	Role      string `json:"role,omitempty"`
+	Content   string `json:"content,omitempty"`
+	CallID    string `json:"call_id,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Arguments string `json:"arguments,omitempty"`
+}
+
+func turnResponses(role string, parts []Part) (items []any) {
+	for _, p := range parts {
+		switch {
+		case p.Kind == TextPart && (p.Text != "" || role != "assistant"):
+			items = append(items, responsesItem{Type: "message", Role: role, Content: p.Text})
+		case p.Kind == CallPart:
+			items = append(items, responsesItem{Type: "function_call", CallID: p.ID, Name: p.Name,
+				Arguments: string(p.Arguments)})
+		case p.Item != nil:
+			items = append(items, p.Item)
 		}
 	}
+	return items
 }
 
 // A pendingError is the error of a call that is not complete yet.

@@ -30,9 +30,11 @@ type Wire struct {
 	marker func(text string) (at int)
 
 	read func(text string, tools Schemas) (parser.Envelope, error)
-	key  string                        // under which a request has what list returns; "" for wires of text
-	list func(answers []Answer) []any  // the answers, for a JSON document
-	text func(answers []Answer) string // the answers, of a wire of text
+	// under which a request has what list returns; "" for wires of text
+	key  string
+	list func(answers []Answer) []any          // the answers, for a JSON document
+	text func(answers []Answer) string         // the answers, of a wire of text
+	turn func(role string, parts []Part) []any // see [Wire.Turn]; nil for most
 	// the definitions for a request; nil if the wire has no form of its own
 	define func(tools []Tool) any
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"unicode/utf8"
 
 	"textskill/llmfallback/remote"
 	"textskill/parser/wire"
@@ -53,32 +52,23 @@ const (
 )
 
 type anthropicRequest struct {
-	MaxTokens    int64            `json:"max_tokens"`
-	Messages     any              `json:"messages"` // nil: see [remote.NewBody]
-	Model        string           `json:"model"`
-	CacheControl any              `json:"cache_control,omitempty"` // caches all of the conversation
-	OutputConfig map[string]any   `json:"output_config,omitempty"`
-	Stream       bool             `json:"stream"`
-	System       []anthropicBlock `json:"system,omitempty"`
-	Temperature  *float64         `json:"temperature,omitempty"`
-	Thinking     map[string]any   `json:"thinking,omitempty"`
-	ToolChoice   map[string]any   `json:"tool_choice,omitempty"`
-	Tools        json.RawMessage  `json:"tools,omitempty"`
+	MaxTokens    int64             `json:"max_tokens"`
+	Messages     any               `json:"messages"` // nil: see [remote.NewBody]
+	Model        string            `json:"model"`
+	CacheControl any               `json:"cache_control,omitempty"` // caches all of the conversation
+	OutputConfig map[string]any    `json:"output_config,omitempty"`
+	Stream       bool              `json:"stream"`
+	System       []anthropicSystem `json:"system,omitempty"`
+	Temperature  *float64          `json:"temperature,omitempty"`
+	Thinking     map[string]any    `json:"thinking,omitempty"`
+	ToolChoice   map[string]any    `json:"tool_choice,omitempty"`
+	Tools        json.RawMessage   `json:"tools,omitempty"`
 }
 
-type anthropicMessage struct {
-	Role    string `json:"role"`
-	Content []any  `json:"content"`
-}
-
-// An anthropicBlock is a text or a call in a request. Results are as [wire.Anthropic] has them.
-type anthropicBlock struct {
-	Type         string          `json:"type"`
-	Text         string          `json:"text,omitempty"`
-	ID           string          `json:"id,omitempty"`
-	Name         string          `json:"name,omitempty"`
-	Input        json.RawMessage `json:"input,omitempty"`
-	CacheControl any             `json:"cache_control,omitempty"`
+type anthropicSystem struct {
+	Type         string `json:"type"`
+	Text         string `json:"text"`
+	CacheControl any    `json:"cache_control,omitempty"`
 }
 
 var ephemeral = map[string]any{"type": "ephemeral"}
@@ -94,7 +84,7 @@ func (p *anthropic) request(q question) (r anthropicRequest) {
 	r = anthropicRequest{MaxTokens: p.limit.Load(), Model: p.endpoint.Model,
 		Stream: q.accepts(remote.NoStream)}
 	if text := q.instruction(); strings.TrimSpace(text) != "" {
-		r.System = []anthropicBlock{{Type: "text", Text: text}}
+		r.System = []anthropicSystem{{Type: "text", Text: text}}
 	}
 	if q.accepts(cacheControl) {
 		r.CacheControl = ephemeral
@@ -193,7 +183,7 @@ func (p *anthropic) send(ctx context.Context, q question, r anthropicRequest) (a
 			optional{images, body.ListHas(`"type":"image"`), []string{"image"}},
 			optional{files, body.ListHas(`"type":"document"`), []string{"document", "pdf"}},
 		)}
-	a := anthropicAnswer{heard: q.Heard}
+	a := anthropicAnswer{assembly: assembly{heard: q.Heard}}
 	_, err = p.client.Ask(ctx, request, a.add)
 	answer := a.answer()
 	if err == nil && a.stop == "refusal" {
@@ -204,7 +194,6 @@ func (p *anthropic) send(ctx context.Context, q question, r anthropicRequest) (a
 
 // spell leaves out instructions, which are the system prompt.
 func (p *anthropic) spell(m agent.Message, s spelling) []any {
-	out := anthropicMessage{Role: "user"}
 	switch m.Type {
 	case agent.InstructionMessage:
 		return nil
@@ -214,42 +203,10 @@ func (p *anthropic) spell(m agent.Message, s spelling) []any {
 			answers[i].Call.ID = agent.ToolName(answers[i].Call.ID)
 		}
 		return wire.Anthropic.Results(answers)
-	case agent.ExpertMessage:
-		out.Role = "assistant"
 	}
-	text := m.Text()
-	calls := slices.DeleteFunc(slices.Clone(m.Contents),
-		func(p agent.Part) bool { return p.Type != agent.ToolCallPart })
-	add := func(bytes, n int) {
-		bytes, n = min(bytes, len(text)), min(n, len(calls))
-		if strings.TrimSpace(text[:bytes]) != "" { // endpoints refuse a blank one
-			out.Content = append(out.Content, anthropicBlock{Type: "text", Text: text[:bytes]})
-		}
-		for _, c := range calls[:n] {
-			out.Content = append(out.Content,
-				anthropicBlock{Type: "tool_use", ID: agent.ToolName(c.ToolCallID), Name: callName(c),
-					Input: c.Args})
-		}
-		text, calls = text[bytes:], calls[n:]
+	parts := s.parts(m)
+	for i := range parts {
+		parts[i].ID = agent.ToolName(parts[i].ID)
 	}
-	var blocks []json.RawMessage
-	if t := s.thinking(m); t != nil && json.Unmarshal(t.Replay, &blocks) == nil {
-		for _, b := range blocks {
-			var mark replayMark
-			switch json.Unmarshal(b, &mark); {
-			case mark.Type == "text" && mark.Size <= len(text) && utf8.ValidString(text[:mark.Size]):
-				add(mark.Size, 0)
-			case mark.Type == "text":
-			case mark.Type == "tool_use":
-				add(0, mark.Size)
-			default:
-				out.Content = append(out.Content, b)
-			}
-		}
-	}
-	add(len(text), len(calls))
-	if len(out.Content) == 0 {
-		out.Content = []any{anthropicBlock{Type: "text", Text: "(nothing)"}}
-	}
-	return []any{out}
+	return wire.Anthropic.Turn(roles[m.Type], parts)
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 
 	"textskill/llmfallback/remote"
-	rawjson "textskill/parser/json"
 	"textskill/parser/wire"
 	"textskill/skill/agent"
 	"textskill/skill/internal/words"
@@ -41,7 +41,7 @@ const (
 type googleRequest struct {
 	Contents          any            `json:"contents"` // nil: see [remote.NewBody]
 	GenerationConfig  map[string]any `json:"generationConfig,omitempty"`
-	SystemInstruction *googleContent `json:"systemInstruction,omitempty"`
+	SystemInstruction any            `json:"systemInstruction,omitempty"`
 	ToolConfig        map[string]any `json:"toolConfig,omitempty"`
 	Tools             any            `json:"tools,omitempty"`
 }
@@ -50,33 +50,6 @@ type googleTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	Parameters  json.RawMessage `json:"parametersJsonSchema"`
-}
-
-type googleContent struct {
-	Role  string       `json:"role,omitempty"`
-	Parts []googlePart `json:"parts"`
-}
-
-// A googlePart is a text or a call, in a request or an answer. Results are as [wire.Gemini]
-// has them.
-type googlePart struct {
-	Text             *string     `json:"text,omitempty"`
-	FunctionCall     *googleCall `json:"functionCall,omitempty"`
-	Thought          bool        `json:"thought,omitempty"`
-	ThoughtSignature string      `json:"thoughtSignature,omitempty"`
-}
-
-type googleCall struct {
-	ID   string          `json:"id,omitempty"`
-	Name string          `json:"name"`
-	Args json.RawMessage `json:"args,omitempty"`
-}
-
-// googleReplay is what a model wants back: the signatures of its calls by their index, and
-// that of its text.
-type googleReplay struct {
-	Calls map[int]string `json:"calls,omitempty"`
-	Text  string         `json:"text,omitempty"`
 }
 
 // unsigned takes the place of the signature of a call that the model did not make itself. Without
@@ -113,7 +86,7 @@ func (p *google) generation(q question) map[string]any {
 func (p *google) request(q question) (r googleRequest) {
 	r.GenerationConfig = p.generation(q)
 	if text := q.instruction(); text != "" {
-		r.SystemInstruction = &googleContent{Parts: []googlePart{{Text: &text}}}
+		r.SystemInstruction = map[string]any{"parts": []map[string]string{{"text": text}}}
 	}
 	tools, mode := q.Tools, "ANY"
 	if tools == nil {
@@ -158,7 +131,7 @@ func (p *google) ask(ctx context.Context, q question) (agent.Answer, error) {
 			optional{images, body.ListHas(`"mimeType":"image/`), []string{"image"}},
 			optional{files, body.ListHas(`"mimeType":"application/`), []string{"document", "pdf"}},
 		)}
-	a := googleAnswer{heard: q.Heard}
+	a := googleAnswer{assembly{heard: q.Heard}}
 	_, err = p.client.Ask(ctx, request, a.add)
 	answer := a.answer()
 	if !q.accepts(remote.OpenAPI) {
@@ -172,42 +145,20 @@ func (p *google) ask(ctx context.Context, q question) (agent.Answer, error) {
 
 // spell leaves out instructions, which the request has beside the contents.
 func (p *google) spell(m agent.Message, s spelling) []any {
-	out := googleContent{Role: "user"}
 	switch m.Type {
 	case agent.InstructionMessage:
 		return nil
 	case agent.ToolMessage:
 		return googleResults(s.answers(m))
-	case agent.ExpertMessage:
-		out.Role = "model"
 	}
-	var replay googleReplay
-	if t := s.thinking(m); t != nil {
-		json.Unmarshal(t.Replay, &replay)
+	parts := s.parts(m)
+	isCall := func(p wire.Part) bool { return p.Kind == wire.CallPart }
+	signed := slices.ContainsFunc(parts, func(p wire.Part) bool { return isCall(p) && p.Sign != "" })
+	wanted := signs().MatchString(p.endpoint.Model) || !s.accepts(remote.Signed)
+	if first := slices.IndexFunc(parts, isCall); first >= 0 && !signed && wanted {
+		parts[first].Sign = unsigned
 	}
-	text := m.Text()
-	if text != "" || replay.Text != "" {
-		out.Parts = append(out.Parts, googlePart{Text: &text, ThoughtSignature: replay.Text})
-	}
-	calls := 0
-	for _, c := range m.Contents {
-		if c.Type != agent.ToolCallPart {
-			continue
-		}
-		part := googlePart{FunctionCall: &googleCall{c.ToolCallID, callName(c), c.Args},
-			ThoughtSignature: replay.Calls[calls]}
-		if calls == 0 && len(replay.Calls) == 0 &&
-			(signs().MatchString(p.endpoint.Model) || !s.accepts(remote.Signed)) {
-			part.ThoughtSignature = unsigned
-		}
-		out.Parts = append(out.Parts, part)
-		calls++
-	}
-	if len(out.Parts) == 0 { // which endpoints refuse
-		text = "(nothing)"
-		out.Parts = []googlePart{{Text: &text}}
-	}
-	return []any{out}
+	return wire.Gemini.Turn(roles[m.Type], parts)
 }
 
 // googleResults returns the results of calls, then the images and files in them: only some
@@ -228,15 +179,7 @@ func googleResults(answers []wire.Answer) []any {
 }
 
 // A googleAnswer is put together from the pieces of a stream, or from one.
-type googleAnswer struct {
-	heard  func(text string)
-	text   strings.Builder
-	calls  []agent.Call
-	replay googleReplay
-	think  strings.Builder
-	finish string
-	usage  googleUsage
-}
+type googleAnswer struct{ assembly }
 
 type googleUsage struct {
 	Prompt     int `json:"promptTokenCount"`
@@ -250,10 +193,7 @@ type googleUsage struct {
 type googlePiece struct {
 	Candidates []struct {
 		Content struct {
-			Parts []struct {
-				googlePart
-				Text *piece `json:"text"`
-			} `json:"parts"`
+			Parts []wire.GeminiPart `json:"parts"`
 		} `json:"content"`
 		FinishReason  string `json:"finishReason"`
 		FinishMessage string `json:"finishMessage"`
@@ -270,8 +210,10 @@ func (a *googleAnswer) add(data []byte, whole bool) (complete bool, err error) {
 	if err := decode(data, &p); err != nil {
 		return false, err
 	}
-	if p.Usage != nil {
-		a.usage = *p.Usage
+	if u := p.Usage; u != nil {
+		a.usage = agent.Usage{InputTokens: u.Prompt + u.ToolUse, OutputTokens: u.Candidates + u.Thoughts,
+			ReasoningTokens: u.Thoughts, CachedInputTokens: u.Cached}
+		a.usage.TotalTokens = max(u.Total, a.usage.InputTokens+a.usage.OutputTokens)
 	}
 	switch {
 	case p.Error != nil:
@@ -283,18 +225,17 @@ func (a *googleAnswer) add(data []byte, whole bool) (complete bool, err error) {
 		if whole {
 			return false, &remote.Error{Reason: "the answer has no candidates", Retry: true}
 		}
-		return a.finish != "", nil
+		return a.stop != "", nil
 	}
 	c := p.Candidates[0]
 	for _, part := range c.Content.Parts {
-		part.googlePart.Text = (*string)(part.Text)
-		a.part(part.googlePart)
+		a.part(part.Part)
 	}
 	switch c.FinishReason {
 	case "":
-		return a.finish != "", nil
+		return a.stop != "", nil
 	case "STOP", "MAX_TOKENS":
-		a.finish = c.FinishReason
+		a.stop = c.FinishReason
 		return true, nil
 	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY":
 		return false, filtered()
@@ -303,42 +244,18 @@ func (a *googleAnswer) add(data []byte, whole bool) (complete bool, err error) {
 		Said: remote.OneLine(strings.TrimSpace(c.FinishReason + " " + c.FinishMessage)), Retry: true}
 }
 
-// part adds a part. One of a kind that it does not know is passed over.
-func (a *googleAnswer) part(p googlePart) {
-	switch {
-	case p.FunctionCall != nil:
-		if p.ThoughtSignature != "" {
-			if a.replay.Calls == nil {
-				a.replay.Calls = map[int]string{}
-			}
-			a.replay.Calls[len(a.calls)] = p.ThoughtSignature
-		}
-		a.calls = append(a.calls, agent.Call{ID: p.FunctionCall.ID, Name: p.FunctionCall.Name,
-			Arguments: string(p.FunctionCall.Args)})
-	case p.Text != nil && p.Thought:
-		a.think.WriteString(*p.Text)
-	case p.Text != nil:
-		a.text.WriteString(*p.Text)
-		a.heard(*p.Text)
-		fallthrough
-	default:
-		if p.ThoughtSignature != "" {
-			a.replay.Text = p.ThoughtSignature
-		}
+// part adds a part, which goes on with the text or the thought before it.
+func (a *googleAnswer) part(p wire.Part) {
+	n := len(a.parts)
+	if n > 0 && p.Kind != wire.CallPart && a.parts[n-1].Kind == p.Kind && a.parts[n-1].Sign == "" {
+		a.piece(n-1, p)
+		return
 	}
+	a.begin(n, p)
 }
 
 func (a *googleAnswer) answer() agent.Answer {
-	u := a.usage
-	out := agent.Answer{Text: rawjson.JoinHalves(a.text.String()), Calls: a.calls,
-		Cut: a.finish == "MAX_TOKENS", Usage: agent.Usage{
-			InputTokens: u.Prompt + u.ToolUse, OutputTokens: u.Candidates + u.Thoughts,
-			ReasoningTokens: u.Thoughts, CachedInputTokens: u.Cached,
-		}}
-	out.Usage.TotalTokens = max(u.Total, out.Usage.InputTokens+out.Usage.OutputTokens)
-	out.Thinking.Text = a.think.String()
-	if a.replay.Calls != nil || a.replay.Text != "" {
-		out.Thinking.Replay, _ = json.Marshal(a.replay)
-	}
+	out := a.assembly.answer()
+	out.Cut = a.stop == "MAX_TOKENS"
 	return out
 }

@@ -169,8 +169,14 @@ func schemaOf(tool agent.Tool) json.RawMessage {
 	return tool.Schema
 }
 
-// decode reads one JSON value of an answer.
+// done is an event by which some endpoints say that the stream ends.
+const done = "[DONE]"
+
+// decode reads one JSON value of an answer; [done] has none.
 func decode(data []byte, into any) error {
+	if string(data) == done {
+		return nil
+	}
 	err := json.Unmarshal(data, into)
 	if err == nil {
 		return nil

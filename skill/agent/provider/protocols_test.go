@@ -72,13 +72,15 @@ func TestAnswers(t *testing.T) {
 		start    = `{"type":"message_start","message":{"id":"m","role":"assistant","content":[],"usage":{"input_tokens":7,"cache_read_input_tokens":5,"cache_creation_input_tokens":2,"output_tokens":1}}}`
 		stop     = `{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":9}}`
 		end      = `{"type":"message_stop"}`
-		wantUse  = `"I do" [{tu_1 todo {"x":1}} {tu_2 list {}}] cut false, thought "Let me" [{"signature":"c2ln","thinking":"Let me","type":"thinking"},{"data":"ZZ","type":"redacted_thinking"}] 14/5+2/9/0`
-		wantGem  = `"I do" [{g1 todo {"x":1}} { list {}}] cut false, thought "hm" {"calls":{"0":"c2ln"},"text":"dGV4dA=="} 7/5+0/9/4`
+		wantUse  = `"I do" [{tu_1 todo {"x":1}} {tu_2 list {}}] cut false, thought "Let me" [{"kind":"thought","text":"Let me","sign":"c2ln"},{"kind":"thought","item":{"type":"redacted_thinking","data":"ZZ"}}] 14/5+2/9/0`
+		wantGem  = `"I do" [{g1 todo {"x":1}} { list {}}] cut false, thought "hm" `
+		usedGem  = ` 7/5+0/9/4`
+		callGem  = `{"kind":"call","sign":"c2ln"},{"kind":"call"}`
 		itemsGPT = `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"ENC"}`
 		msgGPT   = `{"type":"message","id":"msg","role":"assistant","content":[{"type":"output_text","text":"I do"}]}`
 		callGPT  = `{"type":"function_call","id":"fc","call_id":"c1","name":"todo","arguments":"{\"x\":1}"}`
 		useGPT   = `"usage":{"input_tokens":7,"input_tokens_details":{"cached_tokens":5},"output_tokens":9,"output_tokens_details":{"reasoning_tokens":4},"total_tokens":16}`
-		wantGPT  = `"I do" [{c1 todo {"x":1}}] cut false, thought "hm\n" [[` + itemsGPT + `]] 7/5+0/9/4`
+		wantGPT  = `"I do" [{c1 todo {"x":1}}] cut false, thought "hm\n" [{"kind":"thought","item":` + itemsGPT + `}] 7/5+0/9/4`
 	)
 	block := func(i int, json string) string {
 		return fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, i, json)
@@ -152,9 +154,11 @@ func TestAnswers(t *testing.T) {
 		{"google, streamed", gemini,
 			typed(true, `{"candidates":[{"content":{"role":"model","parts":[{"text":"hm","thought":true},{"text":"I "}]}}],"usageMetadata":{"promptTokenCount":7}}`,
 				`{"candidates":[{"content":{"parts":[{"text":"do"},{"functionCall":{"id":"g1","name":"todo","args":{"x":1}},"thoughtSignature":"c2ln"},{"functionCall":{"name":"list","args":{}}},{"executableCode":{"code":"x"}}]},"finishReason":"STOP"}]}`,
-				`{"candidates":[{"content":{"parts":[{"text":"","thoughtSignature":"dGV4dA=="}]}}],"usageMetadata":{"promptTokenCount":7,"cachedContentTokenCount":5,"candidatesTokenCount":5,"thoughtsTokenCount":4,"totalTokenCount":16}}`), wantGem},
+				`{"candidates":[{"content":{"parts":[{"text":"","thoughtSignature":"dGV4dA=="}]}}],"usageMetadata":{"promptTokenCount":7,"cachedContentTokenCount":5,"candidatesTokenCount":5,"thoughtsTokenCount":4,"totalTokenCount":16}}`),
+			wantGem + `[{"kind":"text","size":4},` + callGem + `,{"kind":"text","sign":"dGV4dA=="}]` + usedGem},
 		{"google, whole", gemini,
-			whole(200, `{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"I do","thoughtSignature":"dGV4dA=="},{"functionCall":{"id":"g1","name":"todo","args":{"x":1}},"thoughtSignature":"c2ln"},{"functionCall":{"name":"list","args":{}}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":7,"cachedContentTokenCount":5,"candidatesTokenCount":5,"thoughtsTokenCount":4}}`), wantGem},
+			whole(200, `{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"I do","thoughtSignature":"dGV4dA=="},{"functionCall":{"id":"g1","name":"todo","args":{"x":1}},"thoughtSignature":"c2ln"},{"functionCall":{"name":"list","args":{}}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":7,"cachedContentTokenCount":5,"candidatesTokenCount":5,"thoughtsTokenCount":4}}`),
+			wantGem + `[{"kind":"text","size":4,"sign":"dGV4dA=="},{"kind":"call","sign":"c2ln"}]` + usedGem},
 		{"google, cut", gemini, whole(200,
 			`{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"MAX_TOKENS"}]}`),
 			`"a" [] cut true, thought ""  0/0+0/0/0`},
@@ -189,12 +193,24 @@ func TestAnswers(t *testing.T) {
 				`{"type":"response.output_item.done","item":`+callGPT+`}`,
 				`{"type":"response.completed","response":{"status":"completed","output":[],`+useGPT+`}}`,
 				`[DONE]`), wantGPT},
+		{"responses, in deltas alone", openaiNew,
+			typed(true, `{"type":"response.output_item.added","output_index":0,"item":{"type":"message","content":[]}}`,
+				`{"type":"response.output_text.delta","output_index":0,"delta":"I "}`,
+				`{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call","call_id":"c1","name":"todo","arguments":""}}`,
+				`{"type":"response.output_text.delta","output_index":0,"delta":"do"}`,
+				`{"type":"response.function_call_arguments.delta","output_index":1,"delta":"{\"x\""}`,
+				`{"type":"response.function_call_arguments.delta","output_index":1,"delta":":1}"}`, `[DONE]`),
+			`"I do" [{c1 todo {"x":1}}] cut false, thought ""  0/0+0/0/0`},
+		{"responses, cut in deltas", openaiNew,
+			typed(true, `{"type":"response.output_item.added","item":{"type":"function_call","call_id":"c1","name":"todo"}}`,
+				`{"type":"response.function_call_arguments.delta","delta":"{\"x\""}`, `[DONE]`),
+			"the answer broke off in the middle; retry true 0/0+0/0/0"},
 		{"responses, whole", openaiNew, whole(200, `{"status":"completed","error":null,"output":[`+itemsGPT+
 			`,`+msgGPT+`,{"type":"web_search_call"},`+callGPT+`],`+useGPT+`}`), wantGPT},
 		{"responses, between calls", openaiNew,
 			whole(200, `{"status":"completed","output":[`+callGPT+`,`+itemsGPT+`,`+callGPT+`]}`),
-			`"" [{c1 todo {"x":1}} {c1 todo {"x":1}}] cut false, thought "hm\n" [null,[` + itemsGPT +
-				`]] 0/0+0/0/0`},
+			`"" [{c1 todo {"x":1}} {c1 todo {"x":1}}] cut false, thought "hm\n" [{"kind":"call"},{"kind":"thought","item":` +
+				itemsGPT + `}] 0/0+0/0/0`},
 		{"responses, refusal", openaiNew,
 			whole(200, `{"status":"completed","output":[{"type":"message","content":[{"type":"refusal","refusal":"no"}]}]}`), `"no" [] cut false, thought ""  0/0+0/0/0`},
 		{"responses, cut", openaiNew, typed(true, `{"type":"response.output_item.done","item":`+msgGPT+`}`,
@@ -256,7 +272,9 @@ func TestRequests(t *testing.T) {
 	)
 	tools := []agent.Tool{{Name: "todo", Doc: "d", Schema: json.RawMessage(`{"type":"object"}`)}}
 	schema := json.RawMessage(`{"type":"object","required":["a"]}`)
-	thinking := `[{"type":"thinking","thinking":"hm","signature":"c2ln"}]`
+	thinking := `[{"kind":"thought","text":"hm","sign":"c2ln"}]`
+	const reasoned = `[{"kind":"thought","item":{"type":"reasoning","encrypted_content":"E"}},{"kind":"text","size":6},` +
+		`{"kind":"call"},{"kind":"thought","item":{"type":"reasoning","encrypted_content":"F"}}]`
 	const claudeMessages = `"messages":[{"role":"user","content":[{"type":"text","text":"go"}]},` +
 		`{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"c2ln"},{"type":"text","text":"I look"},{"type":"tool_use","id":"a","name":"readImageFile","input":{"path":"i.png"}},{"type":"tool_use","id":"b_1","name":"readPdfFile","input":{"path":"i.png"}}]},` +
 		`{"content":[{"content":[{"text":"{}","type":"text"},{"source":{"data":"AAAA","media_type":"image/png","type":"base64"},"type":"image"}],"tool_use_id":"a","type":"tool_result"},` +
@@ -300,19 +318,19 @@ func TestRequests(t *testing.T) {
 			`/v1/messages {"max_tokens":32000,` + claudeMessages + `,"model":"claude-sonnet-4-5",` +
 				cached + `,"stream":true,"system":[{"type":"text","text":"rules",` + cached +
 				`}],"thinking":{"budget_tokens":16000,"type":"enabled"},` + claudeTools + `}`},
-		{"google", gemini, `{"calls":{"0":"c2ln"},"text":"dA=="}`, agent.Request{Tools: tools}, answerGemini,
+		{"google", gemini, `[{"kind":"text","size":6,"sign":"dA=="},{"kind":"call","sign":"c2ln"}]`, agent.Request{Tools: tools}, answerGemini,
 			`/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse {` + geminiContents + `,` +
 				geminiRules + `"toolConfig":{"functionCallingConfig":{"mode":"ANY"}},` + geminiTools},
 		{"google, a report", Endpoint{Provider: Google, Model: "gemini-3-pro", Reasoning: "low"},
-			`{"calls":{"0":"c2ln"},"text":"dA=="}`, agent.Request{Withheld: tools, Schema: schema},
+			`[{"kind":"text","size":6,"sign":"dA=="},{"kind":"call","sign":"c2ln"}]`, agent.Request{Withheld: tools, Schema: schema},
 			answerGemini,
 			`/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse {` + geminiContents +
 				`,"generationConfig":{"responseJsonSchema":{"type":"object","required":["a"]},"responseMimeType":"application/json","thinkingConfig":{"thinkingLevel":"low"}},` + geminiRules + `"toolConfig":{"functionCallingConfig":{"mode":"NONE"}},` + geminiTools},
-		{"responses", openaiNew, `[[{"type":"reasoning","encrypted_content":"E"}],[{"type":"reasoning","encrypted_content":"F"}]]`, agent.Request{Tools: tools}, answerGPT,
+		{"responses", openaiNew, reasoned, agent.Request{Tools: tools}, answerGPT,
 			`/v1/responses {` + gptInput +
 				`"store":false,"stream":true,"tool_choice":"required",` + gptTools},
 		{"responses, a report", Endpoint{API: "responses", Model: "gpt-5", Reasoning: "high"},
-			`[[{"type":"reasoning","encrypted_content":"E"}],[{"type":"reasoning","encrypted_content":"F"}]]`,
+			reasoned,
 			agent.Request{Withheld: tools, Schema: schema}, answerGPT,
 			`/v1/responses {` + gptInput +
 				`"reasoning":{"effort":"high"},"store":false,"stream":true,"text":{"format":{"name":"report","schema":{"type":"object","required":["a"]},"strict":false,"type":"json_schema"}},"tool_choice":"none",` + gptTools},
@@ -705,7 +723,7 @@ func FuzzAnswers(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = m.Next(t.Context(), agent.Request{Messages: conversation(m.name, `[[{"a":1}]]`)})
+		_, err = m.Next(t.Context(), agent.Request{Messages: conversation(m.name, `[{"kind":"thought","item":{"a":1}}]`)})
 		if fault, ok := err.(*remote.Error); err != nil &&
 			(!ok || fault.Reason == "") || err == nil &&
 			status > 299 {

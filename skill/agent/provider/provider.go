@@ -1,6 +1,7 @@
 // Package provider has the models of the providers that experts can be run with.
 //
 //	provider.go      which providers there are, and which one a run takes
+//	parts.go         putting an answer together, and giving it back
 //	model.go         what all protocols share: learning what an endpoint refuses
 //	rules.go         rules of endpoints that are learned, such as roles that take turns
 //	conversation.go  encoding each message once

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"textskill/llmfallback/openai"
 	"textskill/llmfallback/remote"
@@ -46,16 +47,6 @@ type responsesRequest struct {
 	Text           map[string]any  `json:"text,omitempty"`
 	ToolChoice     string          `json:"tool_choice,omitempty"`
 	Tools          json.RawMessage `json:"tools,omitempty"`
-}
-
-// A responsesItem is a message or a call in the input. Results are as [wire.Responses] has them.
-type responsesItem struct {
-	Type      string `json:"type"`
-	Role      string `json:"role,omitempty"`
-	Content   string `json:"content,omitempty"`
-	CallID    string `json:"call_id,omitempty"`
-	Name      string `json:"name,omitempty"`
-	Arguments string `json:"arguments,omitempty"`
 }
 
 // request returns a request without what the endpoint refuses.
@@ -111,61 +102,28 @@ func (p *responses) ask(ctx context.Context, q question) (agent.Answer, error) {
 			optional{images, body.ListHas(`"type":"input_image"`), []string{"image"}},
 			optional{files, body.ListHas(`"type":"input_file"`), []string{"file", "pdf"}},
 		)}
-	a := responsesAnswer{heard: q.Heard}
+	a := responsesAnswer{assembly{heard: q.Heard}}
 	_, err = p.client.Ask(ctx, request, a.add)
 	answer := a.answer()
-	if err == nil && a.incomplete == "content_filter" {
+	if err == nil && a.stop == "content_filter" {
 		err = filtered()
 	}
 	return answer, err
 }
 
-func (p *responses) spell(m agent.Message, s spelling) (list []any) {
-	switch m.Type {
-	case agent.InstructionMessage:
-		return []any{responsesItem{Type: "message", Role: "system", Content: m.Text()}}
-	case agent.UserMessage:
-		return []any{responsesItem{Type: "message", Role: "user", Content: m.Text()}}
-	case agent.ToolMessage:
+func (p *responses) spell(m agent.Message, s spelling) []any {
+	if m.Type == agent.ToolMessage {
 		return wire.Responses.Results(s.answers(m))
 	}
-	var before [][]json.RawMessage // items of reasoning, by the index of the call after them
-	if t := s.thinking(m); t != nil && s.accepts(reasoning) {
-		json.Unmarshal(t.Replay, &before)
+	parts := s.parts(m)
+	if !s.accepts(reasoning) {
+		parts = slices.DeleteFunc(parts, func(p wire.Part) bool { return p.Kind == wire.ThoughtPart })
 	}
-	think := func(i int) {
-		if i < len(before) {
-			for _, item := range before[i] {
-				list = append(list, item)
-			}
-		}
-	}
-	think(0)
-	if text := m.Text(); text != "" {
-		list = append(list, responsesItem{Type: "message", Role: "assistant", Content: text})
-	}
-	calls := 0
-	for _, c := range m.Contents {
-		if c.Type != agent.ToolCallPart {
-			continue
-		}
-		if calls > 0 {
-			think(calls)
-		}
-		list = append(list, responsesItem{Type: "function_call", CallID: s.id(c.ToolCallID),
-			Name: callName(c), Arguments: string(c.Args)})
-		calls++
-	}
-	return list
+	return wire.Responses.Turn(roles[m.Type], parts)
 }
 
 // A responsesAnswer is put together from the events of a stream, or from a whole response.
-type responsesAnswer struct {
-	heard      func(text string)
-	items      []json.RawMessage
-	usage      responsesUsage
-	incomplete string // why, if it is
-}
+type responsesAnswer struct{ assembly }
 
 type responsesUsage struct {
 	Input        int `json:"input_tokens"`
@@ -180,13 +138,19 @@ type responsesUsage struct {
 }
 
 type response struct {
-	Status     string            `json:"status"`
-	Output     []json.RawMessage `json:"output"`
-	Usage      *responsesUsage   `json:"usage"`
-	Error      *json.RawMessage  `json:"error"`
+	Status     string               `json:"status"`
+	Output     []wire.ResponsesPart `json:"output"`
+	Usage      *responsesUsage      `json:"usage"`
+	Error      *json.RawMessage     `json:"error"`
 	Incomplete struct {
 		Reason string `json:"reason"`
 	} `json:"incomplete_details"`
+}
+
+// deltas are the kinds of the parts that events add to.
+var deltas = map[string]wire.PartKind{
+	"response.output_text.delta": wire.TextPart, "response.refusal.delta": wire.TextPart,
+	"response.function_call_arguments.delta": wire.CallPart,
 }
 
 // add adds an event. Unknown events are skipped.
@@ -196,47 +160,50 @@ func (a *responsesAnswer) add(data []byte, whole bool) (complete bool, err error
 		if err := decode(data, &r); err != nil {
 			return false, err
 		}
-		return a.end(r)
+		return a.ended(r)
 	}
 	var e struct {
-		Type     string           `json:"type"`
-		Delta    json.RawMessage  `json:"delta"`
-		Item     json.RawMessage  `json:"item"`
-		Response *response        `json:"response"`
-		Error    *json.RawMessage `json:"error"`
-		Message  string           `json:"message"`
+		Type     string              `json:"type"`
+		Index    int                 `json:"output_index"`
+		Delta    json.RawMessage     `json:"delta"`
+		Item     *wire.ResponsesPart `json:"item"`
+		Response *response           `json:"response"`
+		Error    *json.RawMessage    `json:"error"`
 	}
 	if err := decode(data, &e); err != nil {
 		return false, err
 	}
+	if kind := deltas[e.Type]; kind != "" && len(e.Delta) > 1 && e.Delta[0] == '"' {
+		a.piece(e.Index, wire.Part{Kind: kind, Text: rawjson.Unquote(e.Delta)})
+	}
 	switch e.Type {
-	case "response.output_text.delta", "response.refusal.delta":
-		var text string
-		if json.Unmarshal(e.Delta, &text) == nil {
-			a.heard(text)
+	case "response.output_item.added":
+		if e.Item != nil {
+			a.begin(e.Index, e.Item.Part)
 		}
 	case "response.output_item.done":
 		if e.Item != nil {
-			a.items = append(a.items, e.Item)
+			a.end(e.Index, e.Item.Part)
 		}
 	case "response.completed", "response.incomplete", "response.failed":
 		if e.Response == nil {
 			return false, &remote.Error{Reason: "the answer is not of the provider's form"}
 		}
-		return a.end(*e.Response)
+		return a.ended(*e.Response)
 	case "error":
 		if e.Error == nil {
 			e.Error = new(json.RawMessage(data))
 		}
 		return false, remote.Failure(*e.Error)
 	}
-	return false, nil
+	return string(data) == done && a.holds(), nil
 }
 
-// end adds a response that has ended.
-func (a *responsesAnswer) end(r response) (complete bool, err error) {
-	if r.Usage != nil {
-		a.usage = *r.Usage
+// ended adds a response that has ended.
+func (a *responsesAnswer) ended(r response) (complete bool, err error) {
+	if u := r.Usage; u != nil {
+		a.usage = agent.Usage{InputTokens: u.Input, OutputTokens: u.Output, TotalTokens: u.Total,
+			CachedInputTokens: u.InputDetails.Cached, ReasoningTokens: u.OutputDetails.Reasoning}
 	}
 	switch {
 	case r.Status == "failed" || r.Error != nil && string(*r.Error) != "null":
@@ -247,64 +214,19 @@ func (a *responsesAnswer) end(r response) (complete bool, err error) {
 	case r.Status == "":
 		return false, &remote.Error{Reason: "the answer is not a response"}
 	case r.Status == "incomplete":
-		a.incomplete = cmp.Or(r.Incomplete.Reason, r.Status)
+		a.stop = cmp.Or(r.Incomplete.Reason, r.Status)
 	}
 	if len(r.Output) > 0 {
-		a.items = r.Output
+		a.parts = nil
+	}
+	for i, p := range r.Output {
+		a.end(i, p.Part)
 	}
 	return true, nil
 }
 
 func (a *responsesAnswer) answer() agent.Answer {
-	out := agent.Answer{Cut: a.incomplete != "", Usage: agent.Usage{
-		InputTokens: a.usage.Input, OutputTokens: a.usage.Output, TotalTokens: a.usage.Total,
-		CachedInputTokens: a.usage.InputDetails.Cached, ReasoningTokens: a.usage.OutputDetails.Reasoning,
-	}}
-	var thought [][]json.RawMessage
-	for _, raw := range a.items {
-		var item struct {
-			Type      string          `json:"type"`
-			CallID    string          `json:"call_id"`
-			Name      string          `json:"name"`
-			Arguments json.RawMessage `json:"arguments"` // a text, or the object itself
-			Encrypted string          `json:"encrypted_content"`
-			Summary   []struct{ Text string }
-			Content   []struct{ Text, Refusal string }
-		}
-		if json.Unmarshal(raw, &item) != nil {
-			continue
-		}
-		switch item.Type {
-		case "message":
-			for _, c := range item.Content {
-				out.Text += c.Text + c.Refusal
-			}
-		case "function_call":
-			out.Calls = append(out.Calls,
-				agent.Call{ID: item.CallID, Name: item.Name, Arguments: textOf(item.Arguments)})
-		case reasoning:
-			for _, s := range item.Summary {
-				out.Thinking.Text += s.Text + "\n"
-			}
-			if item.Encrypted == "" { // the endpoint keeps nothing that it could be referred to by
-				continue
-			}
-			for len(thought) <= len(out.Calls) {
-				thought = append(thought, nil)
-			}
-			thought[len(out.Calls)] = append(thought[len(out.Calls)], raw)
-		}
-	}
-	if thought != nil {
-		out.Thinking.Replay, _ = json.Marshal(thought)
-	}
+	out := a.assembly.answer()
+	out.Cut = a.stop != ""
 	return out
-}
-
-// textOf returns the text of a JSON string, and any other value as it came.
-func textOf(raw json.RawMessage) string {
-	if text, ok := rawjson.String(raw); ok {
-		return text
-	}
-	return string(raw)
 }

@@ -140,14 +140,23 @@ func toolsInWords(tools []agent.Tool) string {
 // turn appends the elements of a message to a conversation. Where roles take turns, a short
 // message of the other role stands between two of one role, and between a result and a user.
 func (e *encoding) turn(elements []any, s spelling, spell func(m agent.Message, s spelling) []any) error {
+	if s.accepts(remote.RolesTurn) {
+		return e.Append(elements...)
+	}
 	for _, element := range elements {
-		role := roleOf(element)
+		var m struct{ Role string }
+		data, err := json.Marshal(element)
+		if err == nil {
+			err = json.Unmarshal(data, &m)
+		}
+		if err != nil {
+			return err
+		}
 		bridge := agent.MessageType("")
-		switch {
-		case s.accepts(remote.RolesTurn):
+		switch role := strings.Replace(m.Role, "model", "assistant", 1); {
 		case role == "user" && (e.role == "user" || e.role == "tool"):
 			bridge = agent.ExpertMessage
-		case role == "assistant" && e.role == role:
+		case role == "assistant" && (e.role == role || e.role == "model"):
 			bridge = agent.UserMessage
 		}
 		if bridge != "" {
@@ -156,30 +165,12 @@ func (e *encoding) turn(elements []any, s spelling, spell func(m agent.Message, 
 				return err
 			}
 		}
-		if err := e.Append(element); err != nil {
+		if err := e.Append(json.RawMessage(data)); err != nil {
 			return err
 		}
-		e.role = role
+		e.role = m.Role
 	}
 	return nil
-}
-
-// roleOf returns the role of an element of a conversation, "" for one without.
-func roleOf(element any) string {
-	switch m := element.(type) {
-	case chatMessage:
-		return m.Role
-	case wire.ToolMessage:
-		return m.Role
-	case map[string]any:
-		role, _ := m["role"].(string)
-		return role
-	case anthropicMessage:
-		return m.Role
-	case googleContent:
-		return strings.Replace(m.Role, "model", "assistant", 1)
-	}
-	return ""
 }
 
 var shortID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9]{9}$`) })
