@@ -43,6 +43,7 @@ type editingStep struct {
 
 // TestEditing replays rows about reading and changing files. Each file has as many as it says.
 func TestEditing(t *testing.T) {
+	needs.InMemory(t)
 	for name, rows := range map[string]int{"workspace-editing": 164, "workspace-more": 14} {
 		f, err := os.Open("../../testdata/conformance/" + name + ".jsonl")
 		if err != nil {

@@ -47,9 +47,7 @@ func newHostileSite(t *testing.T) *hostileSite {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(bin) })
-	if fi, err := os.Stat("/dev/shm"); err == nil && fi.IsDir() {
-		t.Setenv("TMPDIR", "/dev/shm")
-	}
+	needs.InMemory(t)
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -108,6 +108,7 @@ func oracleCalls(r *rand.Rand) (calls [][2]any) {
 // TestNativeOracle compares answers and folders after random sessions with testdata/oracle.py, a small
 // program beside this one: 300 of them, or 10,000 where SKILL_TEST_LONG is set.
 func TestNativeOracle(t *testing.T) {
+	needs.InMemory(t)
 	needs.Program(t, "bash", "python3")
 	cmd := exec.Command("python3", "testdata/oracle.py")
 	stdin, err := cmd.StdinPipe()

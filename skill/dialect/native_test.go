@@ -20,6 +20,7 @@ import (
 	"textskill/parser"
 	"textskill/parser/wire"
 	"textskill/skill"
+	"textskill/testdata/needs"
 )
 
 // A nativeRow is what a host, or a program of a vendor, did with calls of its own tools, or what
@@ -197,6 +198,7 @@ func needBash(t *testing.T) {
 
 // TestNativeRows replays each session, compares answers and trees, and undoes all of it.
 func TestNativeRows(t *testing.T) {
+	needs.InMemory(t)
 	needBash(t)
 	for _, r := range nativeRows(t) {
 		t.Run(r.ID, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"textskill/skill/internal/workspace/tree"
+	"textskill/testdata/needs"
 )
 
 // walkOf visits all that is in a folder.
@@ -152,13 +153,15 @@ func dies(s *Store, n int, do func()) (died bool) {
 	return false
 }
 
-// An undo and a redo of a command are ended before each of their steps. The next process finds the workspace as
-// before or as after, and can undo and redo.
+// An undo and a redo of a command are ended before each of their steps; where tests may be skipped,
+// before every sixth. The next process finds the workspace as before or as after, and can undo and redo.
 func TestKilledAtEachStep(t *testing.T) {
-	kills := 0
+	needs.InMemory(t)
+	kills, first := 0, 0
 	for name, command := range commands {
 		for _, redo := range []bool{false, true} {
-			for n := 1; ; n++ {
+			first++ // with fewer steps, each time other ones
+			for n := 1 + first%needs.Step(6); ; n += needs.Step(6) {
 				died := false
 				t.Run(fmt.Sprintf("%s/redo %v/%d", name, redo, n), func(t *testing.T) {
 					died = killedAt(t, command, redo, n)
@@ -420,6 +423,7 @@ func checkLog(t testing.TB, data []byte) {
 
 // A log with any byte changed, or cut off anywhere, is read as far as it can be.
 func TestLogDamagedAnywhere(t *testing.T) {
+	needs.InMemory(t)
 	whole := aLog(t, 4)
 	bits := []byte{1, 0x80, 0xff}
 	if os.Getenv("SKILL_TEST_LONG") == "" {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"textskill/skill/internal/workspace"
+	"textskill/testdata/needs"
 )
 
 // TestIgnoreSources checks which files of rules apply.
@@ -94,7 +95,7 @@ func TestIgnoreSources(t *testing.T) {
 // TestTracked compares a walk with git ls-files in a repository with tracked files that rules match.
 // It walks from the top of the repository, and from a workspace below it.
 func TestTracked(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	home := gitHome(t)
 	plant(t, home, "mine=")
 	rng := rand.New(rand.NewPCG(3, 4))

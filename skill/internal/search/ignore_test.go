@@ -53,7 +53,7 @@ func git(t *testing.T, dir, stdin string, args ...string) []string {
 // TestIgnoreLikeGit compares walks of random trees with random rules to the files that git does not
 // ignore.
 func TestIgnoreLikeGit(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	home := gitHome(t)
 	plant(t, home, ".gitconfig=[core]\n\texcludesFile = ~/mine # ours\n")
 	rng := rand.New(rand.NewPCG(7, 8))

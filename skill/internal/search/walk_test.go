@@ -17,23 +17,17 @@ import (
 	"time"
 
 	"textskill/skill/internal/workspace"
+	"textskill/testdata/needs"
 )
 
 // each runs a test in an empty workspace, once with openat2 and once with os.Root.
 func each(t *testing.T, test func(t *testing.T, w *workspace.Workspace)) {
 	t.Helper()
-	inMemory(t)
+	needs.InMemory(t)
 	for name, portable := range map[string]bool{"kernel": false, "root": true} {
 		if portable || runtime.GOOS == "linux" {
 			t.Run(name, func(t *testing.T) { test(t, open(t, portable)) })
 		}
-	}
-}
-
-// inMemory puts the test's folders on a tmpfs, if there is one.
-func inMemory(t *testing.T) {
-	if fi, err := os.Stat("/dev/shm"); err == nil && fi.IsDir() {
-		t.Setenv("TMPDIR", "/dev/shm")
 	}
 }
 

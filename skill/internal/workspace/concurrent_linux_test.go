@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 const editsEach = 40
@@ -190,7 +192,7 @@ func TestFolderComesAndGoes(t *testing.T) {
 
 // A reader sees the old file or the new one.
 func TestReaderSeesWholeFiles(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
 		var versions []string
 		for c := range 26 {
@@ -228,7 +230,7 @@ func TestReaderSeesWholeFiles(t *testing.T) {
 
 // A tree is there whole, or not at all.
 func TestReaderSeesWholeTrees(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
 		for n := range 20 {
 			s.layout(fmt.Sprintf("d/%d/%d=x", n%3, n))

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 // damaged makes a history of some changes and returns its folder, and the texts that files ever had.
@@ -88,7 +90,7 @@ func undoesWhatItCan(t *testing.T, s *site, texts map[string]bool, what string) 
 
 // A history in which something is broken gives back what is whole, and never what no file held.
 func TestDamagedHistory(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	rounds := 40
 	if os.Getenv("SKILL_TEST_LONG") != "" {
 		rounds = 2000
@@ -149,7 +151,7 @@ func withDamage(texts map[string]bool, what string, data []byte) map[string]bool
 
 // Without force a blob that is not what was saved is a conflict.
 func TestDamagedBlob(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	s, history, _ := damagedSite(t)
 	blobs, err := filepath.Glob(history + "/blobs/*")
 	if err != nil || len(blobs) == 0 {
@@ -169,7 +171,7 @@ func TestDamagedBlob(t *testing.T) {
 
 // An index that is lost or broken while a command runs takes no file for the command's.
 func TestIndexLostDuringCommand(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	for name, damage := range map[string]func(index string){
 		"lost":    func(index string) { os.Remove(index) },
 		"broken":  func(index string) { os.WriteFile(index, []byte("broken"), 0o600) },

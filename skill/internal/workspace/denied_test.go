@@ -12,11 +12,12 @@ import (
 	"testing"
 
 	"textskill/skill/internal/refusal"
+	"textskill/testdata/needs"
 )
 
 // This program's records are hidden and denied, at any depth, in any case.
 func TestRecordsAreDenied(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	for _, name := range []string{".skill", ".SKILL", ".Skill", ".s\u212aill", ".skill.", ".skill ",
 		".skill. .", ".skill.tmp", ".Skill.Tmp"} {
 		for _, o := range operations {

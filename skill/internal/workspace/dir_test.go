@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 // names reads all names of a folder, with a sign for their type.
@@ -145,6 +147,7 @@ func TestDirUnreadable(t *testing.T) {
 
 // TestDirLarge reads a folder that does not fit in a block.
 func TestDirLarge(t *testing.T) {
+	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
 		var want []string
 		for i := range 3000 {

@@ -108,6 +108,7 @@ echo SECRET=1 >.env; mkdir data node_modules; echo rows >data/rows; echo m >node
 
 // Undo takes back a command's changes of git's own state with everything else, and makes them again.
 func TestUndoOfGit(t *testing.T) {
+	needs.InMemory(t)
 	needs.Program(t, "git", "sh")
 	for _, test := range []struct {
 		name, before, script, named string

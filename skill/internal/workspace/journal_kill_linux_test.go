@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"textskill/testdata/needs"
 )
 
 // mixed makes changes of every kind, undo among them, until it is killed. It says
@@ -74,7 +76,7 @@ func mixed(t testing.TB, args []string) {
 // torn or left, the journal is read whole, and undoing everything gives the first
 // tree.
 func TestKilledJournal(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
 		s.layout("d/", "a="+version(0), "b="+version(1), "d/f="+version(2), "log=first\n",
 			"linked="+version(3), "link => a")

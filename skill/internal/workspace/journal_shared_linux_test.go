@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 // sharing makes numbered changes in a folder of its own, and in one that all share.
@@ -34,7 +36,7 @@ func sharing(t testing.TB, args []string) {
 // Processes and goroutines share one journal: every change has an ID of its own, and
 // all are taken back in order.
 func TestJournalIsShared(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
 		s.layout("all=first\n")
 		before := s.tree()

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"textskill/testdata/needs"
 )
 
 // tree is what is at the site's workspace, names, kinds, permissions and contents,
@@ -304,6 +306,7 @@ func (s *site) history() string {
 
 // Old changes, and those beyond the limit, are dropped, but for the last block.
 func TestPruned(t *testing.T) {
+	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f")
 		for name, limit := range map[string]Journal{"count": {Count: 8}, "bytes": {Bytes: 3000},

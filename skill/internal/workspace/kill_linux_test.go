@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"textskill/testdata/needs"
 )
 
 // version is the n-th content of a file in the stream: one letter, of a length that
@@ -69,7 +71,7 @@ func (b *begun) Write(p []byte) (int, error) {
 // A process is killed in the middle of a stream of changes, 200 times over both
 // backends: files and trees are whole, and nothing is left after the next change.
 func TestKilled(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
 		s.layout("d/", "e/", "f="+version(0), "d/f="+version(0), "d/g="+version(0))
 		for n := range 20 {

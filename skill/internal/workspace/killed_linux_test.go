@@ -268,7 +268,7 @@ func dying(t testing.TB, args []string) {
 // place, and all is taken back: by bare undos, by undo of all since the first change, after
 // later changes of the same files, and, with force, after something else has changed them.
 func TestKilledAtEachCall(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	mount := t.TempDir()
 	needs.Mount(t, "none", mount, "tmpfs", 0, "")
 	far := mount + "/far"
@@ -328,7 +328,7 @@ var undoOfSeveral = killedChange{"undo of several", []string{"f=0", "g=0"}, true
 
 // An undo of several changes that is killed leaves a history in which each is undone or is not.
 func TestKilledInUndoOfSeveral(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	far := t.TempDir() + "/far"
 	for _, portable := range []bool{false, true} {
 		s := newSite(t, portable)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"textskill/skill/internal/refusal"
+	"textskill/testdata/needs"
 )
 
 // lead is a name and where it leads.
@@ -73,7 +74,7 @@ var leads = []lead{
 }
 
 func TestLeads(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	for _, l := range leads {
 		for _, o := range operations {
 			at, fails := l.expect(o)

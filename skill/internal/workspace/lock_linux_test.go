@@ -12,10 +12,13 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"textskill/testdata/needs"
 )
 
 // Whoever locks what, in whatever order: everybody gets done.
 func TestNoDeadlock(t *testing.T) {
+	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
 		s.layout("a/b/c/", "d/e/", "tree/x/y=1", "tree/z=2")
 		for n := range 4 {

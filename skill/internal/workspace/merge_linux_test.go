@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 // numbered is a text of twenty lines, with some lines replaced.
@@ -57,7 +59,7 @@ func (s *site) inLine(w *Workspace, by string, n int, text string) string {
 
 // The undo of a change keeps what tools, commands and users changed later in other lines; so does its redo.
 func TestUndoMerges(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	for _, first := range []string{"tool", "write", "command"} {
 		for _, later := range []string{"tool", "write", "command", "user"} {
 			for _, size := range []string{"small", "large"} {
@@ -99,7 +101,7 @@ func TestUndoMerges(t *testing.T) {
 // Lines that both have changed are a conflict that shows both; force writes the earlier ones, and its undo brings
 // the later ones back.
 func TestUndoConflictShowsBothSides(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	for _, later := range []string{"tool", "command", "user"} {
 		t.Run(later, func(t *testing.T) {
 			s := newSite(t, false)
@@ -139,7 +141,7 @@ func TestUndoConflictShowsBothSides(t *testing.T) {
 
 // A change of many is taken back and each of the others stays.
 func TestUndoOfOneOfMany(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	s := newSite(t, false)
 	s.layout("f=" + numbered(nil))
 	w := s.open(Options{NoSync: true})
@@ -218,7 +220,7 @@ func TestUndoMergesLineEndings(t *testing.T) {
 // While a command runs, a tool writes the file that the command wrote: both texts are in the history, and
 // each undo takes one back.
 func TestWriteBesideCommand(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	for _, after := range []string{"", "overwritten\n"} {
 		s := newSite(t, false)
 		w, other := s.open(Options{NoSync: true}), s.open(Options{NoSync: true})
@@ -260,7 +262,7 @@ func TestWriteBesideCommand(t *testing.T) {
 // While a command runs that has changed a file, a bare undo does not take back the older change of the file: it
 // names the command's part, which the next undo takes back.
 func TestBareUndoBesideCommand(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	s := newSite(t, false)
 	w := s.open(Options{NoSync: true})
 	c, err := w.WriteFile(bg, s.p("e"), []byte("written\n"), WriteOptions{})
@@ -292,7 +294,7 @@ func TestBareUndoBesideCommand(t *testing.T) {
 // A command gives a file with two names a third one, in place of another file. Undo takes the third name away and
 // writes the file in place; redo still has both contents.
 func TestRedoBesideOtherNames(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	s := newSite(t, false)
 	s.layout("f=old\n", "a=own\n")
 	if err := os.Link(s.p("f"), s.p("g")); err != nil {
@@ -326,7 +328,7 @@ func TestRedoBesideOtherNames(t *testing.T) {
 
 // One command removes a folder, and another one that begins and ends meanwhile makes it again.
 func TestFolderBesideCommands(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	s := newSite(t, false)
 	s.layout("d/a=old\n", "d/b=kept\n")
 	w, other := s.open(Options{NoSync: true}), s.open(Options{NoSync: true})

@@ -240,7 +240,7 @@ func (x *world) told(format string, args ...any) {
 // Random operations, undo among them, leave what the model says.
 func TestModel(t *testing.T) {
 	needs.SameDraws(t)
-	inMemory(t)
+	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
 		round := 0
 		rapid.Check(t, func(r *rapid.T) {

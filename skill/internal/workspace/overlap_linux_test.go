@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"textskill/skill/internal/history"
+	"textskill/testdata/needs"
 )
 
 // Random scripts of tools, commands, edits by others and undos, which overlap. Each step names all that it
@@ -724,7 +725,7 @@ func shorter(script []step, fails func([]step) error) ([]step, error) {
 }
 
 func TestOverlaps(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	sequences := 100
 	if text := os.Getenv("SKILL_TEST_OVERLAPS"); text != "" {
 		sequences, _ = strconv.Atoi(text)

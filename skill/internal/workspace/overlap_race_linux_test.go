@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 // shyWalk is walk of a folder in which names come and go.
@@ -24,7 +26,7 @@ func (s *site) shyWalk(ctx context.Context, visit func(int, Visited) error) erro
 
 // Eight commands and eight tools really run at once, from four stores: the undo of all brings back the first state.
 func TestOverlapAtOnce(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	s := newSite(t, false)
 	for n := range 8 {
 		s.layout(fmt.Sprintf("d%d/f=old %d", n, n), fmt.Sprintf("shared%d=old", n))

@@ -19,6 +19,8 @@ import (
 	"textskill/skill/internal/workspace/tree"
 
 	"golang.org/x/sys/unix"
+
+	"textskill/testdata/needs"
 )
 
 func TestReadFile(t *testing.T) {
@@ -188,6 +190,7 @@ func TestReadlink(t *testing.T) {
 }
 
 func TestReadDir(t *testing.T) {
+	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
 		s.layout("d/f", "d/sub/x", "d/l => f", "d/dangling => y", "d/"+odd(), "empty/")
 		if err := syscall.Mkfifo(s.p("d/fifo"), 0o600); err != nil {

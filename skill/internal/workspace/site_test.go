@@ -73,14 +73,6 @@ func newSite(t testing.TB, portable bool) *site {
 	return s
 }
 
-// inMemory puts the test's folders on a file system in memory, if there is one: for
-// tests of many small changes, which a disk would only slow down.
-func inMemory(t *testing.T) {
-	if fi, err := os.Stat("/dev/shm"); err == nil && fi.IsDir() {
-		t.Setenv("TMPDIR", "/dev/shm")
-	}
-}
-
 // open opens the site's folder, or what o names instead, until the test ends.
 func (s *site) open(o Options) *Workspace {
 	s.t.Helper()

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"textskill/testdata/needs"
 )
 
 // swapping exchanges two names all the time until stop is called.
@@ -35,7 +37,7 @@ func swapping(t *testing.T, a, b string) (stop func()) {
 // A folder is a folder inside one moment and a link to outside the next: nothing
 // outside is read or changed.
 func TestFolderSwappedWithLink(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
 		s.layout("a/f=inside", "a/sub/f=inside", "link => ../out", "spare=inside")
 		for _, f := range []string{"f", "sub/f"} {
@@ -100,7 +102,7 @@ func TestFolderSwappedWithLink(t *testing.T) {
 
 // So is the file itself, and what its name then stands for is what is written.
 func TestFileSwappedWithLink(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
 		s.layout("d/f=inside", "d/link => ../../out/secret")
 		w := s.open(Options{NoSync: true})
@@ -120,7 +122,7 @@ func TestFileSwappedWithLink(t *testing.T) {
 
 // A tree is removed while one of its folders is now a link to outside, now a folder.
 func TestRemoveWhileSwapped(t *testing.T) {
-	inMemory(t)
+	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
 		w := s.open(Options{NoSync: true})
 		before := s.snapshot()

@@ -16,7 +16,7 @@ import (
 // An undo that is refused and says that force goes on goes on with force, whatever was done before.
 func TestForceHelpsWhereItIsNamed(t *testing.T) {
 	needs.SameDraws(t)
-	inMemory(t)
+	needs.InMemory(t)
 	rounds := 0
 	rapid.Check(t, func(r *rapid.T) {
 		rounds++
