@@ -174,7 +174,8 @@ func TestFenceSignals(t *testing.T) {
 // Common programs work inside the fence.
 func TestFenceLetsProgramsWork(t *testing.T) {
 	needs.Long(t, "6 s")
-	x := fenced(t, Config{ShareGo: true}) // or Go compiles its library first
+	needs.GoCache(t)
+	x := fenced(t, Config{ShareGo: true})
 	layout(t, x.Dir(), "m/go.mod=module example.org/m\n\ngo 1.26\n",
 		"m/m.go=package main\n\nfunc main() { println(f()) }\n\nfunc f() int { return 1 }\n",
 		"m/m_test.go=package main\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestF(t *testing.T) {\n\tif err := os.WriteFile(t.TempDir()+\"/x\", nil, 0o600); err != nil || f() != 1 {\n\t\tt.Error(err)\n\t}\n}\n",

@@ -97,7 +97,8 @@ func getLocal(t *testing.T, port int, name string) string {
 
 // Tests that open ports work in the network of the commands, at any port, for any user.
 func TestCommandsListen(t *testing.T) {
-	x := fenced(t, Config{ShareGo: true}) // or Go compiles its library first
+	needs.GoCache(t)
+	x := fenced(t, Config{ShareGo: true})
 	needs.That(t, x.process.Fence().Alone, "network namespaces", "let users make them")
 	layout(t, x.Dir(), "m/go.mod=module example.org/m\n\ngo 1.26\n",
 		"m/m_test.go=package m\n\nimport (\n\t\"net\"\n\t\"net/http/httptest\"\n\t\"testing\"\n)\n\n"+
