@@ -46,41 +46,31 @@ func (EditFile) op() {}
 
 func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result, error) {
 	abs, err := x.path(s, "path", a.Path)
-	if err != nil {
+	switch {
+	case err != nil:
+		return nil, err
+	case a.Edits == nil && a.Old == "":
+		return nil, noOldText()
+	}
+	if err := conditionOf(ctx).checkHash(x, abs); err != nil {
 		return nil, err
 	}
 	if a.Edits != nil {
 		return x.editEach(ctx, s, abs, a)
 	}
-	if a.Old == "" {
-		return nil, &ArgError{Arg: "old text", Reason: "is empty; name the text to replace"}
-	}
-	if err := conditionOf(ctx).checkHash(x, abs); err != nil {
-		return nil, err
-	}
 	r := Changed{}
 	var before, after []byte // the text, where the file is in another encoding than UTF-8
 	c, err := x.ws.EditFile(ctx, abs, workspace.WriteOptions{DryRun: a.DryRun},
-		func(src io.ReaderAt, size int64) (workspace.Splice, error) {
-			text, textSize, encoding, err := asText(src, size)
+		func(src io.ReaderAt, size int64) (sp workspace.Splice, err error) {
+			o, err := findOccurrence(ctx, abs, src, size, a.Old, a.New)
+			if err == nil && a.CheckMore {
+				_, r.More, err = o.again(ctx)
+			}
 			if err != nil {
-				return workspace.Splice{}, err
+				return sp, err
 			}
-			sp, ok, err := locate(ctx, text, textSize, a.Old, a.New)
-			if err == nil && !ok {
-				err = &NoMatchError{Path: abs, Near: nearest(ctx, text, textSize, a.Old)}
-			}
-			if err == nil {
-				err = checkLetters(abs, text, textSize, encoding, a.New)
-			}
-			r.Bytes = int64(len(sp.New))
-			if rest := sp.Offset + 1; ok && err == nil && a.CheckMore {
-				_, r.More, err = locate(ctx, io.NewSectionReader(text, rest, textSize-rest),
-					textSize-rest, a.Old, "")
-			}
-			if encoding != "" && err == nil {
-				sp, before, after, err = encodeSplice(encoding, abs, text, textSize, size, sp)
-			}
+			r.Bytes = int64(len(o.Splice.New))
+			sp, before, after, err = o.encoded(size)
 			return sp, err
 		})
 	if err != nil {
@@ -94,6 +84,10 @@ func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result
 	return r, nil
 }
 
+func noOldText() error {
+	return &ArgError{Arg: "old text", Reason: "is empty; name the text to replace"}
+}
+
 // An edited file is what the edits of a call make of it.
 type editedFile struct {
 	before, after []byte // the file's bytes
@@ -104,9 +98,6 @@ type editedFile struct {
 
 // editEach makes the edits of a list.
 func (x *Executor) editEach(ctx context.Context, s *Session, abs string, a EditFile) (Result, error) {
-	if err := conditionOf(ctx).checkHash(x, abs); err != nil {
-		return nil, err
-	}
 	var e editedFile
 	large := false // it was not read into memory
 	c, err := x.ws.EditFile(ctx, abs, workspace.WriteOptions{DryRun: a.DryRun}, func(src io.ReaderAt, size int64) (workspace.Splice, error) {
@@ -219,7 +210,7 @@ func (x *Executor) replaceText1(ctx context.Context, at *address, text []byte, e
 		return []byte(e.New), nil
 	}
 	if e.Old == "" {
-		return nil, &ArgError{Arg: "old text", Reason: "is empty; name the text to replace"}
+		return nil, noOldText()
 	}
 	spots, overlap := occurrences(text, e.Old)
 	switch {
@@ -234,32 +225,29 @@ func (x *Executor) replaceText1(ctx context.Context, at *address, text []byte, e
 			return nil, err
 		}
 	}
-	out := make([]byte, 0, len(text)+len(spots)*max(0, len(e.New)-len(e.Old)))
+	return replaceSpots(text, spots, e.Old, e.New), nil
+}
+
+// replaceSpots replaces the occurrences of old at the spots.
+func replaceSpots(text []byte, spots [][2]int, old, new string) []byte {
+	out := make([]byte, 0, len(text)+len(spots)*max(0, len(new)-len(old)))
 	last := 0
 	for _, sp := range spots {
-		out = append(append(out, text[last:sp[0]]...), withEnds(text, sp[0], sp[1], e.Old, e.New)...)
+		out = append(append(out, text[last:sp[0]]...), withEnds(text, sp[0], sp[1], old, new)...)
 		last = sp[1]
 	}
-	return append(out, text[last:]...), nil
+	return append(out, text[last:]...)
 }
 
 // occurrences returns where old is in a text, apart from each other, and where it is besides
 // although that overlaps the first one; 0 if it is not.
 func occurrences(text []byte, old string) (spots [][2]int, overlap int) {
 	want, plain := []byte(old), text
-	var cut []int // offsets in plain before which a CR was left out
-	if strings.Contains(old, "\n") && !strings.HasSuffix(old, "\r") && bytes.IndexByte(text, '\r') >= 0 {
+	origin := func(i int) int { return i }
+	if strings.Contains(old, "\n") && !strings.HasSuffix(old, "\r") {
 		want = []byte(lf(old))
-		plain = make([]byte, 0, len(text))
-		for i, c := range text {
-			if c == '\r' && i+1 < len(text) && text[i+1] == '\n' {
-				cut = append(cut, len(plain))
-				continue
-			}
-			plain = append(plain, c)
-		}
+		plain, origin = withoutCR(text)
 	}
-	origin := func(i int) int { return i + sort.SearchInts(cut, i) }
 	for at := 0; ; {
 		i := bytes.Index(plain[at:], want)
 		if i < 0 {
@@ -273,6 +261,24 @@ func occurrences(text []byte, old string) (spots [][2]int, overlap int) {
 		}
 		spots = append(spots, [2]int{origin(i), origin(at)})
 	}
+}
+
+// withoutCR returns a text with LF in place of each CRLF, and a function that returns where a byte
+// of it, or its end, is in the text itself. A CR before an LF belongs to the LF.
+func withoutCR(text []byte) (plain []byte, origin func(int) int) {
+	if bytes.IndexByte(text, '\r') < 0 {
+		return text, func(i int) int { return i }
+	}
+	plain = make([]byte, 0, len(text))
+	var cut []int // offsets in plain before which a CR was left out
+	for i, c := range text {
+		if c == '\r' && i+1 < len(text) && text[i+1] == '\n' {
+			cut = append(cut, len(plain))
+			continue
+		}
+		plain = append(plain, c)
+	}
+	return plain, func(i int) int { return i + sort.SearchInts(cut, i) }
 }
 
 // linesAt returns the numbers of the lines in which the occurrences begin.
@@ -334,44 +340,77 @@ func spliceOf(before, after []byte) workspace.Splice {
 		New: after[from : len(after)-end]}
 }
 
+// An occurrence of a text in a file, and what replaces it there.
+type occurrence struct {
+	workspace.Splice
+	abs, old, encoding string
+	text               io.ReaderAt // the file as UTF-8
+	size               int64       // of text
+}
+
+// findOccurrence finds the first occurrence of old in a file, which is not read into memory.
+func findOccurrence(ctx context.Context, abs string, src io.ReaderAt, size int64, old,
+	new string) (o occurrence, err error) {
+	o = occurrence{abs: abs, old: old}
+	if o.text, o.size, o.encoding, err = asText(src, size); err != nil {
+		return o, err
+	}
+	ok := false
+	if o.Splice, ok, err = locate(ctx, o.text, o.size, old, new); err == nil && !ok {
+		err = &NoMatchError{Path: abs, Near: nearest(ctx, o.text, o.size, old)}
+	}
+	if err == nil {
+		err = checkLetters(abs, o.text, o.size, o.encoding, new)
+	}
+	return o, err
+}
+
+// again returns where the text occurs again, be it in a part of this occurrence.
+func (o *occurrence) again(ctx context.Context) (at int64, ok bool, err error) {
+	next := o.Offset + 1
+	more, ok, err := locate(ctx, io.NewSectionReader(o.text, next, o.size-next), o.size-next, o.old, "")
+	return next + more.Offset, ok, err
+}
+
+// encoded returns the splice in the encoding of the file, and its text before and after if that is
+// not UTF-8. size is that of the file.
+func (o *occurrence) encoded(size int64) (sp workspace.Splice, before, after []byte, err error) {
+	if o.encoding == "" {
+		return o.Splice, nil, nil, nil
+	}
+	if before, err = readRange(o.text, 0, o.size); err != nil {
+		return sp, nil, nil, err
+	}
+	after = slices.Concat(before[:o.Offset], o.New, before[o.Offset+o.Old:])
+	data, err := encodeAs(o.encoding, o.abs, string(after))
+	return workspace.Splice{Old: size, New: data}, before, after, err
+}
+
 // editLarge replaces a text in a file that is not read into memory.
 func (x *Executor) editLarge(ctx context.Context, abs string, src io.ReaderAt, size int64, one Replacement,
-	e *editedFile) (workspace.Splice, error) {
-	var none workspace.Splice
+	e *editedFile) (sp workspace.Splice, err error) {
 	if one.Old == "" {
-		return none, &ArgError{Arg: "old text", Reason: "is empty; name the text to replace"}
+		return sp, noOldText()
 	}
-	text, textSize, encoding, err := asText(src, size)
+	o, err := findOccurrence(ctx, abs, src, size, one.Old, one.New)
 	if err != nil {
-		return none, err
+		return sp, err
 	}
-	sp, ok, err := locate(ctx, text, textSize, one.Old, one.New)
-	if err == nil && !ok {
-		err = &NoMatchError{Path: abs, Near: nearest(ctx, text, textSize, one.Old)}
-	}
-	if err == nil {
-		err = checkLetters(abs, text, textSize, encoding, one.New)
-	}
+	second, again, err := o.again(ctx)
 	if err != nil {
-		return none, err
+		return sp, err
 	}
-	next := sp.Offset + 1
-	more, again, err := locate(ctx, io.NewSectionReader(text, next, textSize-next), textSize-next,
-		one.Old, "")
-	if err != nil {
-		return none, err
-	}
-	line, err := lineBreaks(ctx, text, sp.Offset)
+	line, err := lineBreaks(ctx, o.text, o.Offset)
 	if err == nil && again {
-		var second int
-		second, err = lineBreaks(ctx, text, next+more.Offset)
-		return none, cmp.Or(err, error(&ManyMatchesError{abs, []int{line + 1, second + 1}}))
+		var more int
+		more, err = lineBreaks(ctx, o.text, second)
+		return sp, cmp.Or(err, error(&ManyMatchesError{abs, []int{line + 1, more + 1}}))
 	}
 	if err == nil {
-		err = e.window(text, textSize, sp, line)
+		err = e.window(o.text, o.size, o.Splice, line)
 	}
-	if encoding != "" && err == nil {
-		sp, _, _, err = encodeSplice(encoding, abs, text, textSize, size, sp)
+	if err == nil {
+		sp, _, _, err = o.encoded(size)
 	}
 	return sp, err
 }
@@ -463,76 +502,30 @@ func locate(ctx context.Context, src io.ReaderAt, size int64, old, new string) (
 // match returns the range of the first occurrence of want in part, or -1. With anyLineEnd,
 // LF in want also matches CRLF.
 func match(part, want []byte, anyLineEnd bool) (from, to int) {
-	if !anyLineEnd || bytes.IndexByte(part, '\r') < 0 {
-		i := bytes.Index(part, want)
-		return i, i + len(want)
-	}
-	plain := make([]byte, 0, len(part))
-	var cut []int // offsets in plain before which a CR was left out
-	for i, c := range part {
-		if c == '\r' && i+1 < len(part) && part[i+1] == '\n' {
-			cut = append(cut, len(plain))
-			continue
-		}
-		plain = append(plain, c)
+	plain, origin := part, func(i int) int { return i }
+	if anyLineEnd {
+		plain, origin = withoutCR(part)
 	}
 	i := bytes.Index(plain, want)
 	if i < 0 {
 		return -1, -1
 	}
-	from, to = i, i+len(want)
-	for _, c := range cut {
-		if c < i {
-			from++
-		}
-		if c < i+len(want) {
-			to++
-		}
-	}
-	return from, to
+	return origin(i), origin(i + len(want))
 }
 
 func lf(s string) string   { return strings.ReplaceAll(s, "\r\n", "\n") }
 func crlf(s string) string { return strings.ReplaceAll(lf(s), "\n", "\r\n") }
 
-// matchLineEnds returns new with the line ends of the text around it. If found contains
-// line breaks and equals old exactly, new stays as it is.
+// matchLineEnds is withEnds for an occurrence in a file, of which no more is read than is needed.
 func matchLineEnds(src io.ReaderAt, size, at int64, found []byte, old, new string) ([]byte, error) {
-	if !strings.Contains(new, "\n") {
-		return []byte(new), nil
+	if !strings.Contains(new, "\n") || bytes.IndexByte(found, '\n') >= 0 {
+		return []byte(withEnds(found, 0, len(found), old, new)), nil
 	}
-	end := bytes.IndexByte(found, '\n')
-	switch {
-	case end >= 0 && string(found) == old:
-		return []byte(new), nil
-	case end > 0 && found[end-1] == '\r':
-		return []byte(crlf(new)), nil
-	case end >= 0:
-		return []byte(lf(new)), nil
+	first := max(0, at-block)
+	around, err := readRange(src, first, min(size, at+int64(len(found))+block))
+	if err != nil {
+		return nil, err
 	}
-	isCRLF, err := usesCRLF(src, size, at+int64(len(found)))
-	if err != nil || !isCRLF {
-		return []byte(new), err
-	}
-	return []byte(crlf(new)), nil
-}
-
-// usesCRLF reports whether the line at the offset at ends with CRLF or, if it is the last
-// line, whether the line before it does.
-func usesCRLF(src io.ReaderAt, size, at int64) (bool, error) {
-	buf := make([]byte, block)
-	n, err := src.ReadAt(buf[:min(block, size-at)], at)
-	if err != nil && err != io.EOF {
-		return false, err
-	}
-	if i := bytes.IndexByte(buf[:n], '\n'); i >= 0 {
-		return i > 0 && buf[i-1] == '\r', nil
-	}
-	from := max(0, at-block)
-	n, err = src.ReadAt(buf[:at-from], from)
-	if err != nil && err != io.EOF {
-		return false, err
-	}
-	i := bytes.LastIndexByte(buf[:n], '\n')
-	return i > 0 && buf[i-1] == '\r', nil
+	from := min(int(at-first), len(around))
+	return []byte(withEnds(around, from, min(from+len(found), len(around)), old, new)), nil
 }

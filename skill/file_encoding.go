@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -12,7 +11,6 @@ import (
 	"golang.org/x/text/encoding"
 
 	"textskill/skill/internal/words"
-	"textskill/skill/internal/workspace"
 )
 
 const (
@@ -187,19 +185,6 @@ func checkLetters(abs string, file io.ReaderAt, size int64, encoding, text strin
 // hasLetters reports whether a text has letters outside ASCII in UTF-8.
 func hasLetters(s string) bool {
 	return utf8.ValidString(s) && utf8.RuneCountInString(s) < len(s)
-}
-
-// encodeSplice returns the splice of a file for one of its text, which src holds, and the
-// text before and after.
-func encodeSplice(name, abs string, src io.ReaderAt, textSize, size int64,
-	sp workspace.Splice) (_ workspace.Splice, before, after []byte, err error) {
-	before, err = readRange(src, 0, textSize)
-	if err != nil {
-		return sp, nil, nil, err
-	}
-	after = slices.Concat(before[:sp.Offset], sp.New, before[sp.Offset+sp.Old:])
-	data, err := encodeAs(name, abs, string(after))
-	return workspace.Splice{Old: size, New: data}, before, after, err
 }
 
 // encodeEnd returns content in the encoding of the file abs, to whose end it goes.

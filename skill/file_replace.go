@@ -177,13 +177,7 @@ func (x *Executor) replaceIn(abs string, a ReplaceText, re *regexp.Regexp, r *Re
 		}
 	} else {
 		spots, _ := occurrences(text, a.Old)
-		n = len(spots)
-		last := 0
-		for _, sp := range spots {
-			after = append(append(after, text[last:sp[0]]...), withEnds(text, sp[0], sp[1], a.Old, a.New)...)
-			last = sp[1]
-		}
-		after = append(after, text[last:]...)
+		n, after = len(spots), replaceSpots(text, spots, a.Old, a.New)
 	}
 	if n == 0 {
 		return c, 0, nil
