@@ -91,7 +91,6 @@ func noOldText() error {
 // An edited file is what the edits of a call make of it.
 type editedFile struct {
 	before, after []byte // the file's bytes
-	text, now     []byte // and its text
 	rows          []Row
 	added, gone   int
 }
@@ -156,15 +155,11 @@ func (x *Executor) makeEdits(ctx context.Context, s *Session, abs string, v *vie
 	if err != nil {
 		return err
 	}
-	now = together
-	e.text, e.now, e.after = text, now, now
-	if encoding != "" {
-		if e.after, err = encodeAs(encoding, abs, string(now)); err != nil {
-			return err
-		}
+	e.rows, e.added, e.gone = changedRows(text, together)
+	if e.after = together; encoding != "" {
+		e.after, err = encodeAs(encoding, abs, string(together))
 	}
-	e.rows, e.added, e.gone = changedRows(text, now)
-	return nil
+	return err
 }
 
 // replaceTogether makes edits of texts in one pass; ok is false where that cannot be done.

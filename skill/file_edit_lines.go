@@ -65,22 +65,29 @@ func (a *address) fail(r LineRef, format string, args ...any) error {
 // line returns the index of the line that is meant.
 func (a *address) line(r LineRef) (int, error) {
 	i := r.Number - 1
-	here := i >= 0 && i < len(a.lines) && (r.Letters == "" || letters(a.lines, i) == r.Letters)
 	switch {
 	case r.End && len(a.lines) > 0:
 		return len(a.lines) - 1, nil
 	case i < 0:
 		return 0, a.fail(r, "is not a line; they are counted from 1")
-	case !a.guarded && here:
-		return i, nil
-	case !a.guarded && i >= len(a.lines):
-		return 0, a.fail(r, "is not there")
-	case !a.guarded:
-		return 0, a.fail(r, "is another one now")
-	case r.Letters == "":
+	case a.guarded && r.Letters == "":
 		return a.plain(r, i)
 	}
-	found, gone := a.lettered(r, i)
+	here := i < len(a.lines) && (r.Letters == "" || letters(a.lines, i) == r.Letters)
+	switch {
+	case a.guarded:
+		return a.lettered(r, i, here)
+	case here:
+		return i, nil
+	case i >= len(a.lines):
+		return 0, a.fail(r, "is not there")
+	}
+	return 0, a.fail(r, "is another one now")
+}
+
+// lettered resolves a number with letters. here says that the line with the number has them.
+func (a *address) lettered(r LineRef, i int, here bool) (int, error) {
+	found, gone := a.shownAs(r, i)
 	switch {
 	case len(found) == 0 && !gone && here: // not shown to this session, as after a restart
 		return i, nil
@@ -118,9 +125,9 @@ func (a *address) plain(r LineRef, i int) (int, error) {
 	return 0, a.fail(r, "has no letters, and you were not shown it; send it as read numbers it, like 12ab")
 }
 
-// lettered returns where the lines are now that had a number and letters when they were shown,
+// shownAs returns where the lines are now that had a number and letters when they were shown,
 // and whether one of them was changed since.
-func (a *address) lettered(r LineRef, i int) (found []int, gone bool) {
+func (a *address) shownAs(r LineRef, i int) (found []int, gone bool) {
 	v := a.view
 	if v == nil || v.raw == nil {
 		return nil, false
@@ -155,13 +162,8 @@ func (x *Executor) untouched(ctx context.Context, a *address, from, to int) erro
 	if len(lines)+len(gaps) == 0 {
 		return nil
 	}
-	names := slices.Clone(lines)
-	for _, g := range gaps {
-		names = append(names, min(g, max(0, len(v.lines)-1)))
-	}
-	slices.Sort(names)
 	return stalef("lines there have changed since you were shown them (by %s); nothing was changed.\n%s holds now:\n%s",
-		x.who(ctx, a.abs, v, lines, gaps), a.abs, v.rows(names, 1))
+		x.who(ctx, a.abs, v, lines, gaps), a.abs, rowsAround(v.lines, v.with(lines, gaps), 1))
 }
 
 // A splice of lines replaces lines [from, to) by a text.
@@ -242,33 +244,26 @@ func ofSeveral(i int, edits []Replacement, err error) error {
 // those around them; a file without a final line break keeps its shape.
 // A byte order mark stays before the first line, whichever that is.
 func joinSplices(lines [][]byte, plan []lineSplice) []byte {
-	usual := usualEnd(lines)
-	var out bytes.Buffer
-	marked := len(lines) > 0 && bytes.HasPrefix(lines[0], mark)
-	if marked {
-		lines = slices.Clone(lines)
+	if len(lines) > 0 && bytes.HasPrefix(lines[0], mark) {
+		lines, plan = slices.Clone(lines), slices.Clone(plan)
 		lines[0] = lines[0][len(mark):]
+		for i := range plan {
+			plan[i].text = strings.TrimPrefix(plan[i].text, string(mark))
+		}
+		return slices.Concat(mark, joinSplices(lines, plan))
 	}
-	at := 0
+	usual := usualEnd(lines)
 	open := len(lines) > 0 && !bytes.HasSuffix(lines[len(lines)-1], []byte("\n"))
+	var out bytes.Buffer
+	at := 0
 	for n, p := range plan {
-		for ; at < p.from; at++ {
-			out.Write(lines[at])
-		}
+		out.Write(bytes.Join(lines[at:p.from], nil))
 		at = p.to
-		end := usual
-		if p.from < p.to && p.from < len(lines) {
-			end = cmp.Or(lineEndOf(lines[p.from]), usual)
-		} else if p.from > 0 {
-			end = cmp.Or(lineEndOf(lines[p.from-1]), usual)
-		}
-		if marked {
-			p.text = strings.TrimPrefix(p.text, string(mark))
-		}
 		made := newLines(p.text)
 		if b := out.Bytes(); len(made) > 0 && len(b) > 0 && b[len(b)-1] != '\n' {
 			out.WriteString(usual)
 		}
+		end := p.end(lines, usual)
 		for i, line := range made {
 			out.WriteString(line)
 			last := i == len(made)-1 && n == len(plan)-1 && p.to == len(lines)
@@ -278,13 +273,20 @@ func joinSplices(lines [][]byte, plan []lineSplice) []byte {
 			out.WriteString(end)
 		}
 	}
-	for ; at < len(lines); at++ {
-		out.Write(lines[at])
-	}
-	if marked {
-		return slices.Concat(mark, out.Bytes())
-	}
+	out.Write(bytes.Join(lines[at:], nil))
 	return out.Bytes()
+}
+
+// end returns how the new lines of a splice end: as the first line that they replace, or the line
+// before them.
+func (p lineSplice) end(lines [][]byte, usual string) string {
+	switch {
+	case p.from < p.to && p.from < len(lines):
+		return cmp.Or(lineEndOf(lines[p.from]), usual)
+	case p.from > 0:
+		return cmp.Or(lineEndOf(lines[p.from-1]), usual)
+	}
+	return usual
 }
 
 // mark is the byte order mark of a text.
@@ -342,7 +344,7 @@ func (x *Executor) checkPart(ctx context.Context, a *address, text []byte, from,
 		return nil
 	}
 	return stalef("the line of old_text has changed since you were shown it (by %s); nothing was changed.\n%s holds now:\n%s",
-		x.who(ctx, a.abs, v, bad, nil), a.abs, v.rows(bad, 1))
+		x.who(ctx, a.abs, v, bad, nil), a.abs, rowsAround(v.lines, bad, 1))
 }
 
 // addressOf returns the address of lines of a text.

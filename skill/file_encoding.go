@@ -151,8 +151,11 @@ func (x *Executor) encodeLike(abs, content string) ([]byte, error) {
 	return encodeAs(name, abs, content)
 }
 
-// encodeAs encodes text for the file abs.
+// encodeAs encodes text for the file abs; name is "" for UTF-8.
 func encodeAs(name, abs, text string) ([]byte, error) {
+	if name == "" {
+		return []byte(text), nil
+	}
 	e, _ := charset.Lookup(name)
 	data, err := e.NewEncoder().Bytes([]byte(text))
 	if err == nil { // characters that the encoding lacks are encoded as HTML
@@ -202,8 +205,8 @@ func (x *Executor) encodeEnd(abs, content string) ([]byte, error) {
 	if err == nil {
 		err = checkLetters(abs, text, size, name, content)
 	}
-	if err != nil || name == "" {
-		return []byte(content), err
+	if err != nil {
+		return nil, err
 	}
 	return encodeAs(name, abs, content)
 }

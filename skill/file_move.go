@@ -41,18 +41,22 @@ func (x *Executor) moveFile(ctx context.Context, s *Session, a MoveFile) (Result
 	if err == nil && c.Applied {
 		x.moved(s, from, to, false)
 	}
-	if a.Into && o.NoReplace && errors.Is(err, syscall.EEXIST) {
-		return nil, &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EEXIST}
-	}
-	switch {
-	case a.Into && errors.Is(err, syscall.ENOTDIR) &&
-		strings.HasPrefix(to, from+string(filepath.Separator)) && x.isFolder(from):
-		// takes precedence over other errors
-		return nil, &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EINVAL}
-	case a.Into:
-		err = x.destinationError(from, to, err)
+	if a.Into {
+		err = x.intoError(from, to, o, err)
 	}
 	return result(Changed{Change: c}, err)
+}
+
+// intoError replaces an error of a move into a folder by the one that the whole path tells.
+func (x *Executor) intoError(from, to string, o workspace.MoveOptions, err error) error {
+	below := strings.HasPrefix(to, from+string(filepath.Separator))
+	switch {
+	case o.NoReplace && errors.Is(err, syscall.EEXIST):
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EEXIST}
+	case errors.Is(err, syscall.ENOTDIR) && below && x.isFolder(from): // takes precedence over other errors
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EINVAL}
+	}
+	return x.destinationError(from, to, err)
 }
 
 // destinationError replaces an ENOTDIR at the destination by the error of creating the

@@ -192,56 +192,65 @@ func (p *patching) apply(ctx context.Context, s patch.Section) error {
 		return p.add(abs, s)
 	}
 	f, err := p.existing(abs)
-	if err != nil {
-		return err
+	if err == nil {
+		err = p.check(ctx, abs, f, s)
 	}
-	if err := p.check(ctx, abs, f, s); err != nil {
-		return err
-	}
-	text, encoding, isText := decode(f.After)
-	if s.Kind == patch.Delete {
-		if s.Diff {
-			err = patch.Whole(string(text), s.Hunks)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", abs, err)
-		}
-		p.touch(abs)
-		f.After = nil
-		return nil
-	}
-	if err := checkMark(abs, text); err != nil {
-		return err
-	}
-	after, notes, err := patch.Apply(string(text), s.Hunks)
-	for _, note := range notes {
-		p.notes = append(p.notes, abs+": "+note)
-	}
-	data := []byte(after)
-	switch miss, _ := errors.AsType[*patch.Miss](err); {
-	case miss != nil:
-		at := addressOf(p.s, abs, text, nil)
-		near := nearest(ctx, bytes.NewReader(text), int64(len(text)), miss.Wanted)
-		rows := at.near(text, near)
-		if miss.Near >= 0 {
-			rows = rowsAround(at.lines, []int{miss.Near}, 1)
-		}
-		return &NoMatchError{Path: abs, Rows: rows, Near: near, Line: miss.Line, Wanted: miss.Wanted}
+	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w", abs, err)
-	case !isText && slices.ContainsFunc(s.Hunks, addsLetters):
-		return mixedError(abs)
-	case encoding != "":
-		if data, err = encodeAs(encoding, abs, after); err != nil {
-			return err
-		}
+		return err
+	case s.Kind == patch.Delete:
+		return p.remove(f, s)
 	}
-	if s.To != "" {
+	data, err := p.update(ctx, f, s)
+	switch {
+	case err != nil:
+		return err
+	case s.To != "":
 		return p.move(abs, f, data, s.To)
 	}
 	p.touch(abs)
 	f.After = data
 	return nil
+}
+
+// remove deletes a file. A unified diff must say what it holds.
+func (p *patching) remove(f *workspace.FileChange, s patch.Section) error {
+	if s.Diff {
+		text, _, _ := decode(f.After)
+		if err := patch.Whole(string(text), s.Hunks); err != nil {
+			return fmt.Errorf("%s: %w", f.Path, err)
+		}
+	}
+	p.touch(f.Path)
+	f.After = nil
+	return nil
+}
+
+// update returns what a file holds after the hunks of a section.
+func (p *patching) update(ctx context.Context, f *workspace.FileChange, s patch.Section) ([]byte, error) {
+	text, encoding, isText := decode(f.After)
+	if err := checkMark(f.Path, text); err != nil {
+		return nil, err
+	}
+	after, notes, err := patch.Apply(string(text), s.Hunks)
+	for _, note := range notes {
+		p.notes = append(p.notes, f.Path+": "+note)
+	}
+	switch miss, _ := errors.AsType[*patch.Miss](err); {
+	case miss != nil:
+		at := addressOf(p.s, f.Path, text, nil)
+		near := nearest(ctx, bytes.NewReader(text), int64(len(text)), miss.Wanted)
+		rows := at.near(text, near)
+		if miss.Near >= 0 {
+			rows = rowsAround(at.lines, []int{miss.Near}, 1)
+		}
+		return nil, &NoMatchError{Path: f.Path, Rows: rows, Near: near, Line: miss.Line, Wanted: miss.Wanted}
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", f.Path, err)
+	case !isText && slices.ContainsFunc(s.Hunks, addsLetters):
+		return nil, mixedError(f.Path)
+	}
+	return encodeAs(encoding, f.Path, after)
 }
 
 // addsLetters reports whether a hunk adds letters outside ASCII.
@@ -287,16 +296,20 @@ func (p *patching) move(abs string, f *workspace.FileChange, after []byte, name 
 	if err != nil {
 		return err
 	}
-	mode := f.Mode
-	if info, err := p.x.ws.Stat(abs, true); err == nil && mode == 0 { // else the patch has made it
-		mode = info.Mode.Perm()
-	}
 	p.from[to] = cmp.Or(p.from[abs], abs)
 	p.order = slices.DeleteFunc(p.order, func(name string) bool { return name == abs })
 	p.touch(to)
 	f.After = nil
-	t.After, t.Mode = after, mode
+	t.After, t.Mode = after, p.mode(f)
 	return nil
+}
+
+// mode returns the permissions of a file, 0 if they are not known.
+func (p *patching) mode(f *workspace.FileChange) fs.FileMode {
+	if info, err := p.x.ws.Stat(f.Path, true); err == nil && f.Mode == 0 { // else the patch has made it
+		return info.Mode.Perm()
+	}
+	return f.Mode
 }
 
 func (p *patching) add(abs string, s patch.Section) error {
@@ -374,10 +387,7 @@ func (x *Executor) revise(ctx context.Context, s *Session, a Revise) (Result, er
 // Text returns what a file holds: as UTF-8, or its bytes if its encoding is not known. If there
 // is no file, the error matches fs.ErrNotExist.
 func (r *Revision) Text(name string) (string, error) {
-	f, err := r.file(name)
-	if err == nil && f.After == nil {
-		err = &fs.PathError{Op: "open", Path: f.Path, Err: syscall.ENOENT}
-	}
+	f, err := r.existing(name)
 	if err != nil {
 		return "", err
 	}
@@ -393,20 +403,13 @@ func (r *Revision) Set(name, text string) error {
 		return err
 	}
 	_, encoding, _ := decode(f.After)
-	if encoding == "" {
-		f.After = []byte(text)
-		return nil
-	}
 	f.After, err = encodeAs(encoding, f.Path, text)
 	return err
 }
 
 // Remove removes a file. If it is missing, the error matches fs.ErrNotExist.
 func (r *Revision) Remove(name string) error {
-	f, err := r.file(name)
-	if err == nil && f.After == nil {
-		err = &fs.PathError{Op: "unlink", Path: f.Path, Err: syscall.ENOENT}
-	}
+	f, err := r.existing(name)
 	if err == nil {
 		f.After = nil
 	}
@@ -423,10 +426,7 @@ func (r *Revision) Rename(name, to string) error {
 	if err != nil || t == f {
 		return err
 	}
-	t.After, t.Mode = f.After, f.Mode
-	if info, err := r.p.x.ws.Stat(f.Path, true); err == nil && t.Mode == 0 {
-		t.Mode = info.Mode.Perm()
-	}
+	t.After, t.Mode = f.After, r.p.mode(f)
 	f.After = nil
 	return nil
 }
@@ -437,4 +437,12 @@ func (r *Revision) file(name string) (*workspace.FileChange, error) {
 		return nil, err
 	}
 	return r.p.file(abs)
+}
+
+func (r *Revision) existing(name string) (*workspace.FileChange, error) {
+	abs, err := r.p.x.path(r.p.s, "path", name)
+	if err != nil {
+		return nil, err
+	}
+	return r.p.existing(abs)
 }

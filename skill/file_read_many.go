@@ -101,26 +101,38 @@ func (x *Executor) readPart(ctx context.Context, s *Session, f FileRange, text, 
 		return part, err
 	}
 	m := found.(MediaFound)
-	if slices.Contains(Shown, m.Type) {
-		part.Path, part.Type, part.Size = m.Path, m.Type, m.Size
-		if m.Size > media {
-			return part, nil
-		}
-		part.Content, err = x.ws.ReadUpTo(m.Path, media)
-		if errors.Is(err, syscall.EFBIG) { // it has grown since
-			return part, nil
-		}
-		if err == nil {
-			part.Content, part.Note = checkPicture(m.Type, part.Content)
-			if part.Content != nil { // what is shrunk may have another type
-				part.Type = http.DetectContentType(part.Content)
-			}
-		}
-		return part, err
-	}
-	if text <= 0 {
+	switch {
+	case slices.Contains(Shown, m.Type):
+		return x.readShown(m, media)
+	case text <= 0:
 		return part, errFull
 	}
+	return x.readLinesOf(ctx, s, m, f, text, letters)
+}
+
+// readShown reads a picture or a PDF document.
+func (x *Executor) readShown(m MediaFound, room int64) (part FilePart, err error) {
+	part.Path, part.Type, part.Size = m.Path, m.Type, m.Size
+	if m.Size > room {
+		return part, nil
+	}
+	data, err := x.ws.ReadUpTo(m.Path, room)
+	switch {
+	case errors.Is(err, syscall.EFBIG): // it has grown since
+		return part, nil
+	case err != nil:
+		return part, err
+	}
+	part.Content, part.Note = checkPicture(m.Type, data)
+	if part.Content != nil { // a smaller picture may have another type
+		part.Type = http.DetectContentType(part.Content)
+	}
+	return part, nil
+}
+
+// readLinesOf reads the lines of a text.
+func (x *Executor) readLinesOf(ctx context.Context, s *Session, m MediaFound, f FileRange, room int64,
+	letters bool) (part FilePart, err error) {
 	file, info, err := x.ws.Open(m.Path)
 	if err != nil {
 		return part, err
@@ -132,18 +144,17 @@ func (x *Executor) readPart(ctx context.Context, s *Session, f FileRange, text, 
 	}
 	part.Path, part.Encoding, part.Size = m.Path, encoding, info.Size
 	if f.At > 0 {
-		err = readLineFrom(ctx, &part, src, size, f.From, f.At, text)
+		err = readLineFrom(ctx, &part, src, size, f.From, f.At, room)
 	} else {
-		err = readPartLines(ctx, &part, src, size, f.From, f.To, text)
+		err = readPartLines(ctx, &part, src, size, f.From, f.To, room)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return part, err
-	}
-	if part.NotText && bytes.IndexByte(part.Content, 0) >= 0 {
+	case part.NotText && bytes.IndexByte(part.Content, 0) >= 0:
 		part.Content, part.Type = nil, m.Type
 		return part, nil
-	}
-	if part.Encoding == "" && looksUTF16(part.Content) {
+	case part.Encoding == "" && looksUTF16(part.Content):
 		part.Note = "a NUL stands beside each letter: it looks like UTF-16 without a byte order mark"
 	}
 	// else its end was not shown

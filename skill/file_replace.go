@@ -83,31 +83,12 @@ func (x *Executor) replaceText(ctx context.Context, s *Session, a ReplaceText) (
 	var r Replaced
 	var changes []workspace.FileChange
 	c, err := x.ws.ChangeFiles(ctx, func() ([]workspace.FileChange, error) {
-		r, changes = Replaced{Matched: len(names), Preview: a.Preview}, nil
-		room := int64(maxReplaced)
-		for _, abs := range names {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			change, n, err := x.replaceIn(abs, a, re, &r, &room)
-			if err != nil {
-				return nil, err
-			}
-			if r.Total += n; n > 0 {
-				r.Files = append(r.Files, ReplacedFile{abs, n})
-				changes = append(changes, change)
-			}
+		r = Replaced{Matched: len(names), Preview: a.Preview}
+		if changes, err = x.replaceEach(ctx, names, a, re, &r); err != nil {
+			return nil, err
 		}
-		switch {
-		case len(names) == 0:
-			return nil, fmt.Errorf("no file is like %s", a.Glob)
-		case r.Total == 0:
-			return nil, fmt.Errorf("old_text is in none of %s like %s",
-				words.Count(len(names), "file", "files"), a.Glob)
-		case a.Count >= 0 && a.Count != r.Total:
-			return nil, &CountError{r, a.Count}
-		case a.Preview:
-			return nil, errPreview
+		if err := r.check(a); err != nil {
+			return nil, err
 		}
 		return slices.DeleteFunc(slices.Clone(changes),
 			func(c workspace.FileChange) bool { return bytes.Equal(c.Before, c.After) }), nil
@@ -122,6 +103,41 @@ func (x *Executor) replaceText(ctx context.Context, s *Session, a ReplaceText) (
 		}
 	}
 	return result(r, err)
+}
+
+// replaceEach replaces the text in the files with these names, in memory.
+func (x *Executor) replaceEach(ctx context.Context, names []string, a ReplaceText, re *regexp.Regexp,
+	r *Replaced) (changes []workspace.FileChange, err error) {
+	room := int64(maxReplaced)
+	for _, abs := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		change, n, err := x.replaceIn(abs, a, re, r, &room)
+		if err != nil {
+			return nil, err
+		}
+		if r.Total += n; n > 0 {
+			r.Files = append(r.Files, ReplacedFile{abs, n})
+			changes = append(changes, change)
+		}
+	}
+	return changes, nil
+}
+
+// check fails if what was found is not to be replaced.
+func (r *Replaced) check(a ReplaceText) error {
+	switch {
+	case r.Matched == 0:
+		return fmt.Errorf("no file is like %s", a.Glob)
+	case r.Total == 0:
+		return fmt.Errorf("old_text is in none of %s like %s", words.Count(r.Matched, "file", "files"), a.Glob)
+	case a.Count >= 0 && a.Count != r.Total:
+		return &CountError{*r, a.Count}
+	case a.Preview:
+		return errPreview
+	}
+	return nil
 }
 
 // A CountError reports that a text does not occur as often as it should.
@@ -179,10 +195,9 @@ func (x *Executor) replaceIn(abs string, a ReplaceText, re *regexp.Regexp, r *Re
 		spots, _ := occurrences(text, a.Old)
 		n, after = len(spots), replaceSpots(text, spots, a.Old, a.New)
 	}
-	if n == 0 {
-		return c, 0, nil
-	}
 	switch {
+	case n == 0:
+		return c, 0, nil
 	case !isText && hasLetters(a.New):
 		return c, 0, mixedError(abs)
 	case encoding != "":
@@ -265,23 +280,21 @@ func (x *Executor) transfer(ctx context.Context, p *patching, a TransferLines, t
 		return err
 	}
 	var b lineBlock
-	err = x.watched(p.s, t.Source, src.Before, func(v *view) (err error) {
-		text, _, _ := decode(src.Before)
-		b.source = addressOf(p.s, t.Source, text, v)
-		if b.from, b.to, err = b.source.span(LineRange{From: a.From, To: a.To}); err == nil {
-			err = x.untouched(ctx, b.source, b.from, b.to)
+	err = p.address(src, func(at *address) (err error) {
+		b.source = at
+		if b.from, b.to, err = at.span(LineRange{From: a.From, To: a.To}); err == nil {
+			err = x.untouched(ctx, at, b.from, b.to)
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	err = x.watched(p.s, t.Dest, dst.Before, func(v *view) (err error) {
-		text, _, _ := decode(dst.Before)
-		b.dest = addressOf(p.s, t.Dest, text, v)
-		b.at, _, err = b.dest.span(LineRange{From: a.After, Place: After})
+	err = p.address(dst, func(at *address) (err error) {
+		b.dest = at
+		b.at, _, err = at.span(LineRange{From: a.After, Place: After})
 		if err == nil && a.After.Number > 0 {
-			err = x.untouched(ctx, b.dest, b.at-1, b.at)
+			err = x.untouched(ctx, at, b.at-1, b.at)
 		}
 		return err
 	})
@@ -292,28 +305,40 @@ func (x *Executor) transfer(ctx context.Context, p *patching, a TransferLines, t
 		return fmt.Errorf("%s:%v lies in the lines themselves", t.Dest, a.After)
 	}
 	t.From, t.To, t.At = b.from+1, b.to, b.at+1
-	text := b.text()
 	if src == dst {
-		plan := []lineSplice{{from: b.at, to: b.at, text: text}}
-		if !a.Copy {
-			plan = append(plan, lineSplice{from: b.from, to: b.to})
-			if b.at >= b.to {
-				slices.Reverse(plan)
-				t.At -= b.to - b.from
-			}
-		}
-		return p.put(src, keepEnd(b.source.lines, joinSplices(b.source.lines, plan)), t)
+		return p.put(src, b.within(a.Copy, t), t)
 	}
 	if !a.Copy {
 		if err := p.put(src, joinSplices(b.source.lines, []lineSplice{{from: b.from, to: b.to}}), t); err != nil {
 			return err
 		}
 	}
-	after := []byte(text)
+	after := []byte(b.text())
 	if len(b.dest.lines) > 0 {
-		after = joinSplices(b.dest.lines, []lineSplice{{from: b.at, to: b.at, text: text}})
+		after = joinSplices(b.dest.lines, []lineSplice{{from: b.at, to: b.at, text: b.text()}})
 	}
 	return p.put(dst, after, t)
+}
+
+// within returns the text of a file after a transfer within it, and corrects where the lines are.
+func (b *lineBlock) within(duplicate bool, t *Transferred) []byte {
+	plan := []lineSplice{{from: b.at, to: b.at, text: b.text()}}
+	if !duplicate {
+		plan = append(plan, lineSplice{from: b.from, to: b.to})
+	}
+	if !duplicate && b.at >= b.to {
+		slices.Reverse(plan)
+		t.At -= b.to - b.from
+	}
+	return keepEnd(b.source.lines, joinSplices(b.source.lines, plan))
+}
+
+// address runs use with the address of lines of a file.
+func (p *patching) address(f *workspace.FileChange, use func(*address) error) error {
+	return p.x.watched(p.s, f.Path, f.Before, func(v *view) error {
+		text, _, _ := decode(f.Before)
+		return use(addressOf(p.s, f.Path, text, v))
+	})
 }
 
 // text returns the lines of a block, without a byte order mark; the last one ends like the others.
@@ -344,9 +369,6 @@ func (p *patching) put(f *workspace.FileChange, text []byte, t *Transferred) (er
 		lines := merge.Split(text)
 		t.Rows = rowsAround(lines, []int{t.At - 1, t.At + t.To - t.From - 1}, 1)
 	}
-	f.After = text
-	if encoding != "" {
-		f.After, err = encodeAs(encoding, f.Path, string(text))
-	}
+	f.After, err = encodeAs(encoding, f.Path, string(text))
 	return err
 }

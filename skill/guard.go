@@ -177,9 +177,6 @@ func (s *Session) noteFound(abs string, line int, text string) {
 	defer k.mu.Unlock()
 	v := k.view(abs)
 	if v == nil {
-		if k.files == nil {
-			k.files = map[string]*view{}
-		}
 		v = &view{}
 		k.files[abs] = v
 	}
@@ -208,26 +205,7 @@ func (x *Executor) noteOwn(s *Session, abs string, before, data []byte, whole bo
 		k.drop(abs)
 		return
 	}
-	v := k.view(abs)
-	switch {
-	case whole || v == nil && before == nil:
-		old := v
-		v = k.start(abs, data)
-		for i := range v.flags {
-			v.flags[i] = shown | mine
-		}
-		if v.read = true; old != nil && old.raw != nil {
-			v.inherit(old)
-		}
-	case v == nil || v.raw == nil && before == nil:
-		v = k.start(abs, before)
-		k.become(v, data, bySelf)
-	default:
-		if before != nil { // what others changed first
-			k.become(v, before, byOthers)
-		}
-		k.become(v, data, bySelf)
-	}
+	v := k.wrote(abs, before, data, whole)
 	for _, r := range rows {
 		if i := r.N - 1; (r.Mark == '+' || r.Mark == ' ') && i < len(v.flags) && v.flags[i]&shown != 0 {
 			v.show(i, i+1)
@@ -236,6 +214,30 @@ func (x *Executor) noteOwn(s *Session, abs string, before, data []byte, whole bo
 	if info, err := x.ws.Stat(abs, true); err == nil {
 		v.stamp = stampOf(info)
 	}
+}
+
+// wrote returns the view of a file that the session has made hold data.
+func (s *seen) wrote(abs string, before, data []byte, whole bool) *view {
+	v := s.view(abs)
+	switch {
+	case whole || v == nil && before == nil:
+		old := v
+		v = s.start(abs, data)
+		for i := range v.flags {
+			v.flags[i] = shown | mine
+		}
+		if v.read = true; old != nil && old.raw != nil { // the numbers that it has shown stay known
+			old.remember(merge.Changes(old.lines, v.lines))
+			v.old = old.old
+		}
+		return v
+	case v == nil || v.raw == nil && before == nil:
+		v = s.start(abs, before)
+	case before != nil: // what others changed first
+		s.become(v, before, byOthers)
+	}
+	s.become(v, data, bySelf)
+	return v
 }
 
 // noteChange is noteOwn where the new content is not at hand. The knowledge of the file was
@@ -260,13 +262,6 @@ func (x *Executor) noteChange(s *Session, abs string, applied bool) {
 	default:
 		x.update(k, v, abs, nil, bySelf)
 	}
-}
-
-// inherit lets a view that was written anew know the numbers that the old one has shown.
-func (v *view) inherit(old *view) {
-	changes := merge.Changes(old.lines, v.lines)
-	old.remember(changes)
-	v.old = old.old
 }
 
 // follow brings all views up to date, after or before what may change any file.
@@ -371,25 +366,32 @@ func (x *Executor) checkWhole(ctx context.Context, s *Session, abs string, what 
 	}
 	forced := c.Force || c.Hash != ""
 	err = x.watched(s, abs, nil, func(v *view) error {
-		if v == nil || v.found != nil && !v.read {
-			if data, err := x.ws.ReadUpTo(abs, 16*maxSeenFile); err == nil && !keeps {
-				unread = bytes.Count(data, []byte("\n"))
-				if len(data) > 0 && data[len(data)-1] != '\n' {
-					unread++
-				}
-			}
-			if s.Guard == GuardStrict && unread > 0 && !forced {
-				return stalef("%s is there, and you have not read it; %s. Read it first, or set force",
-					abs, what.not)
-			}
-			return nil
+		known := v != nil && (v.found == nil || v.read)
+		if !known && !keeps {
+			unread = x.countLines(abs)
 		}
-		if forced {
+		switch {
+		case !known && unread > 0 && s.Guard == GuardStrict && !forced:
+			return stalef("%s is there, and you have not read it; %s. Read it first, or set force", abs, what.not)
+		case !known || forced:
 			return nil
 		}
 		return x.checkView(ctx, abs, v, what, keeps)
 	})
 	return unread, err
+}
+
+// countLines returns how many lines a file has, 0 if it is too large to say.
+func (x *Executor) countLines(abs string) int {
+	data, err := x.ws.ReadUpTo(abs, 16*maxSeenFile)
+	n := bytes.Count(data, []byte("\n"))
+	switch {
+	case err != nil:
+		return 0
+	case len(data) > 0 && data[len(data)-1] != '\n':
+		n++
+	}
+	return n
 }
 
 // checkView refuses if a view has what the session was not shown.
@@ -399,15 +401,11 @@ func (x *Executor) checkView(ctx context.Context, abs string, v *view, what verb
 	}
 	lines, gaps := v.unseen(false)
 	if len(lines)+len(gaps) > 0 {
-		names := slices.Clone(lines)
-		for _, g := range gaps {
-			names = append(names, min(g, max(0, len(v.lines)-1)))
-		}
-		slices.Sort(names)
+		names := v.with(lines, gaps)
 		text := fmt.Sprintf("%s has changed since you read it (by %s); %s.", abs,
 			x.who(ctx, abs, v, lines, gaps), what.not)
 		if len(v.lines) > 0 {
-			text += "\nit holds now:\n" + v.rows(names, 1)
+			text += "\nit holds now:\n" + rowsAround(v.lines, names, 1)
 		}
 		if slices.Sort(gaps); len(gaps) > 0 {
 			text += "\nlines were taken away after line " + joinNumbers(gaps)
@@ -490,9 +488,17 @@ func (x *Executor) moved(s *Session, from, to string, copied bool) {
 	}
 }
 
-// rows shows lines and those around them, with numbers and letters.
-func (v *view) rows(lines []int, around int) string { return rowsAround(v.lines, lines, around) }
+// with returns lines, and the lines beside gaps, in order.
+func (v *view) with(lines, gaps []int) []int {
+	names := slices.Clone(lines)
+	for _, g := range gaps {
+		names = append(names, min(g, max(0, len(v.lines)-1)))
+	}
+	slices.Sort(names)
+	return names
+}
 
+// rowsAround shows lines of a text and those around them, with numbers and letters.
 func rowsAround(text [][]byte, lines []int, around int) string {
 	var want []int
 	for _, n := range lines {
@@ -642,9 +648,6 @@ func (s *seen) start(abs string, raw []byte) *view {
 	s.drop(abs)
 	v := &view{}
 	v.set(raw)
-	if s.files == nil {
-		s.files = map[string]*view{}
-	}
 	s.files[abs] = v
 	s.clock++
 	v.used = s.clock
@@ -775,24 +778,29 @@ func (s *seen) become(v *view, raw []byte, by author) {
 	at := 0
 	for _, c := range append(changes[:len(changes):len(changes)],
 		merge.Change{From: len(v.lines), To: len(v.lines), NewFrom: len(now), NewTo: len(now)}) {
-		moved := c.NewFrom - c.From
-		for i := at; i < c.From; i++ {
-			flags[i+moved] = v.flags[i] &^ numbered
-		}
-		for g, f := range v.gaps {
-			switch {
-			case at <= g && g < c.From || g == c.From && c.From == len(v.lines):
-				gaps[g+moved] = f
-			case c.From <= g && g < c.To && by == bySelf:
-				gaps[c.NewFrom+min(g-c.From, c.NewTo-c.NewFrom)] = f
-			}
-		}
+		v.carry(at, c, by, flags, gaps)
 		v.changed(c, now, by, flags, gaps)
 		at = c.To
 	}
 	v.remember(changes)
 	v.raw, v.lines, v.flags, v.gaps, v.summed = raw, now, flags, gaps, false
 	s.shrink()
+}
+
+// carry keeps the flags of the lines from at to a change, and of the places there.
+func (v *view) carry(at int, c merge.Change, by author, flags []byte, gaps map[int]byte) {
+	moved := c.NewFrom - c.From
+	for i := at; i < c.From; i++ {
+		flags[i+moved] = v.flags[i] &^ numbered
+	}
+	for g, f := range v.gaps {
+		switch {
+		case at <= g && g < c.From || g == c.From && c.From == len(v.lines):
+			gaps[g+moved] = f
+		case c.From <= g && g < c.To && by == bySelf:
+			gaps[c.NewFrom+min(g-c.From, c.NewTo-c.NewFrom)] = f
+		}
+	}
 }
 
 // changed sets the flags of the lines of one change.

@@ -87,11 +87,16 @@ func checkPicture(kind string, data []byte) (out []byte, note string) {
 	case w*h > maxPixels || long > 3*short:
 		return nil, fmt.Sprintf("the picture has %dx%d pixels and %d bytes, more than models take; crop it into parts of at most %d pixels a side", w, h, len(data), maxSide)
 	}
+	return shrinkPicture(kind, data, w, h)
+}
+
+// shrinkPicture returns a picture of w by h pixels in a size that models take.
+func shrinkPicture(kind string, data []byte, w, h int) (out []byte, note string) {
 	whole, _, err := image.Decode(bytes.NewReader(data))
 	if err != nil {
 		return nil, "the picture is damaged: " + err.Error()
 	}
-	small := shrink(whole, min(long, shownSide))
+	small := shrink(whole, min(max(w, h), shownSide))
 	var b bytes.Buffer
 	if kind != "image/jpeg" {
 		err = png.Encode(&b, small)

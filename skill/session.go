@@ -51,7 +51,7 @@ func (s *Session) seen() *seen {
 	if k := s.known.Load(); k != nil {
 		return k
 	}
-	s.known.CompareAndSwap(nil, new(seen))
+	s.known.CompareAndSwap(nil, &seen{files: map[string]*view{}})
 	return s.known.Load()
 }
 
