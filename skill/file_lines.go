@@ -165,24 +165,6 @@ func lineOffsetBack(src io.ReaderAt, size int64, n int, most int64) (int64, erro
 	return 0, nil
 }
 
-// split leaves of r, which holds a whole file, the requested lines.
-func split(r *FileRead, a ReadFile) {
-	data := r.Content
-	r.Lines = bytes.Count(data, []byte("\n")) + 1
-	from, to := lineIndex(a.From, r.Lines), lineIndex(a.To, r.Lines)
-	r.To, r.Content = max(from, to), nil
-	if from >= to {
-		return
-	}
-	end, _ := skipLines(data, from)
-	data = data[end:]
-	end, _ = skipLines(data, to-from)
-	r.Content = data[:end]
-	if to < r.Lines {
-		r.Content = r.Content[:end-1]
-	}
-}
-
 // lineIndex returns at limited to 0 through n; a negative at counts from the end.
 func lineIndex(at, n int) int {
 	if at < 0 {
@@ -204,8 +186,8 @@ func skipLines(data []byte, n int) (end, left int) {
 	return end, 0
 }
 
-// readSplit reads lines of a file that does not fit in one answer, and counts the lines
-// of the whole file. It needs memory for the answer only.
+// readSplit reads lines that end at LF, and counts the lines of the whole file. It needs memory for
+// the answer only.
 func readSplit(ctx context.Context, r *FileRead, src io.ReaderAt, size int64, a ReadFile) error {
 	if a.From < 0 || a.To < 0 {
 		lines, err := countLines(ctx, src, size)
@@ -224,7 +206,7 @@ func readSplit(ctx context.Context, r *FileRead, src io.ReaderAt, size int64, a 
 		part = part[end:]
 		end, want = skipLines(part, want)
 		if len(r.Content) > 0 && cap(r.Content) < len(r.Content)+end { // a long answer grows once
-			r.Content = slices.Grow(r.Content, int(a.MaxBytes)+block-len(r.Content))
+			r.Content = slices.Grow(r.Content, int(min(a.MaxBytes, size))+block-len(r.Content))
 		}
 		r.Content = append(r.Content, part[:end]...)
 		if int64(len(r.Content)) > a.MaxBytes {
@@ -242,7 +224,7 @@ func readSplit(ctx context.Context, r *FileRead, src io.ReaderAt, size int64, a 
 		cut(r, a)
 	case want == 0:
 		r.Content = bytes.TrimSuffix(r.Content, []byte("\n"))
-		r.To = max(a.From, min(a.To, r.Lines))
+		r.To = min(max(a.From, a.To), r.Lines)
 	default:
 		r.To = r.Lines
 	}

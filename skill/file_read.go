@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -63,7 +64,7 @@ func (x *Executor) readFile(ctx context.Context, s *Session, a ReadFile) (Result
 	if !a.Lines || a.Split {
 		data, err := x.ws.ReadUpTo(abs, a.MaxBytes)
 		if err == nil {
-			return readAll(abs, data, a), nil
+			return readAll(ctx, abs, data, a)
 		}
 		if !errors.Is(err, syscall.EFBIG) {
 			return nil, err
@@ -93,13 +94,14 @@ func (x *Executor) readFile(ctx context.Context, s *Session, a ReadFile) (Result
 }
 
 // readAll returns the answer from a file's whole content.
-func readAll(abs string, data []byte, a ReadFile) FileRead {
+func readAll(ctx context.Context, abs string, data []byte, a ReadFile) (r FileRead, err error) {
 	text, encoding, ok := decode(data)
-	r := FileRead{Path: abs, Content: text, Size: int64(len(data)), Encoding: encoding, NotText: !ok}
+	r = FileRead{Path: abs, Content: text, Size: int64(len(data)), Encoding: encoding, NotText: !ok}
 	if a.Split {
-		split(&r, a)
+		r.Content = nil
+		err = readSplit(ctx, &r, bytes.NewReader(text), int64(len(text)), a)
 	}
-	return r
+	return r, err
 }
 
 // readStart reads as much of a file as fits in one answer.

@@ -3,7 +3,6 @@ package skill
 import (
 	"bytes"
 	"context"
-	"io"
 	"strings"
 
 	"textskill/skill/internal/workspace"
@@ -132,20 +131,7 @@ func (x *Executor) keepForm(abs, content string, add bool) (text string, kept []
 	if strings.Contains(content, "\r") || strings.HasPrefix(content, "\ufeff") {
 		return content, nil
 	}
-	f, info, err := x.ws.Open(abs)
-	if err != nil {
-		return content, nil
-	}
-	defer f.Close()
-	at := int64(0)
-	if add {
-		at = max(info.Size-formSize, 0)
-	}
-	part, err := io.ReadAll(io.NewSectionReader(f, at, formSize))
-	if err != nil {
-		return content, nil
-	}
-	lines := strings.ReplaceAll(string(part), "\x00", "") // of UTF-16
+	part, lines := x.form(abs, add)
 	if isCRLF(lines) && strings.Contains(content, "\n") {
 		content = strings.ReplaceAll(content, "\n", "\r\n")
 		kept = append(kept, "CRLF line ends")
@@ -155,6 +141,24 @@ func (x *Executor) keepForm(abs, content string, add bool) (text string, kept []
 		kept = append(kept, "byte order mark")
 	}
 	return content, kept
+}
+
+// form returns the first or last bytes of a file, and their text without the NULs of UTF-16. Both are
+// empty if the file cannot be read.
+func (x *Executor) form(abs string, end bool) (part []byte, text string) {
+	f, info, err := x.ws.Open(abs)
+	if err != nil {
+		return nil, ""
+	}
+	defer f.Close()
+	at := int64(0)
+	if end {
+		at = max(info.Size-formSize, 0)
+	}
+	if part, err = readRange(f, at, min(at+formSize, info.Size)); err != nil {
+		return nil, ""
+	}
+	return part, strings.ReplaceAll(string(part), "\x00", "")
 }
 
 // hasMark reports whether a file begins with the byte order mark of UTF-8 or UTF-16.
@@ -172,17 +176,12 @@ func isCRLF(text string) bool {
 // asLines returns content as lines that go to the end of the file abs.
 func (x *Executor) asLines(abs, content string) string {
 	before, end := "", "\n"
-	if f, info, err := x.ws.Open(abs); err == nil {
-		defer f.Close()
-		const enough = 64 << 10
-		tail, err := io.ReadAll(io.NewSectionReader(f, max(info.Size-enough, 0), enough))
-		text := strings.ReplaceAll(string(tail), "\x00", "") // of UTF-16
-		if strings.Contains(text, "\r\n") {
-			end = "\r\n"
-		}
-		if err == nil && text != "" && !strings.HasSuffix(text, "\n") {
-			before = end
-		}
+	_, text := x.form(abs, true)
+	if strings.Contains(text, "\r\n") {
+		end = "\r\n"
+	}
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		before = end
 	}
 	lines := strings.ReplaceAll(strings.TrimSuffix(content, "\n"), "\r\n", "\n")
 	return before + strings.ReplaceAll(lines, "\n", end) + end
