@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strconv"
 	"time"
 
@@ -18,28 +20,15 @@ func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 	p, v := w.project, w.vars
 	cfg := agent.Config{Experts: p.Experts, RunID: r.runID, Answer: r.answer, TakeOver: r.takeOver,
 		Base: limited(dialect.Perstack, r.maxText), Getenv: v.get, Secrets: v.secrets()}
-	if r.schema != "" {
-		data, err := readRegular(r.schema)
-		if err != nil {
-			return cfg, fmt.Errorf("--output-schema: %w", err)
-		}
-		cfg.Schema = data
-	}
 	cfg.Warn = func(what string) { c.say(what) }
 	cfg.Again = func(command string, words ...string) string {
 		return c.again(&r.workspaceOptions, command, words...)
 	}
-	var s modelSource
-	if c.agent == nil {
-		var err error
-		if s, err = r.source(w); err != nil {
-			return cfg, err
-		}
-	}
-	e := s.endpoint
-	if err := errors.Join(r.numbers(c, p, &cfg, &e), r.limits(&cfg, e.Model), skill.Undumpable()); err != nil {
+	s, err := r.checked(c, w, &cfg)
+	if err != nil {
 		return cfg, err
 	}
+	e := s.endpoint
 	for _, what := range p.Ignored() {
 		cfg.Warn(what)
 	}
@@ -55,11 +44,7 @@ func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 			" trust " + shellWord(w.dir))
 	}
 	if r.verbose {
-		c.sayf("the model %s of the provider %s (%s)", e.Model, e.Provider, s.why)
-		if p := cfg.Budget.Price; p != nil {
-			c.sayf("a million tokens cost $%g to read and $%g to write (%s)", p.Input, p.Output,
-				cmp.Or(r.prices, "list prices of "+agent.PricesDate))
-		}
+		r.sayModel(c, s, cfg.Budget.Price)
 	}
 	if c.agent != nil {
 		cfg.Model = scriptedModel{c.agent}
@@ -73,6 +58,56 @@ func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 		Temperature:   e.Temperature,
 		ContextWindow: cmp.Or(r.window, p.Provider.ContextWindow, window, agent.ContextWindow(e.Model))}
 	return cfg, err
+}
+
+// checked reads files and flags into cfg, and returns where the model is. It names all that is
+// wrong.
+func (r *runOptions) checked(c *cli, w *stranger, cfg *agent.Config) (s modelSource, err error) {
+	wrong := []error{checkReport(r.lastMessage), skill.Undumpable()}
+	if r.schema != "" {
+		if cfg.Schema, err = readRegular(r.schema); err != nil {
+			wrong = append(wrong, fmt.Errorf("--output-schema: %w", err))
+		}
+	}
+	unknown := error(nil)
+	if c.agent == nil {
+		s, unknown = r.source(w)
+	}
+	wrong = append(wrong, unknown, r.numbers(c, w.project, cfg, &s.endpoint))
+	if unknown == nil { // else there is no model whose price is known
+		wrong = append(wrong, r.limits(cfg, s.endpoint.Model))
+	}
+	return s, errors.Join(wrong...)
+}
+
+// checkReport returns an error if the file of --last-message cannot be written. It leaves the
+// file as it is.
+func checkReport(name string) error {
+	if name == "" {
+		return nil
+	}
+	info, missing := os.Lstat(name)
+	if missing == nil && info.Mode()&fs.ModeNamedPipe != 0 { // to open it would wait for a reader
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return fmt.Errorf("--last-message: %w", err)
+	}
+	f.Close()
+	if errors.Is(missing, fs.ErrNotExist) {
+		return os.Remove(name)
+	}
+	return nil
+}
+
+// sayModel says which model is asked, and what it costs if that is known.
+func (r *runOptions) sayModel(c *cli, s modelSource, price *agent.Price) {
+	c.sayf("the model %s of the provider %s (%s)", s.endpoint.Model, s.endpoint.Provider, s.why)
+	if price != nil {
+		c.sayf("a million tokens cost $%g to read and $%g to write (%s)", price.Input, price.Output,
+			cmp.Or(r.prices, "list prices of "+agent.PricesDate))
+	}
 }
 
 // limits reads the flags that bound what a run may use.
@@ -148,7 +183,7 @@ func (r *runOptions) numbers(c *cli, p agent.Project, cfg *agent.Config, e *prov
 		err4 = fmt.Errorf("context-window %d: it must be at least %d", r.window, agent.MinWindow)
 	}
 	e.TextTools = cmp.Or(r.modelTools, p.Provider.Tools) == agent.TextTools
-	return cmp.Or(err1, err2, err3, err4)
+	return errors.Join(err1, err2, err3, err4)
 }
 
 // number returns the number of a flag; without one said, and without that fallback. A
