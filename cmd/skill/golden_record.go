@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -94,41 +92,47 @@ func (r *recording) add(section, text string) {
 	r.archive.Files = append(r.archive.Files, txtar.File{Name: section, Data: []byte(text)})
 }
 
+// errTooMany ends a search for files to record.
+var errTooMany = errors.New("too many files")
+
 // filesToRecord returns the texts in a directory that are not hidden, nil if they are too many.
-func filesToRecord(dir string) (files []txtar.File, err error) {
-	files, sum := []txtar.File{}, 0
-	tooMany := errors.New("too many")
-	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		rel, relErr := filepath.Rel(dir, name)
-		rel = filepath.ToSlash(rel)
+func filesToRecord(dir string) ([]txtar.File, error) {
+	files, sum, folder := []txtar.File{}, 0, os.DirFS(dir)
+	err := fs.WalkDir(folder, ".", func(name string, d fs.DirEntry, err error) error {
+		hidden := name != "." && strings.HasPrefix(path.Base(name), ".")
 		switch {
-		case err != nil || relErr != nil || rel == ".":
-			return errors.Join(err, relErr)
-		case d.IsDir() && (strings.HasPrefix(path.Base(rel), ".") || rel == "perstack/runs"):
+		case err != nil:
+			return err
+		case d.IsDir() && (hidden || name == "perstack/runs"):
 			return fs.SkipDir
-		case !d.Type().IsRegular() || strings.HasPrefix(path.Base(rel), "."):
+		case hidden || !d.Type().IsRegular():
 			return nil
 		}
-		if info, err := d.Info(); err != nil || sum+int(info.Size()) > recordedBytes ||
-			len(files) == recordedFiles {
-			return cmp.Or(err, tooMany)
-		}
-		data, err := os.ReadFile(name)
+		info, err := d.Info()
 		if err != nil {
 			return err
 		}
-		if mistyped(rel) != "" {
-			rel = "./" + rel
+		if sum += int(info.Size()); sum > recordedBytes || len(files) == recordedFiles {
+			return errTooMany
 		}
-		if sum += len(data); !bytes.ContainsRune(data, 0) && len(txtar.Parse(data).Files) == 0 {
-			files = append(files, txtar.File{Name: rel, Data: data})
+		data, err := fs.ReadFile(folder, name)
+		if err == nil && !bytes.ContainsRune(data, 0) && len(txtar.Parse(data).Files) == 0 {
+			files = append(files, txtar.File{Name: nameInGolden(name), Data: data})
 		}
-		return nil
+		return err
 	})
-	if errors.Is(err, tooMany) {
+	if errors.Is(err, errTooMany) {
 		return nil, nil
 	}
 	return files, err
+}
+
+// nameInGolden returns the name of a file in a golden file, where some names mean a section.
+func nameInGolden(name string) string {
+	if mistyped(name) != "" {
+		return "./" + name
+	}
+	return name
 }
 
 // Write keeps what a client sends.

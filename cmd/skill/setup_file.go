@@ -48,17 +48,27 @@ func (h host) edit(data []byte, e entry) ([]byte, error) {
 func setMembers(o *hujson.Object, e entry, outer, indent string) error {
 	for _, m := range e {
 		text := encode(m.value)
-		i, err := memberOf(o, m.name)
-		switch {
-		case err != nil:
+		i, err := placed(o, m.name, text, outer+indent, outer, true)
+		if err != nil {
 			return err
-		case i < 0:
-			addMember(o, m.name, text, outer+indent, outer)
-		case !sameJSON(o.Members[i].Value, text):
+		}
+		if !sameJSON(o.Members[i].Value, text) {
 			o.Members[i].Value.Value = parsed(text)
 		}
 	}
 	return nil
+}
+
+// parseHost parses a host's file. One that holds nothing is an empty object.
+func parseHost(data []byte) (hujson.Value, error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		data = []byte("{}\n")
+	}
+	v, err := hujson.Parse(data)
+	if err != nil {
+		err = errors.New(strings.TrimPrefix(err.Error(), "hujson: "))
+	}
+	return v, err
 }
 
 // indentOf returns how the first member of a file is indented, two spaces if it has no line of its own.
@@ -75,15 +85,9 @@ func indentOf(v hujson.Value) string {
 // editJSON sets the members of the object at a path of keys, or removes the object if e
 // is nil. All else stays as it is, comments included. Empty data is an empty object.
 func editJSON(data []byte, path []string, e entry) ([]byte, error) {
-	if len(bytes.TrimSpace(data)) == 0 {
-		if e == nil {
-			return data, nil
-		}
-		data = []byte("{}\n")
-	}
-	v, err := hujson.Parse(data)
+	v, err := parseHost(data)
 	if err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "hujson: "))
+		return nil, err
 	}
 	indent := indentOf(v)
 	at := &v
@@ -92,18 +96,15 @@ func editJSON(data []byte, path []string, e entry) ([]byte, error) {
 		if !ok {
 			return nil, fmt.Errorf("%q is not in an object", key)
 		}
-		i, err := memberOf(o, key)
+		i, err := placed(o, key, "{}", strings.Repeat(indent, depth+1), strings.Repeat(indent, depth), e != nil)
 		switch {
 		case err != nil:
 			return nil, err
-		case i < 0 && e == nil:
+		case i < 0:
 			return data, nil
 		case e == nil && depth == len(path)-1:
 			removeMember(o, i)
 			return v.Pack(), nil
-		case i < 0:
-			addMember(o, key, "{}", strings.Repeat(indent, depth+1), strings.Repeat(indent, depth))
-			i = len(o.Members) - 1
 		}
 		at = &o.Members[i].Value
 	}
@@ -120,36 +121,25 @@ func editJSON(data []byte, path []string, e entry) ([]byte, error) {
 // editHooks puts the entries of events into a host's file, in the place of those that are there, or
 // takes them out if there are no events. All else stays as it is.
 func editHooks(data []byte, s *hook.Setup, events []hook.Member) ([]byte, error) {
-	if len(bytes.TrimSpace(data)) == 0 {
-		if events == nil {
-			return data, nil
-		}
-		data = []byte("{}\n")
-	}
-	v, err := hujson.Parse(data)
+	v, err := parseHost(data)
 	if err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "hujson: "))
+		return nil, err
 	}
 	root, ok := v.Value.(*hujson.Object)
 	if !ok {
 		return nil, errors.New("it is not an object")
 	}
 	for _, m := range s.Top {
-		if i, err := memberOf(root, m.Name); err != nil {
+		if _, err := placed(root, m.Name, m.Value, "  ", "", events != nil); err != nil {
 			return nil, err
-		} else if i < 0 && events != nil {
-			addMember(root, m.Name, m.Value, "  ", "")
 		}
 	}
-	at, err := memberOf(root, "hooks")
-	switch {
-	case err != nil:
+	at, err := placed(root, "hooks", "{}", "  ", "", events != nil)
+	if err != nil {
 		return nil, err
-	case at < 0 && events == nil:
+	}
+	if at < 0 {
 		return data, nil
-	case at < 0:
-		addMember(root, "hooks", "{}", "  ", "")
-		at = len(root.Members) - 1
 	}
 	hooks, ok := root.Members[at].Value.Value.(*hujson.Object)
 	if !ok {
@@ -173,15 +163,9 @@ func editEvent(hooks *hujson.Object, s *hook.Setup, event string, events []hook.
 	if i := slices.IndexFunc(events, func(m hook.Member) bool { return m.Name == event }); i >= 0 {
 		wanted = events[i].Value
 	}
-	at, err := memberOf(hooks, event)
-	switch {
-	case err != nil:
+	at, err := placed(hooks, event, "["+wanted+"]", "    ", "  ", wanted != "")
+	if err != nil || at < 0 {
 		return err
-	case at < 0 && wanted == "":
-		return nil
-	case at < 0:
-		addMember(hooks, event, "["+wanted+"]", "    ", "  ")
-		return nil
 	}
 	list, ok := hooks.Members[at].Value.Value.(*hujson.Array)
 	if !ok {
@@ -284,6 +268,17 @@ func memberOf(o *hujson.Object, name string) (int, error) {
 	return at, nil
 }
 
+// placed returns the position of the member with a name. If the member is missing, it is added with
+// a text, or the position is -1.
+func placed(o *hujson.Object, name, text, indent, closing string, add bool) (int, error) {
+	i, err := memberOf(o, name)
+	if err != nil || i >= 0 || !add {
+		return i, err
+	}
+	addMember(o, name, text, indent, closing)
+	return len(o.Members) - 1, nil
+}
+
 func parsed(text string) hujson.ValueTrimmed {
 	v, err := hujson.Parse([]byte(text))
 	if err != nil {
@@ -358,6 +353,9 @@ func editTOML(data []byte, path []string, e entry) ([]byte, error) {
 
 // editLines is editTOML without the comparison.
 func editLines(data, table string, e entry) string {
+	if e == nil {
+		return withoutTable(data, table)
+	}
 	members := ""
 	for _, m := range e {
 		members += m.name + " = " + encode(m.value) + "\n"
@@ -367,31 +365,44 @@ func editLines(data, table string, e entry) string {
 	for line := range strings.Lines(data) {
 		text := strings.TrimSpace(line)
 		name, _, _ := strings.Cut(text, "=")
-		switch {
-		case strings.HasPrefix(text, "["):
-			in = text == "["+table+"]" || e == nil && strings.HasPrefix(text, "["+table+".")
-			if !in || e != nil {
-				out.WriteString(line)
-			}
-			if in {
-				out.WriteString(members)
-				placed = true
-			}
-		case !in || strings.HasPrefix(text, "#") || e != nil && !e.has(strings.TrimSpace(name)):
+		if strings.HasPrefix(text, "[") {
+			in = text == "["+table+"]"
+		} else if in && !strings.HasPrefix(text, "#") && e.has(strings.TrimSpace(name)) {
+			continue
+		}
+		out.WriteString(line)
+		if in && !placed {
+			out.WriteString(members)
+			placed = true
+		}
+	}
+	switch {
+	case placed:
+		return out.String()
+	case out.Len() > 0:
+		out.WriteString("\n")
+	}
+	return out.String() + "[" + table + "]\n" + members
+}
+
+// withoutTable removes a table with the tables in it. Comments stay.
+func withoutTable(data, table string) string {
+	var out strings.Builder
+	in := false
+	for line := range strings.Lines(data) {
+		text := strings.TrimSpace(line)
+		if strings.HasPrefix(text, "[") {
+			in = text == "["+table+"]" || strings.HasPrefix(text, "["+table+".")
+		}
+		if !in || strings.HasPrefix(text, "#") {
 			out.WriteString(line)
 		}
 	}
 	text := out.String()
-	switch {
-	case e == nil && in && strings.HasSuffix(text, "\n\n"):
-		// the line that parted the table from what is before it
+	if in && strings.HasSuffix(text, "\n\n") { // the line that parted the table from what is before it
 		return text[:len(text)-1]
-	case e == nil || placed:
-		return text
-	case text != "":
-		text += "\n"
 	}
-	return text + "[" + table + "]\n" + members
+	return text
 }
 
 func (e entry) has(name string) bool {

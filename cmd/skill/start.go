@@ -47,39 +47,64 @@ func (c *cli) commanded(ctx context.Context, r *runOptions, x *skill.Executor,
 	return func(question string) (string, error) {
 		for doubted := ""; ; {
 			reply, err := ask(question)
-			words := strings.Fields(reply)
-			if after, ok := strings.CutPrefix(reply, ":"); ok && len(words) > 0 &&
-				slices.Contains(append(typedBare, "q"), words[0][1:]) {
-				reply, words[0] = "/"+after, "/"+words[0][1:]
+			if err != nil {
+				return reply, err
 			}
-			if err == nil && slices.Contains(typedBare, reply) && reply != doubted {
+			if slices.Contains(typedBare, reply) && reply != doubted {
 				c.sayf("/%s is the command; to say %[1]q to the expert, type it again", reply)
 				doubted = reply
 				continue
 			}
-			if err != nil || len(words) == 0 || !strings.HasPrefix(reply, "/") {
-				return reply, err
+			words := typedCommand(reply)
+			if words == nil {
+				return reply, nil
 			}
-			if list := changesOf(ctx, x).List; reply == "/diff" && len(list) > 0 {
-				words = append(words, list[0].ID)
-			} else if reply == "/diff" {
-				words[0] = "/history" // which says that there are no changes
-			}
-			switch name := words[0][1:]; name {
-			case "undo", "diff", "history":
-				c.execute(ctx, slices.Concat(strings.Fields(name), r.placeFlags(), words[1:]))
-			case "exit", "quit", "q":
-				return "", errLeft
-			case "help":
-				fmt.Fprint(c.stdout, talkHelp)
-			default:
-				if strings.Contains(name, "/") || len(words) > 1 { // a path, or a sentence
-					return reply, nil
-				}
-				c.sayf("there is no command %s; /help lists them", words[0])
+			if err := c.runTyped(ctx, r, x, words); err != nil {
+				return "", err
 			}
 		}
 	}
+}
+
+// typedCommand returns the words of a command like /undo 12 or :q. It returns nil if the reply is
+// for the expert, like a path or a sentence that begins with a slash.
+func typedCommand(reply string) []string {
+	words := strings.Fields(reply)
+	if len(words) == 0 {
+		return nil
+	}
+	name, slash := strings.CutPrefix(words[0], "/")
+	name, colon := strings.CutPrefix(name, ":")
+	known := slices.Contains(append(typedBare, "q"), name)
+	switch {
+	case known && slash != colon, slash && !colon && len(words) == 1 && !strings.Contains(name, "/"):
+		words[0] = name
+		return words
+	}
+	return nil
+}
+
+// runTyped carries out a command of a conversation. The error is errLeft for the one that ends it.
+func (c *cli) runTyped(ctx context.Context, r *runOptions, x *skill.Executor, words []string) error {
+	switch words[0] {
+	case "undo", "history":
+	case "diff":
+		if list := changesOf(ctx, x).List; len(words) == 1 && len(list) > 0 {
+			words = append(words, list[0].ID)
+		} else if len(words) == 1 {
+			words[0] = "history" // which says that there are no changes
+		}
+	case "exit", "quit", "q":
+		return errLeft
+	case "help":
+		_, err := fmt.Fprint(c.stdout, talkHelp)
+		return err
+	default:
+		c.sayf("there is no command /%s; /help lists them", words[0])
+		return nil
+	}
+	c.execute(ctx, slices.Concat(words[:1], r.placeFlags(), words[1:]))
+	return nil
 }
 
 func (c *cli) startCommand(set *configuration) *cobra.Command {
