@@ -56,39 +56,40 @@ func oneSlip(a, b string) bool {
 	return swapped || a != b && len(a) <= 1 && len(b) <= 1
 }
 
+// named returns the operation that a word names: in any spelling, by the name that another
+// program gives it, or with one slip.
+func named(word string) (string, bool) {
+	if op, ok := spelled(word); ok {
+		return op, true
+	}
+	for _, op := range operations {
+		if slices.Contains(compiled().lists["name:"+op], spelling(word)) {
+			return op, true
+		}
+	}
+	return mistyped(word)
+}
+
 // command reads a prompt of the form of a text command whose operation is
 // spelled as elsewhere, or slightly wrong: read_file a.txt, wrteFile a.txt x.
 func command(prompt string) (Extraction, bool) {
 	c := parser.Text(prompt)
-	if c.Path == "" || !strings.Contains(prompt, c.Path) { // '0'0 is 00
+	op, ok := named(c.Operation)
+	if !ok || c.Path == "" || !strings.Contains(prompt, c.Path) { // '0'0 is 00
 		return Extraction{}, false
-	}
-	op, ok := spelled(c.Operation)
-	for i := 0; i < len(operations) && !ok; i++ {
-		op, ok = operations[i], slices.Contains(compiled().lists["name:"+operations[i]],
-			spelling(c.Operation))
-	}
-	if !ok {
-		op, ok = mistyped(c.Operation)
 	}
 	e := Extraction{Operation: op, Path: c.Path}
-	switch {
-	case !ok:
-		return Extraction{}, false
-	case op == "writeFile" || op == "appendFile":
+	switch op {
+	case "writeFile", "appendFile":
 		if e.Content, e.HasContent = c.Content(); !e.HasContent {
 			e.Content, e.HasContent = c.Payload, c.Payload != ""
 		}
 		return e, e.HasContent
-	case op == "copyFile" || op == "moveFile":
-		dest, ok := c.Destination()
-		if !ok && !strings.ContainsAny(c.Payload, " \t\r\n") {
-			dest, ok = c.Payload, true
+	case "copyFile", "moveFile":
+		if e.Destination, ok = c.Destination(); !ok && !strings.ContainsAny(c.Payload, " \t\r\n") {
+			e.Destination = c.Payload
 		}
-		e.Destination = dest
-		return e, ok && dest != "" && quotedPath(e.Path)
-	case op == "deleteFile":
-		return e, c.Payload == "" && fileShaped(e.Path) && quotedPath(e.Path)
+		return e, e.Destination != "" && quotedPath(e.Path)
 	}
-	return e, c.Payload == "" && quotedPath(e.Path)
+	return e, c.Payload == "" && quotedPath(e.Path) && (op != "deleteFile" || fileShaped(e.Path))
 }

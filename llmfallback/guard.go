@@ -46,7 +46,37 @@ func within(prompt string, e Extraction) error {
 	return nil
 }
 
+// fromPrompt returns an error unless every part of a path comes from the prompt.
 func fromPrompt(prompt, p string) error {
+	if err := onePath(p); err != nil {
+		return err
+	}
+	inPrompt := func(part string) bool { return occurs(prompt, part, nameByte) }
+	if p == "" || p == "." || inPrompt(p) {
+		return nil
+	}
+	parts := strings.Split(path.Clean(p), "/")
+	if parts[0] == "" { // absolute
+		first, _, _ := strings.Cut(p[1:], "/")
+		isRoot := func(w word) bool { return w.text == "/" }
+		if !inPrompt("/"+first) && !slices.ContainsFunc(split(prompt).list, isRoot) {
+			return fmt.Errorf("%w: path `/%s` does not occur in the command", ErrNotInPrompt, first)
+		}
+		parts = parts[1:]
+	}
+	for _, part := range parts {
+		switch {
+		case part == ".." && !strings.Contains(prompt, ".."):
+			return fmt.Errorf("%w: a path leads out of the folder that the command names", ErrRefused)
+		case !inPrompt(part):
+			return fmt.Errorf("%w: path `%s` does not occur in the command", ErrNotInPrompt, part)
+		}
+	}
+	return nil
+}
+
+// onePath returns an error if p may lead elsewhere than to one file of the workspace.
+func onePath(p string) error {
 	switch {
 	case strings.ContainsFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return fmt.Errorf("%w: a path has a control character", ErrRefused)
@@ -54,24 +84,6 @@ func fromPrompt(prompt, p string) error {
 		return fmt.Errorf("%w: a path is a pattern; one command names one file", ErrRefused)
 	case p == "~" || strings.HasPrefix(p, "~/"):
 		return fmt.Errorf("%w: ~ is the home folder, which is not in the workspace", ErrRefused)
-	}
-	inPrompt := func(part string) bool { return occurs(prompt, part, nameByte) }
-	isRoot := func(w word) bool { return w.text == "/" }
-	if p == "" || p == "." || inPrompt(p) {
-		return nil
-	}
-	for i, part := range strings.Split(path.Clean(p), "/") {
-		switch {
-		case part == "" && i == 0: // absolute
-			first, _, _ := strings.Cut(p[1:], "/")
-			if !inPrompt("/"+first) && !slices.ContainsFunc(split(prompt).list, isRoot) {
-				return fmt.Errorf("%w: path `/%s` does not occur in the command", ErrNotInPrompt, first)
-			}
-		case part == ".." && !strings.Contains(prompt, ".."):
-			return fmt.Errorf("%w: a path leads out of the folder that the command names", ErrRefused)
-		case !inPrompt(part):
-			return fmt.Errorf("%w: path `%s` does not occur in the command", ErrNotInPrompt, part)
-		}
 	}
 	return nil
 }
@@ -144,22 +156,16 @@ func complete(e *Extraction, stat func(string) (folder bool, err error)) {
 
 // confirm returns a [*ConfirmError] where e needs a second key that the prompt does not give.
 func confirm(prompt string, e Extraction, policy Policy, stat func(string) (folder bool, err error)) error {
+	if policy == Allow {
+		return nil
+	}
 	asked := Read(prompt)
 	said := asked.Extraction
 	complete(&said, stat)
 	same := asked.Answered && said.means(e)
-	target := e.target()
-	over := e.Operation != "deleteFile" && target != "" && taken(target, stat)
-	why := ""
+	why := e.loses(policy, same && asked.Overwrites, stat)
 	switch {
-	case policy == Allow:
-	case e.Operation == "deleteFile" && policy == Refuse:
-		why = "a request in plain words deletes nothing"
-	case over && policy == Refuse:
-		why = target + " exists, and a request in plain words overwrites nothing"
-	case over && !(same && asked.Overwrites):
-		why = target + " exists, and the request does not say to overwrite it"
-	case same:
+	case why != "" || same:
 	case asked.Answered && !e.harmless():
 		why = "the request asks for something else: " + said.short()
 	case e.Operation == "deleteFile":
@@ -171,6 +177,22 @@ func confirm(prompt string, e Extraction, policy Policy, stat func(string) (fold
 		return nil
 	}
 	return e.unconfirmed(why)
+}
+
+// loses returns why e may not delete or replace a file; "" if it may, or does neither.
+func (e Extraction) loses(policy Policy, overwrites bool, stat func(string) (folder bool, err error)) string {
+	target := e.target()
+	switch deletes := e.Operation == "deleteFile"; {
+	case deletes && policy == Refuse:
+		return "a request in plain words deletes nothing"
+	case deletes, target == "", !taken(target, stat):
+		return ""
+	case policy == Refuse:
+		return target + " exists, and a request in plain words overwrites nothing"
+	case !overwrites:
+		return target + " exists, and the request does not say to overwrite it"
+	}
+	return ""
 }
 
 func (e Extraction) unconfirmed(why string) error {
@@ -229,14 +251,19 @@ func (g *grammar) unasked(said string, e Extraction) string {
 	case verb == "":
 		return ""
 	}
-	words, ordered := strings.Fields(said), false
+	return g.unordered(strings.Fields(said), e.Operation)
+}
+
+// unordered returns why words of English do not order an operation alone.
+func (g *grammar) unordered(words []string, operation string) string {
 	in := func(list string, i int) bool { return i < 0 || slices.Contains(g.lists[list], words[i]) }
-	changes := e.Operation == "moveFile" || e.Operation == "appendFile" // something that exists
+	changes := operation == "moveFile" || operation == "appendFile" // something that exists
+	ordered := false
 	for i, w := range words {
-		does := in("en:"+e.Operation, i)
-		ordered = ordered || does &&
-			(in("ordering", i-1) || words[i-1] == "to" && in("wanting", i-2))
-		if changes && !does && !in("glue", i) {
+		switch does := in("en:"+operation, i); {
+		case does && (in("ordering", i-1) || words[i-1] == "to" && in("wanting", i-2)):
+			ordered = true
+		case changes && !does && !in("glue", i):
 			return "it is not clear what " + strconv.Quote(w) + " adds"
 		}
 	}
@@ -291,16 +318,21 @@ func (g *grammar) miswritten(prompt, said string, e Extraction) string {
 	if of || len(e.Content) > 1 && fileShaped(e.Content) && !strings.Contains(e.Content, " ") {
 		return e.Content + " may be a file rather than the text itself"
 	}
-	after := prompt[n+len(e.Content):]
-	line, _, _ := strings.Cut(strings.TrimLeft(after, " \t"), "\n")
-	if line == "" || n == 0 || prompt[n-1] != ' ' || after[0] != ' ' {
-		return ""
-	}
-	if next := strings.Fields(line)[0]; letter(next[0]) && !spaceless(next, "") &&
-		!slices.Contains(g.lists["before"], lower(next)) {
+	if n > 0 && prompt[n-1] == ' ' && g.goesOn(prompt[n+len(e.Content):]) {
 		return "it is not clear where the text ends"
 	}
 	return ""
+}
+
+// goesOn reports whether the sentence goes on after a text without quotes, so that the
+// next word may be a part of the text.
+func (g *grammar) goesOn(after string) bool {
+	line, _, _ := strings.Cut(after, "\n")
+	words := strings.Fields(line)
+	if len(words) == 0 || line[0] != ' ' {
+		return false
+	}
+	return letter(words[0][0]) && !spaceless(words[0], "") && !slices.Contains(g.lists["before"], lower(words[0]))
 }
 
 // chinese replaces the marks of Chinese, and words with a character that alone means something else.

@@ -87,16 +87,17 @@ func (m *matcher) name(of string, i int) (naming, bool) {
 		return naming{w.text, i + 1}, k.quoted != nil && quotedPath(w.text) && k.quoted(w.text)
 	}
 	text, end := m.title(i)
-	switch {
-	case end < 0 || k.plain == nil || !k.plain(text) ||
-		strings.Contains(text, "/") && !m.looks(i):
+	fits := end >= 0 && k.plain != nil && k.plain(text)
+	if !fits || !m.looks(i) && (strings.Contains(text, "/") || end == i+1 && m.ordinary(i, k)) {
 		return naming{}, false
-	case end == i+1 && !m.looks(i):
-		if !letterOrDigit(text) || m.is(i, k.never...) || w.text == w.lower && m.is(i, k.lower...) {
-			return naming{}, false
-		}
 	}
 	return naming{text, end}, true
+}
+
+// ordinary reports whether word i, which does not look like a path, is no name of a kind.
+func (m *matcher) ordinary(i int, k kind) bool {
+	w := m.word(i)
+	return !letterOrDigit(w.text) || m.is(i, k.never...) || w.text == w.lower && m.is(i, k.lower...)
 }
 
 // stretch reads a text without quotes: an argument of echo, a sample, JSON, or the rest.
@@ -236,19 +237,25 @@ func (m *matcher) rest(i int, line bool) (string, bool) {
 	}
 	w := m.word(i)
 	text, ok := unfenced(strings.TrimRight(m.prompt[w.start:], " \t\r\n"))
-	switch {
-	case w.text == "" || w.kind == quoted || strings.IndexByte("\"'", w.text[0]) >= 0, !ok || m.asksMore(i):
-		return "", false
-	case line && (!m.whole || w.kind == mark), line &&
-		m.is(i, "describes") && w.text == w.lower:
+	if !ok || w.text == "" || w.kind == quoted || strings.IndexByte("\"'", w.text[0]) >= 0 {
 		return "", false
 	}
-	for j := i; j < len(m.list) && line; j++ {
-		if w := m.word(j); w.lower == "" || w.text == "\n" || m.is(j, "ends-text") || m.looks(j) {
-			return "", false
+	return text, !m.asksMore(i) && (!line || m.endsWithLine(i))
+}
+
+// endsWithLine reports whether a text without quotes surely ends with the line: it is
+// all that follows, and no word of it may begin something else.
+func (m *matcher) endsWithLine(i int) bool {
+	w := m.word(i)
+	if !m.whole || w.kind == mark || m.is(i, "describes") && w.text == w.lower {
+		return false
+	}
+	for ; i < len(m.list); i++ {
+		if w := m.word(i); w.lower == "" || w.text == "\n" || m.is(i, "ends-text") || m.looks(i) {
+			return false
 		}
 	}
-	return text, true
+	return true
 }
 
 // asksMore reports whether the line goes on to ask for another operation: "… and then delete b.txt".

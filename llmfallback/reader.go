@@ -339,39 +339,50 @@ func (f *frame) list(e *Extraction, of, in noun) {
 
 // transfer settles on where a copy or a move goes.
 func (f *frame) transfer(e *Extraction, obj, in noun) {
-	to, called, from, given := f.nouns["to"], f.nouns["called"].name, f.nouns["from"], f.nouns["in"]
-	placed := given.is && !given.marks["here"]
-	switch {
-	case f.marks["rename"]: // which keeps the folder
-		called, to = cmp.Or(to.name, called), noun{}
-	case !to.is && placed && called == "" && !f.marks["lies"]: // copy a.txt in docs
-		to, in = given, from
-		to.marks["into"] = true
-	case from.is && placed && to.is:
-		f.blame("it names two places")
-	}
+	to, called, in := f.goal(in)
 	var ok bool
 	if e.Path, ok = below(in, obj.name); !ok || e.Path == "" || obj.marks["it"] {
 		f.blame("it does not say which file")
 	}
-	base := path.Base(e.Path)
-	switch {
-	case !to.is && called == "":
-		f.blame("it does not say where to")
-	case !to.is && strings.Contains(called, "/"):
-		e.Destination = called
-	case !to.is:
-		e.Destination = join(strings.TrimSuffix(strings.TrimSuffix(e.Path, base), "/"), called)
-	case called != "" && (strings.Contains(called, "/") || to.marks["file"]):
-		f.blame("it names two destinations")
-	case called == "" && !to.folder(from.is):
-		e.Destination = to.name
-	default:
-		e.Destination = join(to.name, cmp.Or(called, base))
-	}
+	e.Destination = f.destination(e.Path, to, called)
 	if e.Destination == "" || e.Destination == e.Path || e.Destination == "/" {
 		f.blame("it does not say where to")
 	}
+}
+
+// goal returns the place and the name that something is copied or moved to, and the
+// place that it comes from.
+func (f *frame) goal(in noun) (to noun, called string, source noun) {
+	to, called = f.nouns["to"], f.nouns["called"].name
+	from, given := f.nouns["from"], f.nouns["in"]
+	placed := given.is && !given.marks["here"]
+	switch {
+	case f.marks["rename"]: // which keeps the folder
+		return noun{}, cmp.Or(to.name, called), in
+	case !to.is && placed && called == "" && !f.marks["lies"]: // copy a.txt in docs
+		given.marks["into"] = true
+		return given, "", from
+	case from.is && placed && to.is:
+		f.blame("it names two places")
+	}
+	return to, called, in
+}
+
+// destination returns the path to which p is copied or moved; "" if it is not clear.
+func (f *frame) destination(p string, to noun, called string) string {
+	base, slashed := path.Base(p), strings.Contains(called, "/")
+	switch {
+	case !to.is && (called == "" || slashed):
+		return called
+	case !to.is:
+		return join(strings.TrimSuffix(strings.TrimSuffix(p, base), "/"), called)
+	case called != "" && (slashed || to.marks["file"]):
+		f.blame("it names two destinations")
+		return ""
+	case called == "" && !to.folder(f.nouns["from"].is):
+		return to.name
+	}
+	return join(to.name, cmp.Or(called, base))
 }
 
 // folder reports whether a destination is a folder, in which the name stays; moved says that
