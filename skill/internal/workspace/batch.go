@@ -16,23 +16,22 @@ import (
 
 // A FileChange is what [Workspace.ChangeFiles] does with one file.
 type FileChange struct {
-	Path   string      // absolute; a link in the last part is followed, but not to remove a file
-	Before []byte      // what the file holds; nil if there is no file
-	After  []byte      // what it is to hold; nil to remove it
-	Mode   fs.FileMode // of a new file: its permissions; 0 for those that new files usually have
+	Path   string      // absolute; a link in the last part is followed, unless the file is removed
+	Before []byte      // the current content; nil if there is no file
+	After  []byte      // the new content; nil to remove the file
+	Mode   fs.FileMode // permissions of a new file; 0 for the default
 }
 
 // maxBatch is the largest number of files that [Workspace.ChangeFiles] changes at once.
 const maxBatch = 200
 
-// ChangeFiles changes several files as one change: all of them or, if it fails, none. Folders
-// above new files are made. compute says what to change; it is called while nobody else may
-// change the workspace, and again if something else has changed one of the files all the same.
-// Its error is returned unchanged. Other errors are as for [Workspace.WriteFile] and
-// [Workspace.Remove].
+// ChangeFiles changes several files as one change: all of them or, if it fails, none. It makes the
+// missing folders above new files. It calls compute with the workspace locked, and again if another
+// program changed one of the files meanwhile. It returns an error of compute unchanged. Other errors
+// are as for [Workspace.WriteFile] and [Workspace.Remove].
 func (w *Workspace) ChangeFiles(ctx context.Context, compute func() ([]FileChange, error)) (c Change,
 	err error) {
-	var refused error // by compute
+	var refused error // from compute
 	for n := 0; n == 0 || errors.Is(err, history.ErrChanged) && n < 100; n++ {
 		c = Change{Kind: Patch, Path: w.Dir()}
 		err = w.changeFiles(ctx, &c, func() (list []FileChange, err error) {
@@ -81,23 +80,23 @@ func (w *Workspace) changeFiles(ctx context.Context, c *Change, compute func() (
 	return err
 }
 
-// A batch is files that are changed together.
+// A batch is a set of files that ChangeFiles changes together.
 type batch struct {
 	w       *Workspace
 	c       *Change
 	files   []*batchFile
-	folders []location // to be made, the outermost first
+	folders []location // folders to make, the outermost first
 }
 
-// A batchFile is one of them.
+// A batchFile is one file of a batch.
 type batchFile struct {
 	FileChange
 	abs   string
 	p     location
-	old   *Info       // nil if there is no file
-	d     tree.Folder // it is in; nil until that is made
-	ready *newFile    // with the content; nil until it is written, and of a file to remove
-	delta int         // of the op
+	old   *Info       // nil if the file does not exist
+	d     tree.Folder // the folder that holds the file; nil until it exists
+	ready *newFile    // holds the new content; nil until it is written, and for a file to remove
+	delta int         // index of the file's delta in the op
 	done  bool
 }
 
@@ -107,7 +106,7 @@ func (b *batch) close() {
 	}
 }
 
-// gather finds the files that are to be changed, and what is in the way of that.
+// gather calls compute, locates the files, and checks that each can be changed.
 func (b *batch) gather(compute func() ([]FileChange, error)) error {
 	list, err := compute()
 	if err != nil {
@@ -122,7 +121,7 @@ func (b *batch) gather(compute func() ([]FileChange, error)) error {
 		b.c.Path = ch.Path
 		err := b.w.withLocation(request{ch.Path, ch.After != nil, toChange}, func(p location) error {
 			f.p = p
-			return b.look(f)
+			return b.check(f)
 		})
 		if err != nil {
 			op := "open"
@@ -146,7 +145,7 @@ func (b *batch) gather(compute func() ([]FileChange, error)) error {
 	return nil
 }
 
-// otherName returns a name of the same file that is to be changed, too; "" if it has one name.
+// otherName returns the path of another file of the batch that is a hard link to f, "" if there is none.
 func (b *batch) otherName(f *batchFile) string {
 	for _, g := range b.files {
 		if f.After != nil && g.After != nil &&
@@ -158,8 +157,8 @@ func (b *batch) otherName(f *batchFile) string {
 	return ""
 }
 
-// look describes a file, and returns the error that changing it would fail with.
-func (b *batch) look(f *batchFile) error {
+// check sets f.old, and returns the error that changing the file would fail with.
+func (b *batch) check(f *batchFile) error {
 	if f.p.isRoot() {
 		return syscall.EISDIR
 	}
@@ -193,8 +192,8 @@ func (b *batch) look(f *batchFile) error {
 	return nil
 }
 
-// open opens the folders that exist, and writes the new files in them, as far as
-// they need no name for that: a full disk then changes nothing.
+// open opens the existing folders and writes the new files in them, if the file system has unnamed
+// files. So a full disk fails before the first change.
 func (b *batch) open(l *heldLocks) error {
 	for _, f := range b.files {
 		if _, err := f.p.root.tree.Stat(f.p.parent().rel); err != nil {
@@ -216,7 +215,7 @@ func (b *batch) open(l *heldLocks) error {
 	return nil
 }
 
-// planParents adds a folder and those above it to the ones to be made.
+// planParents adds p and the folders above it to b.folders, as far as they are missing.
 func (b *batch) planParents(p location) {
 	if _, err := p.root.tree.Stat(p.rel); err == nil || slices.Contains(b.folders, p) {
 		return
@@ -225,7 +224,7 @@ func (b *batch) planParents(p location) {
 	b.folders = append(b.folders, p)
 }
 
-// draft writes the new file.
+// draft writes the new content of f to a new file, f.ready.
 func (b *batch) draft(f *batchFile) (err error) {
 	f.ready, err = createFile(f.d, f.old != nil || f.Mode != 0, allOf(f.After))
 	if err != nil {
@@ -235,7 +234,7 @@ func (b *batch) draft(f *batchFile) (err error) {
 	f.ready.old = f.old
 	switch {
 	case f.old != nil:
-		f.ready.misfit = f.old.Links > 1 || !tree.CopyMetadata(f.ready.file, f.d, f.p.base(), *f.old)
+		f.ready.mustOverwrite = f.old.Links > 1 || !tree.CopyMetadata(f.ready.file, f.d, f.p.base(), *f.old)
 	case f.Mode != 0:
 		err = f.ready.file.Chmod(f.Mode)
 	}
@@ -245,7 +244,7 @@ func (b *batch) draft(f *batchFile) (err error) {
 	return tree.Cause(err)
 }
 
-// plan is what is recorded of the batch.
+// plan returns the op to record for the batch.
 func (b *batch) plan(l *heldLocks) (plan, error) {
 	if len(b.files) == 0 {
 		return plan{}, nil
@@ -265,8 +264,8 @@ func (b *batch) plan(l *heldLocks) (plan, error) {
 			var note string
 			var err error
 			d.InPlace = f.After != nil && f.old.Links > 1
-			d.Torn = d.InPlace || f.ready != nil && f.ready.misfit
-			if d.Before, note, err = j.taken(l, f.p, f.d, d.Torn, false); err != nil {
+			d.Torn = d.InPlace || f.ready != nil && f.ready.mustOverwrite
+			if d.Before, note, err = j.describeTaken(l, f.p, f.d, d.Torn, false); err != nil {
 				return plan{}, err
 			}
 			planned.Note += note
@@ -290,7 +289,7 @@ func (b *batch) plan(l *heldLocks) (plan, error) {
 	return planned, nil
 }
 
-// apply changes the files. After an error those that were changed are as before.
+// apply changes the files. After an error it restores the files that it changed.
 func (b *batch) apply(ctx context.Context, l *heldLocks) error {
 	planned, err := b.plan(l)
 	if err != nil {
@@ -299,8 +298,8 @@ func (b *batch) apply(ctx context.Context, l *heldLocks) error {
 	return b.w.commit(ctx, b.c, l, planned, func(k *history.Keeper) error {
 		var made []location
 		undo := func(err error) error {
-			if k == nil { // nothing is recorded, by which commit would take it back
-				b.putBack(made)
+			if k == nil { // without a record, commit cannot roll back
+				b.restore(made)
 			}
 			return err
 		}
@@ -312,7 +311,7 @@ func (b *batch) apply(ctx context.Context, l *heldLocks) error {
 		}
 		for _, f := range b.files {
 			if err := b.change(k, f); err != nil {
-				f.ready.close() // it may have the temporary name
+				f.ready.close() // frees the temporary name
 				f.ready = nil
 				return undo(err)
 			}
@@ -322,8 +321,8 @@ func (b *batch) apply(ctx context.Context, l *heldLocks) error {
 	})
 }
 
-// putBack makes the files that were changed what they were, where nothing is recorded.
-func (b *batch) putBack(made []location) {
+// restore restores the changed files when nothing is recorded.
+func (b *batch) restore(made []location) {
 	for _, f := range slices.Backward(b.files) {
 		if !f.done {
 			continue
@@ -373,7 +372,7 @@ func (b *batch) change(k *history.Keeper, f *batchFile) (err error) {
 			return err
 		}
 	}
-	if !f.ready.misfit {
+	if !f.ready.mustOverwrite {
 		err := f.ready.install(f.p.base(), f.old != nil, k)
 		if !errors.Is(err, syscall.EBUSY) {
 			return err

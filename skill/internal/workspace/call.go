@@ -7,11 +7,11 @@ import (
 	"textskill/skill/internal/history"
 )
 
-// A Call is a call of a tool of another agent, whose program tells of it: see package history.
+// A Call is a tool call that another agent's program reports: see package history.
 type Call = history.Call
 
-// calls returns what records calls in the workspace, and the folder in which commands run; nil if
-// nothing is recorded.
+// calls returns the history that records calls, and the recorded name of the workspace's folder. The
+// store is nil if nothing is recorded.
 func (w *Workspace) calls() (s *history.Store, base string, err error) {
 	j := w.commands()
 	if j == nil {
@@ -21,8 +21,8 @@ func (w *Workspace) calls() (s *history.Store, base string, err error) {
 	return s, string(j.name(location{w.roots[0], "."})), err
 }
 
-// withPaths returns a call with the paths of files, which are absolute or begin at dir: those in the
-// workspace, each as it is spelled and as links lead, and those outside.
+// withPaths adds the paths of files to a call. A relative path begins at dir. A path in the workspace
+// is added as it is spelled and with its links resolved. Other paths go to c.Outside.
 func (w *Workspace) withPaths(c Call, dir string, files []string) Call {
 	j := w.journalOf(w.roots[0])
 	add := func(list *[]history.Name, name history.Name) {
@@ -43,7 +43,7 @@ func (w *Workspace) withPaths(c Call, dir string, files []string) Call {
 			switch {
 			case err != nil || rel == "":
 				add(&c.Outside, history.Name(w.Abs(dir, file)))
-			case rel == "." || strings.HasPrefix(rel, history.Inside): // of records nothing is recorded
+			case rel == "." || strings.HasPrefix(rel, history.Inside): // skill's own records are not recorded
 			default:
 				add(&c.Paths, j.nameOf(abs))
 			}
@@ -52,8 +52,8 @@ func (w *Workspace) withPaths(c Call, dir string, files []string) Call {
 	return c
 }
 
-// BeginCall is called before a call, and keeps what is there as [Workspace.Begin] does, or for an edit
-// what the files are.
+// BeginCall saves the workspace before a call, as [Workspace.Begin] does. For an edit it saves only
+// the files of the call.
 func (w *Workspace) BeginCall(
 	ctx context.Context, c Call, dir string, files []string, limit int64, walk Walker,
 ) error {
@@ -64,7 +64,7 @@ func (w *Workspace) BeginCall(
 	return s.BeginCall(ctx, w.withPaths(c, dir, files), base, limit, walk)
 }
 
-// EndCall is called after a call, and records what it changed.
+// EndCall records the changes of a call that has ended.
 func (w *Workspace) EndCall(ctx context.Context, c Call, dir string, files []string, walk Walker) error {
 	s, base, err := w.calls()
 	if s == nil || err != nil {
@@ -73,8 +73,8 @@ func (w *Workspace) EndCall(ctx context.Context, c Call, dir string, files []str
 	return s.EndCall(ctx, w.withPaths(c, dir, files), base, walk)
 }
 
-// CloseCalls records what open calls of a session have changed, and closes them. With an agent it
-// closes the calls of that agent alone.
+// CloseCalls records the changes of a session's open calls, and closes these calls. With an agent it
+// closes only that agent's calls.
 func (w *Workspace) CloseCalls(ctx context.Context, session, agent string, walk Walker) error {
 	s, base, err := w.calls()
 	if s == nil || err != nil {
@@ -83,7 +83,7 @@ func (w *Workspace) CloseCalls(ctx context.Context, session, agent string, walk 
 	return s.CloseCalls(ctx, session, agent, base, walk)
 }
 
-// SeeCalls records what calls that have not ended have changed so far.
+// SeeCalls records the changes that open calls have made so far.
 func (w *Workspace) SeeCalls(ctx context.Context, walk Walker) error {
 	s, base, err := w.calls()
 	if s == nil || err != nil {

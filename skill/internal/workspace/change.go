@@ -13,24 +13,23 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A Change describes what an operation does to the workspace. It is complete
-// before anything is touched.
+// A Change describes what an operation does to the workspace.
 type Change struct {
 	Kind    Kind
-	Path    string // absolute: what is written, made, moved to or removed
+	Path    string // absolute: the path that is written, made, moved to or removed
 	From    string // absolute: the source of a copy or a move
-	Diff    string // unified; of a change that was not applied, and where it is asked for
+	Diff    string // unified; only in a dry run or with [WriteOptions].Diff
 	Applied bool   // false in a dry run
 
 	ID      string // for [Workspace.Undo]; "" if the change is not in a journal
-	NotKept string // why the change cannot be undone although there is a journal; "" if it can
+	NotKept string // why the journal cannot undo the change; "" if it can
 
-	parents *history.Op    // the op of the folders that were made for it, nil if none were
-	ops     int            // how many were recorded; see settle
-	store   *history.Store // in which
-	op      int64          // the number of the last one
-	folders []tree.Folder  // that were changed on the way
-	inPlace bool           // no name in them was changed
+	parents *history.Op    // the op that made the missing folders above Path; nil if none were missing
+	ops     int            // number of recorded ops; see settle
+	store   *history.Store // holds the ops
+	op      int64          // number of the last op
+	folders []tree.Folder  // changed folders, open until settle
+	inPlace bool           // no name in the folders was changed
 	later   *Unflushed     // see [RunStep]
 }
 
@@ -47,8 +46,8 @@ const (
 	Delete Kind = "delete"
 	Mkdir  Kind = "create directory"
 	Undo   Kind = "undo"
-	Run    Kind = "run"   // what a command changed, see [Workspace.Begin]
-	Patch  Kind = "patch" // of several files, see [Workspace.ChangeFiles]
+	Run    Kind = "run"   // the changes of a command, see [Workspace.Begin]
+	Patch  Kind = "patch" // several files, see [Workspace.ChangeFiles]
 )
 
 // String says what an unapplied change would have done.
@@ -59,14 +58,14 @@ func (c Change) String() string {
 	return "would " + string(c.Kind) + " " + c.Path
 }
 
-// commit is the one way to change something: it records planned, calls apply to make the
-// change, and completes c. The keeper gets everything that the last step takes away, which is nil if
-// nothing is to be kept. An op that cannot be recorded refuses the change. The op and the change are
-// made durable by settle, after the locks are released. An apply that fails takes back its steps.
+// commit makes every change: it records planned, calls apply to change the files, and completes c.
+// apply passes the old files to the keeper, which is nil if they are not kept. If commit cannot record
+// the op, it changes nothing. If apply fails, commit rolls back. Later, after the locks are released,
+// settle makes the op and the change durable.
 func (w *Workspace) commit(ctx context.Context, c *Change, l *heldLocks, planned plan,
 	apply func(*history.Keeper) error) error {
-	by := runOf(ctx)
-	c.later = by.Later
+	step := runOf(ctx)
+	c.later = step.Later
 	j := w.recorder(planned.root)
 	if j == nil {
 		if err := apply(nil); err != nil {
@@ -81,7 +80,7 @@ func (w *Workspace) commit(ctx context.Context, c *Change, l *heldLocks, planned
 		op.Deltas = append(slices.Clone(c.parents.Deltas), op.Deltas...)
 	}
 	op.Dialect, op.Tool = labelOf(ctx)
-	op.Run, op.RunStep = by.Run, by.Step
+	op.Run, op.RunStep = step.Run, step.Step
 	for i := range op.Deltas {
 		if op.Note != "" {
 			op.Deltas[i].Before.Blob = ""
@@ -108,7 +107,7 @@ func (w *Workspace) commit(ctx context.Context, c *Change, l *heldLocks, planned
 	if err != nil {
 		return tx.Void(op, err)
 	}
-	if c.parents != nil { // this op has its deltas now
+	if c.parents != nil { // the op now contains the deltas of c.parents
 		if err := tx.Supersede(c.parents); err != nil {
 			return err
 		}
@@ -116,15 +115,15 @@ func (w *Workspace) commit(ctx context.Context, c *Change, l *heldLocks, planned
 	tx.Made()
 	tx.Follow(op.Deltas...)
 	c.ID = w.changeID(j, op.ID)
-	if by.Made != nil && !planned.parents {
-		by.Made(c.ID)
+	if step.Made != nil && !planned.parents {
+		step.Made(c.ID)
 	}
 	c.Applied, c.NotKept = true, op.Note
 	return nil
 }
 
-// settle makes what commit recorded and changed durable, in that order, with the changes of
-// others; or leaves that to the caller, see [RunStep]. It closes the folders of l.
+// settle makes the op durable and then the changed files, together with other pending changes. With
+// [RunStep].Later it leaves that to the caller. It closes the folders of l.
 func (w *Workspace) settle(c *Change, l *heldLocks) error {
 	if l != nil {
 		c.folders, l.folders = append(c.folders, l.folders...), nil
@@ -156,8 +155,7 @@ type labelKey struct{}
 
 type label struct{ dialect, tool string }
 
-// WithLabel returns a context under which changes are recorded with the dialect and
-// tool that made them.
+// WithLabel returns a context that records changes with the dialect and tool that made them.
 func WithLabel(ctx context.Context, dialect, tool string) context.Context {
 	return context.WithValue(ctx, labelKey{}, label{dialect, tool})
 }
@@ -169,16 +167,16 @@ func labelOf(ctx context.Context) (dialect, tool string) {
 
 type runKey struct{}
 
-// A RunStep is a step of an expert's run, in which changes are made.
+// A RunStep identifies a step of an expert's run.
 type RunStep struct {
 	Run  string
 	Step int
-	Made func(id string) // is called with the ID of each change; nil for nobody
-	// collects the recorded changes, which may not survive a power cut until it is flushed; nil flushes each
+	Made func(id string) // called with the ID of each change; may be nil
+	// collects changes to flush them together; until then a power cut may lose them; nil flushes each
 	Later *Unflushed
 }
 
-// WithRun returns a context under which changes are recorded with a run and its step.
+// WithRun returns a context that records changes with a run and its step.
 func WithRun(ctx context.Context, s RunStep) context.Context {
 	return context.WithValue(ctx, runKey{}, s)
 }
@@ -196,21 +194,21 @@ func (w *Workspace) checkWritable() error {
 	return nil
 }
 
-// A scope says more of how a change is made.
+// A scope holds options of inFolder.
 type scope struct {
-	parents bool      // make the folders above
-	source  *location // another place that the change is about; nil for none
+	parents bool      // make the missing folders above
+	source  *location // a second location whose history is locked too; may be nil
 }
 
-// inFolder calls do with the folder of p open and the history locked. If folders above p are missing
-// and are to be made, they are, and removed again if do fails.
+// inFolder calls do with the folder of p open and the history locked. With s.parents it makes the
+// missing folders above p, and removes them again if do fails.
 func (w *Workspace) inFolder(ctx context.Context, c *Change, p location, s scope,
 	do func(l *heldLocks, d tree.Folder) error) error {
 	locked := []location{p}
 	if s.source != nil {
 		locked = append(locked, *s.source)
 	}
-	return w.again(func() error {
+	return w.retry(func() error {
 		return w.locked(ctx, c, s.parents, locked, []location{p}, func(l *heldLocks, d []tree.Folder) error {
 			removeLeftover(d[0])
 			return do(l, d[0])
@@ -218,8 +216,8 @@ func (w *Workspace) inFolder(ctx context.Context, c *Change, p location, s scope
 	})
 }
 
-// again calls try once more where something else has changed a file meanwhile.
-func (w *Workspace) again(try func() error) error {
+// retry calls try until no other program changes a file meanwhile, at most 100 times.
+func (w *Workspace) retry(try func() error) error {
 	err := try()
 	for n := 0; errors.Is(err, history.ErrChanged) && n < 100; n++ {
 		err = try()
@@ -227,13 +225,13 @@ func (w *Workspace) again(try func() error) error {
 	return err
 }
 
-// missingFolder reports whether an operation failed because a folder above is missing, or something
-// else has its place.
+// missingFolder reports whether an operation failed because a folder above is missing or is not a
+// folder.
 func missingFolder(err error) bool { return errors.Is(err, fs.ErrNotExist) || err == syscall.ENOTDIR }
 
-// locked locks the histories of some locations, makes the folder of the last of at with those
-// above if parents is set, opens the folders of at, and calls do with them. After that all is
-// unlocked and made durable.
+// locked locks the histories of roots, opens the folders of at, and calls do with these folders. With
+// parents it first makes the missing folders above the last location of at. Finally it releases the
+// locks and makes the change durable.
 func (w *Workspace) locked(ctx context.Context, c *Change, parents bool, roots, at []location,
 	do func(l *heldLocks, d []tree.Folder) error) error {
 	l, err := w.lockRoots(ctx, roots...)
@@ -266,8 +264,8 @@ func (w *Workspace) isMissing(p location) bool {
 	return err != nil || !info.IsDir()
 }
 
-// makeParents makes p and the folders above it for c, which is recorded next. The
-// function that it returns removes them again.
+// makeParents makes p and the missing folders above it, before commit records c. removeParents removes
+// them again.
 func (w *Workspace) makeParents(ctx context.Context, c *Change, l *heldLocks,
 	p location) (removeParents func(), err error) {
 	var made []location
@@ -293,12 +291,11 @@ func (w *Workspace) makeParents(ctx context.Context, c *Change, l *heldLocks,
 	}, err
 }
 
-// removeLeftover removes the temporary file or tree that a killed process left in d,
-// which is locked.
+// removeLeftover removes the temporary file or tree that a killed process left in d. d is locked.
 func removeLeftover(d tree.Folder) { history.Discard(d, tempName) }
 
-// makeFolders makes p and the folders above it for c, and returns those that did not
-// exist, the outermost first. If it fails, it leaves none of them.
+// makeFolders makes p and the missing folders above it for c. It returns the new folders, the outermost
+// first. If it fails, it removes them.
 func (w *Workspace) makeFolders(c *Change, p location) (made []location, err error) {
 	info, err := p.root.tree.Stat(p.rel)
 	switch {
@@ -322,7 +319,7 @@ func (w *Workspace) makeFolders(c *Change, p location) (made []location, err err
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return made, nil // somebody else made it at the same time
+		return made, nil // another program made it at the same time
 	case err != nil:
 		removeFolders(made)
 		return nil, mkdirFailed(err)
@@ -330,12 +327,12 @@ func (w *Workspace) makeFolders(c *Change, p location) (made []location, err err
 	return append(made, p), nil
 }
 
-// A mkdirError is an error from making a folder above the file that an operation is
-// about: it is reported as one of mkdir.
+// A mkdirError is an error from making a folder above the operation's own path. It becomes a PathError
+// with Op "mkdir".
 type mkdirError struct{ error }
 
-// mkdirFailed wraps err, but not ELOOP: that lets [Workspace.withLocation] follow a link.
-// An error that names another folder keeps it.
+// mkdirFailed wraps err in a mkdirError. It does not wrap ELOOP, after which [Workspace.withLocation]
+// follows a link, nor an error that names a folder.
 func mkdirFailed(err error) error {
 	if _, named := err.(*fs.PathError); err == nil || err == syscall.ELOOP || named {
 		return err
@@ -360,8 +357,8 @@ func wrapMkdir(op, abs, dir string, err error) error {
 	return wrap(op, abs, err)
 }
 
-// existing takes the results of a Stat and reports whether something exists. A link is
-// ELOOP, for [Workspace.withLocation] to follow.
+// existing converts the results of a Stat: found is false for a name that does not exist. A link is
+// ELOOP, so that [Workspace.withLocation] follows it.
 func existing(info Info, err error) (found bool, _ error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

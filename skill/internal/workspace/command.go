@@ -14,27 +14,26 @@ type (
 	Visited = history.Visited
 )
 
-// Limits of what is recorded of commands: see package history.
+// Limits for the recording of commands: see package history.
 const (
 	CommandWorkers = history.Workers
 	MaxKept        = history.MaxKept
 	MaxVisited     = history.MaxVisited
 )
 
-// ErrTooManyFiles reports a workspace of more names than [MaxVisited].
+// ErrTooManyFiles reports a workspace with more names than [MaxVisited].
 var ErrTooManyFiles = history.ErrTooManyFiles
 
-// A Command is a command that runs in the workspace. End records what it changed.
+// A Command is a command that runs in the workspace. End records its changes.
 type Command struct {
 	w *Workspace
 	j *journal
 	c *history.Command
 }
 
-// An Untracked is something that a command changed and that undo leaves as it is, or does not
-// bring back in every respect.
+// An Untracked is a change of a command that undo does not revert, or not completely.
 type Untracked struct {
-	Path   string // absolute; "" if it is not about one file
+	Path   string // absolute; "" if the change is not about one file
 	Reason string
 }
 
@@ -46,7 +45,7 @@ func (l Untracked) String() string {
 	return l.Path + ": " + l.Reason
 }
 
-// commands returns the journal in which commands are recorded, nil if they are not.
+// commands returns the journal that records commands, nil if they are not recorded.
 func (w *Workspace) commands() *journal {
 	if w.checkWritable() != nil || w.opts.DryRun {
 		return nil
@@ -54,17 +53,18 @@ func (w *Workspace) commands() *journal {
 	return w.recorder(w.roots[0])
 }
 
+// about returns the run, dialect and tool of ctx with a command.
 func about(ctx context.Context, command string) history.About {
-	by := runOf(ctx)
-	a := history.About{Command: command, Run: by.Run, RunStep: by.Step}
+	step := runOf(ctx)
+	a := history.About{Command: command, Run: step.Run, RunStep: step.Step}
 	a.Dialect, a.Tool = labelOf(ctx)
 	return a
 }
 
-// Begin is called before a command runs. It keeps the contents of the files of the workspace, as far as
-// they fit into limit bytes, the smaller files first. It returns nil if nothing is recorded. Errors are
-// [ErrTooManyFiles], the context's and the system's: then the command is not to be started, unless
-// [Workspace.RecordUnknown] can record it.
+// Begin saves the files of the workspace before a command runs: up to limit bytes, the smallest files
+// first. It returns nil if nothing is recorded. Errors are [ErrTooManyFiles], the context's and the
+// system's. After an error the caller must not start the command, unless [Workspace.RecordUnknown] can
+// record it.
 func (w *Workspace) Begin(ctx context.Context, command string, limit int64, walk Walker) (*Command, error) {
 	j := w.commands()
 	if j == nil || limit <= 0 {
@@ -82,11 +82,11 @@ func (w *Workspace) Begin(ctx context.Context, command string, limit int64, walk
 	return &Command{w, j, c}, nil
 }
 
-// Cancel says that the command was not started.
+// Cancel drops a command that was not started.
 func (c *Command) Cancel() { c.c.Cancel() }
 
-// End records what the command changed, but for what other ops recorded meanwhile. A Change without an
-// ID means that there was nothing which undo takes back.
+// End records the changes of the command, without those that other ops recorded meanwhile. The Change
+// has no ID if undo has nothing to revert.
 func (c *Command) End(ctx context.Context) (Change, []Untracked, error) {
 	change := Change{Kind: Run, Path: c.w.Dir()}
 	op, err := c.c.End(ctx)
@@ -124,13 +124,13 @@ func (c *Command) End(ctx context.Context) (Change, []Untracked, error) {
 	return change, left, err
 }
 
-// RecordUnknown records that a command was run, and why it is not known what it changed.
+// RecordUnknown records a command whose changes are unknown, and why.
 func (w *Workspace) RecordUnknown(ctx context.Context, command, why string) error {
 	return w.recordUnknown(ctx, command, why, false)
 }
 
-// RecordServer records that a server was started. A bare undo passes over it: what a server changes is
-// somebody else's change.
+// RecordServer records the start of a server. A bare undo skips the record, because the changes of a
+// running server are not the agent's.
 func (w *Workspace) RecordServer(ctx context.Context, command string) error {
 	return w.recordUnknown(ctx, command, "it is not known what the server changes", true)
 }
@@ -147,7 +147,7 @@ func (w *Workspace) recordUnknown(ctx context.Context, command, why string, quie
 	return err
 }
 
-// oneLine shortens a command for a message.
+// oneLine returns the beginning of a command in one line.
 func oneLine(command string) string {
 	const most = 60
 	command = strings.Join(strings.Fields(command), " ")

@@ -16,24 +16,23 @@ import (
 type CopyOptions struct {
 	Tree    bool // copy a folder with everything in it; else a folder is EISDIR
 	Replace bool // replace a file at the destination; else it is EEXIST
-	Parents bool // make the folders above the destination
+	Parents bool // make the missing folders above the destination
 	Times   bool // keep the times
-	Follow  bool // copy what the links in a tree lead to, where they can be followed; else copy the links
-	DryRun  bool // describe only
+	Follow  bool // copy the targets of the links in a tree, if they can be followed; else copy the links
+	DryRun  bool // only describe the change
 
-	moving  bool   // the source is removed after it: keep owners and attributes, leave nothing out
-	missing bool   // copy only what is not there yet
-	temp    string // name of the copy until it is whole; "" means tempName
+	moving  bool   // the caller then removes the source: keep owners and attributes, copy every name
+	missing bool   // copy only names that do not exist at the destination
+	temp    string // name of the copy until it is complete; "" means tempName
 }
 
 // ErrSameFile reports a copy of a file onto itself.
 var ErrSameFile = errors.New("source and destination are the same file")
 
-// Copy copies the file from to the path to, with its permissions unless it has to be
-// written in place; links to either are followed. A tree appears whole or not at all,
-// without this program's own records. Errors are
-// *os.LinkError with Op "copyfile", one of them [ErrSameFile], *fs.PathError with Op
-// "mkdir", or the workspace's own.
+// Copy copies the file from to the path to. It copies the permissions, unless it overwrites a file in
+// place. It follows links in both paths. A copied tree appears completely or not at all, without this
+// program's own records. Errors are *os.LinkError with Op "copyfile" (also for [ErrSameFile]),
+// *fs.PathError with Op "mkdir", or the workspace's own.
 func (w *Workspace) Copy(ctx context.Context, from, to string, o CopyOptions) (Change, error) {
 	c := Change{Kind: Copy, From: from, Path: to}
 	err := w.withLocations(request{from, true, toRead}, request{to, true, toChange},
@@ -103,8 +102,7 @@ func (w *Workspace) checkCopy(src, dst location, o CopyOptions) (Info, error) {
 	return info, nil
 }
 
-// previewCopy describes the copy in c, and returns further errors that it would fail
-// with.
+// previewCopy describes the copy in c, and returns further errors that the copy would fail with.
 func (w *Workspace) previewCopy(c *Change, src, dst location, info Info, o CopyOptions) error {
 	d, old, err := previewTarget(dst, WriteOptions{Parents: o.Parents, NoReplace: !o.Replace})
 	if err != nil {
@@ -156,7 +154,7 @@ func (w *Workspace) copyFile(ctx context.Context, c *Change, l *heldLocks, src, 
 		return tree.CopyContent(new, f, info.Size)
 	}}, nil, nil)
 	if err == nil && o.Times {
-		d.Chtimes(dst.base(), info) // fails for another user's file, written in place
+		d.Chtimes(dst.base(), info) // fails for another user's file that was overwritten in place
 	}
 	return err
 }

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// copyTree copies the folder src to dst, whose folder to is locked. The copy is made under
-// a temporary name. Then commit is called with a function that gives it its own name.
+// copyTree copies the folder src to dst, in the locked folder to. It makes the copy under a temporary
+// name, and then calls commit with a function that renames the copy.
 func (w *Workspace) copyTree(ctx context.Context, src location, to tree.Folder, dst location, o CopyOptions,
 	commit func(rename func() error) error) error {
 	name := cmp.Or(o.temp, tempName)
@@ -33,7 +33,7 @@ func (w *Workspace) copyTree(ctx context.Context, src location, to tree.Folder, 
 	return err
 }
 
-// fillTree copies what is in the folder src to dst, in to, and makes that durable.
+// fillTree copies the folder src to dst, in the folder to, and makes the copy durable.
 func (w *Workspace) fillTree(ctx context.Context, src location, to tree.Folder, dst location,
 	o CopyOptions) error {
 	g, ctx := errgroup.WithContext(ctx)
@@ -55,7 +55,7 @@ func (w *Workspace) fillTree(ctx context.Context, src location, to tree.Folder, 
 	return err
 }
 
-// A treeCopy is a copy of a tree that is being made.
+// A treeCopy is the state of one copy of a tree.
 type treeCopy struct {
 	w   *Workspace
 	g   *errgroup.Group
@@ -63,20 +63,20 @@ type treeCopy struct {
 	o   CopyOptions
 
 	mu     sync.Mutex
-	copied atomic.Int64 // entries so far
+	copied atomic.Int64 // entries copied so far
 
-	folders []copiedFolder // made so far
+	folders []copiedFolder // folders made so far
 }
 
 // A copiedFolder is one folder of the tree.
 type copiedFolder struct {
 	src, dst location
 	info     Info          // of src
-	above    *copiedFolder // the folder that it is in; finds a link that leads back up
-	old      bool          // dst was there
+	above    *copiedFolder // the parent folder; finds links that lead back up
+	old      bool          // dst existed before
 }
 
-// isBelow reports whether the folder that is copied is another one, or below it.
+// isBelow reports whether other is the folder s or a folder above s.
 func (s *copiedFolder) isBelow(other Info) bool {
 	for up := s; up != nil; up = up.above {
 		if up.info.ID == other.ID && other.ID != (FileID{}) {
@@ -86,8 +86,8 @@ func (s *copiedFolder) isBelow(other Info) bool {
 	return false
 }
 
-// copyFolder makes the folder name in to and copies into it, on another goroutine if
-// fewer than GOMAXPROCS are copying.
+// copyFolder makes the folder name in to and copies the entries of s into it. It uses another goroutine
+// if fewer than GOMAXPROCS are copying.
 func (c *treeCopy) copyFolder(to tree.Folder, name string, s copiedFolder) error {
 	err := to.Mkdir(name, 0o700)
 	if s.old = c.o.missing && errors.Is(err, fs.ErrExist); err != nil && !s.old {
@@ -167,7 +167,7 @@ func (c *treeCopy) copyEntry(from, to tree.Folder, s copiedFolder, e Entry) erro
 	return c.copyFile(src, from, e.Name, to, e.Name)
 }
 
-// errUnfollowed is of a link that leads to nothing, outside, to what may not be read, or back up.
+// errUnfollowed reports a link that is dangling, leads outside or back up, or may not be read.
 type errUnfollowed struct{ error }
 
 func isUnfollowed(err error) bool {
@@ -175,7 +175,7 @@ func isUnfollowed(err error) bool {
 	return ok
 }
 
-// copyLinkTarget copies what the link src leads to, which must be inside the workspace.
+// copyLinkTarget copies the target of the link src, which must be inside the workspace.
 func (c *treeCopy) copyLinkTarget(to tree.Folder, s copiedFolder, src location) error {
 	at, err := c.w.resolve(src.path(), true)
 	if err == nil {
@@ -208,7 +208,7 @@ func (c *treeCopy) copyLinkTarget(to tree.Folder, s copiedFolder, src location) 
 	return c.copyFile(src, from, at.base(), to, src.base())
 }
 
-// copyFile copies one file, src, into a new folder.
+// copyFile copies the file src, which is name in from, to newName in to.
 func (c *treeCopy) copyFile(src location, from tree.Folder, name string, to tree.Folder,
 	newName string) error {
 	err := from.CopyFile(name, to, newName, c.o.Times)
@@ -221,11 +221,11 @@ func (c *treeCopy) copyFile(src location, from tree.Folder, name string, to tree
 	return nil
 }
 
-// finish gives the folders their modes and times: only now may they be read-only, and
-// no file that is added changes their times.
+// finish gives the folders their modes and times. Before that, the copy needs writable folders, and new
+// files change the times.
 func (c *treeCopy) finish() error {
 	for _, s := range slices.Backward(c.folders) {
-		if err := c.finishFolder(s); err != nil && !s.old { // one that cannot be changed lacked nothing
+		if err := c.finishFolder(s); err != nil && !s.old { // an old folder that cannot be changed lost nothing
 			return tree.Cause(err)
 		}
 	}

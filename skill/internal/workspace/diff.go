@@ -10,12 +10,12 @@ import (
 	"github.com/sergi/go-diff/diffmatchpatch"
 )
 
-// maxDiff is the size in bytes up to which two versions are compared line by line.
+// maxDiff is the size limit for a comparison line by line, in bytes.
 const maxDiff = 1 << 20
 
-// Unified returns the difference between two versions of a file in unified
-// format with three lines of context, "" if nothing differs. A nil version means
-// that there is no such file. For binary and large versions one line gives the sizes.
+// Unified returns the difference between two versions of a file in unified format with
+// three lines of context, "" for equal versions. A nil version is a file that does not
+// exist. For binary and large versions one line gives the sizes.
 func Unified(oldName, newName string, before, after []byte) string {
 	if before == nil {
 		oldName = "/dev/null"
@@ -39,8 +39,8 @@ func largeSummary(before, after int64) string {
 	return fmt.Sprintf("Large file: %d bytes before, %d after\n", before, after)
 }
 
-// unifiedAt is Unified for parts of two files; passed is how many lines come before
-// both.
+// unifiedAt is Unified for parts of two files. passed is the number of lines before both
+// parts.
 func unifiedAt(oldName, newName string, before, after []byte, passed int) string {
 	dmp := diffmatchpatch.New()
 	a, b, lines := dmp.DiffLinesToRunes(string(before), string(after))
@@ -59,7 +59,7 @@ func header(oldName, newName string) string {
 	return "--- " + headerName(oldName) + "\n+++ " + headerName(newName) + "\n"
 }
 
-// headerName quotes a name that would break the line it stands in.
+// headerName quotes a name that contains control characters.
 func headerName(name string) string {
 	if strings.ContainsFunc(name, unicode.IsControl) {
 		return strconv.Quote(name)
@@ -72,19 +72,20 @@ func isBinary(data []byte) bool {
 	return bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0
 }
 
-// contextLines is how many equal lines are printed before and after a difference.
+// contextLines is how many equal lines a hunk has before and after a difference.
 const contextLines = 3
 
 // hunks collects lines into hunks. The zero value is empty.
 type hunks struct {
 	out            strings.Builder
-	lines          []string // of the open hunk, with their first column
-	oldAt, newAt   int      // lines passed so far
-	oldLen, newLen int      // of the open hunk
+	lines          []string // lines of the open hunk, with their first column
+	oldAt, newAt   int      // lines added so far, of each version
+	oldLen, newLen int      // lines of the open hunk, of each version
 	changed        bool     // the open hunk has a difference
 	equal          int      // equal lines at the end of the open hunk
 }
 
+// add adds a line. It closes the open hunk after enough equal lines.
 func (h *hunks) add(kind diffmatchpatch.Operation, line string) {
 	mark := " "
 	switch kind {
@@ -115,13 +116,13 @@ func (h *hunks) add(kind diffmatchpatch.Operation, line string) {
 	}
 }
 
-// drop removes the first n lines of the open hunk, which are equal ones.
+// drop removes the first n lines of the open hunk, which are equal lines.
 func (h *hunks) drop(n int) {
 	h.lines = h.lines[n:]
 	h.oldLen, h.newLen, h.equal = h.oldLen-n, h.newLen-n, h.equal-n
 }
 
-// emit prints the open hunk without its last keep lines, which start the next one.
+// emit prints the open hunk without its last keep lines, which start the next hunk.
 func (h *hunks) emit(keep int) {
 	n := len(h.lines) - keep
 	fmt.Fprintf(&h.out, "@@ -%s +%s @@\n",
@@ -134,14 +135,15 @@ func (h *hunks) emit(keep int) {
 	h.drop(max(0, keep-contextLines))
 }
 
+// flush prints the open hunk, if it has a difference.
 func (h *hunks) flush() {
 	if h.changed {
 		h.emit(max(0, h.equal-contextLines))
 	}
 }
 
-// lineRange formats a range of n lines after the given number of lines, counted from 1.
-// An empty range is given by the line before it.
+// lineRange formats a range of n lines that follow before lines. Lines count from 1. An
+// empty range names the line before it.
 func lineRange(before, n int) string {
 	switch n {
 	case 0:
@@ -152,7 +154,7 @@ func lineRange(before, n int) string {
 	return fmt.Sprintf("%d,%d", before+1, n)
 }
 
-// endLine marks a last line that has no newline.
+// endLine adds the marker of unified diffs to a last line without a newline.
 func endLine(line string) string {
 	if strings.HasSuffix(line, "\n") {
 		return line

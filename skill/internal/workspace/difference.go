@@ -14,14 +14,14 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// Difference returns what a change did as a unified diff, with a line for each version that
-// is no longer kept.
+// Difference returns the diff of a recorded change, with a line for each version that is no longer
+// kept.
 func (w *Workspace) Difference(ctx context.Context, id string) (string, error) {
 	j, s, op, err := w.recorded(ctx, id)
 	if err != nil {
 		return "", err
 	}
-	if len(op.Deltas) == 0 && op.Note != "" { // nothing is known of what it changed
+	if len(op.Deltas) == 0 && op.Note != "" { // the changes of the command are unknown
 		return op.Note + "\n", nil
 	}
 	var out strings.Builder
@@ -31,7 +31,7 @@ func (w *Workspace) Difference(ctx context.Context, id string) (string, error) {
 		moved[o.From] = o.From != ""
 	}
 	for _, o := range op.Deltas {
-		if moved[o.Path] && o.After.Kind == "" { // shown with where it is now
+		if moved[o.Path] && o.After.Kind == "" { // the delta of the new name shows the move
 			continue
 		}
 		text, err := d.delta(o)
@@ -54,7 +54,7 @@ func (w *Workspace) Difference(ctx context.Context, id string) (string, error) {
 	return out.String(), nil
 }
 
-// recorded returns an op that was made.
+// recorded returns the op of a change ID, with its journal and history.
 func (w *Workspace) recorded(ctx context.Context, id string) (*journal, *history.Store, *history.Op, error) {
 	j, n, ok := w.byID(id)
 	if !ok {
@@ -76,7 +76,7 @@ func (w *Workspace) recorded(ctx context.Context, id string) (*journal, *history
 	return j, s, l.Op, nil
 }
 
-// ignoreNone returns an error of opening a history, but nil for a history that does not exist.
+// ignoreNone returns err, or nil if err says that the history does not exist.
 func ignoreNone(err error) error {
 	if err == errNoHistory {
 		return nil
@@ -84,12 +84,13 @@ func ignoreNone(err error) error {
 	return err
 }
 
-// A differ prints deltas of a change.
+// A differ prints the deltas of a change.
 type differ struct {
 	j *journal
 	s *history.Store
 }
 
+// delta returns the diff of one delta.
 func (d differ) delta(o history.Delta) (string, error) {
 	abs := d.j.path(o.Path)
 	plain := func(e history.Entry) bool { return e.Kind == history.Dir && !e.Whole }
@@ -114,7 +115,7 @@ func (d differ) delta(o history.Delta) (string, error) {
 	return d.contents(o)
 }
 
-// contents prints the difference between two versions of a file, link or folder.
+// contents returns the difference between two versions of a file, link or folder.
 func (d differ) contents(o history.Delta) (string, error) {
 	abs, before, after := d.j.path(o.Path), o.Before, o.After
 	head := header(abs, abs)
@@ -153,7 +154,7 @@ func (d differ) contents(o history.Delta) (string, error) {
 	return Unified(abs, abs, was, is), nil
 }
 
-// missing says which version of a file cannot be shown, and what still can be done.
+// missing says which version of a file is no longer kept, and what the user can still do.
 func missing(before history.Entry, was []byte, after history.Entry, is []byte) string {
 	switch {
 	case after.Kind == "" || is != nil:
@@ -180,7 +181,7 @@ func describeEntry(when string, e history.Entry) string {
 	return fmt.Sprintf("%s a file of %d bytes\n", when, e.Size)
 }
 
-// content returns the content of an entry; nil for nothing, and if it is not kept.
+// content returns the content of a file, nil if the file does not exist or its content is not kept.
 func (d differ) content(name history.Name, e history.Entry) (data []byte, err error) {
 	if e.Kind == "" {
 		return nil, nil
@@ -195,8 +196,8 @@ func (d differ) content(name history.Name, e history.Entry) (data []byte, err er
 	return data, err
 }
 
-// large prints the difference of a large file: the lines around the part that was replaced, if the file
-// as it was is kept.
+// large returns the difference of a large file: the lines around the replaced part, if the old version
+// is kept.
 func (d differ) large(o history.Delta, head string) (text string, err error) {
 	if o.Splice == nil {
 		return head + largeSummary(o.Before.Size, o.After.Size), nil
@@ -211,7 +212,7 @@ func (d differ) large(o history.Delta, head string) (text string, err error) {
 	return text, nil
 }
 
-// added prints what was added to the end of a large file.
+// added returns the lines that were appended to a large file, or removed from its end.
 func (d differ) added(o history.Delta) (string, error) {
 	abs := d.j.path(o.Path)
 	if o.Splice == nil || len(o.Splice.New) > maxDiff {
@@ -229,23 +230,23 @@ func (d differ) added(o history.Delta) (string, error) {
 	return text, nil
 }
 
-// maxShown is how many names are printed of a folder that was made or removed as a whole.
+// maxShown limits the names that are printed of a folder that was made or removed as a whole.
 const maxShown = 1000
 
 // A folderDiff prints the files of a folder that was made or removed as a whole.
 type folderDiff struct {
-	gone  bool
-	shown int
-	out   strings.Builder
+	removed bool
+	shown   int // names printed so far
+	out     strings.Builder
 }
 
-// folder prints a folder that was made or removed as a whole. found is false if that is not kept.
+// folder prints a folder that was made or removed as a whole. found is false if its files are not kept.
 func (d differ) folder(o history.Delta) (text string, found bool) {
-	e, gone := o.After, false
+	e, removed := o.After, false
 	if e.Kind == "" {
-		e, gone = o.Before, true
+		e, removed = o.Before, true
 	}
-	f := &folderDiff{gone: gone}
+	f := &folderDiff{removed: removed}
 	found, err := d.s.Tree(o.Path, e,
 		func(in tree.Folder, base string) { f.folder(in, base, d.j.path(o.Path)) })
 	return f.out.String(), found && err == nil
@@ -253,11 +254,11 @@ func (d differ) folder(o history.Delta) (text string, found bool) {
 
 // folder prints the folder name of d, whose absolute path is abs.
 func (f *folderDiff) folder(d tree.Folder, name, abs string) {
-	what := "created"
-	if f.gone {
-		what = "removed"
+	verb := "created"
+	if f.removed {
+		verb = "removed"
 	}
-	fmt.Fprintf(&f.out, "%s directory %s\n", what, abs)
+	fmt.Fprintf(&f.out, "%s directory %s\n", verb, abs)
 	in, err := d.OpenFolder(name)
 	if err != nil {
 		return
@@ -282,9 +283,10 @@ func (f *folderDiff) folder(d tree.Folder, name, abs string) {
 	}
 }
 
+// file prints the file e of the folder in.
 func (f *folderDiff) file(in tree.Folder, e Entry, abs string) {
 	head, when := header("/dev/null", abs), "is"
-	if f.gone {
+	if f.removed {
 		head, when = header(abs, "/dev/null"), "was"
 	}
 	info, err := in.Lstat(e.Name)
@@ -300,7 +302,7 @@ func (f *folderDiff) file(in tree.Folder, e Entry, abs string) {
 	case err != nil:
 	case len(data) == 0:
 		f.out.WriteString(head)
-	case f.gone:
+	case f.removed:
 		f.out.WriteString(Unified(abs, abs, data, nil))
 	default:
 		f.out.WriteString(Unified(abs, abs, nil, data))

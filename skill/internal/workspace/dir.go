@@ -11,9 +11,9 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A Dir is an open folder that is read in blocks, for walks over many folders, where
-// [Workspace.ReadDir] costs more. One goroutine at a time may call Read; the other
-// methods are safe beside it. Close releases it.
+// A Dir is an open folder that is read in blocks. For a walk over many folders it is
+// faster than [Workspace.ReadDir]. One goroutine at a time may call Read; others may call
+// the other methods meanwhile.
 type Dir struct {
 	w        *Workspace
 	location location
@@ -34,15 +34,15 @@ func (w *Workspace) OpenDir(abs string) (d *Dir, err error) {
 	return d, nil
 }
 
-// Path returns the folder's absolute path without symbolic links.
+// Path returns the folder's absolute path, free of symbolic links.
 func (d *Dir) Path() string { return d.location.path() }
 
-// Rel returns the folder's path relative to the root that it is in, with slashes: "."
-// for the root itself.
+// Rel returns the folder's path relative to its root, with slashes; "." is the root
+// itself.
 func (d *Dir) Rel() string { return d.location.rel }
 
-// OpenDir opens a folder below d by its path relative to d, with slashes and without
-// symbolic links. Errors have no path.
+// OpenDir opens a folder below d. rel is relative to d, with slashes and without symbolic
+// links. Errors have no path.
 func (d *Dir) OpenDir(rel string) (*Dir, error) {
 	p := location{d.location.root, rel}
 	if !d.location.isRoot() {
@@ -67,8 +67,8 @@ func (d *Dir) OpenDir(rel string) (*Dir, error) {
 	return &Dir{d.w, p, h}, nil
 }
 
-// Read fills b with names that were not read before, in no order, without [Hidden]
-// ones. more reports whether there may be others.
+// Read fills b with the next names, in no particular order, without [Hidden] names. more
+// reports whether further names may follow.
 func (d *Dir) Read(b *Block) (more bool, err error) {
 	b.Names = b.Names[:0]
 	more, err = d.d.Read(b)
@@ -87,9 +87,9 @@ func (d *Dir) Open(name []byte) (File, error) {
 	return d.d.Open(name)
 }
 
-// Head fills buf with the beginning of a regular file in the folder. If buf is full, rest is
-// the file, which the caller closes; else buf holds all n bytes of it, and rest is nil.
-// It fails as Open does.
+// Head fills buf with the beginning of a regular file in the folder. If buf is full, rest
+// is the file, which the caller closes. Else buf holds the whole file of n bytes, and
+// rest is nil. Head fails like Open.
 func (d *Dir) Head(name, buf []byte) (n int, rest *File, err error) {
 	if err := d.mayOpen(name); err != nil {
 		return 0, nil, err
@@ -97,7 +97,7 @@ func (d *Dir) Head(name, buf []byte) (n int, rest *File, err error) {
 	return d.d.Head(name, buf)
 }
 
-// Stat describes a file in the folder; a link itself. Errors have no path.
+// Stat describes a file in the folder. It does not follow a link. Errors have no path.
 func (d *Dir) Stat(name []byte) (Info, error) {
 	if err := d.mayOpen(name); err != nil {
 		return Info{}, err
@@ -105,8 +105,8 @@ func (d *Dir) Stat(name []byte) (Info, error) {
 	return d.d.Stat(name)
 }
 
-// mayOpen fails for a name that is not a single part of a path, or is denied. Denied
-// names begin with a dot, which saves the check for all others.
+// mayOpen fails for a name that is not a single part of a path, or that is denied. It
+// checks only names that begin with a dot, because all denied names do.
 func (d *Dir) mayOpen(name []byte) error {
 	switch {
 	case len(name) == 0 || bytes.ContainsAny(name, "/\x00") || os.PathSeparator != '/' &&

@@ -6,8 +6,7 @@ import (
 	"textskill/skill/internal/history"
 )
 
-// Inspect describes the history of each folder that counts as inside, the workspace's own
-// first, and changes nothing.
+// Inspect describes the history of each root, the workspace's first. It changes nothing.
 func (w *Workspace) Inspect(ctx context.Context) ([]history.Report, error) {
 	var list []history.Report
 	for _, j := range w.journals {
@@ -20,7 +19,7 @@ func (w *Workspace) Inspect(ctx context.Context) ([]history.Report, error) {
 	return list, nil
 }
 
-// Damaged returns how many ops were found that cannot be read.
+// Damaged returns how many unreadable ops were found.
 func (w *Workspace) Damaged() (n int) {
 	for _, j := range w.journals {
 		if s, err := j.open(); err == nil {

@@ -16,51 +16,51 @@ import (
 type HistoryEntry struct {
 	ID            string
 	Time          time.Time
-	Dialect, Tool string // that made it; "" if not known
+	Dialect, Tool string // the dialect and tool that made the change; "" if unknown
 	Kind          Kind
-	Path          string   // absolute
-	From          string   // absolute; the source of a move
-	Command       string   // of a run: the program
-	Run           string   // the run of an expert that made it, or the session of another agent; "" for none
-	Host          string   // the program of another agent, which told of it
-	Agent         string   // the kind of that agent's sub-agent; "" is the agent itself
-	RunStep       int      // in which step; 0 for none, as of its undos
-	Paths         []string // of a run or a patch: all that it changed, absolute
-	Config        []string // of a run: what it changed through which other programs run code
-	Left          []Untracked
-	More          int    // how many further ones Left would have
-	Of            string // of an undo: the ID of the change that it undid
-	Undone        bool   // and not made again since
-	Idle          bool   // it left everything as it was, but for what undo leaves alone
-	NotKept       string // why it cannot be undone; "" if it can
-	Unsure        string // why only force undoes it; "" if it is known whose changes they are
+	Path          string      // absolute
+	From          string      // absolute; the source of a move
+	Command       string      // of a run: the program
+	Run           string      // the expert's run, or another agent's session; "" for neither
+	Host          string      // the program of another agent, which reported the change
+	Agent         string      // the kind of that agent's sub-agent; "" is the agent itself
+	RunStep       int         // the step of the run; 0 for none, as for undos
+	Paths         []string    // of a run or a patch: all changed paths, absolute
+	Config        []string    // of a run: changed files that can make other programs run code
+	Left          []Untracked // changes that undo does not revert
+	More          int         // number of further changes that Left omits
+	Of            string      // of an undo: the ID of the undone change
+	Undone        bool        // the change was undone, and not redone
+	Idle          bool        // the change left nothing that undo could revert
+	NotKept       string      // why the change cannot be undone; "" if it can
+	Unsure        string      // why only force undoes the change: its author is uncertain; "" if it is known
 }
 
 // String returns the entry as one line.
 func (e HistoryEntry) String() string {
-	what := string(e.Kind) + " " + e.Path
-	if e.Host != "" { // a whole command line, not the name of a program
+	text := string(e.Kind) + " " + e.Path
+	if e.Host != "" { // Command is a whole command line, not only a program
 		e.Command = oneLine(e.Command)
 	}
 	switch {
 	case e.From != "":
-		what = string(e.Kind) + " " + e.From + " to " + e.Path
+		text = string(e.Kind) + " " + e.From + " to " + e.Path
 	case e.Command != "" && len(e.Paths) > 1:
-		what = fmt.Sprintf("%s %s: %s and %d more", e.Kind, e.Command, e.Path, len(e.Paths)-1)
+		text = fmt.Sprintf("%s %s: %s and %d more", e.Kind, e.Command, e.Path, len(e.Paths)-1)
 	case e.Command != "":
-		what = string(e.Kind) + " " + e.Command + ": " + e.Path
+		text = string(e.Kind) + " " + e.Command + ": " + e.Path
 	case len(e.Paths) > 1:
-		what = fmt.Sprintf("%s and %d more", what, len(e.Paths)-1)
+		text = fmt.Sprintf("%s and %d more", text, len(e.Paths)-1)
 	case e.Of != "":
-		what = string(e.Kind) + " " + e.Of + ": " + e.Path
+		text = string(e.Kind) + " " + e.Of + ": " + e.Path
 	}
 	if notes := e.notes(); len(notes) > 0 {
-		what += " (" + strings.Join(notes, ", ") + ")"
+		text += " (" + strings.Join(notes, ", ") + ")"
 	}
-	return e.ID + "  " + e.Time.Local().Format(time.DateTime) + "  " + what
+	return e.ID + "  " + e.Time.Local().Format(time.DateTime) + "  " + text
 }
 
-// notes say more of an entry.
+// notes returns the remarks that String prints in parentheses.
 func (e HistoryEntry) notes() (notes []string) {
 	switch who := strings.TrimSuffix(e.Host+"/"+e.Agent, "/"); {
 	case e.Host != "":
@@ -100,7 +100,7 @@ func (e HistoryEntry) notes() (notes []string) {
 	return notes
 }
 
-// WhyNotKept returns why nothing of the change can be undone; "" if something can.
+// WhyNotKept returns why no part of the change can be undone, "" if a part can.
 func (e HistoryEntry) WhyNotKept() string {
 	if e.Idle && len(e.Left) > 0 {
 		return e.Left[0].Reason
@@ -108,7 +108,7 @@ func (e HistoryEntry) WhyNotKept() string {
 	return e.NotKept
 }
 
-// LeftList names the files that undo leaves as they are, in a few words.
+// LeftList names up to three files that undo does not revert.
 func (e HistoryEntry) LeftList() string {
 	const most = 3
 	var names []string
@@ -126,13 +126,14 @@ func (e HistoryEntry) LeftList() string {
 	return strings.Join(names, ", ")
 }
 
-// History iterates over the changes after a position that are kept, all without one, the newest
-// first. It reads no more of the history than it is asked for, and ends after an error.
+// History iterates over the recorded changes, the newest first. With a [Workspace.Position] it yields
+// only later changes. It reads the history as the caller iterates, and ends after an error.
 func (w *Workspace) History(ctx context.Context, after ...string) iter.Seq2[HistoryEntry, error] {
 	return w.HistoryOf(ctx, "", after...)
 }
 
-// HistoryOf is History of the file abs, or of the folder abs and what is in it. "" is everything.
+// HistoryOf is History for the changes of the file abs, or of the folder abs and the files below it.
+// "" means all changes.
 func (w *Workspace) HistoryOf(ctx context.Context, abs string,
 	after ...string) iter.Seq2[HistoryEntry, error] {
 	return func(yield func(HistoryEntry, error) bool) {
@@ -167,7 +168,7 @@ func (w *Workspace) HistoryOf(ctx context.Context, abs string,
 	}
 }
 
-// A historyHead is the newest change of one history that was not yet listed.
+// A historyHead holds the newest change of one history that HistoryOf has not yielded yet.
 type historyHead struct {
 	next  func() (HistoryEntry, error, bool)
 	entry HistoryEntry
@@ -177,7 +178,7 @@ type historyHead struct {
 
 func (h *historyHead) take() { h.entry, h.err, h.more = h.next() }
 
-// entries iterates over the changes of one history after a position that are about abs, the newest first.
+// entries is HistoryOf for one history.
 func (w *Workspace) entries(ctx context.Context, j *journal, abs string,
 	after []string) iter.Seq2[HistoryEntry, error] {
 	return func(yield func(HistoryEntry, error) bool) {
@@ -208,7 +209,7 @@ func (w *Workspace) entries(ctx context.Context, j *journal, abs string,
 	}
 }
 
-// isAbout reports whether a change is about the file abs, or about the folder abs or what is in it.
+// isAbout reports whether a change is about abs or a file below abs.
 func (e HistoryEntry) isAbout(abs string) bool {
 	in := func(path string) bool {
 		_, in := below(abs, path)
@@ -218,6 +219,7 @@ func (e HistoryEntry) isAbout(abs string) bool {
 		slices.ContainsFunc(e.Left, func(l Untracked) bool { return in(l.Path) })
 }
 
+// entry converts an op of a journal.
 func (w *Workspace) entry(j *journal, l history.Listed) HistoryEntry {
 	op := l.Op
 	e := HistoryEntry{

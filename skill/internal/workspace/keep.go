@@ -19,8 +19,8 @@ func (w *Workspace) copyWithMetadata(d tree.Folder, name string, to tree.Folder,
 	return w.copyMetadata(d, name, to, newName, true)
 }
 
-// copyMetadata gives a copy the owner, permissions and attributes of the original, and flushes it if
-// flush is set.
+// copyMetadata gives a copy the owner, permissions and attributes of the original. With flush it then
+// flushes the copy.
 func (w *Workspace) copyMetadata(d tree.Folder, name string, to tree.Folder, newName string,
 	flush bool) error {
 	info, err := d.Lstat(name)
@@ -29,7 +29,7 @@ func (w *Workspace) copyMetadata(d tree.Folder, name string, to tree.Folder, new
 	}
 	f, err := to.OpenFile(newName, os.O_RDONLY, 0)
 	if err != nil {
-		return nil // its mode keeps even its owner from reading it, and so from copying more
+		return nil // the mode forbids even the owner to read the copy
 	}
 	defer f.Close()
 	tree.CopyMetadata(f, d, name, info)
@@ -39,7 +39,7 @@ func (w *Workspace) copyMetadata(d tree.Folder, name string, to tree.Folder, new
 	return w.flush(f)
 }
 
-// flushNames makes the op of a change durable, and then the names in a folder.
+// flushNames makes the op of a change durable, and then the names in d.
 func (w *Workspace) flushNames(k *history.Keeper, d tree.Folder) error {
 	if k != nil {
 		if err := k.FlushOp(); err != nil {
@@ -52,7 +52,7 @@ func (w *Workspace) flushNames(k *history.Keeper, d tree.Folder) error {
 	return history.SyncFolder(d)
 }
 
-// copyInto copies a file or a symbolic link under the temporary name, and gives it newName.
+// copyInto copies a file or a symbolic link to the temporary name, and renames it to newName.
 func (w *Workspace) copyInto(d tree.Folder, name string, to tree.Folder, newName string, replace bool) error {
 	err := w.copyWithMetadata(d, name, to, tempName)
 	if err == nil {

@@ -10,23 +10,23 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// heldLocks are the locks of the histories of a change, and the folders that are open for it.
+// heldLocks holds the locks of a change and its open folders.
 type heldLocks struct {
 	held    []heldJournal
 	folders []tree.Folder
-	shut    []int // descriptors of folders with a flock
-	free    func()
+	flocked []int  // descriptors of folders with a flock
+	unlock  func() // unlocks Workspace.solo; nil if it is not locked
 }
 
 type heldJournal struct {
 	j      *journal
 	tx     *history.Tx
-	shared bool // the lock is that of another journal, of the same folder
+	shared bool // tx is the lock of another journal with the same history
 }
 
-// release gives the locks back. The folders stay open.
+// release releases the locks. The folders stay open.
 func (l *heldLocks) release() {
-	for _, fd := range l.shut {
+	for _, fd := range l.flocked {
 		tree.Unlock(fd)
 	}
 	for _, h := range slices.Backward(l.held) {
@@ -34,13 +34,13 @@ func (l *heldLocks) release() {
 			h.tx.End()
 		}
 	}
-	if l.free != nil {
-		l.free()
+	if l.unlock != nil {
+		l.unlock()
 	}
-	l.shut, l.held, l.free = nil, nil, nil
+	l.flocked, l.held, l.unlock = nil, nil, nil
 }
 
-// tx returns the lock of a journal; nil if it is not held.
+// tx returns the lock of a journal, nil if the journal is not locked.
 func (l *heldLocks) tx(j *journal) *history.Tx {
 	for _, h := range l.held {
 		if h.j == j {
@@ -50,8 +50,8 @@ func (l *heldLocks) tx(j *journal) *history.Tx {
 	return nil
 }
 
-// lockRoots locks the histories of the locations, always in the same order. Without a journal, where
-// the history cannot be opened either, only changes of this Workspace are kept apart.
+// lockRoots locks the histories of the locations, always in the same order. If the journal is off and
+// the history cannot be opened, it only excludes other changes of this Workspace.
 func (w *Workspace) lockRoots(ctx context.Context, locations ...location) (*heldLocks, error) {
 	var list []*journal
 	for _, p := range locations {
@@ -75,7 +75,7 @@ func (w *Workspace) lockJournals(ctx context.Context, list []*journal) (*heldLoc
 		}
 		if err != nil {
 			w.solo.Lock()
-			l.free = w.solo.Unlock
+			l.unlock = w.solo.Unlock
 			return l, nil
 		}
 		stores[j] = s
@@ -97,8 +97,8 @@ func (w *Workspace) lockJournals(ctx context.Context, list []*journal) (*heldLoc
 	return l, nil
 }
 
-// openFolders opens the folders that the locations are in; settle closes them. If a folder is
-// removed before that, creating a file in it fails with ENOENT.
+// openFolders opens and locks the folders that hold the locations; settle closes them. If a folder is
+// removed meanwhile, creating a file in it fails with ENOENT.
 func (l *heldLocks) openFolders(locations ...location) ([]tree.Folder, error) {
 	first := len(l.folders)
 	for _, p := range locations {
@@ -108,15 +108,14 @@ func (l *heldLocks) openFolders(locations ...location) ([]tree.Folder, error) {
 		}
 		l.folders = append(l.folders, d)
 	}
-	l.shutOut(first)
+	l.flockFolders(first)
 	return l.folders[first:], nil
 }
 
-// shutOut locks the folders also with flock, against those who change them as part of
-// another workspace, which has another history. Anybody may hold such a lock for as long as
-// they like: so it is not waited for longer than a change takes. The folders before first
-// are locked already: a second lock of the same one would wait for ourselves.
-func (l *heldLocks) shutOut(first int) {
+// flockFolders also locks the folders with flock, against workspaces that share the folders but have
+// another history. Any program may hold a flock for ever, so flockFolders gives up after patience. The
+// folders before first are locked already; a second lock of the same folder would deadlock.
+func (l *heldLocks) flockFolders(first int) {
 	const patience = 300 * time.Millisecond
 	before := l.folders[:first]
 	folders := slices.SortedFunc(slices.Values(l.folders[first:]),
@@ -129,7 +128,7 @@ func (l *heldLocks) shutOut(first int) {
 		start := time.Now()
 		for wait := 20 * time.Microsecond; ok && time.Since(start) < patience; wait = min(wait*3/2, time.Millisecond) {
 			if done, err := tree.TryLock(fd, true); done || err != nil {
-				l.shut = append(l.shut, fd)
+				l.flocked = append(l.flocked, fd)
 				break
 			}
 			time.Sleep(wait)

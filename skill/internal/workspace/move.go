@@ -17,14 +17,14 @@ import (
 // MoveOptions say how a file or folder is moved. The zero value replaces a file at the
 // destination, or with a folder an empty folder, as rename(2) does.
 type MoveOptions struct {
-	Parents   bool // make the folders above the destination
-	NoReplace bool // fail with EEXIST if something exists there
-	DryRun    bool // describe only
+	Parents   bool // make the missing folders above the destination
+	NoReplace bool // fail with EEXIST if the destination exists
+	DryRun    bool // only describe the change
 }
 
-// Move renames from, or a link itself, to the path to. Between file systems it copies
-// and removes. The workspace itself can be neither: EBUSY. Errors are *os.LinkError with
-// Op "rename", *fs.PathError with Op "mkdir", or the workspace's own.
+// Move renames the file, folder or link from to the path to. Between file systems it copies and
+// removes. Moving or replacing the workspace itself is EBUSY. Errors are *os.LinkError with Op
+// "rename", *fs.PathError with Op "mkdir", or the workspace's own.
 func (w *Workspace) Move(ctx context.Context, from, to string, o MoveOptions) (Change, error) {
 	c := Change{Kind: Move, From: from, Path: to}
 	err := w.withLocations(request{from, false, toChange}, request{to, false, toChange},
@@ -40,13 +40,13 @@ func (w *Workspace) Move(ctx context.Context, from, to string, o MoveOptions) (C
 				return previewMove(src, dst, o)
 			}
 			m := &move{w: w, src: src, dst: dst, info: info, o: o}
-			return w.again(func() error { return m.try(ctx, &c) })
+			return w.retry(func() error { return m.try(ctx, &c) })
 		})
 	return c, wrap2("rename", from, to, err)
 }
 
-// checkMove describes src, and returns the error that moving it to dst would fail with,
-// as far as that can be known before folders are made.
+// checkMove describes src, and returns the error that moving it to dst would fail with, as far as it
+// is known before folders are made.
 func (w *Workspace) checkMove(src, dst location, o MoveOptions) (Info, error) {
 	info, err := src.root.tree.Stat(src.rel)
 	if err != nil && err != syscall.ELOOP && !o.Parents {
@@ -77,7 +77,7 @@ func (w *Workspace) checkMove(src, dst location, o MoveOptions) (Info, error) {
 	return info, nil
 }
 
-// moveTarget describes what is at dst. If nothing is there, its parent must exist, or be made
+// moveTarget describes the file at dst. If dst does not exist, its parent folder must exist, except
 // with parents.
 func moveTarget(dst location, parents bool) (there Info, found bool, err error) {
 	there, err = dst.root.tree.Stat(dst.rel)
@@ -93,8 +93,8 @@ func moveTarget(dst location, parents bool) (there Info, found bool, err error) 
 	return there, found, err
 }
 
-// folderError returns why nothing can be in the folder above p. Of a move both folders are
-// looked for before what is in them.
+// folderError returns an error if the folder above p does not exist or is not a folder. A move checks
+// both folders before their entries.
 func folderError(p location) error {
 	info, err := p.root.tree.Stat(p.parent().rel)
 	switch {
@@ -136,7 +136,7 @@ func previewMove(src, dst location, o MoveOptions) error {
 func checkEmpty(in tree.Folder, name string) error {
 	d, err := in.OpenFolder(name)
 	if err != nil {
-		return nil // it is not a folder, or one that may not be read
+		return nil // not a folder, or not readable
 	}
 	defer d.Close()
 	if entries, err := d.Entries(); err == nil && len(entries) > 0 {
@@ -145,7 +145,7 @@ func checkEmpty(in tree.Folder, name string) error {
 	return nil
 }
 
-// A move is a move that is being made.
+// A move is the state of one Move.
 type move struct {
 	w        *Workspace
 	src, dst location
@@ -153,7 +153,7 @@ type move struct {
 	o        MoveOptions
 }
 
-// try locks and moves.
+// try locks both folders and moves.
 func (m *move) try(ctx context.Context, c *Change) error {
 	both := []location{m.src, m.dst}
 	return m.w.locked(ctx, c, m.o.Parents, both, both, func(l *heldLocks, d []tree.Folder) error {
@@ -167,12 +167,12 @@ func (m *move) try(ctx context.Context, c *Change) error {
 func (m *move) moveLocked(ctx context.Context, c *Change, l *heldLocks, from, to tree.Folder) error {
 	now, err := from.Lstat(m.src.base())
 	if err == nil && now.IsDir() != m.info.IsDir() {
-		err = syscall.ELOOP // something else is there now: withLocations tries again
+		err = syscall.ELOOP // src was replaced: withLocations retries
 	}
 	if err != nil {
 		return err
 	}
-	if !m.o.NoReplace && m.sameFile(now, to) { // rename would leave both names
+	if !m.o.NoReplace && m.sameFile(now, to) { // rename(2) would keep both names
 		return m.w.remove(ctx, c, l, m.src, from, now, false)
 	}
 	planned, err := m.w.planMove(l, m.src, m.dst, from, to)
@@ -197,9 +197,8 @@ func (m *move) rename(ctx context.Context, k *history.Keeper, from, to tree.Fold
 	return err
 }
 
-// sameFile reports whether the destination, in to, is another name of the source, which
-// info describes. On a system that ignores case, a name that differs only in that may be
-// the same one.
+// sameFile reports whether the destination is another hard link to the source, which info describes.
+// It is false for names that differ only in case: a system that ignores case has only one such name.
 func (m *move) sameFile(info Info, to tree.Folder) bool {
 	if info.IsDir() || info.Links < 2 || strings.EqualFold(m.src.base(), m.dst.base()) {
 		return false
@@ -208,7 +207,7 @@ func (m *move) sameFile(info Info, to tree.Folder) bool {
 	return err == nil && existing.ID == info.ID
 }
 
-// across moves to another file system: it copies, and removes once the copy is durable.
+// across moves to another file system: it copies, makes the copy durable, and removes the source.
 func (m *move) across(ctx context.Context, k *history.Keeper, from, to tree.Folder) (err error) {
 	if err := from.CheckWritable("."); err != nil {
 		return err
@@ -220,7 +219,7 @@ func (m *move) across(ctx context.Context, k *history.Keeper, from, to tree.Fold
 			return err
 		}
 		o := CopyOptions{Times: true, Replace: !m.o.NoReplace, moving: true}
-		err = m.w.copyTree(ctx, m.src, to, m.dst, o, atOnce)
+		err = m.w.copyTree(ctx, m.src, to, m.dst, o, renameOnly)
 	case m.info.IsLink():
 		err = m.w.copyInto(from, name, to, newName, !m.o.NoReplace)
 	default:
@@ -235,12 +234,13 @@ func (m *move) across(ctx context.Context, k *history.Keeper, from, to tree.Fold
 	if err == nil {
 		return nil
 	}
-	return m.w.takeBack(ctx, err, m.src, from, m.dst, to)
+	return m.w.restoreSource(ctx, err, m.src, from, m.dst, to)
 }
 
-func atOnce(appear func() error) error { return appear() }
+// renameOnly is a commit that records nothing.
+func renameOnly(appear func() error) error { return appear() }
 
-// removeSource removes what was copied to another file system. It may be gone already.
+// removeSource removes a file or folder after it was copied. It may be missing already.
 func removeSource(from tree.Folder, name string, info Info) error {
 	remove := func() error { return from.Remove(name, false) }
 	if info.IsDir() {
@@ -252,10 +252,10 @@ func removeSource(from tree.Folder, name string, info Info) error {
 	return nil
 }
 
-// takeBack puts back what was removed of a folder whose copy is whole, and returns the error that
-// ended the removal. The copy is removed with the rest of the change.
-func (w *Workspace) takeBack(ctx context.Context, failed error, src location, from tree.Folder, dst location,
-	to tree.Folder) error {
+// restoreSource restores the removed files of the folder src from its complete copy dst, removes the copy,
+// and returns failed, the error that ended the removal.
+func (w *Workspace) restoreSource(ctx context.Context, failed error, src location, from tree.Folder,
+	dst location, to tree.Folder) error {
 	info, err := to.Lstat(dst.base())
 	if err == nil && info.IsDir() {
 		o := CopyOptions{Times: true, moving: true, missing: true}
@@ -264,7 +264,7 @@ func (w *Workspace) takeBack(ctx context.Context, failed error, src location, fr
 	if err == nil {
 		_, err = from.Lstat(src.base())
 	}
-	if err != nil { // not wrapped: nothing is to be tried again
+	if err != nil { // err is not wrapped, so that nobody retries
 		return fmt.Errorf("%w; what of it was removed cannot be put back (%v), and %s holds all of it",
 			failed, err, dst.path())
 	}
@@ -277,8 +277,7 @@ func (w *Workspace) takeBack(ctx context.Context, failed error, src location, fr
 	return failed
 }
 
-// copyAcross copies the file name from one folder to another, with its owner,
-// permissions, attributes and times.
+// copyAcross copies a file to another folder, with its owner, permissions, attributes and times.
 func (w *Workspace) copyAcross(from tree.Folder, name string, to tree.Folder, newName string,
 	o MoveOptions) error {
 	src, info, err := tree.RegularFile(from.OpenFile(name, os.O_RDONLY, 0))

@@ -244,7 +244,7 @@ func TestTakeBackOfOnlyCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	err = w.takeBack(bg, errors.New("failed"), location{root, "gone"}, d, location{root, "copy"}, d)
+	err = w.restoreSource(bg, errors.New("failed"), location{root, "gone"}, d, location{root, "copy"}, d)
 	if err == nil || !strings.Contains(err.Error(), s.p("copy")+" holds all of it") {
 		t.Errorf("%v", err)
 	}

@@ -14,7 +14,7 @@ import (
 	"textskill/skill/internal/refusal"
 )
 
-// A location is where a path leads: a root, and a clean slash-separated path in it.
+// A location is a resolved path: a root, and a clean slash-separated path relative to it.
 type location struct {
 	root *root
 	rel  string // "." for the root itself
@@ -28,14 +28,14 @@ func (p location) parent() location           { return location{p.root, path.Dir
 func (p location) base() string               { return path.Base(p.rel) }
 func (p location) child(name string) location { return location{p.root, path.Join(p.rel, name)} }
 
-// maxLinks is how many symbolic links one path may lead through, as in Linux.
+// maxLinks limits the symbolic links in one path, as in Linux.
 const maxLinks = 40
 
-// maxPath is how many bytes an absolute path may have, as in Linux.
+// maxPath limits the bytes of an absolute path, as in Linux.
 const maxPath = 4095
 
-// Abs makes name absolute and clean without looking at the disk. A relative name is
-// relative to dir; a dir of "" is the workspace.
+// Abs makes name absolute and clean without reading the disk. A relative name is relative to
+// dir; a dir of "" is the workspace.
 func (w *Workspace) Abs(dir, name string) string {
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)
@@ -43,10 +43,10 @@ func (w *Workspace) Abs(dir, name string) string {
 	return filepath.Join(cmp.Or(dir, w.Dir()), name)
 }
 
-// Real returns the absolute path that name leads to when symbolic links are
-// followed; a link in the last part, with or without a slash after it, is followed only if
-// follow is set. ".." applies after the links before it are followed. Parts that do not
-// exist keep their spelling. For a name that leads outside the error matches [refusal.ErrOutside].
+// Real returns the absolute path of name with symbolic links resolved. It resolves a link in
+// the last part, with or without a final slash, only with follow. A ".." applies to the
+// target of a link before it. Parts that do not exist keep their spelling. For a name that
+// leads outside, the error matches [refusal.ErrOutside].
 func (w *Workspace) Real(dir, name string, follow bool) (string, error) {
 	if !filepath.IsAbs(name) {
 		name = cmp.Or(dir, w.Dir()) + string(filepath.Separator) + name
@@ -58,9 +58,9 @@ func (w *Workspace) Real(dir, name string, follow bool) (string, error) {
 	return p.path(), nil
 }
 
-// findRoot finds the root that an absolute path is in: by its spelling, or else by
-// comparing the folders above it with the roots, for a path that reaches a root
-// through a link or in another case. ".." in the result is left for resolve.
+// findRoot finds the root that contains an absolute path. If no root matches its spelling,
+// findRoot compares the folders above the path with the roots: the path may reach a root
+// through a link or in another case. The result may contain "..", for resolve.
 func (w *Workspace) findRoot(abs string) (location, error) {
 	if len(abs) > maxPath {
 		return location{}, syscall.ENAMETOOLONG
@@ -85,7 +85,7 @@ func (w *Workspace) findRoot(abs string) (location, error) {
 	}
 }
 
-// rootAt returns the root that is the folder dir, nil if none is.
+// rootAt returns the root that is the same folder as dir, nil if no root is.
 func (w *Workspace) rootAt(dir string) *root {
 	fi, err := os.Stat(dir)
 	if err != nil {
@@ -99,9 +99,8 @@ func (w *Workspace) rootAt(dir string) *root {
 	return nil
 }
 
-// matchRoot finds the root that an absolute path is in by its spelling alone. A path
-// below several roots is in the first of them. The output of commands counts as a root in which
-// nothing is changed.
+// matchRoot finds the root that contains an absolute path by its spelling. Of several roots
+// it takes the first. The folder of command output counts as a read-only root.
 func (w *Workspace) matchRoot(abs string) (location, bool) {
 	for _, r := range w.roots {
 		if rel, ok := below(r.dir, abs); ok {
@@ -116,8 +115,8 @@ func (w *Workspace) matchRoot(abs string) (location, bool) {
 	return w.matchOutput(abs)
 }
 
-// below returns abs relative to dir, both absolute, if abs is dir or below it.
-// ".." in abs is left for resolve.
+// below returns abs relative to dir, if abs is dir or below dir. Both are absolute. The
+// result keeps ".." parts, for resolve.
 func below(dir, abs string) (string, bool) {
 	rest, ok := strings.CutPrefix(abs, strings.TrimSuffix(dir, string(filepath.Separator)))
 	switch {
@@ -135,8 +134,8 @@ func below(dir, abs string) (string, bool) {
 	return rel, true
 }
 
-// resolve follows the symbolic links in abs one by one, inside the roots. The result
-// has no link in it, unless one is put there meanwhile: what opens it must check.
+// resolve follows the symbolic links in abs one by one, inside the roots. The result has no
+// link in it. Another program may put a link there meanwhile, so opening it must check again.
 func (w *Workspace) resolve(abs string, follow bool) (location, error) {
 	at, err := w.findRoot(abs)
 	if err != nil {
@@ -180,7 +179,7 @@ func (w *Workspace) resolve(abs string, follow bool) (location, error) {
 	return p, nil
 }
 
-// follow returns where the target of a link at p starts, and its parts from there.
+// follow returns the location where the target of the link p starts, and the parts after it.
 func (w *Workspace) follow(p location, target string) (at location, parts []string, err error) {
 	if !filepath.IsAbs(target) {
 		return p.parent(), strings.Split(filepath.ToSlash(target), "/"), nil
@@ -189,8 +188,8 @@ func (w *Workspace) follow(p location, target string) (at location, parts []stri
 	return location{at.root, "."}, strings.Split(at.rel, "/"), err
 }
 
-// climb applies a ".." at a location. Above a root it goes on with the parts of rest,
-// by spelling, until the path is inside a root again; it is an error if it never is.
+// climb applies a ".." at a location. Above a root it also consumes parts of rest, by their
+// spelling, until the path is inside a root again. It fails if the path stays outside.
 func (w *Workspace) climb(at location, rest []string) (location, []string, error) {
 	if !at.isRoot() {
 		return at.parent(), rest, nil
@@ -210,7 +209,7 @@ func (w *Workspace) climb(at location, rest []string) (location, []string, error
 // escapes reports whether a relative path starts with "..".
 func escapes(rel string) bool { return rel == ".." || strings.HasPrefix(rel, "../") }
 
-// linkTarget returns the target of the symbolic link at p, "" if p is no link.
+// linkTarget returns the target of the symbolic link p, "" if p is not a link.
 func (p location) linkTarget() string {
 	info, err := p.root.tree.Stat(p.rel)
 	if err != nil || !info.IsLink() {
@@ -228,7 +227,7 @@ func (p location) linkTarget() string {
 	return target
 }
 
-// access is what a path is resolved for: more is denied to a change.
+// access is the purpose of a path. Some paths may be read, but not changed.
 type access int
 
 const (
@@ -236,17 +235,16 @@ const (
 	toChange
 )
 
-// A request is a path that an operation was given.
+// A request is a path that the caller of an operation gave.
 type request struct {
 	abs    string
 	follow bool // follow a link in the last part
 	access access
 }
 
-// withLocation calls try with the location that q leads to. It trusts the spelling of
-// the path first, which saves a look at each of its parts; if try then fails with
-// ELOOP, because there is a link in the path or one was put there meanwhile, it
-// resolves the links and calls try again.
+// withLocation calls try with the location of q. At first it trusts the spelling of the path,
+// which saves a system call for each part. If try fails with ELOOP, because a link is in the
+// path, withLocation resolves the links and calls try again.
 func (w *Workspace) withLocation(q request, try func(location) error) error {
 	p, err := w.locate(q)
 	for n := 0; err == nil; n++ {
@@ -283,7 +281,7 @@ func (w *Workspace) withLocations(from, to request, try func(src, dst location) 
 	return err
 }
 
-// locate finds q by its spelling; a path with ".." in it is resolved.
+// locate finds the location of q by its spelling. It resolves a path with ".." in it.
 func (w *Workspace) locate(q request) (location, error) {
 	p, err := w.findRoot(q.abs)
 	if err == nil && (escapes(p.rel) || path.Clean(p.rel) != p.rel) {
@@ -292,7 +290,7 @@ func (w *Workspace) locate(q request) (location, error) {
 	return p, err
 }
 
-// holdsRoot reports whether a root is at p or below it.
+// holdsRoot reports whether a root is p or below p.
 func (w *Workspace) holdsRoot(p location) bool {
 	for _, r := range w.roots {
 		if _, ok := below(p.path(), r.dir); ok {
@@ -302,25 +300,24 @@ func (w *Workspace) holdsRoot(p location) bool {
 	return false
 }
 
-// StateDir is the folder of this program's records where they lie in the workspace. No operation
-// reads, lists or changes a folder of that name, but for the output of commands in it.
+// StateDir is the name of the folder with this program's records, if it is in the workspace. No
+// operation reads, lists or changes it, except for reading the output of commands in it.
 const StateDir = history.Inside
 
-// tempName is the name of a new file, where it needs one, before it replaces an old
-// one. A file of that name left by a killed process is removed by the next change
-// in its folder.
+// tempName is the temporary name of a new file before it replaces an old file. If a killed
+// process leaves a file of that name, the next change in its folder removes it.
 const tempName = history.TempName
 
-// ownRecords is why [StateDir] is denied.
+// ownRecords is the reason why [StateDir] is denied.
 const ownRecords = "it holds this program's own records"
 
-// Hidden reports whether a name is left out of listings and walks.
+// Hidden reports whether listings and walks omit a name.
 func Hidden(name string) bool {
 	return strings.EqualFold(name, StateDir) || strings.EqualFold(name, tempName)
 }
 
-// configNames are files and folders from which other programs take commands to run:
-// operations read them, and change them only with [Options].AllowConfig.
+// configNames are files and folders that can make other programs run code. Operations may
+// read them, and change them only with [Options].AllowConfig.
 var configNames = []string{
 	".git", ".gitmodules", ".githooks", ".husky",
 	"perstack", "perstack.toml", "skill.toml",
@@ -337,7 +334,7 @@ var configNames = []string{
 	".zshenv", ".zprofile", ".zlogin",
 }
 
-// denied fails with a [*refusal.RefusedError] if q may not lead to p.
+// denied fails with a [*refusal.RefusedError] if q may not access p.
 func (w *Workspace) denied(p location, q request) error {
 	if err, ok := w.deniedOutput(p, q); ok {
 		return err
@@ -353,9 +350,9 @@ func (w *Workspace) denied(p location, q request) error {
 	return nil
 }
 
-// isRecords reports whether p is in the user's state folder, which holds histories,
-// tokens and trust, or for a change, whether the folder is in p. Case is ignored, as
-// macOS does.
+// isRecords reports whether p is in the user's state folder, which holds histories, tokens
+// and trust. For a change, it also reports whether p contains that folder. It ignores case,
+// as macOS does.
 func (w *Workspace) isRecords(p location, a access) bool {
 	if w.records == "" {
 		return false
@@ -366,11 +363,11 @@ func (w *Workspace) isRecords(p location, a access) bool {
 	return inside || holds && a == toChange && !p.isRoot()
 }
 
-// deniedName is denied for one part of a path. It ignores case, as macOS does, and dots
-// and blanks at the end, as Windows does, so that no other spelling gets past it.
+// deniedName is denied for one part of a path. It catches other spellings of a name: it
+// ignores case, as macOS does, and dots and blanks at the end, as Windows does.
 func (w *Workspace) deniedName(name string, q request) error {
 	if runtime.GOOS == "windows" {
-		name, _, _ = strings.Cut(name, ":") // after the colon comes a stream of the same file
+		name, _, _ = strings.Cut(name, ":") // a colon precedes the name of a stream of the file
 	}
 	name = strings.TrimRight(name, ". ")
 	if Hidden(name) {
@@ -386,7 +383,7 @@ func (w *Workspace) deniedName(name string, q request) error {
 	return nil
 }
 
-// runsCode returns the name among configNames that a part of a path has; "" if it has none.
+// runsCode returns the entry of configNames that matches a part of a path, "" if none does.
 func runsCode(name string) string {
 	for _, c := range configNames {
 		if strings.EqualFold(name, c) {

@@ -11,21 +11,21 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A plan is what is recorded of a change before it is made. The zero plan is of a
-// change that is not recorded.
+// A plan is the op that commit records before it makes a change. The zero plan records
+// nothing.
 type plan struct {
-	root       *root // whose history it is; nil for none
-	history.Op       // with a Kind of "", that of the Change
-	parents    bool  // folders that are made for a change, which takes their deltas over
-	steps      int   // in how many steps it is made: of more than one, the op is made durable before
+	root       *root // the root whose history records the op; nil for no record
+	history.Op       // a Kind of "" means the Kind of the Change
+	parents    bool  // the op makes missing folders for a change, whose own op will replace it
+	steps      int   // number of steps of the change; before more than one, the op is flushed
 }
 
-// one is the plan of a change of one path.
-func (w *Workspace) one(p location, d history.Delta) plan {
+// planOf returns the plan of a change with one delta.
+func (w *Workspace) planOf(p location, d history.Delta) plan {
 	return plan{root: p.root, Op: history.Op{Deltas: []history.Delta{d}}}
 }
 
-// planFolders plans to make p and the folders above it, as far as they are missing.
+// planFolders plans to make p and the missing folders above it.
 func (w *Workspace) planFolders(p location) plan {
 	j := w.recorder(p.root)
 	if j == nil {
@@ -49,16 +49,17 @@ func (w *Workspace) planFolders(p location) plan {
 // madeFolder is the entry of a new folder.
 var madeFolder = history.Entry{Kind: history.Dir, Mode: history.UsualMode}
 
-// near reports whether what is in d can be moved to the blobs of j, so far as is known.
+// near reports whether files of d can probably be renamed into the blobs of j.
 func (j *journal) near(d tree.Folder) bool {
 	s, err := j.open()
 	return err == nil && !j.options.Portable && s.Place().Near && d.ID().Dev == j.root.id.Dev
 }
 
-// taken describes what is at name in d and about to be taken away, and returns the reason why it
-// cannot be kept, if it must be copied for that. whole means that a folder goes with everything in it.
-func (j *journal) taken(l *heldLocks, p location, d tree.Folder, copied, whole bool) (before history.Entry,
-	note string, err error) {
+// describeTaken describes the file p in d, which the change will replace or remove. note is the reason
+// why the file cannot be kept, "" if it can. copied means that it must be copied to keep it. whole means
+// that a folder is taken with everything in it.
+func (j *journal) describeTaken(l *heldLocks, p location, d tree.Folder,
+	copied, whole bool) (before history.Entry, note string, err error) {
 	var want []history.Entry
 	if whole {
 		want = []history.Entry{{Kind: history.Dir, Whole: true, Sum: "wanted"}}
@@ -81,8 +82,8 @@ func (j *journal) taken(l *heldLocks, p location, d tree.Folder, copied, whole b
 	return before, note, nil
 }
 
-// holdsSpecial reports whether there is a pipe, socket or device at name or below it, which
-// cannot be copied.
+// holdsSpecial reports whether name or a file below it is a pipe, socket or device. These cannot be
+// copied.
 func holdsSpecial(d tree.Folder, name string) bool {
 	info, err := d.Lstat(name)
 	if err != nil || !info.IsDir() {
@@ -99,7 +100,7 @@ func holdsSpecial(d tree.Folder, name string) bool {
 	})
 }
 
-// describeNew describes the new content of a file, before the lock is taken.
+// describeNew describes the new content of a file, if possible before the lock is taken.
 func (w *Workspace) describeNew(n *newFile, splice *Splice) (err error) {
 	info, err := tree.StatRegular(n.file)
 	if err != nil {
@@ -115,29 +116,29 @@ func (w *Workspace) describeNew(n *newFile, splice *Splice) (err error) {
 	return err
 }
 
-// maxSummed is the size in bytes up to which the result of an edit is read to learn its sum.
+// maxSummed limits the size of a file that is read only to compute its hash, in bytes.
 const maxSummed = 1 << 20
 
-// planReplace plans to give the file p, in d, the content of n, in place if that is a misfit. was is
-// what it replaces.
+// planReplace plans to give the file p, in d, the content of n. With n.mustOverwrite it is
+// overwritten in place.
 func (w *Workspace) planReplace(l *heldLocks, p location, d tree.Folder, n *newFile) (plan, error) {
 	j := w.recorder(p.root)
 	if j == nil {
 		return plan{}, nil
 	}
-	delta := history.Delta{Path: j.name(p), After: n.after, InPlace: n.misfit && n.old != nil &&
-		n.old.Links > 1, Torn: n.misfit}
+	delta := history.Delta{Path: j.name(p), After: n.after, InPlace: n.mustOverwrite && n.old != nil &&
+		n.old.Links > 1, Torn: n.mustOverwrite}
 	note := ""
 	switch tx := l.tx(j); {
 	case n.before.Kind != "" && tx != nil && j.near(d):
 		delta.Before = tx.Describe(delta.Path, n.before)
-	case n.misfit || n.old != nil:
+	case n.mustOverwrite || n.old != nil:
 		var err error
-		if delta.Before, note, err = j.taken(l, p, d, n.misfit, false); err != nil {
+		if delta.Before, note, err = j.describeTaken(l, p, d, n.mustOverwrite, false); err != nil {
 			return plan{}, err
 		}
 	}
-	if n.misfit {
+	if n.mustOverwrite {
 		delta.After.Mode, delta.After.Ino = delta.Before.Mode, delta.Before.Ino
 		if delta.After.Sum == "" {
 			info, err := tree.StatRegular(n.file)
@@ -150,14 +151,15 @@ func (w *Workspace) planReplace(l *heldLocks, p location, d tree.Folder, n *newF
 		}
 	}
 	delta.Splice = n.splice
-	planned := w.one(p, delta)
+	planned := w.planOf(p, delta)
 	planned.Note = note
-	if n.misfit {
+	if n.mustOverwrite {
 		planned.steps = 2
 	}
 	return planned, nil
 }
 
+// sumOf returns the hash of the first size bytes of f.
 func sumOf(f *os.File, size int64) (string, error) {
 	info, err := tree.StatRegular(f)
 	if err != nil {
@@ -168,12 +170,12 @@ func sumOf(f *os.File, size int64) (string, error) {
 	return e.Sum, err
 }
 
-// describeOld describes what a file replaces, and how its content changes.
+// describeOld describes the file was, which n will replace, and how the content changes.
 func (n *newFile) describeOld(was tree.File, info Info, splice *Splice) {
 	if splice != nil {
 		n.splice = smallSplice(&history.Splice{Offset: splice.Offset, Old: splice.Old, New: splice.New})
 	}
-	if was == (tree.File{}) || n.misfit || !sameStamp(info, *n.old) {
+	if was == (tree.File{}) || n.mustOverwrite || !sameStamp(info, *n.old) {
 		return
 	}
 	if info.Size > maxSummed {
@@ -194,7 +196,7 @@ func (n *newFile) describeOld(was tree.File, info Info, splice *Splice) {
 	}
 }
 
-// smallSplice returns a splice that is small enough to be recorded; else nil.
+// smallSplice returns a copy of s, or nil if s is too large to be recorded.
 func smallSplice(s *history.Splice) *history.Splice {
 	if len(s.New) > history.MaxSplice {
 		return nil
@@ -221,8 +223,8 @@ func commonSuffix(a, b []byte) (n int) {
 	return n
 }
 
-// planAppend plans to add data to the end of the file p, in d. A small file is kept like one that is
-// replaced; of a larger one, undo takes the end off.
+// planAppend plans to append data to the file p, in d. A small file is kept as if it were replaced. Of
+// a larger file, undo truncates the end.
 func (w *Workspace) planAppend(l *heldLocks, p location, d tree.Folder, info Info,
 	data []byte) (plan, error) {
 	j := w.recorder(p.root)
@@ -235,9 +237,9 @@ func (w *Workspace) planAppend(l *heldLocks, p location, d tree.Folder, info Inf
 		delta.Before, delta.Added = history.EntryOf(info), true
 		delta.After = delta.Before
 		delta.After.Size += int64(len(data))
-		return w.one(p, delta), nil
+		return w.planOf(p, delta), nil
 	}
-	before, note, err := j.taken(l, p, d, true, false)
+	before, note, err := j.describeTaken(l, p, d, true, false)
 	if err != nil {
 		return plan{}, err
 	}
@@ -247,7 +249,7 @@ func (w *Workspace) planAppend(l *heldLocks, p location, d tree.Folder, info Inf
 	}
 	delta.Before = before
 	delta.After = history.EntryOf(info).Holds(append(content, data...))
-	planned := w.one(p, delta)
+	planned := w.planOf(p, delta)
 	planned.Note, planned.steps = note, 2
 	return planned, nil
 }
@@ -261,7 +263,7 @@ func readWhole(d tree.Folder, name string, limit int64) ([]byte, error) {
 	return f.ReadAll(limit)
 }
 
-// planTree plans to make the complete folder tempName of d appear as p.
+// planTree plans to rename the complete folder tempName of d to p.
 func (w *Workspace) planTree(p location, d tree.Folder) plan {
 	j := w.recorder(p.root)
 	if j == nil {
@@ -269,35 +271,35 @@ func (w *Workspace) planTree(p location, d tree.Folder) plan {
 	}
 	after, err := history.At(d, tempName, history.Entry{Kind: history.Dir, Whole: true, Sum: "wanted"})
 	after.Ino = 0
-	planned := w.one(p, history.Delta{Path: j.name(p), After: after})
+	planned := w.planOf(p, history.Delta{Path: j.name(p), After: after})
 	if err != nil {
 		planned.Note = "the copy cannot be read: " + err.Error()
 	}
 	return planned
 }
 
-// planRemove plans to remove what is at p, in d. Without whole a folder is empty.
+// planRemove plans to remove p, in d. Without whole, a folder must be empty.
 func (w *Workspace) planRemove(l *heldLocks, p location, d tree.Folder, whole bool) (plan, error) {
 	j := w.recorder(p.root)
 	if j == nil {
 		return plan{}, nil
 	}
-	before, note, err := j.taken(l, p, d, false, whole)
+	before, note, err := j.describeTaken(l, p, d, false, whole)
 	if err != nil {
 		return plan{}, err
 	}
-	planned := w.one(p, history.Delta{Path: j.name(p), Before: before})
+	planned := w.planOf(p, history.Delta{Path: j.name(p), Before: before})
 	planned.Note = note
 	return planned, nil
 }
 
-// planMove plans to move src, in from, to dst, in to.
+// planMove plans to move src, in the folder from, to dst, in the folder to.
 func (w *Workspace) planMove(l *heldLocks, src, dst location, from, to tree.Folder) (plan, error) {
 	j := w.recorder(dst.root)
 	if j == nil || src == dst {
 		return plan{}, nil
 	}
-	replaced, note, err := j.taken(l, dst, to, false, false)
+	replaced, note, err := j.describeTaken(l, dst, to, false, false)
 	if err != nil {
 		return plan{}, err
 	}

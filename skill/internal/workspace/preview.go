@@ -9,10 +9,10 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// writeDiff returns the diff of writing data to the file name of d. old describes that
-// file, and is nil if the file does not exist.
+// writeDiff returns the diff of writing data to the file name of d. old describes that file; nil
+// means that the file does not exist.
 func writeDiff(abs string, d tree.Folder, name string, old *Info, data []byte) (string, error) {
-	after := append([]byte{}, data...) // not nil, which would mean no file
+	after := append([]byte{}, data...) // not nil: nil means no file
 	if old == nil {
 		return Unified(abs, abs, nil, after), nil
 	}
@@ -34,8 +34,8 @@ func readBounded(d tree.Folder, name string, size int64) ([]byte, error) {
 	return readStart(d, name)
 }
 
-// readStart returns the content of a file of d up to one byte more than maxDiff, which is never nil
-// without an error.
+// readStart returns at most the first maxDiff+1 bytes of a file of d. Without an error the result is
+// not nil.
 func readStart(d tree.Folder, name string) ([]byte, error) {
 	f, err := d.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
@@ -46,8 +46,8 @@ func readStart(d tree.Folder, name string) ([]byte, error) {
 	return data, tree.Cause(err)
 }
 
-// spliceDiff returns the diff of a splice. It reads only the lines around it, not the
-// whole file.
+// spliceDiff returns the diff of a splice. It reads only the lines around the splice, not the whole
+// file.
 func spliceDiff(name string, src io.ReaderAt, size int64, s Splice) (string, error) {
 	const window = 16 << 10
 	from, to := max(0, s.Offset-window), min(size, s.Offset+s.Old+window)

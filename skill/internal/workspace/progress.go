@@ -2,9 +2,9 @@ package workspace
 
 import "context"
 
-// WithProgress returns a context under which long work calls report as it advances.
-// done and total count files, bytes or seconds, as the work does; a total of 0 means
-// that it is not known. report is called often, and from several goroutines.
+// WithProgress returns a context with which long operations call report as they advance. done and
+// total count files, bytes or seconds; a total of 0 is unknown. report is called often, by several
+// goroutines.
 func WithProgress(ctx context.Context, report func(done, total int64, note string)) context.Context {
 	return context.WithValue(ctx, progressKey{}, report)
 }

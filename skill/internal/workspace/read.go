@@ -14,8 +14,7 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// wrap adds the operation and the path as the caller spelled it to err. The
-// workspace's own errors have their path already.
+// wrap adds the operation and the path, as the caller spelled it, to an error without a path.
 func wrap(op, abs string, err error) error {
 	switch err.(type) {
 	case nil:
@@ -26,8 +25,7 @@ func wrap(op, abs string, err error) error {
 	return &fs.PathError{Op: op, Path: abs, Err: err}
 }
 
-// wrap2 is wrap for an operation on two paths. A mkdirError is about the folder of the
-// second.
+// wrap2 is wrap for an operation on two paths. A mkdirError is about the folder of to.
 func wrap2(op, from, to string, err error) error {
 	switch e := err.(type) {
 	case nil:
@@ -40,9 +38,8 @@ func wrap2(op, from, to string, err error) error {
 	return &os.LinkError{Op: op, Old: from, New: to, Err: err}
 }
 
-// ReadFile returns the bytes of the regular file at the absolute name abs.
-// Errors are *fs.PathError with Op "open" or "read" (a folder), EFBIG for more
-// than 2 GiB, or the workspace's own.
+// ReadFile returns the content of the regular file abs. Errors are *fs.PathError with Op "open", or
+// "read" for a folder, or the workspace's own. More than 2 GiB are EFBIG.
 func (w *Workspace) ReadFile(abs string) ([]byte, error) { return w.ReadUpTo(abs, maxRead) }
 
 // ReadUpTo is like ReadFile, but more than limit bytes are EFBIG.
@@ -75,12 +72,11 @@ func readOp(err error) string {
 	return "open"
 }
 
-// maxRead is the size in bytes up to which a whole file is read.
+// maxRead limits the size of a file that is read whole, in bytes.
 const maxRead = 1<<31 - 1
 
-// Stat describes the file abs. With follow, a link in the last part is followed, else
-// the link itself is described. Errors are *fs.PathError with Op "stat", or the
-// workspace's own.
+// Stat describes the file abs. With follow it follows a link in the last part. Errors are
+// *fs.PathError with Op "stat", or the workspace's own.
 func (w *Workspace) Stat(abs string, follow bool) (info Info, err error) {
 	err = w.withLocation(request{abs, follow, toRead}, func(p location) (err error) {
 		info, err = p.root.tree.Stat(p.rel)
@@ -95,8 +91,8 @@ func (w *Workspace) Stat(abs string, follow bool) (info Info, err error) {
 	return info, nil
 }
 
-// Readlink returns the target of the symbolic link abs, unchanged. Errors are *fs.PathError with Op
-// "readlink", or the workspace's own.
+// Readlink returns the target of the symbolic link abs as it is stored. Errors are *fs.PathError with
+// Op "readlink", or the workspace's own.
 func (w *Workspace) Readlink(abs string) (target string, err error) {
 	err = w.withLocation(request{abs, false, toRead}, func(p location) error {
 		dir, err := p.root.tree.OpenFolder(p.parent().rel)
@@ -110,8 +106,8 @@ func (w *Workspace) Readlink(abs string) (target string, err error) {
 	return target, wrap("readlink", abs, err)
 }
 
-// ReadDir returns the entries of the folder abs in no order, without [Hidden] ones. Errors are
-// *fs.PathError with Op "scandir", or the workspace's own.
+// ReadDir returns the entries of the folder abs in no particular order, without [Hidden] names. Errors
+// are *fs.PathError with Op "scandir", or the workspace's own.
 func (w *Workspace) ReadDir(abs string) (entries []Entry, err error) {
 	err = w.withLocation(request{abs, true, toRead}, func(p location) error {
 		d, err := p.root.tree.OpenFolder(p.rel)
@@ -126,12 +122,12 @@ func (w *Workspace) ReadDir(abs string) (entries []Entry, err error) {
 	return entries, wrap("scandir", abs, err)
 }
 
-// Flush makes regular files durable, their contents and then their names, all at the same
-// time, so that the disk may write them together. Errors are as for [Workspace.ReadFile].
+// Flush makes regular files durable: first their contents, then their names. It flushes several files
+// at a time, so that the disk can write them together. Errors are as for [Workspace.ReadFile].
 func (w *Workspace) Flush(abs ...string) error {
 	errs := make([]error, len(abs))
 	var all errgroup.Group
-	all.SetLimit(8) // descriptors
+	all.SetLimit(8) // limits the open files
 	for i, name := range abs {
 		all.Go(func() error {
 			f, _, err := w.Open(name)

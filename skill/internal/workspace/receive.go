@@ -8,17 +8,16 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// Receive calls produce and makes what it writes the content of the file abs. If
-// produce fails, nothing is changed, and its error is returned unchanged. Nothing is
-// locked while produce runs. Other errors are as for [Workspace.WriteFile]; those that
-// can be known beforehand are returned before produce is called.
+// Receive calls produce, and writes its output to the file abs. If produce fails, Receive changes
+// nothing and returns that error unchanged. It holds no lock while produce runs. Other errors are as
+// for [Workspace.WriteFile]; Receive returns them before it calls produce, as far as possible.
 func (w *Workspace) Receive(ctx context.Context, abs string, o WriteOptions,
 	produce func(dst io.Writer) error) (Change, error) {
 	c := Change{Kind: Write, Path: abs}
 	noDiff := func(tree.Folder, string, *Info) (string, error) { return "", nil }
-	ahead := o
-	ahead.DryRun = true
-	if err := w.write(ctx, &c, ahead, nil, nil, noDiff); err != nil || o.DryRun || w.opts.DryRun {
+	dry := o
+	dry.DryRun = true
+	if err := w.write(ctx, &c, dry, nil, nil, noDiff); err != nil || o.DryRun || w.opts.DryRun {
 		return c, err
 	}
 	top, err := w.roots[0].tree.OpenFolder(".")
@@ -45,11 +44,11 @@ func (w *Workspace) Receive(ctx context.Context, abs string, o WriteOptions,
 	return c, err
 }
 
-// An onlyWriter hides the other methods of a file from what writes to it.
+// An onlyWriter hides the other methods of a file from its writer.
 type onlyWriter struct{ io.Writer }
 
-// openSpool makes a file for what is received: in the workspace if it can be an unnamed
-// one, else in the system's temporary folder.
+// openSpool creates a file for the output of produce: an unnamed file in the workspace if possible,
+// else a file in the system's temporary folder.
 func openSpool(top tree.Folder) (*spool, error) {
 	if f, err := top.CreateUnnamed(0o600); err == nil {
 		return &spool{f, func() { f.Close() }}, nil
@@ -61,7 +60,7 @@ func openSpool(top tree.Folder) (*spool, error) {
 	return &spool{f, func() { f.Close(); os.Remove(f.Name()) }}, nil
 }
 
-// A spool is a file that no longer exists once it is closed.
+// A spool is a file that disappears when it is closed.
 type spool struct {
 	file  *os.File
 	close func()

@@ -14,7 +14,7 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// MakeDir makes the folder abs and those above it. A folder that exists is no error.
+// MakeDir makes the folder abs and the missing folders above it. It succeeds if the folder exists.
 // Errors are *fs.PathError with Op "mkdir", or the workspace's own.
 func (w *Workspace) MakeDir(ctx context.Context, abs string, dryRun bool) (Change, error) {
 	c := Change{Kind: Mkdir, Path: abs}
@@ -42,8 +42,8 @@ func (w *Workspace) MakeDir(ctx context.Context, abs string, dryRun bool) (Chang
 	return c, wrap("mkdir", abs, err)
 }
 
-// checkDangling fails if a folder would be made where a dangling link leads: if the link is
-// abs, or the lowest folder above it that there is. p is where abs leads.
+// checkDangling fails if MakeDir would make the target of a dangling link: if abs, or the lowest
+// existing name above it, is such a link. p is the location of abs.
 func (w *Workspace) checkDangling(abs string, p location) error {
 	if p.path() == abs {
 		return nil // no link was followed
@@ -94,14 +94,14 @@ func previewDir(p location) error {
 
 // RemoveOptions say what may be removed.
 type RemoveOptions struct {
-	Folder bool // an empty folder, and nothing else
+	Folder bool // only an empty folder
 	Tree   bool // a folder with everything in it, or a file
-	DryRun bool // describe only
+	DryRun bool // only describe the change
 }
 
-// Remove removes the file abs, or a link itself. A folder is EISDIR unless the options
-// allow it; the workspace itself is EBUSY. Errors are *fs.PathError with Op "unlink" or
-// "rmdir", or the workspace's own.
+// Remove removes the file or link abs. A folder is EISDIR unless the options allow it. The
+// workspace itself is EBUSY. Errors are *fs.PathError with Op "unlink" or "rmdir", or the
+// workspace's own.
 func (w *Workspace) Remove(ctx context.Context, abs string, o RemoveOptions) (Change, error) {
 	c := Change{Kind: Delete, Path: abs}
 	op := "unlink"
@@ -133,8 +133,8 @@ func (w *Workspace) Remove(ctx context.Context, abs string, o RemoveOptions) (Ch
 	return c, wrap(op, abs, err)
 }
 
-// removeLocked removes what is at p, if it is still what o allows; its folder d is
-// open. whole means that a folder was found there.
+// removeLocked removes p, in the locked folder d, if o still allows it. whole means that p was a
+// folder before the lock was taken.
 func (w *Workspace) removeLocked(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder,
 	o RemoveOptions, whole bool) error {
 	info, err := d.Lstat(p.base())
@@ -145,7 +145,7 @@ func (w *Workspace) removeLocked(ctx context.Context, c *Change, l *heldLocks, p
 		return err
 	}
 	if info.IsDir() && o.Tree && !whole {
-		return syscall.ELOOP // a folder replaced a file meanwhile: withLocation tries again
+		return syscall.ELOOP // a folder has replaced the file: withLocation retries
 	}
 	if whole {
 		if _, err := w.checkTree(p, removing); err != nil {
@@ -155,8 +155,8 @@ func (w *Workspace) removeLocked(ctx context.Context, c *Change, l *heldLocks, p
 	return w.remove(ctx, c, l, p, d, info, whole)
 }
 
-// remove moves what is at p, which info describes, to the blobs, or removes it. Its
-// folder d is open. With whole it may be a folder with something in it.
+// remove moves p, in the open folder d, to the blobs, or removes it. info describes p. With whole, p
+// may be a folder that is not empty.
 func (w *Workspace) remove(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder, info Info,
 	whole bool) error {
 	whole = whole && info.IsDir()
@@ -175,7 +175,7 @@ func (w *Workspace) remove(ctx context.Context, c *Change, l *heldLocks, p locat
 	})
 }
 
-// checkRemove fails if o does not allow to remove what info describes.
+// checkRemove fails if o does not allow removing the file that info describes.
 func checkRemove(info Info, o RemoveOptions) error {
 	switch {
 	case info.IsDir() && !o.Folder && !o.Tree:
@@ -186,8 +186,8 @@ func checkRemove(info Info, o RemoveOptions) error {
 	return nil
 }
 
-// previewRemove describes the removal of p in c, and returns the error that it would
-// fail with.
+// previewRemove describes the removal of p in c, and returns the error that the removal would fail
+// with.
 func (w *Workspace) previewRemove(c *Change, p location, info Info, o RemoveOptions) error {
 	d, err := p.root.tree.OpenFolder(p.parent().rel)
 	if err != nil {
@@ -216,7 +216,7 @@ func (w *Workspace) previewRemove(c *Change, p location, info Info, o RemoveOpti
 	return nil
 }
 
-// A purpose is what is to be done with a whole tree.
+// A purpose says what the caller of checkTree will do with the tree.
 type purpose int
 
 const (
@@ -224,8 +224,8 @@ const (
 	copying
 )
 
-// checkTree counts what is below p, and fails if something in it may not be removed or
-// copied, so that this is known before the first change.
+// checkTree counts the files and folders below p. It fails if one of them may not be removed or copied,
+// so that the operation fails before its first change.
 func (w *Workspace) checkTree(p location, why purpose) (n int, err error) {
 	d, entries, err := openEntries(p)
 	if err != nil {
@@ -276,8 +276,8 @@ func openEntries(p location) (tree.Folder, []Entry, error) {
 	return d, entries, nil
 }
 
-// checkEntry fails if the entry e of d, at child, may not be removed or copied. A folder
-// on another file system is not removed: it is one that is mounted there.
+// checkEntry fails if the entry e of d, at child, may not be removed or copied. A folder on another
+// file system is a mount point and may not be removed.
 func (w *Workspace) checkEntry(d tree.Folder, child location, e Entry, why purpose) error {
 	switch {
 	case Hidden(e.Name):

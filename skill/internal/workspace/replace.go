@@ -11,15 +11,14 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// replace gives the file p the content that write produces; its folder d is open. old
-// describes the file that exists, with the mode that the new one is to have; it is nil
-// if none may exist. ready is a file that was written before the lock; it is used if nothing
-// has changed since, and may be nil.
+// replace gives the file p, in the open folder d, the content that write produces. old describes the
+// existing file, with the mode that the new file will get; nil means that no file may exist. ready is a
+// new file that was written before the lock was taken. replace uses it if the old file has not changed
+// since; it may be nil.
 //
-// The content is written to a new file, which then replaces the old one in one step.
-// The old file is overwritten in place instead if it has several links, an owner or
-// attributes that the new file cannot be given, if its folder cannot be written, or if
-// something is mounted on it.
+// replace writes the content to a new file, which then replaces the old file atomically. It overwrites
+// the old file in place if that file has several hard links, if the new file cannot get its owner or
+// attributes, if the folder is not writable, or if something is mounted on the file.
 func (w *Workspace) replace(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder,
 	old *Info, write fill, splice *Splice, ready *newFile) error {
 	n := ready
@@ -34,7 +33,7 @@ func (w *Workspace) replace(ctx context.Context, c *Change, l *heldLocks, p loca
 		}
 		defer n.close()
 	}
-	if n.misfit {
+	if n.mustOverwrite {
 		return w.overwrite(ctx, c, l, p, d, n)
 	}
 	n.dir = d
@@ -50,8 +49,8 @@ func (w *Workspace) replace(ctx context.Context, c *Change, l *heldLocks, p loca
 	return err
 }
 
-// draft writes a new file for p, in d, which is to replace old. It is nil if
-// no file can be made there. splice is what it replaces in the old one, nil if that is all.
+// draft writes a new file for p, in d, that will replace old. splice is the edit that produced the
+// content, nil if the content is all new. The newFile is nil if no file can be created in d.
 func (w *Workspace) draft(p location, d tree.Folder, old *Info, write fill, splice *Splice) (n *newFile,
 	err error) {
 	if n, err = createFile(d, old != nil, write); err != nil {
@@ -64,10 +63,10 @@ func (w *Workspace) draft(p location, d tree.Folder, old *Info, write fill, spli
 		if was, info, err = d.OpenContent(p.base()); err == nil {
 			defer was.Close()
 		}
-		n.misfit = old.Links > 1 || !tree.CopyMetadataFrom(n.file, was, *old)
+		n.mustOverwrite = old.Links > 1 || !tree.CopyMetadataFrom(n.file, was, *old)
 	}
 	err = nil
-	if !n.misfit {
+	if !n.mustOverwrite {
 		err = w.flush(n.file)
 	}
 	if err == nil && w.recorder(p.root) != nil {
@@ -80,15 +79,15 @@ func (w *Workspace) draft(p location, d tree.Folder, old *Info, write fill, spli
 	return n, tree.Cause(err)
 }
 
-// prepare is draft before the folder of p is locked. It returns nil where that cannot be
-// done, or fails: then it is done with the lock.
+// prepare calls draft before the folder of p is locked. It returns nil if that is impossible or fails;
+// the caller then drafts with the lock.
 func (w *Workspace) prepare(p location, draft func(d tree.Folder, old *Info) (*newFile, error)) *newFile {
 	d, err := p.root.tree.OpenFolder(p.parent().rel)
 	if err != nil {
 		return nil
 	}
 	defer d.Close()
-	old, err := lookAt(d, p.base(), false)
+	old, err := describeFile(d, p.base(), false)
 	if err != nil || !p.root.makesUnnamed(d) {
 		return nil
 	}
@@ -99,8 +98,7 @@ func (w *Workspace) prepare(p location, draft func(d tree.Folder, old *Info) (*n
 	return n
 }
 
-// makesUnnamed reports whether files without a name can be made in d, as far as is known
-// from others in the root.
+// makesUnnamed reports whether d probably supports unnamed files. The first call for a root tries it.
 func (r *root) makesUnnamed(d tree.Folder) bool {
 	r.once.Do(func() {
 		if f, err := d.CreateUnnamed(0o600); err == nil {
@@ -111,8 +109,8 @@ func (r *root) makesUnnamed(d tree.Folder) bool {
 	return r.unnamed && d.ID().Dev == r.id.Dev
 }
 
-// fitsNow reports whether a file that was prepared for d may replace the file that old
-// describes.
+// fitsNow reports whether n was prepared for d and for the file that old describes, which has not
+// changed since.
 func (n *newFile) fitsNow(d tree.Folder, old *Info) bool {
 	switch {
 	case n == nil || n.named || n.dir.ID() != d.ID() || (n.old == nil) != (old == nil):
@@ -123,7 +121,7 @@ func (n *newFile) fitsNow(d tree.Folder, old *Info) bool {
 	return sameStamp(*n.old, *old)
 }
 
-// sameStamp reports whether a file has not changed between two descriptions of it.
+// sameStamp reports whether a and b describe the same, unchanged file.
 func sameStamp(a, b Info) bool {
 	return a.ID == b.ID && a.Size == b.Size && a.ModTime.Equal(b.ModTime) && a.Changed.Equal(b.Changed)
 }
@@ -132,20 +130,19 @@ func sameStamp(a, b Info) bool {
 type newFile struct {
 	file  *os.File
 	dir   tree.Folder
-	named bool   // it has the temporary name
-	data  []byte // its content, where that is in memory; else nil
+	named bool   // the file has the temporary name
+	data  []byte // the content, if it is in memory; else nil
 
-	old    *Info           // what it is to replace, nil for nothing
-	misfit bool            // the old file must be overwritten
-	before history.Entry   // what that is; the zero Entry if it is not known yet
-	after  history.Entry   // what it is
-	splice *history.Splice // how the old content becomes this one; nil if that is not recorded
+	old           *Info           // the file to replace; nil for a new name
+	mustOverwrite bool            // the file cannot replace the old file, which must be overwritten in place
+	before        history.Entry   // describes the old file; zero if it is not known yet
+	after         history.Entry   // describes the new file
+	splice        *history.Splice // the edit from the old content to the new; nil if it is not recorded
 }
 
-// createFile creates a file in d and calls write to fill it. Where the system has unnamed files it makes
-// one, so that a killed process leaves nothing. With private, only this
-// user may read one that has a name until its mode is set. The newFile is nil if no file
-// could be created.
+// createFile creates a file in d and calls write to fill it. It creates an unnamed file if possible, so
+// that a killed process leaves nothing behind. With private, only this user may read a named file until
+// its mode is set. The newFile is nil if no file could be created.
 func createFile(d tree.Folder, private bool, write fill) (*newFile, error) {
 	perm := fs.FileMode(0o666)
 	if private {
@@ -153,7 +150,7 @@ func createFile(d tree.Folder, private bool, write fill) (*newFile, error) {
 	}
 	n := &newFile{dir: d, data: write.data}
 	var err error
-	if n.file, err = d.CreateUnnamed(0o666); err != nil { // others cannot open it
+	if n.file, err = d.CreateUnnamed(0o666); err != nil { // no other process can open it
 		n.file, err = d.OpenFile(tempName, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 		n.named = true
 	}
@@ -167,7 +164,7 @@ func createFile(d tree.Folder, private bool, write fill) (*newFile, error) {
 	return n, nil
 }
 
-// close closes the file, and removes it unless it was installed. A nil newFile has nothing to close.
+// close closes the file, and removes it unless it was installed. It does nothing for a nil newFile.
 func (n *newFile) close() {
 	if n == nil {
 		return
@@ -183,8 +180,8 @@ func cannotCreate(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
-// install gives a finished file its name. With replace, the file of that name goes to the keeper, or
-// is removed if that is nil.
+// install gives a finished file its name. With replace, it passes the old file of that name to the
+// keeper k, or removes it if k is nil.
 func (n *newFile) install(name string, replace bool, k *history.Keeper) error {
 	if !replace {
 		return n.installNew(name)
@@ -216,7 +213,7 @@ func (n *newFile) installNew(name string) error {
 	return n.dir.LinkUnnamed(n.file, name)
 }
 
-// giveTempName gives the file the temporary name, unless it has it already.
+// giveTempName gives the file the temporary name, unless the file has it already.
 func (n *newFile) giveTempName() error {
 	if n.named {
 		return nil
@@ -232,16 +229,16 @@ func (n *newFile) rename(name string, replace bool) error {
 	return err
 }
 
-// exchange swaps the file with the one called name, which it removes. ext4 writes a file
-// to the disk when it replaces another by rename, but not here: to replace a file of
-// 64 KiB takes 45 µs instead of 200.
+// exchange swaps the file with the file called name, and removes that. After a rename over a file, ext4
+// writes the new file to disk at once; after an exchange it does not. Replacing a file of 64 KiB then
+// takes 45 µs instead of 200.
 func (n *newFile) exchange(name string) error {
 	if err := n.dir.Exchange(tempName, n.dir, name); err != nil {
 		return err
 	}
 	err := n.dir.Remove(tempName, false)
 	if err != nil && n.dir.Exchange(tempName, n.dir, name) != nil {
-		n.named = false // the old file now has the temporary name: the next change removes it
+		n.named = false // the old file keeps the temporary name until the next change removes it
 	}
 	n.named = n.named && err != nil
 	return err
@@ -255,8 +252,8 @@ func (w *Workspace) flush(f *os.File) error {
 	return tree.Datasync(f)
 }
 
-// overwriteFrom is overwrite with what write produces. That goes into a private file
-// outside first, so that a write that fails changes nothing.
+// overwriteFrom is overwrite with the content that write produces. It first writes to a private
+// temporary file outside, so that a failed write changes nothing.
 func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder,
 	write fill) error {
 	f, err := os.CreateTemp("", "skill-*")
@@ -268,13 +265,13 @@ func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, l *heldLocks, 
 	if err := write.write(f); err != nil {
 		return tree.Cause(err)
 	}
-	return w.overwrite(ctx, c, l, p, d, &newFile{file: f, misfit: true})
+	return w.overwrite(ctx, c, l, p, d, &newFile{file: f, mustOverwrite: true})
 }
 
-// overwrite replaces the content of the file p with that of n, in place.
+// overwrite replaces the content of the file p with the content of n, in place.
 func (w *Workspace) overwrite(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder,
 	n *newFile) error {
-	n.misfit = true
+	n.mustOverwrite = true
 	if w.recorder(p.root) != nil && n.after.Kind == "" {
 		if err := w.describeNew(n, nil); err != nil {
 			return err

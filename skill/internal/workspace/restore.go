@@ -8,9 +8,9 @@ import (
 	"textskill/skill/internal/history"
 )
 
-// Before calls use with what a file held before a change, which is not undone. abs is the
-// file; "" is the only one that the change is about. It fails with an [*UndoError] if that
-// is not kept.
+// Before calls use with the content of the file abs before a change. It does not undo the change. If
+// abs is "", the change must be about a single file. Before fails with an [*UndoError] if that
+// version is not kept.
 func (w *Workspace) Before(ctx context.Context, id, abs string,
 	use func(path string, size int64, content io.Reader) error) error {
 	j, s, op, err := w.recorded(ctx, id)
@@ -23,7 +23,7 @@ func (w *Workspace) Before(ctx context.Context, id, abs string,
 	}
 	path := j.path(d.Path)
 	before := d.Before
-	if d.Added { // the file still begins with it
+	if d.Added { // the file after the change begins with the old content
 		before = d.After
 	}
 	found, err := s.Read(d.Path, before, func(_ int64, content io.ReaderAt) error {
@@ -35,7 +35,7 @@ func (w *Workspace) Before(ctx context.Context, id, abs string,
 	return err
 }
 
-// fileBefore returns the delta of a change that replaced or removed a file.
+// fileBefore returns the delta with which a change replaced or removed the file abs; "" means any file.
 func fileBefore(j *journal, op *history.Op, id, abs string) (history.Delta, error) {
 	if len(op.Deltas) == 0 && op.Note != "" {
 		return history.Delta{}, &UndoError{ID: id, Reason: "has no saved version: " + op.Note}
@@ -65,7 +65,7 @@ func fileBefore(j *journal, op *history.Op, id, abs string) (history.Delta, erro
 	return history.Delta{}, &UndoError{ID: id, Reason: "did not replace or remove a file"}
 }
 
-// isMoved reports whether an op moved what was at a path.
+// isMoved reports whether an op moved the file name elsewhere.
 func isMoved(op *history.Op, name history.Name) bool {
 	for _, d := range op.Deltas {
 		if d.From == name {

@@ -10,10 +10,9 @@ import (
 	"textskill/skill/internal/refusal"
 )
 
-// State opens a folder of the history for this program's records, and makes it for this user
-// alone if it does not exist: [history.Output], whose files operations read, or
-// [history.Servers]. The caller closes it. The error is EROFS if the workspace is opened
-// read-only or for a dry run.
+// State opens the folder [history.Output] or [history.Servers] in the history. If the folder does not
+// exist, State makes it, with access for this user only. The caller closes it. The error is EROFS if
+// the workspace is opened read-only or for a dry run.
 func (w *Workspace) State(name string) (*os.Root, error) {
 	if w.opts.ReadOnly || w.opts.DryRun {
 		return nil, wrap("mkdir", filepath.Join(w.Dir(), name), syscall.EROFS)
@@ -25,9 +24,8 @@ func (w *Workspace) State(name string) (*os.Root, error) {
 	return s.Folder(name)
 }
 
-// Runs opens the folder of the history that holds the sums of experts' records. If the
-// workspace is opened read-only, the error is fs.ErrNotExist where it does not exist. The caller
-// closes it.
+// Runs opens the folder in the history that holds the hashes of experts' records. The caller closes
+// it. In a read-only workspace the error is fs.ErrNotExist if the folder does not exist.
 func (w *Workspace) Runs() (*os.Root, error) {
 	s, err := w.journals[0].open()
 	if err != nil {
@@ -36,9 +34,9 @@ func (w *Workspace) Runs() (*os.Root, error) {
 	return s.Folder(history.Runs)
 }
 
-// OutputDir returns the folder that holds the output of commands, whether it exists or not; ""
-// if there is no place for a history. Operations read it like a part of the workspace, and
-// do not change it.
+// OutputDir returns the path of the folder with the output of commands, which may not exist. It returns
+// "" if there is no place for a history. Operations may read the folder like a part of the workspace,
+// and may not change it.
 func (w *Workspace) OutputDir() string {
 	j := w.journals[0]
 	j.mu.Lock()
@@ -57,8 +55,9 @@ func (j *journal) outputDir() string {
 	return filepath.Join(p.Path, p.Key, history.Output)
 }
 
-// outputs returns the folder of the output of commands as a root; nil if that folder does not exist, or if
-// it is in the workspace, whose own root confines what commands could have put there.
+// outputs returns the folder of the output of commands as a root, nil if the folder does not exist. It
+// also returns nil for a folder in the workspace: there the workspace's root confines access, since
+// commands may have changed the folder.
 func (j *journal) outputs() *root {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -76,7 +75,7 @@ func (j *journal) outputs() *root {
 	return j.output
 }
 
-// matchOutput finds a path in the folder of the output of commands by its spelling.
+// matchOutput is matchRoot for the folder of the output of commands.
 func (w *Workspace) matchOutput(abs string) (location, bool) {
 	if !strings.Contains(abs, string(filepath.Separator)+history.Output) {
 		return location{}, false
@@ -89,7 +88,7 @@ func (w *Workspace) matchOutput(abs string) (location, bool) {
 	return location{r, rel}, ok
 }
 
-// deniedOutput is denied for the output of commands; ok is false if p is elsewhere.
+// deniedOutput is denied for the output of commands. ok is false if p is not in that folder.
 func (w *Workspace) deniedOutput(p location, q request) (err error, ok bool) {
 	switch {
 	case p.root.isOutput:

@@ -13,24 +13,24 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A Journal says how many changes are kept so that they can be undone. A limit of 0 is
-// the default, and one below 0 means no limit. Changes are dropped in blocks: see package history.
+// A Journal says how many changes are kept for undo. A limit of 0 is the default; a negative limit is
+// no limit. Package history drops old changes in blocks.
 type Journal struct {
-	Off   bool          // nothing is recorded
-	Count int           // of changes; default 1000
-	Age   time.Duration // of a change; default 30 days
-	Bytes int64         // of what changes took away; default 1 GiB
+	Off   bool          // record nothing
+	Count int           // number of changes; default 1000
+	Age   time.Duration // age of a change; default 30 days
+	Bytes int64         // size of the old files of all changes; default 1 GiB
 }
 
-// A journal is the history of one root, which is opened when it is first needed.
+// A journal is the history of one root. It is opened when it is first needed.
 type journal struct {
 	root    *root
 	options history.Options
-	off     bool // nothing is recorded: the history has only the lock
+	off     bool // nothing is recorded: the history is only used for its lock
 
 	mu     sync.Mutex
-	store  *history.Store
-	output *root // nil until it is needed; see outputs
+	store  *history.Store // nil until it is needed
+	output *root          // nil until it is needed; see outputs
 	closed bool
 }
 
@@ -43,7 +43,7 @@ func (w *Workspace) newJournal(r *root, roots []string) *journal {
 	}}
 }
 
-// outside opens a path of another root.
+// outside finds a path in any root, for a history that refers to files of another root.
 func (w *Workspace) outside(abs string) (t tree.Tree, rel string, ok bool) {
 	for _, r := range w.roots {
 		if rel, ok := below(r.dir, abs); ok {
@@ -53,7 +53,7 @@ func (w *Workspace) outside(abs string) (t tree.Tree, rel string, ok bool) {
 	return nil, "", false
 }
 
-// forbids returns a function that says why an undo may not write a path.
+// forbids returns a function that returns why an undo may not write a path, "" if it may.
 func forbids(allow bool) func(rel string) string {
 	if allow {
 		return nil
@@ -101,7 +101,8 @@ func (j *journal) close() {
 	}
 }
 
-// journalOf returns the journal of a root; that of the output of commands is the first.
+// journalOf returns the journal of a root. For a root without its own journal it returns the journal of
+// a root above, else the workspace's.
 func (w *Workspace) journalOf(r *root) *journal {
 	for _, j := range w.journals {
 		if j.root == r {
@@ -116,8 +117,7 @@ func (w *Workspace) journalOf(r *root) *journal {
 	return w.journals[0]
 }
 
-// recorder returns the journal in which changes below a root are recorded, nil if they
-// are not.
+// recorder returns the journal that records changes in a root, nil if they are not recorded.
 func (w *Workspace) recorder(r *root) *journal {
 	if r == nil {
 		return nil
@@ -128,7 +128,8 @@ func (w *Workspace) recorder(r *root) *journal {
 	return nil
 }
 
-// changeID returns the ID of a change: its number, and for an allowed folder also that.
+// changeID returns the ID of a change: its number, followed by @ and the folder if the change is in an
+// allowed folder.
 func (w *Workspace) changeID(j *journal, id int64) string {
 	if j == w.journals[0] {
 		return strconv.FormatInt(id, 10)
@@ -136,7 +137,7 @@ func (w *Workspace) changeID(j *journal, id int64) string {
 	return strconv.FormatInt(id, 10) + "@" + j.root.dir
 }
 
-// byID is the inverse of changeID; ok is false for what is not an ID of this workspace.
+// byID is the inverse of changeID. ok is false if text is not an ID of this workspace.
 func (w *Workspace) byID(text string) (j *journal, id int64, ok bool) {
 	number, dir, other := strings.Cut(text, "@")
 	id, err := strconv.ParseInt(number, 10, 64)
@@ -151,7 +152,7 @@ func (w *Workspace) byID(text string) (j *journal, id int64, ok bool) {
 	return w.journals[i], id, true
 }
 
-// name returns the path of p as it is recorded.
+// name returns the name of p in the ops of a journal.
 func (j *journal) name(p location) history.Name { return j.nameOf(p.path()) }
 
 // nameOf returns the name of an absolute path in the ops of a journal.
@@ -162,7 +163,7 @@ func (j *journal) nameOf(abs string) history.Name {
 	return history.Name(abs)
 }
 
-// path is the inverse of nameOf: it returns an absolute path.
+// path is the inverse of nameOf.
 func (j *journal) path(name history.Name) string {
 	if filepath.IsAbs(string(name)) {
 		return string(name)

@@ -14,40 +14,39 @@ import (
 	"textskill/skill/internal/history"
 )
 
-// UndoOptions say what to undo. The zero value undoes the last change that is in effect
-// and is not an undo itself.
+// UndoOptions say which changes to undo. The zero value undoes the latest change in force that is
+// not an undo itself.
 type UndoOptions struct {
 	ID    string   // undo this change, which may be an undo
-	Since string   // undo this change and all after it; not together with ID
-	Run   string   // undo the changes of this run of an expert, and no others; see [WithRun]
-	After []string // with Run, only those after this [Workspace.Position]
-	Whole bool     // with Run, undo nothing if one of them cannot be undone
-	// also if something else has changed the file since, which is saved; what cannot be undone is skipped
+	Since string   // undo this change and all later ones; not together with ID
+	Run   string   // undo only the changes of this expert's run; see [WithRun]
+	After []string // with Run, only changes after this [Workspace.Position]
+	Whole bool     // with Run, undo nothing if one of the changes cannot be undone
+	// also undo files that changed later, and save their later version; skip files that cannot be undone
 	Force bool
 }
 
-// Undone is one change that was undone. Its ID is that of the undo.
+// Undone describes one undo. Its ID is the ID of the undo.
 type Undone struct {
 	Change
-	Of      string       // the ID of the change that was undone
-	What    string       // a few words about that change: `run "npm test"`, "write"
-	More    int          // files, besides Path, that were changed back
-	Left    int          // files that the change changed besides, which stay as they are
-	Skipped []*UndoError // with Force, why files of the change were not undone
-	Merged  []string     // absolute: files that keep what was changed in them since
-	Lost    []string     // absolute: with Force, files whose later version was replaced, and saved
-	Stays   []string     // absolute: folders that stay, because something else is in them
-	Passed  []error      // why later changes were skipped: nothing is left of them to undo
+	Of      string       // the ID of the undone change
+	What    string       // a short description of that change: `run "npm test"`, "write"
+	More    int          // number of reverted files besides Path
+	Left    int          // number of changed files that the undo did not revert
+	Skipped []*UndoError // with Force, why files of the change were not reverted
+	Merged  []string     // absolute: files that keep their later changes
+	Lost    []string     // absolute: with Force, files whose later version was saved and replaced
+	Stays   []string     // absolute: folders that stay because they are not empty
+	Passed  []error      // why undo skipped later changes: they have nothing left to undo
 }
 
-// An UndoError reports that there is no such change to undo, or that it cannot be
-// undone as things are.
+// An UndoError reports that a change does not exist or cannot be undone.
 type UndoError struct {
-	ID     string // of the change; "" if none was named
-	Path   string // absolute, of the file that is in the way; "" if none is
+	ID     string // the change; "" if the caller named no change
+	Path   string // absolute: the file that prevents the undo; "" if no file does
 	Reason string
-	Force  bool   // [UndoOptions].Force would undo it, or the rest of it
-	Before string // of a bare undo: the ID of the change before this one; "" for the oldest change
+	Force  bool   // [UndoOptions].Force would undo the change, at least in part
+	Before string // of a bare undo: the ID of the next older change; "" if there is none
 }
 
 func (e *UndoError) Error() string {
@@ -60,7 +59,7 @@ func (e *UndoError) Error() string {
 	return "change " + e.ID + " cannot be undone: " + e.Path + " " + e.Reason
 }
 
-// Hint says what to do, "" if nothing helps.
+// Hint says how to undo the change anyway, "" if that is impossible.
 func (e *UndoError) Hint() string {
 	var hints []string
 	if e.Force {
@@ -72,10 +71,10 @@ func (e *UndoError) Hint() string {
 	return strings.Join(hints, "; ")
 }
 
-// errNoHistory is the error of a history that does not exist and is not made.
+// errNoHistory is the error of opening a history that does not exist, read-only.
 var errNoHistory = fs.ErrNotExist
 
-// An undoing is an undo of one call, with the locks of all histories.
+// An undoing is the state of one call of Undo. It holds the locks of all histories.
 type undoing struct {
 	w    *Workspace
 	l    *heldLocks
@@ -83,8 +82,8 @@ type undoing struct {
 	done []Undone
 }
 
-// Undo undoes changes, the last one first. Those that were undone before an error stay
-// undone, and are returned with it. Errors are [*UndoError], [*PartlyUndoneError] or the workspace's own.
+// Undo undoes changes, the latest first. If it fails, the earlier undos stay, and Undo returns them
+// with the error. Errors are [*UndoError], [*PartlyUndoneError] or the workspace's own.
 func (w *Workspace) Undo(ctx context.Context, o UndoOptions) (done []Undone, err error) {
 	if err := w.checkWritable(); err != nil {
 		return nil, wrap("change", w.Dir(), err)
@@ -124,6 +123,7 @@ func (u *undoing) settle() error {
 	return errors.Join(errs...)
 }
 
+// run calls the method for the options.
 func (u *undoing) run(ctx context.Context, o UndoOptions) ([]Undone, error) {
 	switch {
 	case o.Run != "":
@@ -150,17 +150,18 @@ func notRecorded(id string) error {
 	return &UndoError{ID: id, Reason: `is not in the history; "history" lists all changes`}
 }
 
-// A candidate is an op of one of the histories.
+// A candidate is an op that may be undone.
 type candidate struct {
 	j  *journal
 	id int64
 	op history.Listed
 
-	at   int64 // the number by which it is ordered in its history
-	time time.Time
+	at   int64     // the number that orders the op in its history
+	time time.Time // orders the op among the histories
 }
 
-// candidates returns the ops that wanted accepts, of all histories, the newest first.
+// candidates returns the ops of all histories that wanted accepts, the newest first. It stops reading
+// a history when wanted returns false for more.
 func (u *undoing) candidates(wanted func(j *journal, l history.Listed) (take, more bool)) (list []candidate) {
 	for _, j := range u.w.journals {
 		if j.off {
@@ -175,7 +176,7 @@ func (u *undoing) candidates(wanted func(j *journal, l history.Listed) (take, mo
 				continue
 			}
 			c := candidate{j, l.ID, l, l.ID, l.Time}
-			// a change that was made again counts as of when it was made
+			// a redone change counts from the time when it was first made
 			if tx := u.l.tx(j); tx.InForceNow(l.ID) {
 				c.at = tx.Origin(l.ID)
 				if o, ok := tx.Find(c.at); ok {
@@ -194,8 +195,8 @@ func (u *undoing) candidates(wanted func(j *journal, l history.Listed) (take, mo
 	return list
 }
 
-// holdsAll reports whether all of an op is inside w, which it need not be if the
-// history is another Workspace's.
+// holdsAll reports whether all paths of an op are inside w. They may be outside if the history belongs
+// to another Workspace.
 func (w *Workspace) holdsAll(j *journal, op *history.Op) bool {
 	return !w.borrowed || !slices.ContainsFunc(op.Deltas, func(d history.Delta) bool {
 		_, ok := w.matchRoot(j.path(d.Path))
@@ -203,20 +204,20 @@ func (w *Workspace) holdsAll(j *journal, op *history.Op) bool {
 	})
 }
 
-// one undoes an op.
-func (u *undoing) one(ctx context.Context, j *journal, id int64) (Undone, error) {
+// undoOrigin undoes an op. For the redo of a change, the result names the original change.
+func (u *undoing) undoOrigin(ctx context.Context, j *journal, id int64) (Undone, error) {
 	tx := u.l.tx(j)
-	if tx.InForceNow(id) { // of a change that was made again, the change is named
+	if tx.InForceNow(id) {
 		id = tx.Origin(id)
 	}
-	return u.exactly(ctx, j, id)
+	return u.undoOp(ctx, j, id)
 }
 
-// exactly undoes an op, and names it.
-func (u *undoing) exactly(ctx context.Context, j *journal, id int64) (Undone, error) {
+// undoOp undoes exactly the op id.
+func (u *undoing) undoOp(ctx context.Context, j *journal, id int64) (Undone, error) {
 	d, err := u.l.tx(j).Undo(ctx, id, u.how)
-	if no, ok := errors.AsType[*history.ConflictError](err); ok {
-		return Undone{}, u.w.undoError(j, no)
+	if conflict, ok := errors.AsType[*history.ConflictError](err); ok {
+		return Undone{}, u.w.undoError(j, conflict)
 	}
 	if err != nil {
 		return Undone{}, err
@@ -226,15 +227,15 @@ func (u *undoing) exactly(ctx context.Context, j *journal, id int64) (Undone, er
 	return done, nil
 }
 
-func (w *Workspace) undoError(j *journal, no *history.ConflictError) *UndoError {
-	e := &UndoError{ID: w.changeID(j, no.ID), Reason: no.Reason, Force: no.Force}
-	if no.Path != "" {
-		e.Path = j.path(no.Path)
+func (w *Workspace) undoError(j *journal, conflict *history.ConflictError) *UndoError {
+	e := &UndoError{ID: w.changeID(j, conflict.ID), Reason: conflict.Reason, Force: conflict.Force}
+	if conflict.Path != "" {
+		e.Path = j.path(conflict.Path)
 	}
 	return e
 }
 
-// undone describes an undo.
+// undone converts the description of an undo from package history.
 func (w *Workspace) undone(j *journal, d history.Undone) Undone {
 	u := Undone{Of: w.changeID(j, d.Of.ID), What: describe(d.Of), Left: d.Of.More}
 	for _, l := range d.Of.Left {
@@ -266,7 +267,7 @@ func (w *Workspace) undone(j *journal, d history.Undone) Undone {
 	return u
 }
 
-// describe says in a few words what an op was.
+// describe returns a short description of an op.
 func describe(op *history.Op) string {
 	if op.Command != "" {
 		return op.Kind + " " + strconv.Quote(oneLine(op.Command))
@@ -274,8 +275,8 @@ func describe(op *history.Op) string {
 	return op.Kind
 }
 
-// mainPath returns the path that names an op: where a move leads, what a command changed last, or what
-// else is changed besides folders that are made for it.
+// mainPath returns the path that represents an op: the path of its last delta. This is the destination
+// of a move, and not a folder that was made for another path.
 func mainPath(op *history.Op) history.Name {
 	if n := len(op.Deltas); n > 0 {
 		return op.Deltas[n-1].Path
@@ -286,15 +287,15 @@ func mainPath(op *history.Op) history.Name {
 	return "."
 }
 
-// last undoes the newest change that is in force. If it cannot be undone, nothing is done: an older one
-// may be about the same files. A change that has nothing left to undo is passed over.
+// last undoes the newest change in force. If that fails, it undoes no older change, which may be about
+// the same files. It skips a change that has nothing left to undo.
 func (u *undoing) last(ctx context.Context) ([]Undone, error) {
 	list := u.candidates(func(j *journal, l history.Listed) (take, more bool) { return u.l.tx(j).InForceNow(l.ID), true })
 	var passed []error
 	u.how.Newest = !u.how.Force
 	for i, c := range list {
-		done, err := u.one(ctx, c.j, c.id)
-		no, refused := errors.AsType[*UndoError](err)
+		done, err := u.undoOrigin(ctx, c.j, c.id)
+		conflict, refused := errors.AsType[*UndoError](err)
 		switch {
 		case err == nil:
 			done.Passed = passed
@@ -302,15 +303,15 @@ func (u *undoing) last(ctx context.Context) ([]Undone, error) {
 		case errors.Is(err, history.ErrNoEffect):
 			passed = append(passed, u.noEffect(c))
 		case refused && c.op.Quiet:
-			passed = append(passed, no)
+			passed = append(passed, conflict)
 		case refused && u.how.Force:
-			passed = append(passed, no)
+			passed = append(passed, conflict)
 		case refused:
 			for _, older := range list[i+1:] {
-				no.Before = u.w.changeID(older.j, u.l.tx(older.j).Origin(older.id))
+				conflict.Before = u.w.changeID(older.j, u.l.tx(older.j).Origin(older.id))
 				break
 			}
-			return nil, no
+			return nil, conflict
 		default:
 			return nil, err
 		}
@@ -321,6 +322,7 @@ func (u *undoing) last(ctx context.Context) ([]Undone, error) {
 	return nil, &UndoError{Reason: "there is nothing to undo"}
 }
 
+// noEffect returns the error for a change with nothing left to undo.
 func (u *undoing) noEffect(c candidate) error {
 	if l, ok := u.l.tx(c.j).Find(c.id); ok && l.IsIdle() {
 		return &UndoError{ID: u.w.changeID(c.j, c.id), Reason: "left everything as it was"}
@@ -328,7 +330,7 @@ func (u *undoing) noEffect(c candidate) error {
 	return &UndoError{ID: u.w.changeID(c.j, c.id), Reason: "is not in effect: everything is as it was before"}
 }
 
-// named undoes one change.
+// named undoes the change id.
 func (u *undoing) named(ctx context.Context, id string) ([]Undone, error) {
 	j, n, ok := u.w.byID(id)
 	if !ok {
@@ -337,7 +339,7 @@ func (u *undoing) named(ctx context.Context, id string) ([]Undone, error) {
 	if l, ok := u.l.tx(j).Find(n); ok && !u.w.holdsAll(j, l.Op) {
 		return nil, unknown(id)
 	}
-	done, err := u.exactly(ctx, j, n)
+	done, err := u.undoOp(ctx, j, n)
 	if errors.Is(err, history.ErrNoEffect) {
 		return nil, u.noEffect(candidate{j: j, id: n})
 	}
@@ -347,9 +349,8 @@ func (u *undoing) named(ctx context.Context, id string) ([]Undone, error) {
 	return []Undone{done}, nil
 }
 
-// since undoes the change that is named and all after it, in all histories. If it is an
-// undo, that makes what was undone since again. With force it passes over those that cannot be
-// undone.
+// since undoes the change id and all later changes, in all histories. If the change is an undo, since
+// also redoes the changes that were undone since. With force it skips changes that cannot be undone.
 func (u *undoing) since(ctx context.Context, id string) ([]Undone, error) {
 	j, n, ok := u.w.byID(id)
 	if !ok {
@@ -371,8 +372,8 @@ func (u *undoing) since(ctx context.Context, id string) ([]Undone, error) {
 	var passed []error
 	u.how.Newest = !u.how.Force
 	for i, c := range list {
-		done, err := u.one(ctx, c.j, c.id)
-		no, refused := errors.AsType[*UndoError](err)
+		done, err := u.undoOrigin(ctx, c.j, c.id)
+		conflict, refused := errors.AsType[*UndoError](err)
 		switch {
 		case err == nil:
 			u.done[len(u.done)-1] = done
@@ -380,10 +381,10 @@ func (u *undoing) since(ctx context.Context, id string) ([]Undone, error) {
 			passed = append(passed, u.noEffect(c))
 		case refused && (u.how.Force || c.op.Quiet ||
 			len(c.op.Deltas) == 0 && c.op.Note == ""):
-			passed = append(passed, no)
+			passed = append(passed, conflict)
 		case refused:
-			no.Force = u.forceHelps(ctx, list[i:]) // which passes it over
-			return u.partly(no)
+			conflict.Force = u.forceHelps(ctx, list[i:]) // force would skip this change
+			return u.partly(conflict)
 		default:
 			return u.done, err
 		}
@@ -395,17 +396,17 @@ func (u *undoing) since(ctx context.Context, id string) ([]Undone, error) {
 	return nil, refusalOf(passed)
 }
 
-// refusalOf returns the first of the errors that names a path.
+// refusalOf returns the first error that names a path.
 func refusalOf(passed []error) error {
 	for _, err := range passed {
-		if no, ok := errors.AsType[*UndoError](err); ok && no.Path != "" {
+		if conflict, ok := errors.AsType[*UndoError](err); ok && conflict.Path != "" {
 			return err
 		}
 	}
 	return nil
 }
 
-// forceHelps reports whether force would undo one of the changes.
+// forceHelps reports whether force would undo at least one of the changes.
 func (u *undoing) forceHelps(ctx context.Context, list []candidate) bool {
 	how := u.how
 	how.Force, how.Dry = true, true
@@ -415,20 +416,20 @@ func (u *undoing) forceHelps(ctx context.Context, list []candidate) bool {
 	})
 }
 
-// partly returns what was undone before an error.
-func (u *undoing) partly(no *UndoError) ([]Undone, error) {
+// partly returns the changes that were undone before an error, and the error.
+func (u *undoing) partly(conflict *UndoError) ([]Undone, error) {
 	if len(u.done) == 0 || u.w.opts.DryRun {
-		return u.done, no
+		return u.done, conflict
 	}
-	return u.done, &PartlyUndoneError{Done: u.done, Left: []error{no}}
+	return u.done, &PartlyUndoneError{Done: u.done, Left: []error{conflict}}
 }
 
-// A PartlyUndoneError reports that some changes of a run were not undone, or one of the changes since
-// another one.
+// A PartlyUndoneError reports that some changes were not undone, of a run or of all changes since a
+// change.
 type PartlyUndoneError struct {
-	Run  string   // "" for the changes since another one
-	Done []Undone // those that were undone; nil if Whole was asked for
-	Left []error  // why the others were not, the last one first
+	Run  string   // "" for an undo with [UndoOptions].Since
+	Done []Undone // changes that were undone; nil with [UndoOptions].Whole
+	Left []error  // why the other changes were not undone, the latest first
 }
 
 func (e *PartlyUndoneError) Error() string {
@@ -447,7 +448,7 @@ func (e *PartlyUndoneError) Error() string {
 // Unwrap returns the errors of the changes that were not undone.
 func (e *PartlyUndoneError) Unwrap() []error { return e.Left }
 
-// Force reports whether [UndoOptions].Force would undo some of the others.
+// Force reports whether [UndoOptions].Force would undo some of the other changes.
 func (e *PartlyUndoneError) Force() bool {
 	return slices.ContainsFunc(e.Left, func(err error) bool {
 		u, ok := errors.AsType[*UndoError](err)
@@ -455,7 +456,7 @@ func (e *PartlyUndoneError) Force() bool {
 	})
 }
 
-// Hint says what to do, "" if nothing helps.
+// Hint says how to undo the change anyway, "" if that is impossible.
 func (e *PartlyUndoneError) Hint() string {
 	if !e.Force() {
 		return ""
@@ -463,7 +464,7 @@ func (e *PartlyUndoneError) Hint() string {
 	return "force: true undoes these too; the current versions are saved first"
 }
 
-// isOfRun reports whether an op is one of the run, or makes a change of the run again.
+// isOfRun reports whether an op belongs to the run, or redoes a change of the run.
 func (u *undoing) isOfRun(j *journal, l history.Listed, run string) bool {
 	tx := u.l.tx(j)
 	if l.Run == run || !tx.InForceNow(l.ID) {
@@ -473,9 +474,8 @@ func (u *undoing) isOfRun(j *journal, l history.Listed, run string) bool {
 	return ok && first.Run == run
 }
 
-// ofRun undoes the changes of a run, the last one first. It goes on after those that
-// cannot be undone. Its undos are changes of the run, too, so that a position which the run
-// had before can be returned to.
+// ofRun undoes the changes of a run, the latest first. It goes on after a change that cannot be undone.
+// Its undos belong to the run too, so that a later undo can return to an earlier position of the run.
 func (u *undoing) ofRun(ctx context.Context, o UndoOptions) ([]Undone, error) {
 	if err := u.reachesBack(o.After); err != nil {
 		return nil, err
@@ -488,14 +488,14 @@ func (u *undoing) ofRun(ctx context.Context, o UndoOptions) ([]Undone, error) {
 	failed := &PartlyUndoneError{Run: o.Run}
 	var passed []error
 	for _, c := range list {
-		_, err := u.one(ctx, c.j, c.id)
-		no, refused := errors.AsType[*UndoError](err)
+		_, err := u.undoOrigin(ctx, c.j, c.id)
+		conflict, refused := errors.AsType[*UndoError](err)
 		switch {
 		case err == nil, errors.Is(err, history.ErrNoEffect):
 		case refused && len(c.op.Deltas) == 0:
-			passed = append(passed, no)
+			passed = append(passed, conflict)
 		case refused:
-			failed.Left = append(failed.Left, no)
+			failed.Left = append(failed.Left, conflict)
 		default:
 			return u.done, err
 		}
@@ -517,10 +517,10 @@ func (u *undoing) ofRun(ctx context.Context, o UndoOptions) ([]Undone, error) {
 	case u.how.Dry:
 		return nil, failed
 	}
-	return u.takeBack(ctx, failed)
+	return u.redo(ctx, failed)
 }
 
-// reachesBack returns an error if a history does not go back to the change after.
+// reachesBack returns an error if a history no longer goes back to the position after.
 func (u *undoing) reachesBack(after []string) error {
 	for _, j := range u.w.journals {
 		from := u.w.numberAt(j, after)
@@ -536,8 +536,8 @@ func (u *undoing) reachesBack(after []string) error {
 	return nil
 }
 
-// takeBack undoes what this undo of a whole run has done, because the rest of the run failed.
-func (u *undoing) takeBack(ctx context.Context, failed error) ([]Undone, error) {
+// redo undoes the undos of this call, because Whole is set and one change could not be undone.
+func (u *undoing) redo(ctx context.Context, failed error) ([]Undone, error) {
 	for _, d := range slices.Backward(slices.Clone(u.done)) {
 		if _, err := u.named(ctx, d.ID); err != nil {
 			return u.done, errors.Join(failed, err)
@@ -546,7 +546,7 @@ func (u *undoing) takeBack(ctx context.Context, failed error) ([]Undone, error) 
 	return nil, failed
 }
 
-// Position returns where the histories stand: the ID of the last change in each.
+// Position returns the current position of the histories: the ID of the last change in each.
 func (w *Workspace) Position(ctx context.Context) ([]string, error) {
 	var at []string
 	for _, j := range w.journals {
@@ -563,8 +563,8 @@ func (w *Workspace) Position(ctx context.Context) ([]string, error) {
 	return at, nil
 }
 
-// numberAt returns the number of a position in one history, -1 if it has none. Its op may not
-// be there any more.
+// numberAt returns the number of the change at a position in one history, -1 if the position has none.
+// The history may have dropped that change.
 func (w *Workspace) numberAt(j *journal, position []string) int64 {
 	for _, id := range position {
 		number, _, _ := strings.Cut(id, "@")

@@ -9,23 +9,23 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// Unflushed is changes that are made and may not survive a power cut: one wait for the disk
-// serves all of them. It holds the folders that they changed open, a descriptor for each. It is not
-// safe for concurrent use.
+// Unflushed collects changes that are not flushed to disk yet, and flushes them together. Until then a
+// power cut may lose them. It keeps a descriptor of each changed folder open. It is not safe for
+// concurrent use.
 type Unflushed struct {
-	count   int              // of ops
-	stores  []*history.Store // that hold them
-	folders []tree.Folder    // that were changed
+	count   int              // number of ops
+	stores  []*history.Store // the histories of the ops
+	folders []tree.Folder    // the changed folders
 	noSync  bool
 }
 
 // Len returns the number of changes that are not flushed.
 func (u *Unflushed) Len() int { return u.count }
 
-// Open returns the number of descriptors of folders that it holds.
+// Open returns the number of open folders.
 func (u *Unflushed) Open() int { return len(u.folders) }
 
-// add takes over what another one holds.
+// add takes over the changes of made.
 func (u *Unflushed) add(made Unflushed) {
 	u.noSync = made.noSync
 	u.count += made.count
@@ -43,7 +43,7 @@ func (u *Unflushed) add(made Unflushed) {
 	}
 }
 
-// Flush returns once the changes are durable.
+// Flush makes the changes durable.
 func (u *Unflushed) Flush() error {
 	defer u.close()
 	return u.flush()
@@ -71,7 +71,7 @@ func (u *Unflushed) flush() error {
 	return nil
 }
 
-// close closes all, and leaves nothing to flush.
+// close closes the folders and empties u.
 func (u *Unflushed) close() {
 	for _, d := range u.folders {
 		d.Close()

@@ -1,14 +1,14 @@
 // Package workspace reads and changes files in a workspace folder, and nowhere else. It
 // is the only code of this program that changes files.
 //
-// A path is made absolute and clean without looking at the disk, matched against the
-// roots, and opened through package tree, which refuses every symbolic link. Only if
-// there is a link in the path is it resolved, part by part inside the roots, and opened
-// again in the same way.
+// It makes a path absolute and clean without reading the disk, matches it against the
+// roots, and opens it through package tree, which refuses every symbolic link. Only if the
+// path contains a link, it resolves the path part by part inside the roots, and opens the
+// result in the same way.
 //
-// Every change is made by [Workspace.commit], in change.go: the folder is locked, the
-// change is described, recorded in the journal and applied. Dry runs, diffs, undo and
-// history all use that one description.
+// Every change goes through [Workspace.commit], in change.go. With the folder locked, it
+// records a description of the change in the journal, and then makes the change. Dry runs,
+// diffs, undo and history use the same description.
 package workspace
 
 import (
@@ -24,35 +24,35 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// Options say what a Workspace is and what may be done in it.
-// The zero Options are the current folder, open for reading and writing.
+// Options say which folders a Workspace opens and how.
+// The zero Options open the current folder for reading and writing.
 type Options struct {
 	Dir      string   // the workspace; "" means the current folder
 	Allow    []string // further folders that count as inside
 	ReadOnly bool     // every change fails with EROFS
-	DryRun   bool     // every change is described and none is applied
-	// .git, perstack.toml, .mcp.json and other files through which programs run code may be changed
+	DryRun   bool     // describe changes without making them
+	// allow changes of .git, perstack.toml, .mcp.json and other files that can make programs run code
 	AllowConfig bool
-	NoSync      bool    // changes and their records are not flushed to the disk
-	State       string  // folder in which the history is kept; "" means one that package history finds
+	NoSync      bool    // do not flush changes and their records to disk
+	State       string  // folder for the history; "" means that package history chooses
 	Journal     Journal // how much is kept for undo
 	Portable    bool    // use os.Root also on Linux, as on other systems
 }
 
-// A Workspace is a folder, and the further allowed ones, opened for confined
-// access. It is safe for concurrent use. Close releases it.
+// A Workspace is a folder with further allowed folders, opened for confined access. It is
+// safe for concurrent use. Close releases it.
 type Workspace struct {
 	opts  Options
 	roots []*root    // the workspace first, then the allowed folders
-	solo  sync.Mutex // held instead of the lock of a history that cannot be opened
+	solo  sync.Mutex // replaces the lock of a history that cannot be opened
 
 	journals []*journal // of the roots
-	borrowed bool       // the journals are another Workspace's, which closes them
+	borrowed bool       // the journals belong to another Workspace, which closes them
 
-	records string // the user's state folder, if a root holds it or is in it; else ""
+	records string // the user's state folder, if it is in a root or a root is in it; else ""
 }
 
-// A root is a folder that counts as inside, with all that is below it.
+// A root is a folder whose content counts as inside.
 type root struct {
 	dir   string // absolute, without symbolic links
 	given string // absolute, as the caller spelled it; may lead through links
@@ -60,7 +60,7 @@ type root struct {
 	id    FileID
 	tree  tree.Tree
 
-	isOutput bool // the output of commands: only read
+	isOutput bool // the folder of the output of commands, which is read-only
 
 	once    sync.Once
 	unnamed bool // see makesUnnamed
@@ -80,14 +80,14 @@ type (
 // Open opens the workspace. The folders must exist.
 func Open(opts Options) (*Workspace, error) {
 	w := &Workspace{opts: opts}
-	what := "workspace"
+	role := "workspace"
 	for _, dir := range append([]string{opts.Dir}, opts.Allow...) {
 		r, err := openRoot(dir, opts.Portable)
 		if err != nil {
 			w.Close()
-			return nil, fmt.Errorf("%s %w", what, err)
+			return nil, fmt.Errorf("%s %w", role, err)
 		}
-		what = "allowed folder"
+		role = "allowed folder"
 		w.roots = append(w.roots, r)
 	}
 	var dirs []string
@@ -109,8 +109,8 @@ func Open(opts Options) (*Workspace, error) {
 	return w, nil
 }
 
-// Narrow opens a Workspace of folders inside w: dir, and allow beside it. It shares the
-// journals of w, and must be closed before w.
+// Narrow opens a Workspace for the folder dir inside w, with further folders allow inside
+// w. It shares the journals of w. Close it before w.
 func (w *Workspace) Narrow(dir string, allow ...string) (*Workspace, error) {
 	opts := w.opts
 	opts.Dir, opts.Allow = dir, allow
@@ -190,11 +190,11 @@ func openRoot(dir string, portable bool) (*root, error) {
 	return &root{dir: real, given: given, info: info, id: top.ID(), tree: t}, nil
 }
 
-// ErrReplaced reports that another folder is at the path of one that is open.
+// ErrReplaced reports that another folder now has the path of a root.
 var ErrReplaced = errors.New("was replaced by another folder")
 
-// CheckReplaced fails if a folder of w was removed, or with [ErrReplaced] if something else
-// is at its path. One that was renamed, with nothing in its place, can still be used.
+// CheckReplaced fails if a root of w was removed, or with [ErrReplaced] if another file has
+// its path. It succeeds for a renamed root whose old path does not exist, because it still works.
 func (w *Workspace) CheckReplaced() error {
 	for _, r := range w.roots {
 		id, err := tree.IDAt(r.dir)

@@ -13,18 +13,18 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// WriteOptions say how a file is written. The zero value creates or replaces it.
+// WriteOptions say how a file is written. The zero value creates or replaces the file.
 type WriteOptions struct {
-	Parents   bool // make the folders above it
-	NoReplace bool // fail with EEXIST if something exists there
-	DryRun    bool // describe only
-	Diff      bool // describe the change in Change.Diff although it is made
+	Parents   bool // make the missing folders above the file
+	NoReplace bool // fail with EEXIST if the path exists
+	DryRun    bool // only describe the change
+	Diff      bool // set Change.Diff, not only in a dry run
 }
 
-// WriteFile makes data the content of the file abs, following a link in the last part.
-// A reader sees the old content or the new, never a part of it, unless the file has
-// several names or its folder cannot be written. Errors are *fs.PathError with Op
-// "open" or "mkdir", or the workspace's own.
+// WriteFile writes data to the file abs. It follows a link in the last part. A reader sees either
+// the old or the new content, unless the file is overwritten in place: if it has several hard
+// links, or if its folder is not writable. Errors are *fs.PathError with Op "open" or "mkdir", or
+// the workspace's own.
 func (w *Workspace) WriteFile(ctx context.Context, abs string, data []byte, o WriteOptions) (Change, error) {
 	c := Change{Kind: Write, Path: abs}
 	err := w.writeWhole(ctx, &c, o, allOf(data), func(d tree.Folder, name string, old *Info) (string, error) {
@@ -33,7 +33,7 @@ func (w *Workspace) WriteFile(ctx context.Context, abs string, data []byte, o Wr
 	return c, err
 }
 
-// writeWhole makes content all that the file of c holds.
+// writeWhole replaces the whole content of the file of c.
 func (w *Workspace) writeWhole(ctx context.Context, c *Change, o WriteOptions, content fill,
 	preview preview) error {
 	return w.write(ctx, c, o, func(p location, d tree.Folder, old *Info) (*newFile, error) {
@@ -43,8 +43,8 @@ func (w *Workspace) writeWhole(ctx context.Context, c *Change, o WriteOptions, c
 	}, preview)
 }
 
-// AppendFile adds data to the end of the file abs, or creates it. A reader may see
-// a part of data. Errors are as for [Workspace.WriteFile].
+// AppendFile appends data to the file abs, or creates the file. A reader may see a part of data.
+// Errors are as for [Workspace.WriteFile].
 func (w *Workspace) AppendFile(ctx context.Context, abs string, data []byte, o WriteOptions) (Change, error) {
 	c := Change{Kind: Append, Path: abs}
 	err := w.write(ctx, &c, o, nil, func(l *heldLocks, p location, d tree.Folder, old *Info,
@@ -67,12 +67,13 @@ func (w *Workspace) AppendFile(ctx context.Context, abs string, data []byte, o W
 	return c, err
 }
 
-// A fill writes the content of a new file, from its beginning.
+// A fill writes the content of a new file.
 type fill struct {
 	write func(dst *os.File) error
-	data  []byte // the content, where it is in memory; else nil
+	data  []byte // the content, if it is in memory; else nil
 }
 
+// allOf returns a fill that writes data.
 func allOf(data []byte) fill {
 	return fill{data: data, write: func(dst *os.File) error {
 		_, err := dst.Write(data)
@@ -80,13 +81,13 @@ func allOf(data []byte) fill {
 	}}
 }
 
-// A preview prints what a change of a file would do.
+// A preview returns the diff of a change of a file.
 type preview func(d tree.Folder, name string, old *Info) (string, error)
 
-// write resolves the path of c, and calls draft to write the new file, unless that is nil,
-// then apply to change the file, with the folder locked; or preview to print the change in a
-// dry run. They get the file's folder and description; the description is nil for a file
-// that does not exist, and the folder is nil in a preview if it does not exist either.
+// write resolves the path of c. It calls draft to write the new file, unless draft is nil, and then,
+// with the folder locked, apply to change the file. In a dry run it only calls preview. These get the
+// file's folder and description. The description is nil if the file does not exist. In a preview the
+// folder is nil if it does not exist.
 func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 	draft func(p location, d tree.Folder, old *Info) (*newFile, error),
 	apply func(l *heldLocks, p location, d tree.Folder, old *Info, ready *newFile) error,
@@ -124,7 +125,7 @@ func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 	})
 	dir := filepath.Dir(c.Path)
 	if o.Parents && (err == syscall.ENAMETOOLONG || err == syscall.ELOOP) {
-		if _, above := w.Stat(dir, true); errors.Is(above, err) { // so the folder is what cannot be made
+		if _, above := w.Stat(dir, true); errors.Is(above, err) { // the folder causes the error
 			err = mkdirError{err}
 		}
 	}
@@ -149,7 +150,7 @@ type Splice struct {
 	New         []byte
 }
 
-// check fails if the splice does not fit a file of that size.
+// check fails if the splice is not inside a file of the given size.
 func (s Splice) check(size int64) error {
 	if s.Offset < 0 || s.Old < 0 || s.Offset > size || s.Old > size-s.Offset {
 		return fmt.Errorf("%d bytes at offset %d are not all within a file of %d bytes", s.Old,
@@ -159,13 +160,13 @@ func (s Splice) check(size int64) error {
 }
 
 // EditFile calls find to choose a splice of the regular file abs, and applies it. find reads src,
-// of the given size; it is called again, with the file's folder locked, if the file has changed
-// meanwhile. Its error is returned unchanged. Other errors are as for [Workspace.WriteFile].
+// which has the given size. If the file changes meanwhile, EditFile calls find again with the folder
+// locked. It returns an error of find unchanged. Other errors are as for [Workspace.WriteFile].
 func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions,
 	find func(src io.ReaderAt, size int64) (Splice, error)) (Change, error) {
 	c := Change{Kind: Edit, Path: abs}
-	var refused error // by find
-	// choose opens the file, calls find, and passes the splice to use.
+	var refused error // from find
+	// choose opens the file, calls find, and calls use with the splice.
 	choose := func(d tree.Folder, name string, old *Info, use func(src *os.File, s Splice) error) error {
 		if old == nil {
 			return syscall.ENOENT
@@ -214,18 +215,18 @@ func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions,
 	return c, err
 }
 
-// existingFile describes the file that is about to be written, nil for a new file. It
-// fails for one that may not be written.
+// existingFile describes the file that the caller will write, nil if it does not exist. It fails if
+// the file may not be written.
 func existingFile(d tree.Folder, name string, noReplace bool) (*Info, error) {
-	old, err := lookAt(d, name, noReplace)
+	old, err := describeFile(d, name, noReplace)
 	if old == nil || err != nil {
 		return nil, err
 	}
 	return old, d.CheckWritable(name)
 }
 
-// lookAt is existingFile for one that is not about to be written yet.
-func lookAt(d tree.Folder, name string, noReplace bool) (*Info, error) {
+// describeFile is existingFile without the check that the file may be written.
+func describeFile(d tree.Folder, name string, noReplace bool) (*Info, error) {
 	info, err := d.Lstat(name)
 	found, err := existing(info, err)
 	switch {
@@ -242,8 +243,8 @@ func lookAt(d tree.Folder, name string, noReplace bool) (*Info, error) {
 	return &info, nil
 }
 
-// previewTarget is existingFile without locks, for a dry run. The folder is nil if it
-// would have to be made; else the caller closes it.
+// previewTarget is existingFile for a dry run. It also returns the file's folder, which the caller
+// closes. The folder is nil if it does not exist.
 func previewTarget(p location, o WriteOptions) (tree.Folder, *Info, error) {
 	d, err := p.root.tree.OpenFolder(p.parent().rel)
 	if o.Parents && missingFolder(err) {
@@ -263,7 +264,7 @@ func previewTarget(p location, o WriteOptions) (tree.Folder, *Info, error) {
 	return d, old, nil
 }
 
-// appendInPlace adds data to an existing file. If not all of it fits, none of it stays.
+// appendInPlace appends data to an existing file. If the write fails, it restores the old size.
 func (w *Workspace) appendInPlace(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder,
 	data []byte) error {
 	f, info, err := tree.RegularFile(d.OpenFile(p.base(), os.O_WRONLY|os.O_APPEND, 0))
@@ -295,8 +296,8 @@ func spliced(src *os.File, size int64, s Splice) fill {
 	return fill{write: func(dst *os.File) error { return writeSpliced(dst, src, size, s) }}
 }
 
-// writeSpliced writes src to dst with one range replaced. The kernel copies the ranges around
-// it, by reference where the file system shares blocks.
+// writeSpliced writes src to dst with the splice s applied. The kernel copies the ranges around the
+// splice, by reference if the file system can share blocks.
 func writeSpliced(dst, src *os.File, size int64, s Splice) error {
 	if err := tree.CopyRange(dst, 0, src, 0, s.Offset); err != nil {
 		return err
