@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,23 +35,39 @@ type Error struct {
 // the endpoint has failed; said is a text or an object, nil for neither. A status that it
 // names counts as the status of the answer, but for redirects.
 func Failure(said json.RawMessage) *Error {
-	e := &Error{Reason: "the endpoint answered with an error", Retry: true}
 	if said == nil {
-		return e
+		return &Error{Reason: failed, Retry: true}
 	}
 	c := read(slices.Concat([]byte(`{"error":`), said, []byte("}")))
-	e.Said, e.Code = c.said, c.code
-	e.Class, e.Parameter, e.Window = c.class(c.status)
-	switch e.Class {
-	case Overflow:
-		e.Retry, e.TooLong = false, true
-	case Quota, Login, Refused:
-		e.Retry = false
-	case RateLimit:
-		e.After = c.wait(time.Now())
-	case "":
+	e := c.fault(c.status)
+	if e.Class == "" {
 		e.Retry = c.status < 400 || c.status >= 500
 	}
+	if e.Class == RateLimit {
+		e.After = c.wait(time.Now())
+	}
+	e.Reason = failed
+	return e
+}
+
+const failed = "the endpoint answered with an error"
+
+// reasons say what went wrong, and retries are the classes where the same request may succeed.
+var (
+	reasons = map[Class]string{
+		Quota: "the quota is spent", Login: "the key was refused", Server: "server error",
+		RateLimit: "too many requests", Overflow: "the request does not fit the model's context window",
+		Malformed: "the model made a call that its endpoint could not read",
+	}
+	retries = []Class{RateLimit, Malformed, Server}
+)
+
+// fault returns the error of a complaint with a status.
+func (c complaint) fault(status int) *Error {
+	e := &Error{Said: c.said, Code: c.code}
+	e.Class, e.Parameter, e.Window = c.class(status)
+	e.Reason = cmp.Or(reasons[e.Class], "the request was refused")
+	e.TooLong, e.Retry = e.Class == Overflow, slices.Contains(retries, e.Class)
 	return e
 }
 
@@ -97,43 +114,32 @@ func (c *Client) broken(ctx context.Context, reason string, err error) *Error {
 	return e
 }
 
-const doesNotFit = "the request does not fit the model's context window"
-
 // refusal words an answer whose status is not a success.
 func (c *Client) refusal(resp *http.Response, body []byte, refused func([]byte) string) *Error {
 	said, code := read(body), resp.StatusCode
-	e := &Error{Status: code, Said: said.said, Code: said.code}
-	e.Class, e.Parameter, e.Window = said.class(code)
-	e.TooLong = e.Class == Overflow
+	e := said.fault(code)
+	e.Status = code
 	switch {
 	case code >= 300 && code < 400:
 		e.Reason, e.Advice = "a redirect, which is not followed",
 			"give the address it leads to as the base URL ("+c.names.BaseURL+")"
-	case e.Class == Quota:
-		e.Reason = "the quota is spent"
 	case e.Class == Login:
-		e.Reason, e.Advice = "the key was refused", "check "+c.names.Key
-	case e.TooLong:
-		e.Reason = doesNotFit
-	case e.Class == Malformed:
-		e.Reason, e.Retry = "the model made a call that its endpoint could not read", true
-	case e.Class == RateLimit:
-		e.Reason, e.Retry, e.After = "too many requests", true, max(c.after(resp.Header), said.wait(c.now()))
-	case e.Class == Server && e.Parameter == "":
-		e.Reason, e.Retry, e.After = "server error", true, max(c.after(resp.Header), said.wait(c.now()))
-	default:
-		e.Reason = "the request was refused"
-		if refused != nil && e.Parameter == "" && json.Valid(body) &&
-			(code == 400 || code == 404 || code == 422) {
-			e.Parameter = refused(body)
-		}
-		if code == 404 && e.Parameter == "" {
-			e.Reason, e.Advice = "not found", "check the base URL ("+c.names.BaseURL+
-				") and the name of the model"
-		}
+		e.Advice = "check " + c.names.Key
+	case e.Class == RateLimit || e.Class == Server:
+		e.After = max(c.after(resp.Header), said.wait(c.now()))
+	case e.Class != "" && e.Class != Refused:
+	case refused != nil && e.Parameter == "" && json.Valid(body) && slices.Contains(choosy, code):
+		e.Parameter = refused(body)
+	}
+	if code == http.StatusNotFound && e.Parameter == "" && reasons[e.Class] == "" {
+		e.Reason, e.Advice = "not found", "check the base URL ("+c.names.BaseURL+
+			") and the name of the model"
 	}
 	return e
 }
+
+// choosy are the statuses of complaints about a parameter.
+var choosy = []int{400, 404, 422}
 
 // OneLine returns the beginning of a text in one line.
 func OneLine(text string) string {
