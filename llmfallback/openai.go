@@ -24,10 +24,8 @@ func (s shape) request(model string, messages []message, limit int) openai.Reque
 	case rungObject:
 		r.ResponseFormat = json.RawMessage(`{"type":"json_object"}`)
 	case rungTool:
-		r.Tools = []openai.Tool{{Name: toolName,
-			Description: "Report the one file operation that the request asks for.",
-			Parameters:  answerSchema(), Strict: true}}
-		r.ToolChoice = openai.Tool{Name: toolName}
+		r.AddTool(toolName, "Report the one file operation that the request asks for.", true, answerSchema())
+		r.Choose(toolName)
 	}
 	switch {
 	case s.noLimit:

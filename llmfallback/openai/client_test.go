@@ -83,7 +83,11 @@ func TestRequest(t *testing.T) {
 		got = r.URL.Path + " " + r.Header.Get("Authorization") + " " + r.Header.Get("Accept") + " " +
 			string(body)
 	})
-	schema := json.RawMessage(`{"type":"object"}`)
+	called := Request{Model: "gpt-6-sol", MaxCompletionTokens: 7, Stream: true,
+		Messages: []Message{{Role: "assistant"}}}
+	called.AddTool("f", "", true, json.RawMessage(`{"type":"object"}`))
+	called.Choose("f")
+	called.WithUsage()
 	for _, tt := range []struct {
 		r    Request
 		want string
@@ -91,11 +95,9 @@ func TestRequest(t *testing.T) {
 		{Request{Model: "m", Messages: []Message{{Role: "system", Content: ""}, {Role: "user", Content: "<"}},
 			Temperature: new(float64), MaxTokens: 7},
 			`application/json {"max_tokens":7,"messages":[{"content":"","role":"system"},{"content":"\u003c","role":"user"}],"model":"m","stream":false,"temperature":0}`},
-		{Request{Model: "gpt-6-sol", Tools: []Tool{{"f", "", true, schema}}, ToolChoice: Tool{Name: "f"},
-			MaxCompletionTokens: 7, Stream: true, StreamOptions: &StreamOptions{true},
-			Messages: []Message{{Role: "assistant"}}},
+		{called,
 			`text/event-stream {"max_completion_tokens":7,"messages":[{"role":"assistant"}],` +
-				`"model":"gpt-6-sol","stream":true,"stream_options":{"include_usage":true},"tool_choice":{"function":{"name":"f"},"type":"function"},` +
+				`"model":"gpt-6-sol","stream":true,"stream_options":{"include_usage":true},"tool_choice":{"type":"function","function":{"name":"f"}},` +
 				`"tools":[{"function":{"name":"f","strict":true,"parameters":{"type":"object"}},"type":"function"}]}`},
 	} {
 		c.Complete(t.Context(), tt.r)

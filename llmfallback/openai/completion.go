@@ -69,6 +69,7 @@ func (u *Usage) UnmarshalJSON(data []byte) error {
 
 // An answer is put together from the pieces of a stream, or from one.
 type answer struct {
+	heard                    func(text string)
 	whole                    bool
 	got                      Completion
 	text, refusal, reasoning strings.Builder
@@ -170,8 +171,32 @@ func fails(said json.RawMessage) bool {
 	return len(said) > 0 && !slices.Contains([]string{"null", "false", `""`, "{}"}, string(said))
 }
 
-// add adds a piece, which must be one JSON value.
-func (a *answer) add(piece []byte) error {
+// add adds an event of a stream, or an answer that came whole. A stream is complete when the model
+// says why it stopped. Where it does not, [DONE] completes what can be used.
+func (a *answer) add(data []byte, whole bool) (complete bool, err error) {
+	switch {
+	case !whole && data == nil:
+		return a.got.Finish != "", nil
+	case !whole && string(data) == "[DONE]":
+		return a.got.Finish != "" || a.holds(), nil
+	}
+	a.whole = whole
+	before := a.text.Len()
+	err = a.piece(data)
+	if text := a.text.String()[before:]; text != "" && !whole {
+		a.heard(text)
+	}
+	return whole, err
+}
+
+// holds reports whether what has come can be used: calls whose arguments are whole, or a text.
+func (a *answer) holds() bool {
+	broken := func(c *callPieces) bool { return len(c.arguments) > 0 && !json.Valid([]byte(c.joined())) }
+	return !slices.ContainsFunc(a.calls, broken) && (len(a.calls) > 0 || a.text.Len() > 0)
+}
+
+// piece adds a piece, which must be one JSON value.
+func (a *answer) piece(piece []byte) error {
 	c, err := decode(piece)
 	if err != nil {
 		return err

@@ -3,11 +3,13 @@ package openai
 import (
 	"encoding/json"
 
+	"github.com/sashabaranov/go-openai"
+
 	"textskill/llmfallback/remote"
 )
 
 // A Request is one question to a model, in the fields of the protocol. A zero
-// field is left out. go-openai's own type cannot be used: it leaves out a
+// field is left out. go-openai's type of a whole request cannot be used: it leaves out a
 // temperature of 0 and an empty content as well, and it has no files.
 type Request struct {
 	// what newer endpoints call MaxTokens
@@ -19,12 +21,12 @@ type Request struct {
 	ReasoningEffort string          `json:"reasoning_effort,omitempty"`
 	ResponseFormat  json.RawMessage `json:"response_format,omitempty"`
 	// the answer may come in pieces; a whole one is accepted all the same
-	Stream        bool           `json:"stream"`
-	StreamOptions *StreamOptions `json:"stream_options,omitempty"`
-	Temperature   *float64       `json:"temperature,omitempty"`
-	// "required" for any of Tools, or a Tool that has but a name
-	ToolChoice any    `json:"tool_choice,omitempty"`
-	Tools      []Tool `json:"tools,omitempty"`
+	Stream        bool                  `json:"stream"`
+	StreamOptions *openai.StreamOptions `json:"stream_options,omitempty"`
+	Temperature   *float64              `json:"temperature,omitempty"`
+	// "required" for any of Tools, or see [Request.Choose]
+	ToolChoice any           `json:"tool_choice,omitempty"`
+	Tools      []openai.Tool `json:"tools,omitempty"`
 
 	Conversation remote.List `json:"-"` // if not empty, sent instead of Messages
 
@@ -59,41 +61,33 @@ func has(b remote.Body, parameter string) bool {
 	return b.Has(parameter)
 }
 
-// StreamOptions ask for more in a stream.
-type StreamOptions struct {
-	IncludeUsage bool `json:"include_usage"` // whole answers have it unasked
-}
-
 // A Message is one turn of a conversation.
 type Message struct {
 	Content any    `json:"content,omitempty"` // a string; nil leaves it out
 	Role    string `json:"role"`              // "system", "user" or "assistant"
 }
 
-// A Tool is a function that the model may call.
-type Tool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	Strict      bool            `json:"strict,omitempty"`     // arguments keep to the schema
-	Parameters  json.RawMessage `json:"parameters,omitempty"` // JSON Schema of an object
-}
-
 // A Call is a tool call. Its arguments are the JSON of an object if the model
 // got them right.
 type Call struct{ ID, Name, Arguments string }
 
-// MarshalJSON spells a tool as the protocol does.
-func (t Tool) MarshalJSON() ([]byte, error) {
-	type function Tool
-	return typed("function", function(t))
-}
-
 // MarshalJSON spells a call as the protocol does.
 func (c Call) MarshalJSON() ([]byte, error) {
-	function := map[string]string{"name": c.Name, "arguments": c.Arguments}
-	return json.Marshal(map[string]any{"id": c.ID, "type": "function", "function": function})
+	return json.Marshal(openai.ToolCall{ID: c.ID, Type: openai.ToolTypeFunction,
+		Function: openai.FunctionCall{Name: c.Name, Arguments: c.Arguments}})
 }
 
-func typed(kind string, value any) ([]byte, error) {
-	return json.Marshal(map[string]any{"type": kind, kind: value})
+// WithUsage asks for the usage at the end of a stream. Whole answers have it unasked.
+func (r *Request) WithUsage() { r.StreamOptions = &openai.StreamOptions{IncludeUsage: true} }
+
+// AddTool offers a function that the model may call. Its parameters are the JSON Schema of an
+// object. The arguments of a strict one keep to the schema.
+func (r *Request) AddTool(name, doc string, strict bool, parameters json.RawMessage) {
+	r.Tools = append(r.Tools, openai.Tool{Type: openai.ToolTypeFunction, Function: &openai.FunctionDefinition{
+		Name: name, Description: doc, Strict: strict, Parameters: parameters}})
+}
+
+// Choose has the model call one tool.
+func (r *Request) Choose(name string) {
+	r.ToolChoice = openai.ToolChoice{Type: openai.ToolTypeFunction, Function: openai.ToolFunction{Name: name}}
 }

@@ -128,53 +128,50 @@ type Request struct {
 type Reply struct {
 	Status int           // of HTTP; also set where there is an error; 0 where no answer came
 	Bytes  int           // of an answer that came whole
-	Whole  []byte        // JSON; nil for a stream
-	Stream io.ReadCloser // of events; nil for an answer that came whole. The caller closes it.
+	whole  []byte        // JSON; nil for a stream
+	stream io.ReadCloser // of events; nil for an answer that came whole
 }
 
-// Ask sends a request and calls each with the data of every event, also "[DONE]", or with an answer that
-// came whole. A stream that ends before each says that the answer is complete is an error.
-// It is read to its end all the same, so that its connection serves the next request.
-// Errors of each are returned as they are.
+// Ask sends a request and calls each with the data of every event, "[DONE]" and nil for the end
+// of the stream included, or with an answer that came whole. A stream that ends before each says
+// that the answer is complete is an error. It is read to its end all the same, so that its
+// connection serves the next request. Errors of each are returned as they are.
 func (c *Client) Ask(ctx context.Context, r Request,
 	each func(data []byte, whole bool) (complete bool, err error)) (Reply, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+r.Path, nil)
-	if err != nil {
-		return Reply{}, &Error{Reason: "the address of the request cannot be used", Err: err}
-	}
-	request.Header.Set("Content-Type", "application/json")
-	if r.Stream {
-		request.Header.Set("Accept", "text/event-stream")
-	}
-	reply, err := c.Do(request, r)
+	reply, err := c.send(ctx, r)
 	if err != nil {
 		return reply, err
 	}
-	if reply.Stream == nil {
-		complete, err := each(reply.Whole, true)
+	if reply.stream == nil {
+		complete, err := each(reply.whole, true)
 		if err == nil && !complete {
 			err = &Error{Reason: cut, Retry: true}
 		}
 		return reply, err
 	}
-	defer reply.Stream.Close()
-	return reply, events(ctx, reply.Stream, func(data []byte) (bool, error) { return each(data, false) })
+	defer reply.stream.Close()
+	return reply, c.events(ctx, reply.stream, func(data []byte) (bool, error) { return each(data, false) })
 }
 
-// Do sends a request to the address that it has already, with the body and the headers
-// that it lacks.
-func (c *Client) Do(request *http.Request, r Request) (Reply, error) {
-	maps.Copy(request.Header, c.header)
-	if !r.Stream {
-		request.Header.Set("Accept", "application/json")
+// send sends a request and returns the answer, or an error for one that no protocol can read.
+func (c *Client) send(ctx context.Context, r Request) (reply Reply, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+r.Path, r.Body.reader())
+	if err != nil {
+		return reply, &Error{Reason: "the address of the request cannot be used", Err: err}
 	}
-	request.Body, request.ContentLength = r.Body.reader(), r.Body.size()
+	maps.Copy(request.Header, c.header)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json")
+	if r.Stream {
+		request.Header.Set("Accept", "text/event-stream")
+	}
+	request.ContentLength = r.Body.size()
 	request.GetBody = func() (io.ReadCloser, error) { return r.Body.reader(), nil }
 	resp, err := c.http.Do(request)
 	if err != nil {
-		return Reply{}, c.broken(request.Context(), "the connection broke", err)
+		return reply, c.broken(ctx, "the connection broke", err)
 	}
-	reply := Reply{Status: resp.StatusCode}
+	reply.Status = resp.StatusCode
 	resp.Body = http.MaxBytesReader(nil, resp.Body, MaxAnswer)
 	if r.Heard != nil {
 		resp.Body = &listener{ReadCloser: resp.Body, heard: r.Heard}
@@ -182,7 +179,7 @@ func (c *Client) Do(request *http.Request, r Request) (Reply, error) {
 	success := resp.StatusCode >= 200 && resp.StatusCode <= 299
 	isStream, isJSON := form(resp, success, r.Stream)
 	if success && isStream {
-		reply.Stream = resp.Body
+		reply.stream = resp.Body
 		return reply, nil
 	}
 	defer resp.Body.Close()
@@ -190,13 +187,13 @@ func (c *Client) Do(request *http.Request, r Request) (Reply, error) {
 		return reply, &Error{Reason: "the answer is not JSON", Advice: "check that the base URL (" +
 			c.names.BaseURL + ") is the address of the API"}
 	}
-	reply.Whole, err = io.ReadAll(resp.Body)
-	reply.Bytes = len(reply.Whole)
+	reply.whole, err = io.ReadAll(resp.Body)
+	reply.Bytes = len(reply.whole)
 	switch {
 	case !success:
-		return reply, c.refusal(resp, reply.Whole, r.Refused)
+		return reply, c.refusal(resp, reply.whole, r.Refused)
 	case err != nil:
-		return reply, c.broken(request.Context(), cut, err)
+		return reply, c.broken(ctx, cut, err)
 	}
 	return reply, nil
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"slices"
 	"time"
@@ -42,19 +41,16 @@ func (l *listener) Read(p []byte) (n int, err error) {
 // cut is the reason where an answer ends before it is complete.
 const cut = "the answer broke off in the middle"
 
-// Broken returns the error of a stream that failed, or ended, before the answer was
-// complete. An *[Error] in err stays as it is, and a context that is done is final.
-func Broken(ctx context.Context, err error) *Error { return (&Client{}).broken(ctx, cut, err) }
-
-// events calls each with the data of every event of a stream. Once each says that the
-// answer is complete, the stream may end, and is not waited for longer than drainTime.
-func events(ctx context.Context, stream io.ReadCloser,
+// events calls each with the data of every event of a stream, and with nil at its end. Once each
+// says that the answer is complete, the stream may end, and is not waited for longer than
+// drainTime: without its end its connection cannot be used again.
+func (c *Client) events(ctx context.Context, stream io.ReadCloser,
 	each func(data []byte) (complete bool, err error)) error {
-	r := NewEvents(stream)
+	r := newEvents(stream)
 	done := false
 	for {
-		data, err := r.Next()
-		if err == nil {
+		data, err := r.next()
+		if err == nil || err == io.EOF {
 			complete, failed := each(data)
 			if failed != nil && !done {
 				return failed
@@ -67,27 +63,29 @@ func events(ctx context.Context, stream io.ReadCloser,
 		switch {
 		case err != nil && done:
 			return nil
-		case errors.Is(err, io.EOF):
+		case err == io.EOF:
 			return &Error{Reason: cut, Retry: true, Err: io.ErrUnexpectedEOF}
 		case err != nil:
-			return Broken(ctx, err)
+			return c.broken(ctx, cut, err)
 		}
 	}
 }
 
-// Events reads server-sent events.
-type Events struct {
+// drainTime is how long the end of a stream is waited for after the answer is complete.
+const drainTime = 250 * time.Millisecond
+
+// eventReader reads server-sent events.
+type eventReader struct {
 	bytes *bufio.Reader
 	begun bool
 	cr    bool // the last line ended with CR, which LF may follow
 	err   error
 }
 
-// NewEvents returns a reader of the events in a stream.
-func NewEvents(stream io.Reader) *Events { return &Events{bytes: bufio.NewReader(stream)} }
+func newEvents(stream io.Reader) *eventReader { return &eventReader{bytes: bufio.NewReader(stream)} }
 
 // line reads a line, which ends with CR, LF or both.
-func (r *Events) line() (line []byte) {
+func (r *eventReader) line() (line []byte) {
 	for {
 		var c byte
 		if c, r.err = r.bytes.ReadByte(); r.err != nil {
@@ -105,10 +103,10 @@ func (r *Events) line() (line []byte) {
 	}
 }
 
-// Next returns the data of the next event that has any. An event of the type error whose data
+// next returns the data of the next event that has any. An event of the type error whose data
 // does not say that it is one is put into {"error":…}. An object in a line of its own is an
 // event, too.
-func (r *Events) Next() (data []byte, err error) {
+func (r *eventReader) next() (data []byte, err error) {
 	name, found := "", false
 	for r.err == nil {
 		line := r.line()
@@ -157,45 +155,4 @@ func asError(name string, data []byte) []byte {
 		data, _ = json.Marshal(string(data))
 	}
 	return slices.Concat([]byte(`{"error":`), data, []byte("}"))
-}
-
-// Plain returns the events of a stream with their data alone, each in one line. Data that
-// begins with an error has a blank before that: go-openai keeps no more than its message.
-func Plain(stream io.ReadCloser) io.ReadCloser {
-	return &plain{ReadCloser: stream, events: NewEvents(stream)}
-}
-
-type plain struct {
-	io.ReadCloser
-	events *Events
-	rest   []byte
-}
-
-// Read implements [io.Reader].
-func (p *plain) Read(into []byte) (int, error) {
-	if len(p.rest) == 0 {
-		data, err := p.events.Next()
-		if err != nil {
-			return 0, err
-		}
-		data = bytes.ReplaceAll(data, []byte("\n"), []byte(" ")) // between the values of JSON
-		if after, ok := bytes.CutPrefix(data, []byte(`{"error":`)); ok {
-			data = slices.Concat([]byte(`{ "error":`), after)
-		}
-		p.rest = slices.Concat([]byte("data: "), data, []byte("\n\n"))
-	}
-	n := copy(into, p.rest)
-	p.rest = p.rest[n:]
-	return n, nil
-}
-
-// drainTime is how long the end of a stream is waited for after its last piece.
-const drainTime = 250 * time.Millisecond
-
-// Drain reads a stream to its end, without which its connection cannot be used again: 50
-// streamed answers took 11 connections.
-func Drain(stream io.ReadCloser) {
-	late := time.AfterFunc(drainTime, func() { stream.Close() })
-	defer late.Stop()
-	io.CopyN(io.Discard, stream, 64<<10)
 }

@@ -52,8 +52,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"textskill/skill"
 	"textskill/skill/dialect"
 )
@@ -92,10 +90,10 @@ var errNoQuery = errors.New("Input message is undefined")
 type run struct {
 	cfg         Config
 	id          string
-	records     Records              // of what is continued
-	unconfirmed bool                 // nothing confirms these
-	from        *position            // where it is continued; nil for a new run
-	schema      *jsonschema.Resolved // that the report must fit; nil for none
+	records     Records       // of what is continued
+	unconfirmed bool          // nothing confirms these
+	from        *position     // where it is continued; nil for a new run
+	schema      *reportSchema // of the report; nil for none
 	recorder    recorder
 	asker       asker
 }

@@ -12,9 +12,12 @@ import (
 	rawjson "textskill/parser/json"
 )
 
+// A reportSchema is what a final report must fit.
+type reportSchema = jsonschema.Resolved
+
 // resolveSchema reads a JSON Schema, which may not refer to others. It returns nil for an
 // empty one.
-func resolveSchema(schema json.RawMessage) (*jsonschema.Resolved, error) {
+func resolveSchema(schema json.RawMessage) (*reportSchema, error) {
 	if len(schema) == 0 {
 		return nil, nil
 	}

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"textskill/llmfallback/remote"
 	rawjson "textskill/parser/json"
 	"textskill/skill"
@@ -26,10 +24,10 @@ type task struct {
 	recorder *recorder
 	asker    *asker
 	box      *toolbox
-	schema   *jsonschema.Resolved // that the report must fit; nil for none
-	note     string               // to the expert, before its next step; "" for none
-	parent   *task                // the task that waits for the report; nil for the first
-	last     *Checkpoint          // the one recorded last or continued from, with all messages
+	schema   *reportSchema // of the report; nil for none
+	note     string        // to the expert, before its next step; "" for none
+	parent   *task         // the task that waits for the report; nil for the first
+	last     *Checkpoint   // the one recorded last or continued from, with all messages
 
 	query      *string   // to start or continue with; nil for none
 	recovered  []Message // of the step that was under way when the run was interrupted

@@ -78,7 +78,7 @@ func (p *chat) request(q question) (s openai.Request, err error) {
 	s = openai.Request{Model: p.endpoint.Model, Stream: q.accepts(remote.NoStream), Heard: q.Heard,
 		Conversation: q.conversation}
 	if s.Stream && q.accepts(streamOptions) {
-		s.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
+		s.WithUsage()
 	}
 	if p.endpoint.Temperature >= 0 && q.accepts(temperature) {
 		s.Temperature = &p.endpoint.Temperature
@@ -88,7 +88,7 @@ func (p *chat) request(q question) (s openai.Request, err error) {
 		tools, choice = q.Withheld, "none"
 	}
 	for _, t := range tools {
-		s.Tools = append(s.Tools, openai.Tool{Name: t.Name, Description: t.Doc, Parameters: schemaOf(t)})
+		s.AddTool(t.Name, t.Doc, false, schemaOf(t))
 	}
 	if q.accepts(reasoningEffort) {
 		s.ReasoningEffort = p.endpoint.Reasoning

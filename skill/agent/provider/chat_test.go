@@ -156,7 +156,7 @@ func TestOpenAIRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"messages":[{"content":"rules","role":"system"},{"content":"go","role":"user"},` +
-		`{"content":"I look","role":"assistant","tool_calls":[{"function":{"arguments":"{\"path\":\"i.png\"}","name":"readImageFile"},"id":"a","type":"function"},{"function":{"arguments":"{\"path\":\"i.png\"}","name":"readPdfFile"},"id":"b","type":"function"}]},` +
+		`{"content":"I look","role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"readImageFile","arguments":"{\"path\":\"i.png\"}"}},{"id":"b","type":"function","function":{"name":"readPdfFile","arguments":"{\"path\":\"i.png\"}"}}]},` +
 		`{"role":"tool","tool_call_id":"a","content":"{}"},{"role":"tool","tool_call_id":"b","content":"{}"},` +
 		`{"content":[{"text":"readImageFile a: image","type":"text"},{"image_url":{"url":"data:image/png;base64,AAAA"},"type":"image_url"},` +
 		`{"text":"readPdfFile b: document.pdf","type":"text"},{"file":{"file_data":"data:application/pdf;base64,BBBB","filename":"document.pdf"},"type":"file"}],"role":"user"}],` +

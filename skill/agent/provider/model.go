@@ -172,9 +172,9 @@ func schemaOf(tool agent.Tool) json.RawMessage {
 // done is an event by which some endpoints say that the stream ends.
 const done = "[DONE]"
 
-// decode reads one JSON value of an answer; [done] has none.
+// decode reads one JSON value of an answer. The end of a stream has none.
 func decode(data []byte, into any) error {
-	if string(data) == done {
+	if data == nil || string(data) == done {
 		return nil
 	}
 	err := json.Unmarshal(data, into)
