@@ -179,10 +179,14 @@ func (r *Recorder) Event(e agent.Event) {
 		r.asked = r.start("chat "+r.cfg.About.Model, trace.SpanKindClient, r.model("chat"))
 	case agent.StopRunByError:
 		r.generated(agent.Usage{}, true)
-	case agent.CallTool:
-		if e.ToolCall != nil {
-			r.calls.Store(e.ToolCall.ID, r.call(e.ExpertKey, *e.ToolCall))
-		}
+	}
+	r.called(e)
+}
+
+// called begins or ends the span of the call that an event is about, if it is about one.
+func (r *Recorder) called(e agent.Event) {
+	if e.Type == agent.CallTool && e.ToolCall != nil {
+		r.calls.Store(e.ToolCall.ID, r.call(e.ExpertKey, *e.ToolCall))
 	}
 	if e.ToolResult != nil && e.Type != agent.Retry {
 		if s, ok := r.calls.LoadAndDelete(e.ToolResult.ID); ok {
