@@ -12,9 +12,9 @@ import (
 	"textskill/skill/fleet"
 )
 
-// BenchmarkCommit compares the commit of a step, six events and two states, with one
-// message that is published and waited for: each commit with the messages before and after. It may
-// take three times as long.
+// BenchmarkCommit compares the commit of a step, six events and two states, with a single
+// acknowledged message: each commit with the messages before and after it. A commit may take
+// three times as long.
 func BenchmarkCommit(b *testing.B) {
 	for _, later := range []bool{false, true} {
 		b.Run(fmt.Sprintf("later=%v", later), func(b *testing.B) {
@@ -48,7 +48,7 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// BenchmarkCall measures a call and its answer, by two connections.
+// BenchmarkCall measures a call and its answer over two connections.
 func BenchmarkCall(b *testing.B) {
 	c := startCluster(b, 1)
 	p := c.connect()

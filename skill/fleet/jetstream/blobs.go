@@ -43,8 +43,7 @@ func (b *blobs) Put(ctx context.Context, sum string, data []byte) error {
 		return err
 	}
 	if len(data) > fleet.MaxMessage {
-		return fmt.Errorf("a blob of %d bytes, more than the %d that are allowed", len(data),
-			fleet.MaxMessage)
+		return fmt.Errorf("a blob has %d bytes, more than the limit of %d", len(data), fleet.MaxMessage)
 	}
 	m := nats.NewMsg(subj)
 	m.Data = data
@@ -53,7 +52,7 @@ func (b *blobs) Put(ctx context.Context, sum string, data []byte) error {
 		if !errors.Is(err, errFull) {
 			return err
 		}
-		// The blob is there, or another put of it is on its way, which may still fail.
+		// The blob is stored, or another Put of the blob is in progress and may still fail.
 		there, err := b.stored(ctx, subj)
 		if err == nil && !there {
 			err = errBusy
@@ -62,8 +61,7 @@ func (b *blobs) Put(ctx context.Context, sum string, data []byte) error {
 	})
 }
 
-// Get implements [fleet.Blobs]. It fails if the bytes have not the sum that they are
-// stored by.
+// Get implements [fleet.Blobs]. It fails if the bytes do not have the sum.
 func (b *blobs) Get(ctx context.Context, sum string) (data []byte, err error) {
 	subj, err := b.subject(sum)
 	if err != nil {
@@ -74,7 +72,7 @@ func (b *blobs) Get(ctx context.Context, sum string) (data []byte, err error) {
 		switch {
 		case err == nil:
 			data = m.Data
-		case errors.Is(err, jetstream.ErrMsgNotFound): // by any replica, which may lag
+		case errors.Is(err, jetstream.ErrMsgNotFound): // a replica answers, which may lag
 			var there bool
 			if there, err = b.stored(ctx, subj); err == nil && there {
 				err = errBusy
@@ -107,7 +105,9 @@ func (b *blobs) Purge(ctx context.Context, keep map[string]bool) error {
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(found, func(subj string, _ uint64) bool { return keep[subj[strings.LastIndexByte(subj, '.')+1:]] })
+	maps.DeleteFunc(found, func(subj string, _ uint64) bool {
+		return keep[subj[strings.LastIndexByte(subj, '.')+1:]]
+	})
 	return each(maps.Keys(found), func(subj string) error {
 		return b.plane.reach(ctx, func(ctx context.Context) error {
 			return b.plane.blobs.Purge(ctx, jetstream.WithPurgeSubject(subj))

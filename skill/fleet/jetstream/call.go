@@ -16,18 +16,18 @@ import (
 
 const (
 	errorHeader   = "Skill-Error"   // of an answer: the error
-	timeoutHeader = "Skill-Timeout" // of a request: for how many milliseconds its caller waits
+	timeoutHeader = "Skill-Timeout" // of a request: how many milliseconds the caller waits
 
 	callHeader = "Skill-Call" // of a request: its ID
-	askHeader  = "Skill-Ask"  // of a question whether a request is in progress: its ID
+	askHeader  = "Skill-Ask"  // of a question whether a request is in progress: the request's ID
 
-	stopped = "stopped" // the error of an answer by one who does not serve the name any more
+	stopped = "stopped" // value of errorHeader: the server of the name has stopped
 )
 
-// asking is how long a caller waits before it asks whether its request is in progress.
-const asking = time.Second
+// askEvery is how often a caller asks whether its request is in progress.
+const askEvery = time.Second
 
-var errLost = errors.New("who was called is gone; the call may have been carried out")
+var errLost = errors.New("the called worker is lost; the call may have been carried out")
 
 // Call implements [fleet.Plane].
 func (p *Plane) Call(ctx context.Context, name string, request []byte) ([]byte, error) {
@@ -36,7 +36,7 @@ func (p *Plane) Call(ctx context.Context, name string, request []byte) ([]byte, 
 		return nil, err
 	}
 	if len(request) > fleet.MaxMessage {
-		return nil, fmt.Errorf("a request of %d bytes, more than the %d that are allowed", len(request),
+		return nil, fmt.Errorf("a request has %d bytes, more than the limit of %d", len(request),
 			fleet.MaxMessage)
 	}
 	m := nats.NewMsg(subj)
@@ -56,19 +56,20 @@ func (p *Plane) Call(ctx context.Context, name string, request []byte) ([]byte, 
 	case err != nil:
 		return nil, err
 	}
-	switch why := reply.Header.Get(errorHeader); why {
+	switch text := reply.Header.Get(errorHeader); text {
 	case "":
 		return reply.Data, nil
 	case stopped:
 		return nil, fmt.Errorf("%s: %w", name, fleet.ErrNobody)
 	default:
-		return nil, errors.New(why)
+		return nil, errors.New(text)
 	}
 }
 
-// request sends a request once, for whether a lost one was carried out is not known, and
-// asks from time to time whether it is still in progress. The answer is looked for also when
-// the time is over. It comes before the answer to a later question, which has the same inbox.
+// request sends a request and waits for its answer. It never sends the request twice, because a
+// lost server may have carried it out. It asks from time to time whether the request is in
+// progress. If not, it looks for the answer once more: the answer arrives in the same inbox
+// before the answer to the question.
 func (p *Plane) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -80,7 +81,7 @@ func (p *Plane) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 		reply, err := p.nc.RequestMsgWithContext(sent, m)
 		answers <- answer{reply, err}
 	}()
-	wait := asking
+	wait := askEvery
 	for silent := time.Duration(0); ; {
 		a, ok := receive(ctx, answers, wait)
 		switch {
@@ -88,33 +89,33 @@ func (p *Plane) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 			return a.reply, a.err
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case wait != asking:
+		case wait != askEvery:
 			return nil, errLost
 		}
 		began := time.Now()
-		there, err := p.ask(ctx, m)
-		// the other is not silent while this machine is stopped
-		silent += asking + min(time.Since(began), oneTry)
+		inProgress, err := p.ask(ctx, m)
+		// min: the time in which this machine was suspended does not count as silence.
+		silent += askEvery + min(time.Since(began), oneTry)
 		switch {
-		case there:
+		case inProgress:
 			silent = 0
 		case err == nil || silent > p.patience:
-			wait = 0 // it may just have been answered
+			wait = 0 // the answer may have just arrived
 		}
 	}
 }
 
-// answer is how a request ended.
+// answer is the result of a request.
 type answer struct {
 	reply *nats.Msg
 	err   error
 }
 
-// late is how long an answer is waited for after the time is over: where the machine stopped,
-// it has come before that, and is not read yet.
+// late is how long receive waits after the deadline. If this machine was suspended, an answer that
+// came in time may not be read yet.
 const late = 100 * time.Millisecond
 
-// receive reports whether an answer came in time.
+// receive returns an answer that came in time.
 func receive(ctx context.Context, answers <-chan answer, wait time.Duration) (a answer, ok bool) {
 	select {
 	case a = <-answers:
@@ -130,7 +131,7 @@ func receive(ctx context.Context, answers <-chan answer, wait time.Duration) (a 
 	}
 }
 
-// ask reports whether somebody is carrying a request out. The error is that nobody says.
+// ask asks whether a request is in progress. It fails if nobody answers.
 func (p *Plane) ask(ctx context.Context, request *nats.Msg) (bool, error) {
 	m := nats.NewMsg(request.Subject)
 	m.Header.Set(askHeader, request.Header.Get(callHeader))
@@ -143,8 +144,8 @@ func (p *Plane) ask(ctx context.Context, request *nats.Msg) (bool, error) {
 	return err == nil && answer.Header.Get(errorHeader) == "", err
 }
 
-// Serve implements [fleet.Plane]. The context of answer ends when its caller stops
-// waiting at a deadline, and when stop is called.
+// Serve implements [fleet.Plane]. The context of answer ends at the caller's deadline, or when
+// stop is called.
 func (p *Plane) Serve(name string, answer func(ctx context.Context, request []byte) []byte) (func(), error) {
 	subj, err := subject("skill.call.%", name)
 	if err != nil {
@@ -152,7 +153,7 @@ func (p *Plane) Serve(name string, answer func(ctx context.Context, request []by
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var inProgress sync.Map // IDs of requests
-	// In a group, so that a request is never carried out by two that serve the name.
+	// In a queue group, only one server of the name gets a request.
 	sub, err := p.nc.QueueSubscribe(subj, "skill", func(m *nats.Msg) {
 		reply := nats.NewMsg(m.Reply)
 		if asked := m.Header.Get(askHeader); asked != "" {
@@ -172,21 +173,22 @@ func (p *Plane) Serve(name string, answer func(ctx context.Context, request []by
 				ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
 				defer cancel()
 			}
-			if ctx.Err() != nil { // it was sent before the server knew of stop
+			if ctx.Err() != nil { // stop was called, but the NATS server did not know it yet
 				reply.Header.Set(errorHeader, stopped)
 			} else if reply.Data = answer(ctx, m.Data); len(reply.Data) > fleet.MaxMessage {
-				reply.Header.Set(errorHeader,
-					fmt.Sprintf("the answer of %s has %d bytes, more than the %d that are allowed; ask for less at once", name, len(reply.Data), fleet.MaxMessage))
+				reply.Header.Set(errorHeader, fmt.Sprintf("the answer of %s has %d bytes, "+
+					"more than the limit of %d; ask for less at once", name, len(reply.Data), fleet.MaxMessage))
 				reply.Data = nil
 			}
-			_ = p.nc.PublishMsg(reply) // the caller of a lost answer stops waiting by itself
+			_ = p.nc.PublishMsg(reply) // the caller notices a lost answer itself
 		}()
 	})
-	return p.until(sub, err, cancel)
+	return p.confirm(sub, err, cancel)
 }
 
-// until returns what ends a subscription, after the server knows of it.
-func (p *Plane) until(sub *nats.Subscription, err error, cancel func()) (func(), error) {
+// confirm waits until the NATS server knows a subscription. It returns a function that ends the
+// subscription.
+func (p *Plane) confirm(sub *nats.Subscription, err error, cancel func()) (func(), error) {
 	if err == nil {
 		err = p.nc.FlushTimeout(oneTry)
 	}
@@ -199,7 +201,7 @@ func (p *Plane) until(sub *nats.Subscription, err error, cancel func()) (func(),
 	}
 	return func() {
 		cancel()
-		_ = sub.Drain() // what is on its way is answered
+		_ = sub.Drain() // still answers received messages
 	}, nil
 }
 
@@ -212,11 +214,11 @@ func (p *Plane) Tell(topic string, data []byte) error {
 	return p.send(subj, data)
 }
 
-// send sends a message that nobody acknowledges.
+// send sends a message without acknowledgement.
 func (p *Plane) send(subj string, data []byte) error {
 	err := p.nc.Publish(subj, data)
 	if errors.Is(err, nats.ErrReconnectBufExceeded) {
-		return fmt.Errorf("%w: the connection is lost and is being made again", ErrUnreachable)
+		return fmt.Errorf("%w: reconnecting", ErrUnreachable)
 	}
 	return err
 }
@@ -228,5 +230,5 @@ func (p *Plane) Listen(topic string, hear func(data []byte)) (func(), error) {
 		return nil, err
 	}
 	sub, err := p.nc.Subscribe(subj, func(m *nats.Msg) { hear(m.Data) })
-	return p.until(sub, err, func() {})
+	return p.confirm(sub, err, func() {})
 }

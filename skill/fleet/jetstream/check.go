@@ -12,25 +12,25 @@ import (
 	"time"
 )
 
-// minVersion is the first one with atomic batches.
+// minVersion is the first version of NATS with atomic batches.
 const minVersion = "2.12"
 
-// servers is how many a cluster needs to go on without one of them.
+// servers is the size of the smallest cluster that survives the loss of a server.
 const servers = 3
 
-// A Check asks what a cluster keeps when machines or their power are lost.
+// A Check finds settings with which a cluster may lose accepted data.
 type Check struct {
-	Monitors   []string      // the URLs of the servers' monitoring ports, such as http://n1:8222
-	AcceptLoss time.Duration // how much of what was accepted may be lost when the power of all servers fails
-	AcceptFew  bool          // whether one server, or one copy, is enough
+	Monitors   []string      // URLs of the servers' monitoring ports, such as http://n1:8222
+	AcceptLoss time.Duration // a power cut of all servers may lose the data of this time
+	AcceptFew  bool          // one server or one copy is enough
 }
 
-// Run asks each server, and returns a sentence about each. Its error joins all reasons
-// why the cluster should not be used.
+// Run asks each server, and returns a line about each. Its error joins all faults.
 func (c Check) Run(ctx context.Context) (report []string, err error) {
 	var wrong []error
 	if len(c.Monitors) < servers && !c.AcceptFew {
-		wrong = append(wrong, fmt.Errorf("%d of at least %d monitoring ports are named; name the ports of all servers with --monitor or --nats", len(c.Monitors), servers))
+		wrong = append(wrong, fmt.Errorf("%d monitoring ports are named, but the fleet needs %d servers; "+
+			"name the ports of all servers with --monitor or --nats", len(c.Monitors), servers))
 	}
 	for _, monitor := range c.Monitors {
 		s, err := inspect(ctx, monitor)
@@ -47,14 +47,14 @@ func (c Check) Run(ctx context.Context) (report []string, err error) {
 	return report, errors.Join(wrong...)
 }
 
-// A serverState is what a server says of itself.
+// A serverState is the answer of a monitoring port.
 type serverState struct {
 	name, version string
 	jetStream     bool
 	syncAlways    bool
 	syncInterval  time.Duration
-	size          int            // of its cluster, itself included
-	replicas      map[string]int // of the streams of the fleet
+	size          int            // servers in the cluster
+	replicas      map[string]int // copies of the fleet's streams
 }
 
 func (s serverState) syncs() string {
@@ -64,7 +64,7 @@ func (s serverState) syncs() string {
 	return "writes to the disk every " + s.syncInterval.String()
 }
 
-// judge returns the reasons against a server.
+// judge returns the faults of a server.
 func (c Check) judge(s serverState) (reasons []string) {
 	if !s.jetStream {
 		return []string{"JetStream is off; start it with a jetstream block in its configuration"}
@@ -74,21 +74,21 @@ func (c Check) judge(s serverState) (reasons []string) {
 			s.version, minVersion))
 	}
 	if !s.syncAlways && s.syncInterval > c.AcceptLoss {
-		reasons = append(reasons,
-			fmt.Sprintf("when the power of all servers fails, up to %s of accepted steps are lost; set sync_interval: always in its jetstream block, or accept that with --accept-loss %s", s.syncInterval, s.syncInterval))
+		reasons = append(reasons, fmt.Sprintf("a power cut of all servers loses up to %s of accepted steps; "+
+			"set sync_interval: always in its jetstream block, or type --accept-loss %[1]s", s.syncInterval))
 	}
 	if c.AcceptFew {
 		return reasons
 	}
 	if s.size < servers {
 		reasons = append(reasons,
-			fmt.Sprintf("its cluster has %d servers; without %d, nothing goes on when one is lost",
+			fmt.Sprintf("its cluster has %d servers; with fewer than %d, the fleet stops when one is lost",
 				s.size, servers))
 	}
 	for stream, n := range s.replicas {
 		if n < servers {
-			reasons = append(reasons,
-				fmt.Sprintf("stream %s has %d copies, fewer than %d; change that with nats stream edit %s --replicas %d", stream, n, servers, stream, servers))
+			reasons = append(reasons, fmt.Sprintf("stream %s has %d copies, fewer than %d; "+
+				"run nats stream edit %[1]s --replicas %[3]d", stream, n, servers))
 		}
 	}
 	return reasons
@@ -159,7 +159,8 @@ func get(ctx context.Context, url string, v any) error {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("asking a monitoring port: %w; see whether the server has http_port in its configuration, and name other ports than 8222 with --monitor", err)
+		return fmt.Errorf("asking a monitoring port: %w; set http_port in the configuration of the server, "+
+			"and name a port other than 8222 with --monitor", err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {

@@ -20,7 +20,7 @@ func TestCheck(t *testing.T) {
 	alone := fmt.Sprintf("http://127.0.0.1:%d/", ports[0])
 	for _, test := range []struct {
 		check Check
-		want  []string // in the error; none if it is nil
+		want  []string // parts of the error; nil for no error
 	}{
 		{Check{Monitors: []string{alone}}, []string{"name the ports of all", "up to 2m0s of accepted steps",
 			"cluster has 1 servers", "SKILL_RUNS has 1 copies"}},

@@ -12,10 +12,10 @@ import (
 	"textskill/skill/fleet"
 )
 
-// patience is that of the tests' planes. No machine that runs the tests stops for so long.
+// patience is the patience of the tests' planes. No test machine is suspended for so long.
 const patience = 15 * time.Second
 
-// A cluster is made of servers in this process.
+// A cluster is a cluster of servers in this process.
 type cluster struct {
 	t       testing.TB
 	options []ServerOptions
@@ -28,7 +28,7 @@ func startCluster(t testing.TB, n int) *cluster {
 	return startClusterWith(t, n, ServerOptions{})
 }
 
-// startClusterWith starts n servers with monitoring ports and what o says besides.
+// startClusterWith starts n servers with monitoring ports and the options o.
 func startClusterWith(t testing.TB, n int, o ServerOptions) *cluster {
 	t.Helper()
 	c := &cluster{t: t, servers: make([]*Server, n)}
@@ -74,7 +74,7 @@ func (c *cluster) stop(i int) {
 	}
 }
 
-// connect returns a plane of its own connection.
+// connect returns a plane with a connection of its own.
 func (c *cluster) connect() *Plane {
 	c.t.Helper()
 	o := Options{Patience: patience}
@@ -94,14 +94,14 @@ func (c *cluster) connectWith(o Options) *Plane {
 	return p
 }
 
-// within returns a context that ends with the test, or after what no test needs.
+// within returns a context that ends with the test, or after a time that no test needs.
 func within(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// must fails the test at an error.
+// must ends the test with an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -1,15 +1,15 @@
-// Package jetstream implements [fleet.Plane] with NATS JetStream.
+// Package jetstream implements [fleet.Plane] with NATS JetStream. [StartServer] runs a NATS server
+// in this process, and [Check] finds settings with which a cluster may lose accepted data.
 //
-//	connect.go  the connection and the streams
-//	names.go    what a name is called in a subject
-//	reach.go    trying again while servers are lost
-//	state.go    commits, and the states of runs and workspaces
-//	events.go   the events of a run
-//	jobs.go     the queue
-//	blobs.go    packs and manifests
-//	call.go     requests and messages that are not stored
-//	server.go   a server in this process
-//	check.go    whether a cluster keeps what it has accepted
+// Rules:
+//
+//  1. Three streams store everything: SKILL_RUNS the states and events, SKILL_JOBS the queue,
+//     SKILL_BLOBS packs and manifests. States and events of runs expire after 30 days.
+//  2. A commit is one atomic batch in SKILL_RUNS. The server accepts a state only if the last
+//     message of its subject is at the expected revision.
+//  3. While servers are lost, an operation retries until ctx is done. Requests, which a worker
+//     may have carried out, are sent once.
+//  4. Reads that must be current ask the leader of a stream, because a replica may lag.
 package jetstream
 
 import (
@@ -29,24 +29,24 @@ import (
 	"textskill/skill/fleet"
 )
 
-// Options say how to reach a cluster and how to make its streams. Only Servers is needed.
+// Options say how to reach a cluster, and how to make its streams. Only Servers is required.
 type Options struct {
-	Servers  []string      // URLs; one must answer
-	Creds    string        // a file of credentials; "" for none
-	Closed   bool          // refuse a server that lets clients in without a login
-	Name     string        // of this connection, as the servers list it
+	Servers  []string      // URLs; one server must answer
+	Creds    string        // a file with credentials; "" for none
+	Closed   bool          // refuse a server that does not ask for a login
+	Name     string        // of this connection in the servers' lists
 	Replicas int           // copies of each stream; 0 means 3, or 1 for a server without a cluster
 	Patience time.Duration // 0 means [fleet.Patience]
-	// jobs of a tenant, class and place, those with a worker included; a queue that has more keeps
-	// that; 0 means 50
+	// Waiting is the quota: the most jobs of a tenant, class and place, in the queue or with a
+	// worker. It never lowers the quota of an existing queue. 0 means 50.
 	Waiting int
 }
 
-// waiting is the quota of a queue that is made without one.
+// waiting is the default quota.
 const waiting = 50
 
-// keep is how long the state and the events of a run are kept after they were written.
-const keep = 30 * 24 * time.Hour
+// keepTime is how long the servers keep a state or an event of a run.
+const keepTime = 30 * 24 * time.Hour
 
 // A Plane is a connection to a cluster. The caller closes it.
 type Plane struct {
@@ -58,9 +58,9 @@ type Plane struct {
 	quota             int
 
 	mu       sync.Mutex
-	silences map[string]int // requests for jobs in a row that were not answered, by subject
-	empties  map[string]int // those for which there was no job, though the subject has some
-	queues   map[string]int // the quota of the consumer of each subject of jobs that has one; 0 for none
+	silences map[string]int // by subject: requests for a job in a row without an answer
+	empties  map[string]int // by subject: requests in a row without a job, though it has jobs
+	queues   map[string]int // by subject with a consumer: the consumer's quota; 0 for none
 }
 
 var _ fleet.Plane = (*Plane)(nil)
@@ -72,11 +72,11 @@ func Connect(ctx context.Context, o Options) (*Plane, error) {
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(200 * time.Millisecond),
 		nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
-		// Nothing is sent late: what could not be sent is tried again by who still wants it.
+		// Without a buffer, nothing is sent late: the caller retries if it still wants to.
 		nats.ReconnectBufSize(-1),
 		nats.PingInterval(5 * time.Second),
 		nats.MaxPingsOutstanding(2),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // else it prints to standard error
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // the default prints to stderr
 	}
 	if o.Creds != "" {
 		opts = append(opts, nats.UserCredentials(o.Creds))
@@ -87,7 +87,8 @@ func Connect(ctx context.Context, o Options) (*Plane, error) {
 			return nil, fmt.Errorf("the credentials cannot be read: %w", file)
 		}
 		if errors.As(err, new(*url.Error)) {
-			return nil, fmt.Errorf("%s: a URL is malformed; in a password, write / as %%2F, @ as %%40 and : as %%3A", addresses(o.Servers))
+			return nil, fmt.Errorf("%s: a URL is malformed; in a password, write / as %%2F, @ as %%40 "+
+				"and : as %%3A", addresses(o.Servers))
 		}
 		if errors.Is(err, nats.ErrAuthorization) {
 			return nil, fmt.Errorf("%w at %s", ErrLogin, addresses(o.Servers))
@@ -110,7 +111,7 @@ func Connect(ctx context.Context, o Options) (*Plane, error) {
 	return p, nil
 }
 
-// addresses lists servers without the users, passwords and tokens of their URLs.
+// addresses lists servers, without users, passwords and tokens.
 func addresses(servers []string) string {
 	var list []string
 	for _, server := range servers {
@@ -122,7 +123,7 @@ func addresses(servers []string) string {
 	return strings.Join(list, ", ")
 }
 
-// Close ends the connection. Accepted data stays.
+// Close ends the connection. The servers keep accepted data.
 func (p *Plane) Close() { p.nc.Close() }
 
 func (p *Plane) makeStreams(ctx context.Context, o Options) error {
@@ -146,8 +147,8 @@ func (p *Plane) makeStreams(ctx context.Context, o Options) error {
 		{&p.runs, jetstream.StreamConfig{
 			Name: "SKILL_RUNS", Subjects: []string{"skill.runs.*.*", "skill.ws.*.state"},
 			AllowAtomicPublish: true, AllowRollup: true,
-			// The messages of runs expire one by one, for a commit is atomic in one stream
-			// only and the states of workspaces in it must not expire.
+			// A commit is atomic in one stream only, so the stream also has the states of
+			// workspaces. They must not expire: each message of a run has its own expiry.
 			AllowMsgTTL: true,
 		}},
 		{&p.blobs, jetstream.StreamConfig{
@@ -162,7 +163,7 @@ func (p *Plane) makeStreams(ctx context.Context, o Options) error {
 			if errors.Is(err, jetstream.ErrStreamNotFound) {
 				*s.stream, err = p.js.CreateStream(ctx, s.config)
 			}
-			if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // somebody else has just made it
+			if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process has just made it
 				*s.stream, err = p.js.Stream(ctx, s.config.Name)
 			}
 			return err
@@ -174,8 +175,8 @@ func (p *Plane) makeStreams(ctx context.Context, o Options) error {
 	return p.setQuota(ctx, o.Waiting)
 }
 
-// setQuota raises the quota of a queue that was made with a lower one. It never lowers it:
-// other machines may need it.
+// setQuota raises the quota of an existing queue. It never lowers the quota, because other
+// machines may need it.
 func (p *Plane) setQuota(ctx context.Context, quota int) error {
 	config := p.jobs.CachedInfo().Config
 	p.quota = int(config.MaxMsgsPerSubject)

@@ -13,8 +13,8 @@ import (
 	"textskill/skill/fleet"
 )
 
-// heartbeat is how often the server says that it still reads for us: twice that after it
-// was lost, another one is asked.
+// heartbeat is how often the server reports that it still sends events. After two missing
+// heartbeats, the client asks another server.
 const heartbeat = time.Second
 
 // Events implements [fleet.Plane]. An unknown run fails with [fleet.ErrNoRun].
@@ -46,7 +46,7 @@ func (p *Plane) Events(ctx context.Context, run string, after uint64,
 			case ctx.Err() != nil:
 				yield(fleet.Event{}, ctx.Err())
 				return
-			case !passing(err):
+			case !temporary(err):
 				yield(fleet.Event{}, err)
 				return
 			}
@@ -54,7 +54,7 @@ func (p *Plane) Events(ctx context.Context, run string, after uint64,
 	}
 }
 
-// read gives hear the events after a sequence number, until hear returns false.
+// read passes the events after a sequence number to hear, until hear returns false.
 func (p *Plane) read(ctx context.Context, run string, after uint64, hear func(fleet.Event) bool) error {
 	filter, err := subject(runEvents, run)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"textskill/skill/fleet/jetstream"
 )
 
-// A server in this process is the plane of a fleet of one machine.
+// Use a server in this process as the plane of a fleet on one machine.
 func Example() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

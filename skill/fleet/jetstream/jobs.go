@@ -20,21 +20,21 @@ import (
 )
 
 const (
-	// poll is how long a worker waits before it looks for jobs that came back or whose
-	// announcement was lost.
+	// poll is how often a worker looks for jobs without an announcement: returned jobs, or
+	// jobs whose announcement was lost.
 	poll = time.Second
-	// maxSilent is how often in a row a consumer may leave requests without any answer before it
-	// is made anew. After all servers were started anew at once, 1 of 12 consumers counted
-	// deliveries that no worker received, for good (NATS 2.15.2).
+	// maxSilent is how many requests in a row a consumer may leave without an answer before it
+	// is recreated. After a restart of all servers at once, 1 of 12 consumers kept counting
+	// deliveries that no worker received (NATS 2.15.2).
 	maxSilent = 4
-	// lookAfter is how often in a row a consumer may have no job for a worker, though its
-	// subject has some, until it is looked at. As a rule other workers have those.
+	// lookAfter is how many requests in a row may find no job, though the subject has jobs,
+	// before the plane looks for lost jobs. Usually other workers have the jobs.
 	lookAfter = 8
-	// announced is the topic on which Queue says that there is a job.
+	// announced is the topic on which Queue announces a job.
 	announced = "skill.queued"
 )
 
-// jobSubject returns where a job of a run is queued: tenant, class and place.
+// jobSubject returns the queue of a run: the subject of its tenant, class and place.
 func jobSubject(r fleet.Run) (string, error) {
 	class, place := "normal", "any"
 	if r.Urgent {
@@ -49,14 +49,14 @@ func jobSubject(r fleet.Run) (string, error) {
 	return subject("skill.jobs.%.%.%", r.Tenant, class, place)
 }
 
-// consumerOf returns the name of the consumer of a subject: at most 255 bytes, of letters.
+// consumerOf returns the name of a subject's consumer. NATS allows 255 letters and digits.
 func consumerOf(subj string) string {
 	sum := sha256.Sum256([]byte(subj))
 	return hex.EncodeToString(sum[:16])
 }
 
-// consumer makes the consumer of a subject if it is missing. A quota of 0 is no limit, and
-// leaves a consumer as it is.
+// consumer makes the consumer of a subject if it is missing, or sets its quota. A quota of 0 does
+// not change an existing consumer; a new one has no limit then.
 func (p *Plane) consumer(ctx context.Context, subj string, quota int) error {
 	p.mu.Lock()
 	set, known := p.queues[subj]
@@ -87,28 +87,28 @@ func (p *Plane) consumer(ctx context.Context, subj string, quota int) error {
 	return err
 }
 
-// silent notes whether the consumer of a subject has left a request without an answer. After
-// [maxSilent] in a row it makes the consumer anew, which delivers again what was not
-// acknowledged: workers leave jobs whose run somebody holds.
-func (p *Plane) silent(ctx context.Context, subj string, now bool) {
+// noteSilence counts requests that the consumer of a subject did not answer. After [maxSilent] in
+// a row it recreates the consumer. The new consumer delivers all unacknowledged jobs again;
+// workers ignore a job whose run another worker holds.
+func (p *Plane) noteSilence(ctx context.Context, subj string, silent bool) {
 	p.mu.Lock()
 	p.silences[subj]++
-	if !now || p.silences[subj] > maxSilent {
+	if !silent || p.silences[subj] > maxSilent {
 		p.silences[subj] = 0
 	}
-	anew := p.silences[subj] == maxSilent
+	broken := p.silences[subj] == maxSilent
 	p.mu.Unlock()
-	if anew && p.jobs.DeleteConsumer(ctx, consumerOf(subj)) == nil {
-		p.forget(subj)
+	if broken {
+		p.recreate(ctx, subj)
 	}
 }
 
-// empty notes whether the consumer of a subject had no job for a worker, though its subject
-// has some. If it has passed over them, at two looks one after the other, it is made anew.
-func (p *Plane) empty(ctx context.Context, subj string, now bool) {
+// noteEmpty counts requests that found no job, though the subject has jobs. If the consumer has
+// lost jobs at two looks in a row, noteEmpty recreates it.
+func (p *Plane) noteEmpty(ctx context.Context, subj string, empty bool) {
 	p.mu.Lock()
 	p.empties[subj]++
-	if !now {
+	if !empty {
 		p.empties[subj] = 0
 	}
 	n := p.empties[subj]
@@ -116,20 +116,27 @@ func (p *Plane) empty(ctx context.Context, subj string, now bool) {
 	if n%lookAfter != 0 || n == 0 {
 		return
 	}
-	passed := p.passedOver(ctx, subj)
-	if passed && n < 2*lookAfter {
+	lost := p.hasLostJobs(ctx, subj)
+	if lost && n < 2*lookAfter {
 		return
 	}
 	p.mu.Lock()
 	p.empties[subj] = 0
 	p.mu.Unlock()
-	if passed && p.jobs.DeleteConsumer(ctx, consumerOf(subj)) == nil {
+	if lost {
+		p.recreate(ctx, subj)
+	}
+}
+
+// recreate deletes the consumer of a subject. The next use makes it again.
+func (p *Plane) recreate(ctx context.Context, subj string) {
+	if p.jobs.DeleteConsumer(ctx, consumerOf(subj)) == nil {
 		p.forget(subj)
 	}
 }
 
-// passedOver reports whether a subject has jobs that neither wait nor are with a worker.
-func (p *Plane) passedOver(ctx context.Context, subj string) bool {
+// hasLostJobs reports whether a subject has jobs that neither wait nor are with a worker.
+func (p *Plane) hasLostJobs(ctx context.Context, subj string) bool {
 	ctx, cancel := context.WithTimeout(ctx, oneTry)
 	defer cancel()
 	c, err := p.jobs.Consumer(ctx, consumerOf(subj))
@@ -140,7 +147,7 @@ func (p *Plane) passedOver(ctx context.Context, subj string) bool {
 	return err == nil && found[subj] > 0
 }
 
-// forget has the consumer of a subject made again if it is missing.
+// forget makes the next call of consumer ask the servers for the consumer of a subject.
 func (p *Plane) forget(subj string) {
 	p.mu.Lock()
 	delete(p.queues, subj)
@@ -158,7 +165,7 @@ func (p *Plane) Queue(ctx context.Context, r fleet.Run) error {
 	}
 	m := nats.NewMsg(subj)
 	m.Data = []byte(r.ID)
-	m.Header.Set(jetstream.MsgIDHeader, cryptorand.Text()) // a second try is no second job
+	m.Header.Set(jetstream.MsgIDHeader, cryptorand.Text()) // a retry does not add a second job
 	err = p.reach(ctx, func(ctx context.Context) error {
 		_, err := p.publish(ctx, m)
 		return err
@@ -167,7 +174,7 @@ func (p *Plane) Queue(ctx context.Context, r fleet.Run) error {
 		return fleet.OverQuota(r.Tenant, p.quota)
 	}
 	if err == nil {
-		_ = p.nc.Publish(announced, nil) // workers look each second all the same
+		_ = p.nc.Publish(announced, nil) // may be lost: workers also poll
 	}
 	return err
 }
@@ -187,14 +194,14 @@ func (p *Plane) Unqueue(ctx context.Context, r fleet.Run) error {
 		if run == r.ID {
 			err = p.jobs.DeleteMsg(ctx, sequence)
 		}
-		if errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) { // a worker has removed it, or will
+		if errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) { // a worker removes the job
 			return nil
 		}
 		return err
 	})
 }
 
-// queue calls visit with the run of each job of the tenant, class and place of r.
+// queue calls visit with each job in the queue of r.
 func (p *Plane) queue(ctx context.Context, r fleet.Run,
 	visit func(ctx context.Context, run string, sequence uint64) error) error {
 	subj, err := jobSubject(r)
@@ -216,7 +223,7 @@ func (p *Plane) queue(ctx context.Context, r fleet.Run,
 	return err
 }
 
-// Jobs implements [fleet.Plane]. No job is taken before Next is called.
+// Jobs implements [fleet.Plane]. It takes no job before Next.
 func (p *Plane) Jobs(ctx context.Context, w fleet.Worker) (fleet.Jobs, error) {
 	j := &jobs{plane: p, places: map[string]bool{"any": true}, quotas: map[string]int{},
 		news: make(chan bool, 1)}
@@ -251,12 +258,12 @@ func (p *Plane) Jobs(ctx context.Context, w fleet.Worker) (fleet.Jobs, error) {
 	return j, nil
 }
 
-// jobs are those that one worker may take.
+// jobs are the jobs that one worker may take.
 type jobs struct {
 	plane  *Plane
-	places map[string]bool // tokens of subjects
-	quotas map[string]int  // by the token of the tenant
-	news   chan bool       // something was queued
+	places map[string]bool // tokens of places
+	quotas map[string]int  // by the token of a tenant
+	news   chan bool       // a job was queued
 	sub    *nats.Subscription
 }
 
@@ -280,8 +287,8 @@ func (j *jobs) Next(ctx context.Context) (fleet.Job, error) {
 	}
 }
 
-// subjects returns those that have jobs for the worker, urgent ones first, the tenants of
-// a class in a random order. There are none while the queue cannot be reached.
+// subjects returns the subjects that have jobs for the worker: urgent subjects first, tenants in
+// random order. It returns nil while no server answers.
 func (j *jobs) subjects(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, oneTry)
 	defer cancel()
@@ -303,9 +310,9 @@ func (j *jobs) subjects(ctx context.Context) []string {
 	return list
 }
 
-// full returns the tenants that have as many jobs with workers as their quotas allow. The
-// server counts for one consumer only, and a tenant with jobs of several classes and places
-// has several; two workers that ask at once may still exceed its quota by one.
+// full returns the tenants whose quota is used up. The server enforces a quota for one consumer
+// only, so full counts the jobs of tenants with several consumers. Two workers that ask at once
+// may still exceed the quota by one.
 func (j *jobs) full(ctx context.Context, found map[string]uint64) map[string]bool {
 	queues := map[string][]string{}
 	for subj := range found {
@@ -330,14 +337,14 @@ func (j *jobs) full(ctx context.Context, found map[string]uint64) map[string]boo
 // part returns a token of a subject.
 func part(subj string, n int) string { return strings.Split(subj, ".")[n] }
 
-// take asks for one job of a subject. It returns nil for none now.
+// take asks for one job of a subject. It returns nil if there is no job now.
 func (j *jobs) take(ctx context.Context, subj string) (fleet.Job, error) {
 	if err := j.plane.consumer(ctx, subj, j.quotas[part(subj, 2)]); err != nil {
 		return nil, err
 	}
-	// A job that nobody waits for any more would be lost until the patience is over. So the
-	// server gives the request up long before this side does, and the answer has an inbox of
-	// its own: of jobs sent to the inbox that requests share, some never arrived.
+	// If this side stopped waiting first, a delivered job would be lost until the patience is
+	// over. So the server's timeout is much shorter. The answer has its own inbox, because some
+	// jobs sent to the shared inbox of requests never arrived.
 	once, cancel := context.WithTimeout(context.WithoutCancel(ctx), oneTry)
 	defer cancel()
 	inbox := nats.NewInbox()
@@ -351,14 +358,14 @@ func (j *jobs) take(ctx context.Context, subj string) (fleet.Job, error) {
 		return nil, nil
 	}
 	m, err := sub.NextMsgWithContext(once)
-	j.plane.silent(ctx, subj, errors.Is(err, context.DeadlineExceeded))
+	j.plane.noteSilence(ctx, subj, errors.Is(err, context.DeadlineExceeded))
 	if errors.Is(err, nats.ErrNoResponders) {
-		j.plane.forget(subj) // somebody may have removed it
+		j.plane.forget(subj) // another process may have removed the consumer
 	}
-	if err != nil { // a new leader is being chosen
+	if err != nil { // the servers may be electing a leader
 		return nil, nil
 	}
-	j.plane.empty(ctx, subj, m.Reply == "")
+	j.plane.noteEmpty(ctx, subj, m.Reply == "")
 	if m.Reply == "" {
 		return nil, nil
 	}
@@ -373,7 +380,7 @@ func (j *jobs) take(ctx context.Context, subj string) (fleet.Job, error) {
 type job struct {
 	plane *Plane
 	run   string
-	reply string // the subject of its acknowledgements
+	reply string // the subject for acknowledgements
 }
 
 func (j *job) Run() string    { return j.run }
@@ -385,13 +392,13 @@ func (j *job) Later(ctx context.Context, d time.Duration) error {
 	return j.answer(ctx, fmt.Sprintf(`-NAK {"delay": %d}`, d.Nanoseconds()))
 }
 
-// answer acknowledges a job, and returns after the server has stored that. It gives up after
-// the patience: the job comes again then.
-func (j *job) answer(ctx context.Context, what string) error {
+// answer acknowledges a job. It returns after the server has stored the acknowledgement. It gives
+// up after the patience, when the server delivers the job again anyway.
+func (j *job) answer(ctx context.Context, ack string) error {
 	ctx, cancel := context.WithTimeout(ctx, j.plane.patience)
 	defer cancel()
 	return j.plane.reach(ctx, func(ctx context.Context) error {
-		_, err := j.plane.nc.RequestWithContext(ctx, j.reply, []byte(what))
+		_, err := j.plane.nc.RequestWithContext(ctx, j.reply, []byte(ack))
 		return err
 	})
 }

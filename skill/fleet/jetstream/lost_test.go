@@ -13,8 +13,8 @@ import (
 	"textskill/testdata/needs"
 )
 
-// TestServersLost has a worker go on with a run, and a viewer follow it, while servers are
-// stopped: operations wait, and all that was accepted is there once.
+// TestServersLost stops servers while a worker carries out a run and a viewer follows it.
+// Operations wait, and all accepted data is there once.
 func TestServersLost(t *testing.T) {
 	needs.Long(t, "15 s")
 	t.Parallel()
@@ -60,7 +60,7 @@ func TestServersLost(t *testing.T) {
 			followed = append(followed, e)
 		}
 	})
-	// goesOn waits until steps are committed that began after it was called.
+	// goesOn waits until steps are committed that began after the call.
 	goesOn := func() {
 		t.Helper()
 		for range len(steps) + 3 {
@@ -134,7 +134,7 @@ func TestServersLost(t *testing.T) {
 	}
 }
 
-// TestJobAfterServersLost lets a job reach a worker after one server, two and all were lost.
+// TestJobAfterServersLost delivers a job to a worker after the loss of one, two and all servers.
 func TestJobAfterServersLost(t *testing.T) {
 	if !needs.All() {
 		t.Skip("it takes 10 s: set SKILL_TEST_ALL")
@@ -161,20 +161,20 @@ func TestJobAfterServersLost(t *testing.T) {
 	must(t, job.Done(ctx))
 }
 
-// TestAnswerAfterTheTime reads an answer that came in time after the time is over, as where the
-// machine stopped.
+// TestAnswerAfterTheTime reads an answer after the deadline that came before it, as after a
+// suspension of the machine.
 func TestAnswerAfterTheTime(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(within(t))
 	cancel()
 	answers := make(chan answer, 1)
-	for range 100 { // a select takes any
+	for range 100 { // select chooses a ready case at random
 		answers <- answer{err: errLost}
 		if a, ok := receive(ctx, answers, 0); !ok || a.err != errLost {
 			t.Fatal(a, ok)
 		}
 	}
-	if a, ok := receive(ctx, answers, asking); ok {
+	if a, ok := receive(ctx, answers, askEvery); ok {
 		t.Error(a)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"textskill/skill/fleet"
 )
 
-// TestCommitModel has writers with stale states commit, and compares what is stored with
-// two variables and a list.
+// TestCommitModel commits with current and stale states, and compares the stored data with two
+// variables and a list.
 func TestCommitModel(t *testing.T) {
 	t.Parallel()
 	planes := [2]*Plane{}
@@ -95,13 +95,13 @@ func TestCommitModel(t *testing.T) {
 	})
 }
 
-// A view is what a writer knows of a run and its workspace.
+// A view is a writer's copy of the states of a run and its workspace.
 type view struct {
 	run   fleet.Run
 	files fleet.Workspace
 }
 
-// read brings a view up to date.
+// read updates a view.
 func (v *view) read(ctx context.Context, t *rapid.T, p *Plane, id string) {
 	run, err := p.Run(ctx, id)
 	if errors.Is(err, fleet.ErrNoRun) {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// maxName is the most bytes of a name: three of its kind, escaped, fit a subject's 4 KiB.
+// maxName is the longest name in bytes. Three escaped names fit in the 4 KiB of a subject.
 const maxName = 256
 
-// token returns a name as one token of a subject. Bytes besides letters, digits, _ and -
-// are escaped, so that two names never share a token and none reaches another subject.
+// token returns a name as one token of a subject. It escapes all bytes except letters, digits, _
+// and -, so that different names have different tokens and no name contains a wildcard.
 func token(name string) (string, error) {
 	if name == "" || len(name) > maxName {
 		return "", fmt.Errorf("the name %.40q has %d bytes; names have 1 to %d", name, len(name), maxName)
@@ -28,7 +28,7 @@ func token(name string) (string, error) {
 	return b.String(), nil
 }
 
-// subject joins the tokens of names: each % in the pattern is replaced by one.
+// subject replaces each % of a pattern by the token of a name.
 func subject(pattern string, names ...string) (string, error) {
 	var b strings.Builder
 	for _, name := range names {

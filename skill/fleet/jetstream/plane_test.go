@@ -18,7 +18,7 @@ import (
 	"textskill/skill/fleet"
 )
 
-// TestPlane holds a plane to its laws, on one server and on three.
+// TestPlane checks the rules of a plane, on one server and on three.
 func TestPlane(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) { holdsTheLaws(t, n) })
@@ -251,7 +251,7 @@ func keepsACancel(t *testing.T, p, other *Plane) {
 		}
 	})
 	r.Worker = "w"
-	must(t, p.Commit(ctx, fleet.Batch{Run: &r})) // a cancel takes the run from nobody
+	must(t, p.Commit(ctx, fleet.Batch{Run: &r})) // the owner can commit after a cancel
 	got, err := other.Run(ctx, "cancel")
 	must(t, err)
 	if !got.Cancelled {
@@ -269,7 +269,7 @@ func eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// oddNames are what users type.
+// oddNames are names that users may type.
 var oddNames = []string{"a.b", "a", "b", "*", ">", "a.*", "a b", "ä", "日本語", "=2E", "a=2Eb", "%", "a\nb",
 	"x\x00y", "state", ".", "..", "A", "$JS", strings.Repeat("ü", 100)}
 
@@ -300,7 +300,7 @@ func keepsNamesApart(t *testing.T, p, other *Plane) {
 	}
 }
 
-// drain takes one job and checks that it is of a run.
+// drain takes one job and checks its run.
 func drain(t testing.TB, p *Plane, want ...fleet.Run) {
 	t.Helper()
 	ctx := within(t)
@@ -345,7 +345,7 @@ func refusesOverQuota(t *testing.T, p, other *Plane) {
 		t.Errorf("one job more than the quota: %v", err)
 	}
 	r.Urgent = true
-	must(t, p.Queue(ctx, r)) // of another class
+	must(t, p.Queue(ctx, r)) // in another class
 	for range waiting + 1 {
 		drain(t, p, r)
 	}
@@ -374,7 +374,7 @@ func givesUrgentJobsFirst(t *testing.T, p, other *Plane) {
 	}
 }
 
-// connectHasty connects a plane whose jobs come again soon.
+// connectHasty connects a plane with a short patience.
 func connectHasty(t *testing.T, p *Plane) *Plane {
 	hasty, err := Connect(within(t),
 		Options{Servers: []string{p.nc.ConnectedUrl()}, Patience: 500 * time.Millisecond})
@@ -396,7 +396,7 @@ func givesAJobAgain(t *testing.T, p, other *Plane) {
 	if job.Run() != "again" {
 		t.Errorf("job %s", job.Run())
 	}
-	for range 6 { // longer than the patience, and nobody else gets it
+	for range 6 { // longer than the patience; no other worker gets the job
 		time.Sleep(hasty.patience / 4)
 		must(t, job.Working())
 	}
@@ -435,8 +435,8 @@ func givesAJobAgain(t *testing.T, p, other *Plane) {
 	}
 }
 
-// makesAQueueAnew takes a job from a consumer that is then removed: both jobs come, and the
-// first can still be ended.
+// makesAQueueAnew removes a consumer after it has delivered a job. The new consumer delivers both
+// jobs, and the first job can still be ended.
 func makesAQueueAnew(t *testing.T, p, other *Plane) {
 	ctx := within(t)
 	a, b := submit(t, p, fleet.Run{ID: "anew-a", Tenant: "anew"}),
@@ -450,7 +450,7 @@ func makesAQueueAnew(t *testing.T, p, other *Plane) {
 	subj, err := jobSubject(a)
 	must(t, err)
 	for range maxSilent {
-		p.silent(ctx, subj, true)
+		p.noteSilence(ctx, subj, true)
 	}
 	must(t, p.Queue(ctx, b))
 	again := map[string]bool{}
@@ -464,11 +464,11 @@ func makesAQueueAnew(t *testing.T, p, other *Plane) {
 		t.Errorf("the jobs are %v", again)
 	}
 	first.(*job).plane = connectHasty(t, p)
-	_ = first.Done(ctx) // which must end
+	_ = first.Done(ctx) // must return
 }
 
-// findsAJobPassedOver has a consumer give a job up, as one that has lost what it knew of the
-// job does: the job is in the queue, and neither waits nor is with a worker.
+// findsAJobPassedOver makes a consumer lose a job: the queue has the job, but the job neither
+// waits nor is with a worker.
 func findsAJobPassedOver(t *testing.T, p, other *Plane) {
 	ctx := within(t)
 	r := submit(t, p, fleet.Run{ID: "passed", Tenant: "passed"})
@@ -482,11 +482,11 @@ func findsAJobPassedOver(t *testing.T, p, other *Plane) {
 	must(t, p.Queue(ctx, r))
 	lost, err := c.Next()
 	must(t, err)
-	for !other.passedOver(ctx, subj) {
+	for !other.hasLostJobs(ctx, subj) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	for range 2*lookAfter - 1 {
-		other.empty(ctx, subj, true)
+		other.noteEmpty(ctx, subj, true)
 	}
 	jobs, err := other.Jobs(ctx, fleet.Worker{Name: "passed"})
 	must(t, err)
@@ -665,7 +665,7 @@ func answersCalls(t *testing.T, p, other *Plane) {
 	if got, err := p.Call(ctx, name, full); err != nil || len(got) != fleet.MaxMessage {
 		t.Errorf("the largest answer: %d bytes, %v", len(got), err)
 	}
-	// the call may not reach it in time
+	// the call may not reach the server in time
 	eventually(t, "the server learns the deadline of a call", func() bool {
 		short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 		defer cancel()
@@ -694,9 +694,9 @@ func noticesWhoIsGone(t *testing.T, p, other *Plane) {
 	slow := make(chan bool)
 	_, err = lost.Serve("lost", func(ctx context.Context, request []byte) []byte {
 		if string(request) == "slow" {
-			time.Sleep(asking + asking/2)
+			time.Sleep(askEvery + askEvery/2)
 			slow <- true
-			<-ctx.Done() // never: its process is gone
+			<-ctx.Done() // never: the process has ended
 		}
 		return request
 	})

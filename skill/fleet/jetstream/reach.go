@@ -15,23 +15,23 @@ import (
 )
 
 var (
-	// ErrUnreachable is the error of what no server answers.
+	// ErrUnreachable says that no server answers.
 	ErrUnreachable = errors.New("the queue cannot be reached")
-	// ErrLogin is the error of a server that refuses the login, or the lack of one.
+	// ErrLogin says that the server refuses the login, or needs a login.
 	ErrLogin = errors.New("the server refuses the login")
-	// ErrOpen is the error of a server that asks clients for no login, see [Options].
+	// ErrOpen says that the server does not ask for a login: see [Options].
 	ErrOpen = errors.New("the server asks for no login: whoever reaches it may have workers run commands")
-	// errBusy is the error of a try that another one is in the way of.
+	// errBusy says that another change is in progress. A retry may succeed.
 	errBusy = errors.New("another change is being stored")
-	// errFull is the error of publishing to a subject that has its most messages.
+	// errFull says that a subject has its maximum of messages.
 	errFull = errors.New("the subject is full")
 )
 
-// oneTry is how long the last of many tries waits for an answer, the first one an eighth
-// of it: requests to a server that is lost are not answered, and a disk may be slow.
+// oneTry is the longest time that one try waits for an answer. The first try waits an eighth of
+// it, because a lost server never answers; later tries wait longer, because a disk may be slow.
 const oneTry = 4 * time.Second
 
-// reach calls try until it succeeds, fails for good, or ctx is done.
+// reach calls try until it succeeds, fails with a permanent error, or ctx is done.
 func (p *Plane) reach(ctx context.Context, try func(ctx context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (p *Plane) reach(ctx context.Context, try func(ctx context.Context) error) 
 		once, cancel := context.WithTimeout(ctx, patience)
 		err := try(once)
 		cancel()
-		if err == nil || !passing(err) {
+		if err == nil || !temporary(err) {
 			return err
 		}
 		select {
@@ -54,8 +54,8 @@ func (p *Plane) reach(ctx context.Context, try func(ctx context.Context) error) 
 	}
 }
 
-// passing reports whether an error may be gone when servers are back or have agreed.
-func passing(err error) bool {
+// temporary reports whether a retry may succeed, for example after the election of a leader.
+func temporary(err error) bool {
 	for _, e := range []error{
 		errBusy, ErrUnreachable, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders,
 		nats.ErrDisconnected,
@@ -72,8 +72,10 @@ func passing(err error) bool {
 		return false
 	}
 	switch api.ErrorCode {
-	case 10005, 10158, 10176, 10210:
-		// too few servers yet, the same job on its way, a batch cut by a new leader, too many batches at once
+	case 10005, // too few servers yet
+		10158, // the same job is being stored
+		10176, // a new leader has cut the batch
+		10210: // too many batches at once
 		return true
 	}
 	return api.Code >= 500
@@ -90,7 +92,7 @@ func (p *Plane) publish(ctx context.Context, m *nats.Msg) (uint64, error) {
 		Error    *jetstream.APIError `json:"error"`
 	}
 	if err := json.Unmarshal(reply.Data, &ack); err != nil {
-		return 0, fmt.Errorf("the answer of the server to %s: %w", m.Subject, err)
+		return 0, fmt.Errorf("the server's answer to %s is invalid: %w", m.Subject, err)
 	}
 	if ack.Error != nil && strings.HasPrefix(ack.Error.Description, "maximum messages per subject") {
 		return 0, errFull
@@ -101,7 +103,7 @@ func (p *Plane) publish(ctx context.Context, m *nats.Msg) (uint64, error) {
 	return ack.Sequence, nil
 }
 
-// subjects returns the subjects of a stream that match a filter, as its leader has them.
+// subjects asks the leader of a stream for the subjects that match a filter.
 func subjects(ctx context.Context, s jetstream.Stream, filter string) (map[string]uint64, error) {
 	info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
 	if err != nil {
@@ -110,7 +112,7 @@ func subjects(ctx context.Context, s jetstream.Stream, filter string) (map[strin
 	return info.State.Subjects, nil
 }
 
-// each calls do for each subject, sixteen at once, and returns the first error.
+// each calls do for each subject, 16 at once, and returns the first error.
 func each(subjects iter.Seq[string], do func(subj string) error) error {
 	var g errgroup.Group
 	g.SetLimit(16)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestReachSaysWhatFailed has the time be over when the next try would begin.
+// TestReachSaysWhatFailed ends the time just before the next try.
 func TestReachSaysWhatFailed(t *testing.T) {
 	for range 50 {
 		synctest.Test(t, func(t *testing.T) {

@@ -14,29 +14,28 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// ServerOptions say what a server in this process is. Dir is needed.
+// ServerOptions are the options of a server in this process. Dir is required.
 type ServerOptions struct {
-	Dir       string // where it stores what it has accepted
-	Name      string // unique in its cluster; "" means "skill"
+	Dir       string // stores the accepted data
+	Name      string // unique in the cluster; "" means "skill"
 	Host      string // "" means 127.0.0.1
-	Port      int    // 0 means a free one
-	User      string // clients need this name and the password; "" lets every client in
+	Port      int    // 0 means a free port
+	User      string // clients need this name and the password; "" accepts every client
 	Password  string
-	Monitor   int       // the port of its state over HTTP; 0 means none
-	SyncLater bool      // whether it acknowledges before what it has written is on the disk
-	Cluster   int       // the port of its routes to the others of its cluster; 0 means that it is alone
-	Routes    []string  // the URLs of the routes of all servers of the cluster, its own included
-	Errors    io.Writer // nil discards what goes wrong in the server
+	Monitor   int       // port for monitoring over HTTP; 0 means none
+	SyncLater bool      // acknowledge data before it is on the disk
+	Cluster   int       // port for the other servers of the cluster; 0 means no cluster
+	Routes    []string  // URLs of the cluster ports of all servers, this one included
+	Errors    io.Writer // receives the errors of the server; may be nil
 }
 
 // A Server is a NATS server in this process. The caller shuts it down.
 type Server struct {
 	server *server.Server
-	lock   *os.File // of its folder
+	lock   *os.File // of Dir
 }
 
-// StartServer starts a server, and returns when it answers clients. It goes on with what
-// another one has left in its folder.
+// StartServer starts a server with the data in Dir. It returns when the server answers clients.
 func StartServer(o ServerOptions) (*Server, error) {
 	opts := &server.Options{
 		ServerName: cmp.Or(o.Name, "skill"), Host: cmp.Or(o.Host, "127.0.0.1"),
@@ -71,20 +70,20 @@ func StartServer(o ServerOptions) (*Server, error) {
 	go func() { ready <- s.ReadyForConnections(30 * time.Second) }()
 	own := &Server{s, lock}
 	select {
-	case why := <-fatal: // a port is taken, for example
-		err = fmt.Errorf("the NATS server cannot start: %s", why)
+	case reason := <-fatal: // for example, the port is in use
+		err = fmt.Errorf("the NATS server cannot start: %s", reason)
 	case ok := <-ready:
 		if ok {
 			return own, nil
 		}
-		err = fmt.Errorf("the NATS server does not answer; see whether its folder %s can be written", o.Dir)
+		err = fmt.Errorf("the NATS server does not answer; check that it can write to its folder %s", o.Dir)
 	}
 	own.Shutdown()
 	return nil, err
 }
 
-// lockDir keeps other servers from the folder of one until the file that it returns is closed:
-// each of two servers would overwrite what the other one has stored.
+// lockDir locks the folder of a server until the returned file is closed. Two servers in one
+// folder would overwrite each other's data.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -107,7 +106,7 @@ func lockDir(dir string) (*os.File, error) {
 // URL returns the URL for clients.
 func (s *Server) URL() string { return s.server.ClientURL() }
 
-// Shutdown ends the server, and returns when its folder may be used by another one.
+// Shutdown ends the server. When it returns, another server may use the folder.
 func (s *Server) Shutdown() {
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
@@ -117,7 +116,7 @@ func (s *Server) Shutdown() {
 // errorLog writes the errors of a server.
 type errorLog struct {
 	to    io.Writer
-	fatal chan string // receives why the server cannot start
+	fatal chan string // receives the reason if the server cannot start
 }
 
 func (l errorLog) Errorf(format string, v ...any) { fmt.Fprintf(l.to, "nats: "+format+"\n", v...) }

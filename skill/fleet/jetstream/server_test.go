@@ -7,7 +7,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// TestStartServer refuses a folder or a port that another server has.
+// TestStartServer refuses a folder or a port that another server uses.
 func TestStartServer(t *testing.T) {
 	t.Parallel()
 	o := ServerOptions{Dir: t.TempDir(), Port: needs.Port(t), SyncLater: true}

@@ -17,18 +17,18 @@ import (
 	"textskill/skill/fleet"
 )
 
-// maxBatch is the most messages that a server takes in one batch.
+// maxBatch is the most messages that a server accepts in one batch.
 const maxBatch = 1000
 
-// commitHeader names the commit that a state was written by, so that a commit whose answer
-// was lost is known again.
+// commitHeader is the ID of the commit that wrote a state. A commit recognizes its own states
+// when the answer to an earlier try was lost.
 const commitHeader = "Skill-Commit"
 
-// runKeep says how long the server keeps a message of a run.
-var runKeep = strconv.Itoa(int(keep.Seconds())) + "s"
+// runTTL is keepTime in the form of NATS.
+var runTTL = strconv.Itoa(int(keepTime.Seconds())) + "s"
 
-// A fenced state is written only if it is still at its revision.
-type fenced struct {
+// An expectedState is a state that the server writes only if it is still at this revision.
+type expectedState struct {
 	subject  string
 	revision *uint64
 }
@@ -46,7 +46,7 @@ func (p *Plane) Commit(ctx context.Context, b fleet.Batch) error {
 		wrong := []jetstream.ErrorCode{jetstream.JSErrCodeStreamWrongLastSequence,
 			jetstream.JSErrCodeStreamWrongLastSequenceConstant}
 		if api, ok := errors.AsType[*jetstream.APIError](err); ok && slices.Contains(wrong, api.ErrorCode) {
-			last, err = p.owner(ctx, states, id)
+			last, err = p.resolveConflict(ctx, states, id)
 		}
 		return err
 	})
@@ -59,13 +59,13 @@ func (p *Plane) Commit(ctx context.Context, b fleet.Batch) error {
 	return nil
 }
 
-// messages returns what a batch stores, the states last.
-func messages(b fleet.Batch, id string) (msgs []*nats.Msg, states []fenced, err error) {
+// messages returns the messages of a batch, the states last.
+func messages(b fleet.Batch, id string) (msgs []*nats.Msg, states []expectedState, err error) {
 	if len(b.Events) > 0 && b.Run == nil {
-		return nil, nil, errors.New("events without the run that they are of")
+		return nil, nil, errors.New("the batch has events but no run")
 	}
 	if len(b.Events) > maxBatch-2 {
-		return nil, nil, fmt.Errorf("%d events in one step, more than the %d that are stored at once",
+		return nil, nil, fmt.Errorf("the batch has %d events, more than the limit of %d",
 			len(b.Events), maxBatch-2)
 	}
 	add := func(pattern, name string, v any, revision *uint64) {
@@ -77,13 +77,13 @@ func messages(b fleet.Batch, id string) (msgs []*nats.Msg, states []fenced, err 
 			return
 		}
 		if pattern != workspaceState {
-			m.Header.Set(jetstream.MsgTTLHeader, runKeep)
+			m.Header.Set(jetstream.MsgTTLHeader, runTTL)
 		}
 		if revision != nil {
 			m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(*revision, 10))
 			m.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
 			m.Header.Set(commitHeader, id)
-			states = append(states, fenced{m.Subject, revision})
+			states = append(states, expectedState{m.Subject, revision})
 		}
 		msgs = append(msgs, m)
 	}
@@ -97,12 +97,12 @@ func messages(b fleet.Batch, id string) (msgs []*nats.Msg, states []fenced, err 
 		add(runState, b.Run.ID, b.Run, &b.Run.Revision)
 	}
 	if err == nil && len(msgs) == 0 {
-		err = errors.New("there is nothing to commit")
+		err = errors.New("the batch is empty")
 	}
 	return msgs, states, err
 }
 
-// message returns the message with a value.
+// message returns a message with the JSON of v.
 func message(pattern, name string, v any) (*nats.Msg, error) {
 	subj, err := subject(pattern, name)
 	if err != nil {
@@ -110,8 +110,7 @@ func message(pattern, name string, v any) (*nats.Msg, error) {
 	}
 	m := nats.NewMsg(subj)
 	if m.Data, err = json.Marshal(v); err == nil && len(m.Data) > fleet.MaxMessage {
-		err = fmt.Errorf("%s has %d bytes, more than the %d that are stored in one message", subj,
-			len(m.Data), fleet.MaxMessage)
+		err = fmt.Errorf("%s has %d bytes, more than the limit of %d", subj, len(m.Data), fleet.MaxMessage)
 	}
 	return m, err
 }
@@ -124,7 +123,7 @@ const (
 	workspaceState = "skill.ws.%.state"
 )
 
-// store stores messages as one atomic batch and returns the sequence number of the last.
+// store stores messages as one atomic batch. It returns the sequence number of the last message.
 func (p *Plane) store(ctx context.Context, msgs []*nats.Msg) (uint64, error) {
 	end := len(msgs) - 1
 	if end == 0 {
@@ -145,9 +144,10 @@ func (p *Plane) store(ctx context.Context, msgs []*nats.Msg) (uint64, error) {
 	return p.publish(ctx, msgs[end])
 }
 
-// owner looks at who wrote states that a commit did not find at their revisions. If that
-// was an earlier try of the commit, owner returns the sequence number of the last state.
-func (p *Plane) owner(ctx context.Context, states []fenced, id string) (uint64, error) {
+// resolveConflict finds out why states were not at their expected revisions. If an earlier try of
+// the same commit wrote them, it returns the sequence number of the last state. If another
+// commit did, it fails with [fleet.ErrTaken].
+func (p *Plane) resolveConflict(ctx context.Context, states []expectedState, id string) (uint64, error) {
 	var sequence uint64
 	ours := true
 	for _, s := range states {
@@ -165,13 +165,13 @@ func (p *Plane) owner(ctx context.Context, states []fenced, id string) (uint64, 
 			}
 		}
 	}
-	if !ours { // all are as expected: another change is on its way, which may still fail
+	if !ours { // the revisions are as expected: another commit is in progress and may still fail
 		return 0, errBusy
 	}
 	return sequence, nil
 }
 
-// last reads the last value that was written to the subject of a name: see [Plane.lastAt].
+// last reads the last value of a name's subject: see [Plane.lastAt].
 func (p *Plane) last(ctx context.Context, pattern, name string, v any) (revision uint64, err error) {
 	subj, err := subject(pattern, name)
 	if err != nil {
@@ -180,8 +180,8 @@ func (p *Plane) last(ctx context.Context, pattern, name string, v any) (revision
 	return p.lastAt(ctx, subj, v)
 }
 
-// lastAt reads the last value that was written to a subject, as the leader of its stream
-// has it: another replica may lag. The error of none is jetstream.ErrMsgNotFound.
+// lastAt asks the leader of the stream for the last value of a subject. It fails with
+// jetstream.ErrMsgNotFound if there is no value.
 func (p *Plane) lastAt(ctx context.Context, subj string, v any) (revision uint64, err error) {
 	err = p.reach(ctx, func(ctx context.Context) error {
 		m, err := p.runs.GetLastMsgForSubject(ctx, subj)
@@ -235,7 +235,7 @@ func (p *Plane) Runs(ctx context.Context, tenant string) ([]fleet.Run, error) {
 	err = each(maps.Keys(states), func(subj string) error {
 		var r fleet.Run
 		revision, err := p.lastAt(ctx, subj, &r)
-		if errors.Is(err, jetstream.ErrMsgNotFound) { // it has just expired
+		if errors.Is(err, jetstream.ErrMsgNotFound) { // the run has just expired
 			return nil
 		}
 		r.Revision = revision
@@ -267,7 +267,7 @@ func (p *Plane) Cancel(ctx context.Context, run string) error {
 		}
 		m := nats.NewMsg(subj)
 		m.Data = []byte("true")
-		m.Header.Set(jetstream.MsgTTLHeader, runKeep)
+		m.Header.Set(jetstream.MsgTTLHeader, runTTL)
 		err = p.reach(ctx, func(ctx context.Context) error {
 			_, err := p.publish(ctx, m)
 			return err
