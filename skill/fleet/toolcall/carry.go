@@ -12,30 +12,31 @@ import (
 	"textskill/skill/fleet"
 )
 
-// A frame is what is sent as one message: what it asks for, the ID of a call, and the rest.
-// Requests and answers of more than maxPart bytes are sent in parts, which the worker keeps
-// in its memory until they are whole or fetched.
+// A frame is one message: an operation, the ID of a call, and data. An answer is a result and
+// data. A request or answer of more than maxPart bytes is sent in parts. The worker keeps the
+// parts in memory until the request is complete, or the caller has fetched the answer.
 const (
-	opPart = 'p' // keep the rest, a part of a request
-	opCall = 'c' // make the call: a byte, the number of the parts, and the rest
-	opNext = 'n' // the next part of the answer
+	opPart = 'p' // keep the data, a part of a request
+	opCall = 'c' // make the call; the data is the number of parts before, and the last part
+	opNext = 'n' // return the next part of the answer
 	opStop = 's' // stop the call
 
-	isMore    = 'm' // a part of an answer, which is not the last
+	isMore    = 'm' // a part of an answer; more parts follow
 	isLast    = 'l' // the last part of an answer
 	isOK      = 'k'
-	isUnknown = 'u' // there is no such call
-	isTooMuch = 't' // the rest says of what
+	isUnknown = 'u' // there is no call with this ID
+	isTooMuch = 't' // a limit is exceeded; the data is an error text
 )
 
 const (
 	idSize   = 26
 	maxPart  = fleet.MaxMessage - 2 - idSize
-	maxKept  = 192 << 20        // bytes of all parts that a worker keeps
-	keepTime = 30 * time.Second // for the next part to come or be fetched
+	maxKept  = 192 << 20        // bytes of all parts in the memory of a worker
+	keepTime = 30 * time.Second // until a worker forgets a part
 )
 
-var errLost = errors.New("the worker was lost during the call, which it may have made; call again when another one holds the workspace")
+var errLost = errors.New("the worker was lost during the call, and may have made it; " +
+	"call again when another worker holds the workspace")
 
 // send sends a request to a name, and returns the answer.
 func send(ctx context.Context, p fleet.Plane, name string, data []byte) ([]byte, error) {
@@ -50,7 +51,7 @@ func send(ctx context.Context, p fleet.Plane, name string, data []byte) ([]byte,
 	if ctx.Err() != nil {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_, _ = ask(last, p, name, opStop, id, nil) // a worker that is lost makes no call
+		_, _ = ask(last, p, name, opStop, id, nil) // a lost worker does not need it
 	}
 	var whole []byte
 	for err == nil && answer[0] == isMore {
@@ -63,9 +64,9 @@ func send(ctx context.Context, p fleet.Plane, name string, data []byte) ([]byte,
 	return append(whole, answer[1:]...), nil
 }
 
-// ask sends a frame, and returns the answer to it.
-func ask(ctx context.Context, p fleet.Plane, name string, op byte, id string, rest []byte) ([]byte, error) {
-	answer, err := p.Call(ctx, name, append(append([]byte{op}, id...), rest...))
+// ask sends a frame, and returns its answer.
+func ask(ctx context.Context, p fleet.Plane, name string, op byte, id string, data []byte) ([]byte, error) {
+	answer, err := p.Call(ctx, name, append(append([]byte{op}, id...), data...))
 	switch {
 	case err != nil:
 		return nil, err
@@ -77,7 +78,7 @@ func ask(ctx context.Context, p fleet.Plane, name string, op byte, id string, re
 	return answer, nil
 }
 
-// A carrier receives frames for what answers requests.
+// A carrier receives frames, and passes whole requests to answer.
 type carrier struct {
 	answer func(ctx context.Context, request []byte) []byte
 	ctx    context.Context
@@ -88,10 +89,10 @@ type carrier struct {
 	kept  int                 // bytes of all parts
 }
 
-// carried is a call.
+// A carried is a call whose request or answer has several parts, or that is in progress.
 type carried struct {
-	parts [][]byte // of the request, or then of the answer
-	stop  func()   // nil before the call is made and after it
+	parts [][]byte // of the request before the call, of the answer after it
+	stop  func()   // ends the call; nil unless the call is in progress
 	timer *time.Timer
 }
 
@@ -130,7 +131,7 @@ func (c *carrier) part(id string, data []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.kept+len(data) > maxKept {
-		return fmt.Appendf([]byte{isTooMuch}, "the worker has %d MB of calls to receive; try again later",
+		return fmt.Appendf([]byte{isTooMuch}, "the worker already receives %d MB of calls; try again later",
 			maxKept>>20)
 	}
 	call := c.calls[id]
@@ -203,7 +204,7 @@ func (c *carrier) nextLocked(id string) []byte {
 	return append([]byte{isMore}, part...)
 }
 
-// keepLocked sets the parts of a call, and lets them be forgotten after keepTime.
+// keepLocked sets the parts of a call, and forgets them after keepTime.
 func (c *carrier) keepLocked(id string, call *carried, parts [][]byte) {
 	c.kept += size(parts) - size(call.parts)
 	call.parts = parts

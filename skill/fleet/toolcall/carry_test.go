@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLostPart keeps nothing of a call whose parts went to another worker.
+// TestLostPart refuses a call whose first parts went to another worker, and keeps nothing of it.
 func TestLostPart(t *testing.T) {
 	c := newCarrier(func(context.Context, []byte) []byte {
 		t.Error("half a call is made")

@@ -10,7 +10,7 @@ import (
 	"textskill/skill/fleet/toolcall"
 )
 
-// A file of a workspace is read, on whatever machine the workspace is held.
+// Read a file of a workspace, on the machine that holds the workspace.
 func ExampleCall() {
 	ctx := context.Background()
 	plane, err := jetstream.Connect(ctx, jetstream.Options{Servers: []string{"nats://127.0.0.1:4222"}})

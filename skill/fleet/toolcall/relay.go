@@ -13,12 +13,12 @@ import (
 	"textskill/skill/mcpserver"
 )
 
-// ErrNotHeld is the error of a call to a workspace that no worker holds.
+// ErrNotHeld says that no worker holds the workspace.
 var ErrNotHeld = errors.New("no worker holds")
 
-// Relay returns what carries messages of MCP to the worker that holds a workspace, whoever
-// that is when a message is sent. tools are the names of the dialects that are served; none
-// is that of a workspace. Its error is [ErrNotHeld] if no worker holds it.
+// Relay returns a function that sends an MCP message to the worker that holds the workspace at
+// that moment. It fails with [ErrNotHeld] if no worker holds the workspace. tools names the
+// served dialects; nil means the tools of [dialect.Workspace].
 func Relay(p fleet.Plane, workspace string, tools []string) mcpserver.Relay {
 	return func(ctx context.Context, m mcpserver.Message) (reply mcpserver.Reply, err error) {
 		asked := request{Tools: tools, Message: m}
@@ -45,17 +45,17 @@ func Relay(p fleet.Plane, workspace string, tools []string) mcpserver.Relay {
 	}
 }
 
-// An Answer is that of a tool.
+// An Answer is the answer of a tool.
 type Answer struct {
-	Text   string // of all its blocks
+	Text   string // of all content blocks
 	Failed bool
-	Undo   string // the change that it made; "" for none
+	Undo   string // the ID of the change that the call made; "" for none
 }
 
-// stateless is a version of the protocol without sessions.
+// stateless is a version of MCP without sessions.
 const stateless = "2026-07-28"
 
-// Call calls a tool.
+// Call calls a tool through a relay. The arguments are a JSON object.
 func Call(ctx context.Context, r mcpserver.Relay, tool string, arguments json.RawMessage) (a Answer,
 	err error) {
 	const meta = "io.modelcontextprotocol/"
@@ -91,7 +91,7 @@ func Call(ctx context.Context, r mcpserver.Relay, tool string, arguments json.Ra
 	case answer.Error != nil:
 		return a, errors.New(answer.Error.Message)
 	case answer.Result == nil:
-		return a, errors.New("the worker has not answered the call")
+		return a, errors.New("the worker's answer has neither a result nor an error")
 	}
 	var texts []string
 	for _, c := range answer.Result.Content {

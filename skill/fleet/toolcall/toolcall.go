@@ -1,9 +1,9 @@
-// Package toolcall carries tool calls, and the messages of MCP, from any machine of a fleet
-// to the worker that holds a workspace.
+// Package toolcall carries tool calls and MCP messages from any machine of a fleet to the worker
+// that holds a workspace. The worker opens a [Desk]. Callers use [Relay] for MCP messages, and
+// [Call] for a single tool call.
 //
-//	toolcall.go  the worker's side: a Desk
-//	relay.go     the other side
-//	carry.go     messages that are larger than the network allows
+// A call that may have changed files is answered after its changes are stored. Messages that are
+// larger than [fleet.MaxMessage] are sent in parts.
 package toolcall
 
 import (
@@ -21,23 +21,23 @@ import (
 	"textskill/skill/mcpserver"
 )
 
-// A Config says what a [Desk] serves. All but Todos and Log is required.
+// A Config configures a [Desk]. All fields except Todos and Log are required.
 type Config struct {
 	Plane     fleet.Plane
-	Worker    string // its name
-	Workspace string // its name
+	Worker    string // name
+	Workspace string // name
 	Executor  *skill.Executor
-	Todos     *skill.Snapshot // of the callers, as they were committed last; nil if they have none
+	Todos     *skill.Snapshot // the stored todos of the callers; nil for none
 	Version   string          // of the program, sent to clients
-	Log       io.Writer       // receives a line for each event that the worker's operator should see
+	Log       io.Writer       // receives lines for the worker's operator; may be nil
 
-	// Commit makes the files as they are, and the todos of the callers, durable. A call that
-	// may have changed something is answered after it. It is called by several goroutines.
+	// Commit stores the current files and the todos of the callers. Several goroutines may call
+	// it. A call that may have changed files is answered after Commit.
 	Commit func(ctx context.Context, todos skill.Snapshot) error
 }
 
-// A Desk answers the calls for a workspace that this worker holds. All callers share one
-// list of todos.
+// A Desk answers the calls to a workspace that this worker holds. All callers share one list of
+// todos.
 type Desk struct {
 	cfg     Config
 	session *skill.Session
@@ -48,12 +48,12 @@ type Desk struct {
 
 	mu      sync.Mutex
 	servers map[string]*mcpserver.Server // by the names of their dialects
-	calls   int                          // that are being answered
-	last    time.Time                    // when one was answered
-	none    *sync.Cond                   // calls is 0
+	calls   int                          // in progress
+	last    time.Time                    // the end of the last call
+	none    *sync.Cond                   // signals that calls is 0
 }
 
-// Open begins to answer. The caller closes the Desk before it gives the workspace up.
+// Open starts to answer calls. The caller closes the Desk before it releases the workspace.
 func Open(cfg Config) (*Desk, error) {
 	d := &Desk{cfg: cfg, session: &skill.Session{}, servers: map[string]*mcpserver.Server{}, last: time.Now()}
 	if cfg.Todos != nil {
@@ -66,11 +66,10 @@ func Open(cfg Config) (*Desk, error) {
 	return d, err
 }
 
-// closeTime is how long calls that are being made may take when a Desk is closed.
+// closeTime is how long Close waits for calls in progress.
 const closeTime = 5 * time.Second
 
-// Close waits for the calls that are being made. Those that take longer than closeTime are
-// ended as if their clients were gone.
+// Close waits for the calls in progress. After closeTime it cancels them.
 func (d *Desk) Close() { d.closing.Do(d.end) }
 
 func (d *Desk) end() {
@@ -85,7 +84,7 @@ func (d *Desk) end() {
 	}
 }
 
-// Idle returns how long there has been no call; 0 while there is one.
+// Idle returns the time since the last call; 0 during a call.
 func (d *Desk) Idle() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -95,14 +94,14 @@ func (d *Desk) Idle() time.Duration {
 	return time.Since(d.last)
 }
 
-// A request is what the other side sends.
+// A request is the JSON that a relay sends.
 type request struct {
-	Tools   []string          `json:"tools,omitempty"` // names of dialects; none is [dialect.Workspace]
+	Tools   []string          `json:"tools,omitempty"` // names of dialects; nil means [dialect.Workspace]
 	Message mcpserver.Message `json:"message"`
-	Notify  string            `json:"notify,omitempty"` // the topic of notifications about the call
+	Notify  string            `json:"notify,omitempty"` // topic for notifications about the call
 }
 
-// answer answers a request with the JSON of a [mcpserver.Reply].
+// answer answers the JSON of a request with the JSON of a [mcpserver.Reply].
 func (d *Desk) answer(ctx context.Context, data []byte) []byte {
 	d.mu.Lock()
 	d.calls++
@@ -137,7 +136,7 @@ func (d *Desk) answer(ctx context.Context, data []byte) []byte {
 	return out
 }
 
-// server returns the server of dialects.
+// server returns the MCP server for dialects, one for all callers.
 func (d *Desk) server(tools []string) (*mcpserver.Server, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -160,10 +159,11 @@ func (d *Desk) server(tools []string) (*mcpserver.Server, error) {
 		Executor: d.cfg.Executor, Dialects: list, Version: d.cfg.Version, Log: d.cfg.Log, Session: d.session,
 		Progress: skill.WithProgress,
 		Instructions: "Files are those of the workspace " + d.cfg.Workspace +
-			"; names are relative to it. Nothing outside can be reached. The workspace may move to another machine with its files, and not with what runs.",
+			"; names are relative to it. Tools cannot reach other files. " +
+			"The workspace may move to another machine: its files move too, running programs do not.",
 		Changed: func(ctx context.Context) error {
 			if err := d.cfg.Commit(ctx, d.session.Snapshot()); err != nil {
-				return fmt.Errorf("the call was made, but not stored, and may be lost: %w", err)
+				return fmt.Errorf("the call was made, but its changes are not stored and may be lost: %w", err)
 			}
 			return nil
 		},

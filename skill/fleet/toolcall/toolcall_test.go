@@ -21,7 +21,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// patience is how long a job may be lost: less than by default, for the tests to be short.
+// patience is the plane's patience. It is short, so that the tests are short.
 const patience = 2 * time.Second
 
 func TestMain(m *testing.M) {
@@ -75,10 +75,11 @@ func work(t testing.TB, p fleet.Plane, name string) (stop func()) {
 	return stop
 }
 
-// asked is sent a channel when a model is asked; the model answers when that is closed.
+// asked receives a channel for each request to a model. The model answers when the test closes
+// this channel.
 var asked = make(chan chan bool)
 
-// slow is a model that ends its run.
+// slow is a model that waits for the test, then ends its run.
 type slow chan chan bool
 
 func (m slow) Next(ctx context.Context, r agent.Request) (agent.Answer, error) {
@@ -91,7 +92,7 @@ func (m slow) Next(ctx context.Context, r agent.Request) (agent.Answer, error) {
 	return agent.Answer{Calls: []agent.Call{{ID: "end", Name: "attemptCompletion", Arguments: "{}"}}}, nil
 }
 
-// hold has a worker hold a workspace with a file until it was idle.
+// hold makes a worker hold a new workspace for calls.
 func hold(t testing.TB, p fleet.Plane, name string, idle time.Duration, files map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -106,7 +107,7 @@ func hold(t testing.TB, p fleet.Plane, name string, idle time.Duration, files ma
 	}
 }
 
-// call makes a call when somebody holds the workspace.
+// call waits until a worker holds the workspace, then makes a call.
 func call(t testing.TB, r mcpserver.Relay, tool string, args map[string]any) toolcall.Answer {
 	t.Helper()
 	data, err := json.Marshal(args)
@@ -125,7 +126,7 @@ func call(t testing.TB, r mcpserver.Relay, tool string, args map[string]any) too
 	}
 }
 
-// TestProgress has a command run for longer than a second, after which it says so.
+// TestProgress receives a progress notification during a command of more than a second.
 func TestProgress(t *testing.T) {
 	needs.Program(t, "sleep")
 	p := connect(t)
@@ -256,7 +257,7 @@ func TestTodosStayWithTheWorkspace(t *testing.T) {
 	}
 }
 
-// TestCallBesideAnExpert makes calls while an expert is in the middle of a step.
+// TestCallBesideAnExpert makes calls while an expert is in a step.
 func TestCallBesideAnExpert(t *testing.T) {
 	p := connect(t)
 	work(t, p, "w1")
@@ -279,7 +280,7 @@ func TestCallBesideAnExpert(t *testing.T) {
 		}
 		written <- a
 	}()
-	// reads wait for nothing
+	// reads do not wait for the step
 	for !strings.Contains(call(t, r, "list", map[string]any{"path": "."}).Text, "b.txt") {
 	}
 	select {
@@ -302,7 +303,7 @@ func TestCallBesideAnExpert(t *testing.T) {
 	}
 }
 
-// TestLostWorker has a worker end during a call.
+// TestLostWorker ends a worker during a call.
 func TestLostWorker(t *testing.T) {
 	p := connect(t)
 	begun := make(chan bool)
