@@ -1,4 +1,5 @@
-// Package board lets a page show the runs of a fleet.
+// Package board shows the runs of a fleet on a page. A [Board] reads states and stored events,
+// and listens to live events. It keeps the last events of a few runs in memory.
 package board
 
 import (
@@ -20,34 +21,33 @@ import (
 )
 
 const (
-	listEvery = 2 * time.Second // all states are read
-	maxOpen   = 8               // runs whose events are kept
-	maxEvents = 1000            // of each of them, the last ones
-	maxBytes  = 8 << 20         // of their texts
+	listEvery = 2 * time.Second // how often List reads all states
+	maxOpen   = 8               // runs with events in memory
+	maxEvents = 1000            // events in memory of a run
+	maxBytes  = 8 << 20         // bytes of their texts
 	maxLive   = 50              // events of a run that are not stored yet
-	maxText   = 8 << 10         // bytes of a text, as many as a page shows
+	maxText   = 8 << 10         // bytes of a text that a page shows
 )
 
-// Of returns the runs of a tenant; "" means all tenants. The caller closes it.
+// Of returns the runs of a tenant; "" means all tenants. The caller closes the Board.
 func Of(p fleet.Plane, tenant string) *Board {
 	return &Board{plane: p, tenant: tenant, open: map[string]*run{}}
 }
 
-// A Board implements [page.Runs] for a fleet. Of runs that are looked at it keeps the last
-// events.
+// A Board implements [page.Runs] for a fleet.
 type Board struct {
 	plane  fleet.Plane
 	tenant string
 
 	listing sync.Mutex
 	listed  time.Time
-	states  []fleet.Run // the one that was last active first
+	states  []fleet.Run // the last active run first
 
 	mu   sync.Mutex
 	open map[string]*run
 }
 
-// Close ends what the Board listens to.
+// Close stops listening to live events.
 func (b *Board) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,13 +72,13 @@ func (b *Board) List(ctx context.Context, limit int) (list []page.Run, more int,
 		b.states, b.listed = states, time.Now()
 	}
 	for _, r := range b.states[:min(limit, len(b.states))] {
-		list = append(list, shown(r))
+		list = append(list, pageRun(r))
 	}
 	return list, len(b.states) - len(list), nil
 }
 
-// shown is a run as a page has it.
-func shown(r fleet.Run) page.Run {
+// pageRun returns a run in the form of a page.
+func pageRun(r fleet.Run) page.Run {
 	s := page.Run{
 		ID: r.ID, Expert: cmp.Or(r.Expert, "calls to "+r.Workspace), Model: r.Model, Query: r.Query,
 		State: string(r.Status), Live: r.Status == fleet.Running,
@@ -104,8 +104,8 @@ func (b *Board) Run(ctx context.Context, id string, limit int) (s page.Run, even
 	if err != nil {
 		return s, nil, 0, fmt.Errorf("run %s: %w", id, err)
 	}
-	s = shown(state)
-	r := b.of(id)
+	s = pageRun(state)
+	r := b.openRun(id)
 	r.reading.Lock()
 	defer r.reading.Unlock()
 	if err := r.read(ctx, b.plane); err != nil {
@@ -114,7 +114,7 @@ func (b *Board) Run(ctx context.Context, id string, limit int) (s page.Run, even
 	if state.Status.Over() {
 		r.stop()
 	} else if err := r.listen(b.plane); err != nil {
-		s.Problem = "what happens within a step is not shown: " + err.Error()
+		s.Problem = "the events of the current step are not shown: " + err.Error()
 	}
 	r.mu.Lock()
 	live := slices.Clone(r.live)
@@ -133,9 +133,9 @@ func (b *Board) Run(ctx context.Context, id string, limit int) (s page.Run, even
 	return s, events, before, nil
 }
 
-// of returns what is kept of a run. If there are too many, the one that was looked at
-// first is forgotten.
-func (b *Board) of(id string) *run {
+// openRun returns the events in memory of a run. It forgets the run that nobody has looked at for
+// the longest time if there are too many.
+func (b *Board) openRun(id string) *run {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := b.open[id]
@@ -153,31 +153,31 @@ func (b *Board) of(id string) *run {
 	return r
 }
 
-// run is what is kept of a run.
+// A run is the last events of a run.
 type run struct {
 	id      string
-	looked  time.Time // Board.mu guards it
+	looked  time.Time // the last call of openRun; Board.mu guards it
 	reading sync.Mutex
 
 	events []event
-	bytes  int    // of their texts
-	last   uint64 // sequence number of the last one that was read
-	shown  int    // events that a page shows, all that were read
+	bytes  int    // of the texts of events
+	last   uint64 // sequence number of the last event that was read
+	shown  int    // how many events read so far a page shows, forgotten events included
 
 	mu        sync.Mutex
-	live      []page.Event // after events
+	live      []page.Event // events that are not stored yet
 	words     string       // of the model, after live
-	listening func()       // ends that; nil if it does not listen
+	listening func()       // stops listening; nil if the run does not listen
 	ended     bool
 }
 
-// An event is one of events. One whose blob was not fetched yet is not decoded.
+// An event is an event of a run in the form of a page. If stored has a Blob, page fetches it.
 type event struct {
 	stored fleet.Event
 	page.Event
 }
 
-// read reads what was stored since the last time.
+// read reads the events that were stored since the last call.
 func (r *run) read(ctx context.Context, p fleet.Plane) error {
 	for e, err := range p.Events(ctx, r.id, r.last, false) {
 		if err != nil {
@@ -205,7 +205,7 @@ func (r *run) read(ctx context.Context, p fleet.Plane) error {
 
 func (e *event) size() int { return len(e.Text) + len(e.Words) + len(e.What) + len(e.stored.Blob) }
 
-// decode returns an event if a page shows it.
+// decode returns an event in the form of a page, and whether a page shows it.
 func decode(e fleet.Event) (event, bool) {
 	own := page.Event{ID: strconv.FormatUint(e.Sequence, 10), Time: e.Time, Step: e.Step,
 		What: strings.Clone(cmp.Or(e.Text, string(e.Kind)))}
@@ -221,11 +221,11 @@ func decode(e fleet.Event) (event, bool) {
 		own.What, own.Text, own.Failed = "an event that cannot be read", err.Error(), true
 		return event{Event: own}, true
 	}
-	return event{Event: words(a, own)}, runs.Event(a).What != ""
+	return event{Event: ofExpert(a, own)}, runs.Event(a).What != ""
 }
 
-// words completes what a page shows of an expert's event.
-func words(a agent.Event, own page.Event) page.Event {
+// ofExpert returns an expert's event in the form of a page. The ID and the time are from own.
+func ofExpert(a agent.Event, own page.Event) page.Event {
 	s := runs.Event(a)
 	s.ID, s.Time, s.Step, s.Changes = own.ID, own.Time, own.Step, nil
 	s.Text, s.Words = clipped(s.Text), clipped(s.Words)
@@ -233,7 +233,7 @@ func words(a agent.Event, own page.Event) page.Event {
 	return s
 }
 
-// page returns an event, and fetches its blob each time.
+// page returns an event in the form of a page. It fetches a blob each time, to save memory.
 func (e *event) page(ctx context.Context, p fleet.Plane, run string) page.Event {
 	if e.stored.Blob == "" {
 		return e.Event
@@ -244,13 +244,13 @@ func (e *event) page(ctx context.Context, p fleet.Plane, run string) page.Event 
 		shown.What, shown.Text, shown.Failed = "a large event that cannot be read", err.Error(), true
 		return shown
 	}
-	return words(a, e.Event)
+	return ofExpert(a, e.Event)
 }
 
-// clipped returns the beginning of a text, which does not keep the rest in memory.
+// clipped returns the beginning of a text, without keeping the rest in memory.
 func clipped(s string) string { return strings.Clone(s[:min(len(s), maxText+1)]) }
 
-// listen begins to collect what is not stored yet.
+// listen starts to collect events that are not stored yet.
 func (r *run) listen(p fleet.Plane) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -262,7 +262,7 @@ func (r *run) listen(p fleet.Plane) error {
 	return err
 }
 
-// hear adds what is not stored yet.
+// hear adds an event that is not stored yet, or words of the model.
 func (r *run) hear(data []byte) {
 	var e fleet.Event
 	if json.Unmarshal(data, &e) != nil {
@@ -286,7 +286,7 @@ func (r *run) hear(data []byte) {
 	e.Sequence = 0
 	next, ok := decode(e)
 	if n := len(r.live); n > 0 && r.live[n-1].ID == "live-words" {
-		r.live = r.live[:n-1] // they are in the event
+		r.live = r.live[:n-1] // the event has the words
 	}
 	r.words = ""
 	if ok && len(r.live) < maxLive {
@@ -295,7 +295,7 @@ func (r *run) hear(data []byte) {
 	}
 }
 
-// stop ends the collecting.
+// stop stops listening.
 func (r *run) stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

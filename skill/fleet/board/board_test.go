@@ -33,7 +33,7 @@ func connect(t *testing.T) *jetstream.Plane {
 	return p
 }
 
-// calls is an expert's event: a call of a tool with a text.
+// calls returns an expert's event: a tool call with a text.
 func calls(step int, text string) fleet.Event {
 	data := fmt.Appendf(nil, `{"type":"callTool","runId":"one","stepNumber":%d,"toolCall":{"id":"t","toolName":"write","args":{"text":%q}}}`, step, text)
 	return fleet.Event{Kind: fleet.Agent, Time: time.Now(), Step: step, Agent: data}
@@ -130,7 +130,7 @@ func TestBoardShowsARunAndItsTakeover(t *testing.T) {
 	}
 }
 
-// TestBoardIsBounded looks at many runs, and at one with many events.
+// TestBoardIsBounded looks at many runs, and at a run with many events.
 func TestBoardIsBounded(t *testing.T) {
 	p := connect(t)
 	b := board.Of(p, "t")

@@ -10,7 +10,7 @@ import (
 	"textskill/skill/page"
 )
 
-// A page shows the runs of all tenants of a fleet.
+// Serve a page with the runs of all tenants of a fleet.
 func ExampleOf() {
 	ctx := context.Background()
 	plane, err := jetstream.Connect(ctx, jetstream.Options{Servers: []string{"nats://127.0.0.1:4222"}})
