@@ -32,11 +32,10 @@ type doorOptions struct {
 
 func (d *doorOptions) add(f *pflag.FlagSet) {
 	f.StringSliceVar(&d.tools, "tools", nil,
-		"call the tools of `DIALECT`, or of several with commas between: "+
+		"call the tools of `DIALECT`, or of several dialects separated by commas: "+
 			strings.Join(dialect.Names(), ", ")+" (default "+dialect.Workspace.Name+")")
 	f.BoolVar(&d.start, "start", false, "let a worker hold the workspace, if no worker does")
-	f.StringVarP(&d.dir, "directory", "C", "",
-		"with --start, copy the files of `DIR` to a workspace that does not exist")
+	f.StringVarP(&d.dir, "directory", "C", "", "with --start, copy the files of `DIR` to a new workspace")
 	f.StringVar(&d.tenant, "tenant", "default", "with --start, hold the workspace for the tenant `NAME`")
 	f.DurationVar(&d.idle, "idle", 10*time.Minute,
 		"with --start, release the workspace after `TIME` without a call")
@@ -58,23 +57,22 @@ func (d *doorOptions) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// checkStart returns an error if a workspace cannot be held as the flags say.
+// checkStart checks the flags for the start of a workspace.
 func (d *doorOptions) checkStart() error {
 	return errors.Join(fleet.CheckName("tenant", d.tenant), checkFolder(d.dir))
 }
 
-// relay returns what carries messages to the workspace, which with --start a worker is made
-// to hold.
+// relay returns a relay to the workspace. With --start it makes a worker hold the workspace.
 func (d *doorOptions) relay(p fleet.Plane, s settings) mcpserver.Relay {
 	r := toolcall.Relay(p, d.workspace, d.tools)
-	starting := make(chan bool, 1) // held by the one that starts
+	starting := make(chan bool, 1) // a lock: only one message starts the workspace
 	return func(ctx context.Context, m mcpserver.Message) (mcpserver.Reply, error) {
 		reply, err := r(ctx, m)
 		if !errors.Is(err, toolcall.ErrNotHeld) {
 			return reply, err
 		}
 		if !d.start {
-			return reply, fmt.Errorf("%w; with --start one does", err)
+			return reply, fmt.Errorf("%w; add --start to let a worker hold it", err)
 		}
 		select {
 		case starting <- true:
@@ -101,11 +99,11 @@ func (d *doorOptions) relay(p fleet.Plane, s settings) mcpserver.Relay {
 	}
 }
 
-// startEvery is how often it is tried whether a worker holds the workspace by now.
+// startEvery is how often relay tries again until a worker holds the workspace.
 const startEvery = 100 * time.Millisecond
 
-// hold submits a run that only holds the workspace, unless a run works there that has not
-// ended. It returns its ID. run is what it returned before, "" at first.
+// hold returns the ID of the run that holds the workspace. If no run does, it submits a run for
+// calls. run is the result of the last call of hold, or "".
 func (d *doorOptions) hold(ctx context.Context, p fleet.Plane, s settings, run string) (string, error) {
 	if run != "" {
 		r, err := p.Run(ctx, run)
@@ -128,8 +126,7 @@ func (d *doorOptions) hold(ctx context.Context, p fleet.Plane, s settings, run s
 	submission := fleet.Submission{Run: fleet.Run{Workspace: d.workspace, Tenant: d.tenant, Idle: d.idle}}
 	switch {
 	case ws.Revision == 0 && d.dir == "":
-		return "", fmt.Errorf("there is no workspace %s; with -C DIR it gets the files of a folder",
-			d.workspace)
+		return "", fmt.Errorf("there is no workspace %s; make it from a folder with -C DIR", d.workspace)
 	case ws.Revision == 0:
 		submission.Dir = d.dir
 	}
@@ -202,7 +199,7 @@ func (c *cli) call(ctx context.Context, d *doorOptions, tool, arguments string) 
 	return nil
 }
 
-// held returns what answers the calls to workspaces that a worker holds.
+// held returns the function that serves calls to a workspace of a worker.
 func (c *cli) held(cfg fleet.WorkerConfig) func(fleet.Holding) (fleet.Calls, error) {
 	return func(h fleet.Holding) (fleet.Calls, error) {
 		return toolcall.Open(toolcall.Config{

@@ -25,7 +25,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// TestCall calls tools as a user would.
+// TestCall calls tools as a user does.
 func TestCall(t *testing.T) {
 	t.Parallel()
 	nats, dir := startDev(t), newFolder(t)
@@ -36,9 +36,9 @@ func TestCall(t *testing.T) {
 		err  string
 	}{
 		{[]string{"call", "notes", "read", `{"path":"a.txt"}`}, exitFailed, "",
-			"no worker holds notes; with --start one does"},
+			"no worker holds notes; add --start to let a worker hold it"},
 		{[]string{"call", "--start", "notes", "read", `{"path":"a.txt"}`}, exitFailed, "",
-			"there is no workspace notes; with -C DIR"},
+			"there is no workspace notes; make it from a folder with -C DIR"},
 		{[]string{"call", "--start", "-C", dir, "notes", "read", `{"path":"a.txt"}`}, exitOK, "alpha\n", ""},
 		{[]string{"call", "notes", "write", `{"path":"a.txt","content":"beta"}`}, exitOK,
 			"wrote a.txt: 4 bytes", ""},
@@ -71,7 +71,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestMCPStdio serves a client that has a workspace started.
+// TestMCPStdio serves a client, and starts the workspace for it.
 func TestMCPStdio(t *testing.T) {
 	t.Parallel()
 	nats := startDev(t)
@@ -89,8 +89,7 @@ func TestMCPStdio(t *testing.T) {
 	}
 }
 
-// begin starts a command until the end of the test, and returns what it printed first that
-// matches.
+// begin starts a command that ends with the test. It returns the first match in the output.
 func begin(t *testing.T, pattern string, args ...string) string {
 	t.Helper()
 	cmd := program(t, args...)
@@ -120,7 +119,7 @@ func begin(t *testing.T, pattern string, args ...string) string {
 	return ""
 }
 
-// TestMCPHTTP asks a server whose workspace nobody holds.
+// TestMCPHTTP calls a workspace that no worker holds.
 func TestMCPHTTP(t *testing.T) {
 	t.Parallel()
 	nats := startDev(t)
@@ -152,7 +151,7 @@ func TestMCPHTTP(t *testing.T) {
 	}
 }
 
-// TestWeb looks at a run with a browser's cookies.
+// TestWeb opens the page of a run with the cookies of a browser.
 func TestWeb(t *testing.T) {
 	t.Parallel()
 	nats := startDev(t)
@@ -192,7 +191,7 @@ func TestWeb(t *testing.T) {
 	}
 }
 
-// TestCheck says whether servers may be trusted.
+// TestCheck checks safe and unsafe servers.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	port := needs.Port(t)
@@ -202,18 +201,18 @@ func TestCheck(t *testing.T) {
 	}
 	defer s.Shutdown()
 	args := []string{"check", "--accept-few", "--monitor", fmt.Sprintf("http://127.0.0.1:%d", port)}
-	const trusted = "cluster of 1\nThe fleet may trust them.\n"
-	if out, stderr, code := run(t, args...); code != exitFailed || strings.Contains(out, "trust") ||
-		!strings.HasPrefix(stderr, "skill-fleet: skill: when the power of all servers fails") {
+	const safe = "The servers are safe for a fleet.\n"
+	if out, stderr, code := run(t, args...); code != exitFailed || strings.Contains(out, safe) ||
+		!strings.HasPrefix(stderr, "skill-fleet: skill: a power cut of all servers loses up to 2m0s") {
 		t.Errorf("by default: %d %s%s", code, out, stderr)
 	}
 	if out, stderr, code := run(t, append(args, "--accept-loss", "2m")...); code != exitOK ||
-		!strings.HasSuffix(out, trusted) || stderr != "" {
-		t.Errorf("with a loss that is accepted: %d %s%s", code, out, stderr)
+		!strings.HasSuffix(out, "cluster of 1\n"+safe) || stderr != "" {
+		t.Errorf("with --accept-loss: %d %s%s", code, out, stderr)
 	}
 }
 
-// TestTraced gives the MCP servers of a run the trace of its submitter.
+// TestTraced passes the submitter's trace to the MCP servers of a run.
 func TestTraced(t *testing.T) {
 	collector := httptest.NewServer(http.NotFoundHandler())
 	defer collector.Close()
@@ -232,10 +231,10 @@ func TestTraced(t *testing.T) {
 	}
 }
 
-// TestObserved has a collector receive what a worker did.
+// TestObserved sends the spans and metrics of a worker to a collector.
 func TestObserved(t *testing.T) {
 	var mu sync.Mutex
-	got, numbers := "", map[string]float64{} // of metrics, the last ones
+	got, numbers := "", map[string]float64{} // the last numbers of the metrics
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		mu.Lock()
@@ -261,7 +260,7 @@ func TestObserved(t *testing.T) {
 	defer collector.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	t.Setenv("TRACEPARENT", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
-	t.Run("", func(t *testing.T) { // dev ends with it
+	t.Run("", func(t *testing.T) { // dev ends with this subtest
 		nats := startDev(t)
 		if _, stderr, code := run(t, "--nats", nats, "submit", "e", "go", "-C", newFolder(t), "--id", "one"); code != 0 {
 			t.Fatalf("submit: %d %s", code, stderr)
@@ -286,7 +285,7 @@ func TestObserved(t *testing.T) {
 	}
 }
 
-// TestCheckedBeforeConnecting names what is wrong in a command line, although no server answers.
+// TestCheckedBeforeConnecting refuses wrong command lines before it connects to a server.
 func TestCheckedBeforeConnecting(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

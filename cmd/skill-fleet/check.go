@@ -73,7 +73,7 @@ func (c *cli) check(ctx context.Context, o *options, check jetstream.Check) erro
 		return exit(exitFailed)
 	}
 	if err == nil {
-		fmt.Fprintln(c.stdout, "The fleet may trust them.")
+		fmt.Fprintln(c.stdout, "The servers are safe for a fleet.")
 	}
 	return err
 }

@@ -17,14 +17,14 @@ import (
 	"textskill/skill/fleet"
 )
 
-// settingsFile is the name of the file with the settings of this machine.
+// settingsFile has the settings of this machine.
 const settingsFile = "fleet.toml"
 
-// settings are what fleet.toml holds.
+// settings are the contents of fleet.toml.
 type settings struct {
 	Worker  workerSettings            `toml:"worker"`
 	Tenants map[string]tenantSettings `toml:"tenants"`
-	Repeat  []string                  `toml:"repeat"` // tools whose calls may be made twice
+	Repeat  []string                  `toml:"repeat"` // tools that a worker may call twice
 }
 
 type workerSettings struct {
@@ -39,8 +39,8 @@ type workerSettings struct {
 }
 
 type tenantSettings struct {
-	Running int      `toml:"running"` // runs at once in the fleet; 0 is no limit
-	Waiting int      `toml:"waiting"` // runs; 0 is what the queue allows
+	Running int      `toml:"running"` // runs at once in the fleet; 0 means no limit
+	Waiting int      `toml:"waiting"` // waiting runs; 0 means the quota of the queue
 	KeyFile string   `toml:"key-file"`
 	Trust   bool     `toml:"trust"`
 	Exclude []string `toml:"exclude"`
@@ -61,7 +61,7 @@ func (o *options) settings() (s settings, err error) {
 		return s, nil
 	}
 	switch {
-	case err != nil && o.config != "": // err names the file
+	case err != nil && o.config != "": // err has the name of the file
 		return s, fmt.Errorf("--config: %w", err)
 	case err != nil:
 		return s, err
@@ -100,8 +100,8 @@ func atLeast0(what string, n int) error {
 	return nil
 }
 
-// jobs returns how many jobs the queue must hold for a tenant, waiting and with a worker: 0 if
-// that is what it holds anyway.
+// jobs returns the quota that the queue needs: the most jobs of a tenant, waiting and with a
+// worker. 0 means the default.
 func (s settings) jobs() (most int) {
 	for _, t := range s.Tenants {
 		most = max(most, t.Waiting+t.Running)
@@ -109,7 +109,7 @@ func (s settings) jobs() (most int) {
 	return most
 }
 
-// tenant returns what a tenant's settings say.
+// tenant returns the settings of a tenant, with its key.
 func (s settings) tenant(name string) (t fleet.Tenant, err error) {
 	own := s.Tenants[name]
 	t = fleet.Tenant{Exclude: own.Exclude, Trust: own.Trust, Waiting: own.Waiting}
@@ -121,7 +121,7 @@ func (s settings) tenant(name string) (t fleet.Tenant, err error) {
 	return t, err
 }
 
-// readKey reads a key of 32 bytes, or of 64 hexadecimal digits.
+// readKey reads a key: 32 bytes, or 64 hexadecimal digits.
 func readKey(file string) ([]byte, error) {
 	data, err := os.ReadFile(file)
 	if err != nil || len(data) == 32 {
@@ -129,12 +129,12 @@ func readKey(file string) ([]byte, error) {
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(data)))
 	if err != nil || len(key) != 32 {
-		return nil, fmt.Errorf("%s: a key is 64 hexadecimal digits, such as openssl rand -hex 32 prints", file)
+		return nil, fmt.Errorf("%s: a key is 64 hexadecimal digits; openssl rand -hex 32 prints a new key", file)
 	}
 	return key, nil
 }
 
-// check finds what is wrong in the settings of a worker.
+// check checks the settings of a worker.
 func (w workerSettings) check() error {
 	switch d, err := time.ParseDuration(cmp.Or(w.Patience, "1s")); {
 	case w.Slots < 0:
@@ -147,13 +147,13 @@ func (w workerSettings) check() error {
 	return nil
 }
 
-// patience returns the patience of the fleet; 0 is the usual one.
+// patience returns the patience of the fleet; 0 means the default.
 func (s settings) patience() time.Duration {
-	d, _ := time.ParseDuration(s.Worker.Patience) // was checked
+	d, _ := time.ParseDuration(s.Worker.Patience) // check has parsed it
 	return d
 }
 
-// stateDir returns the folder in which this program keeps what is not settings.
+// stateDir returns the folder for the state of this program.
 func (c *cli) stateDir() (string, error) {
 	if dir := c.getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "skill-fleet"), nil

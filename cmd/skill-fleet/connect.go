@@ -18,18 +18,18 @@ import (
 // options are the flags that all commands share.
 type options struct {
 	nats   string // URLs of the servers, separated by commas
-	creds  string // file of credentials; "" for none
-	config string // fleet.toml; "" means that of the configuration
+	creds  string // file with credentials; "" for none
+	config string // fleet.toml; "" means the file in the configuration folder
 	noAuth bool   // let a worker take runs from a server that asks for no login
 }
 
-// defaultNATS is where dev lets its server listen.
+// defaultNATS is the default URL of dev's server.
 const defaultNATS = "nats://127.0.0.1:4222"
 
-// loginFile is the name of the file in the folder of dev with the URL of its server, login included.
+// loginFile has the URL of dev's server with its login. It is in the folder of dev.
 const loginFile = "login"
 
-// addNoAuth adds the flag of the commands that carry out runs.
+// addNoAuth adds --no-auth, for commands that carry out runs.
 func (o *options) addNoAuth(f *pflag.FlagSet) {
 	f.BoolVar(&o.noAuth, "no-auth", false,
 		"take runs from a server that asks for no login: whoever reaches it can run commands here")
@@ -38,14 +38,15 @@ func (o *options) addNoAuth(f *pflag.FlagSet) {
 func (o *options) add(f *pflag.FlagSet, c *cli) {
 	getenv := c.getenv
 	f.StringVar(&o.nats, "nats", cmp.Or(getenv("NATS_URL"), c.devURL(), defaultNATS),
-		"connect to the NATS servers at `URL`, several separated by commas ($NATS_URL, else the server of skill-fleet dev)")
-	f.Lookup("nats").DefValue = defaultNATS // what help says; the variable may hold a password
+		"connect to the NATS servers at `URL`, several separated by commas "+
+			"($NATS_URL, else the server of skill-fleet dev)")
+	f.Lookup("nats").DefValue = defaultNATS // for the help: the variable may have a password
 	f.StringVar(&o.creds, "creds", getenv("NATS_CREDS"), "use the NATS credentials in `FILE` ($NATS_CREDS)")
 	f.StringVar(&o.config, "config", "",
 		"read the settings of this machine from `FILE` (default skill/fleet.toml in your configuration folder)")
 }
 
-// devURL returns the URL that skill-fleet dev has written in its own folder, "" if it has not.
+// devURL returns the URL in dev's login file, or "".
 func (c *cli) devURL() string {
 	state, err := c.stateDir()
 	if err != nil {
@@ -55,8 +56,8 @@ func (c *cli) devURL() string {
 	return strings.TrimSpace(string(data))
 }
 
-// connect returns the plane that the flags name. With closed, it refuses servers without a
-// login. The caller closes the plane.
+// connect connects to the servers of the flags. With closed, it refuses servers without a login.
+// The caller closes the plane.
 func (o *options) connect(ctx context.Context, s settings, closed bool) (*jetstream.Plane, error) {
 	servers, err := o.servers()
 	if err != nil {
@@ -67,7 +68,7 @@ func (o *options) connect(ctx context.Context, s settings, closed bool) (*jetstr
 		Patience: s.patience(), Waiting: s.jobs(),
 	})
 	for kind, hint := range map[error]string{
-		jetstream.ErrUnreachable: "start a server with skill-fleet dev, or name the servers of the fleet with --nats",
+		jetstream.ErrUnreachable: "start a server with skill-fleet dev, or name your servers with --nats",
 		jetstream.ErrLogin:       "give its login with --nats nats://USER:PASSWORD@HOST or --creds FILE",
 		jetstream.ErrOpen:        "set up a login there, or type --no-auth",
 	} {
@@ -91,7 +92,7 @@ func (o *options) servers() (servers []string, err error) {
 	return servers, nil
 }
 
-// hosts returns the names of the servers, without what is secret in their URLs.
+// hosts returns the host names of the servers, without logins.
 func (o *options) hosts() (hosts []string, err error) {
 	servers, err := o.servers()
 	for _, server := range servers {
@@ -107,7 +108,7 @@ func (o *options) hosts() (hosts []string, err error) {
 	return hosts, err
 }
 
-// open reads the settings and returns the plane. The caller closes it.
+// open reads the settings and connects. The caller closes the plane.
 func (o *options) open(ctx context.Context) (*jetstream.Plane, settings, error) {
 	s, err := o.settings()
 	if err != nil {

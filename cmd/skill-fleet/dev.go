@@ -62,7 +62,7 @@ func (c *cli) dev(ctx context.Context, o options, d devOptions) error {
 	if s.Worker.Root == "" {
 		s.Worker.Root = filepath.Join(d.dir, "workspaces")
 	}
-	if _, err := c.workerConfig(&s); err != nil { // before anything is started
+	if _, err := c.workerConfig(&s); err != nil { // check the settings before dev starts the server
 		return err
 	}
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
@@ -87,7 +87,7 @@ In another terminal:
 	return c.work(ctx, &o, s)
 }
 
-// devServer starts the server of dev, and writes its URL with the login into loginFile.
+// devServer starts the server of dev, and writes the URL with the login to loginFile.
 func (c *cli) devServer(d devOptions, login bool) (server *jetstream.Server, address string, err error) {
 	file := filepath.Join(d.dir, loginFile)
 	o := jetstream.ServerOptions{Dir: filepath.Join(d.dir, "nats"), Port: d.port, Errors: c.stderr}
@@ -113,8 +113,8 @@ func (c *cli) devServer(d devOptions, login bool) (server *jetstream.Server, add
 	return server, u.String(), nil
 }
 
-// password returns the password in a login file, so that clients of an earlier start still reach
-// the server, or a new one.
+// password returns the password in a login file, so that clients of an earlier start can still
+// connect. Without a file it returns a new password.
 func password(file string) string {
 	data, _ := os.ReadFile(file)
 	if old, err := url.Parse(strings.TrimSpace(string(data))); err == nil {

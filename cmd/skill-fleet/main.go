@@ -1,5 +1,5 @@
-// Command skill-fleet runs experts on many machines. Runs move between the machines with
-// their files. "skill-fleet help" says how.
+// Command skill-fleet runs experts on many machines. A run can move to another machine with its
+// files. "skill-fleet help" lists the commands.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 		os.Exit(exitFailed)
 	}
 	end := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // nohup has it ignored
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores SIGHUP
 		end = append(end, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), end...)
@@ -35,12 +35,12 @@ func main() {
 	os.Exit(c.run(ctx, os.Args[1:]))
 }
 
-// cli is the program without the process: it may be run from a test.
+// cli is the program without the process, for tests.
 type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
-	helper         string // program that commands run under; "" for none
+	helper         string // the program that builds the sandbox of commands; "" for none
 }
 
 // Exit codes.
@@ -48,14 +48,14 @@ const (
 	exitOK      = 0
 	exitFailed  = 1
 	exitUsage   = 2
-	exitStopped = 3 // the run that was followed has stopped before its end
+	exitStopped = 3 // the followed run stopped at a limit or waits for an answer
 	exitQuota   = 4 // the tenant has too many waiting runs
 )
 
 type exit = usage.Exit
 
-// ownProgram returns the program that commands run under: this one again. The name
-// still leads to it after its file has been replaced.
+// ownProgram returns the helper of commands: this program. The name stays valid after the file of
+// the program was replaced.
 func ownProgram() string {
 	if runtime.GOOS == "linux" {
 		return "/proc/self/exe"
@@ -74,7 +74,7 @@ const rootExample = `  skill-fleet dev
   skill-fleet runs --follow 4kx2…
   skill-fleet fetch 4kx2… -C ~/organized`
 
-// run carries out one command line and returns the exit code.
+// run carries out a command line and returns the exit code.
 func (c *cli) run(ctx context.Context, args []string) int {
 	root := c.command()
 	root.SetArgs(args)
@@ -118,7 +118,7 @@ func (c *cli) command() *cobra.Command {
 	return root
 }
 
-// failed prints an error that is not the command line's.
+// failed prints an error other than a usage error, and returns the exit code.
 func (c *cli) failed(err error) error {
 	if err == nil || errors.As(err, new(exit)) {
 		return err

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(needs.Run(m))
 }
 
-// program returns a command of the program, with an environment of its own.
+// program returns a command that runs the program in an environment of its own.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -45,7 +45,7 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs the program and returns what it printed and its exit code.
+// run runs the program, and returns its output and exit code.
 func run(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	cmd := program(t, args...)
@@ -58,8 +58,8 @@ func run(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// newEndpoint starts a model on this machine that appends three lines to the file log,
-// after which it says that all is done. For the query "wait" it answers nothing.
+// newEndpoint starts a model on this machine. The model appends three lines to the file log, then
+// completes the run. It does not answer the query "wait".
 func newEndpoint(t *testing.T) string {
 	const lines = 3
 	hurry := make(chan struct{})
@@ -111,7 +111,7 @@ func newEndpoint(t *testing.T) string {
 	return s.URL
 }
 
-// newFolder returns a folder with a project whose expert is e.
+// newFolder returns a folder with a project that defines the expert e.
 func newFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -130,7 +130,7 @@ func startDev(t *testing.T) string {
 	return startDevIn(t, t.TempDir())
 }
 
-// startDevIn does that with the folder dir, and further flags.
+// startDevIn is startDev with the folder dir and further flags.
 func startDevIn(t *testing.T, dir string, flags ...string) string {
 	t.Helper()
 	cmd := program(t, append([]string{"dev", "--dir", dir, "--port", "0", "--name", "w1", "--model",
@@ -161,7 +161,7 @@ func startDevIn(t *testing.T, dir string, flags ...string) string {
 	return string(url.FindSubmatch(said)[1])
 }
 
-// TestDev types what a user would.
+// TestDev types the commands of a user.
 func TestDev(t *testing.T) {
 	t.Parallel()
 	nats, dir := startDev(t), newFolder(t)
@@ -222,7 +222,7 @@ func TestDev(t *testing.T) {
 	}
 }
 
-// TestLogin lets in who knows the login of dev, and has workers refuse a server without one.
+// TestLogin connects with the login of dev. Workers refuse a server without a login.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
@@ -291,7 +291,7 @@ func TestCancel(t *testing.T) {
 		err = follower.Start()
 	}
 	if err == nil {
-		_, err = stdout.Read(make([]byte, 1)) // it follows
+		_, err = stdout.Read(make([]byte, 1)) // the command follows the run now
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -312,7 +312,7 @@ func TestCancel(t *testing.T) {
 
 func first(s, _ string, _ int) string { return s }
 
-// TestRefused has what is wrong said before anything is done.
+// TestRefused refuses wrong command lines before they have an effect.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	wrong := filepath.Join(t.TempDir(), "fleet.toml")
@@ -325,7 +325,7 @@ func TestRefused(t *testing.T) {
 		want string
 	}{
 		{[]string{"--nats", "nats://127.0.0.1:1", "runs"}, exitFailed,
-			"; start a server with skill-fleet dev, or name the servers of the fleet with --nats"},
+			"; start a server with skill-fleet dev, or name your servers with --nats"},
 		{[]string{"submit", "e", "go"}, exitUsage, "-C"},
 		{[]string{"submit", "e", "-C", "."}, exitUsage, "missing QUERY"},
 		{[]string{"--nats", "nats://me:pa:ss@127.0.0.1:1,nats://token@127.0.0.1:1", "runs"}, exitFailed,
@@ -381,7 +381,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestNoKey says what a worker that has no key of its model needs.
+// TestNoKey starts a worker without the key of its model. The error names the variable.
 func TestNoKey(t *testing.T) {
 	t.Parallel()
 	for args, rest := range map[string]string{"worker --model gpt-5.1": ", or name the provider of the model with --provider\n", "worker --model gpt-5.1 --provider openai": "\n"} {
@@ -396,8 +396,7 @@ func TestNoKey(t *testing.T) {
 	}
 }
 
-// TestCredentials has an empty --creds take back what the environment names, and says which file
-// is missing.
+// TestCredentials overrides the environment by an empty --creds. The error names a missing file.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	none := filepath.Join(t.TempDir(), "none")
@@ -411,7 +410,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestSecretsUnsaid looks at what help says of the environment.
+// TestSecretsUnsaid checks that the help shows no secret of the environment.
 func TestSecretsUnsaid(t *testing.T) {
 	t.Parallel()
 	cmd := program(t, "runs", "--help")
@@ -421,8 +420,8 @@ func TestSecretsUnsaid(t *testing.T) {
 	}
 }
 
-// TestSettingsUnread wants an error for settings that are there and cannot be read: they may
-// say that files are encrypted or stay behind.
+// TestSettingsUnread wants an error for settings that cannot be read, because the settings may
+// encrypt or exclude files.
 func TestSettingsUnread(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -442,7 +441,7 @@ func TestSettingsUnread(t *testing.T) {
 	}
 }
 
-// TestSettingsRefused wants errors for settings that mean nothing.
+// TestSettingsRefused wants errors for invalid settings.
 func TestSettingsRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -66,7 +66,7 @@ func (c *cli) mcpCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// serving returns what the flags of HTTP say, and a note about a token that was made.
+// serving returns the configuration of HTTP. For a new token it returns a note to print.
 func (m *mcpOptions) serving() (h mcpserver.HTTP, note string, err error) {
 	h = mcpserver.HTTP{Addr: m.http, Hosts: m.hosts}
 	switch {
@@ -102,7 +102,7 @@ func (c *cli) mcp(ctx context.Context, m *mcpOptions) error {
 	defer p.Close()
 	r := m.relay(p, s)
 	if c.getenv("GOGC") == "" {
-		defer debug.SetGCPercent(debug.SetGCPercent(50)) // a server that waits most of the time
+		defer debug.SetGCPercent(debug.SetGCPercent(50)) // saves memory: the server mostly waits
 	}
 	if m.http == "" {
 		return r.Stdio(ctx, c.stdin, c.stdout)

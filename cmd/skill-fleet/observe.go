@@ -21,17 +21,17 @@ import (
 
 const (
 	metricsEvery = 15 * time.Second
-	metricsWait  = 3 * time.Second // for the collector
+	metricsWait  = 3 * time.Second // timeout of the collector
 )
 
-// observer returns what sends the spans and the metrics of a worker to the collector that
-// the variables name. end sends the rest.
+// observer returns an observer that sends the spans and metrics of a worker to the collector of
+// the environment. end sends the remaining metrics.
 func (c *cli) observer() (o fleet.Observer, end func(), err error) {
 	address, err := trace.Collector(c.getenv, "METRICS")
 	if address == "" || err != nil {
 		return o, func() {}, err
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(c.unsent)) // the SDK would print
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(c.unsent)) // by default the SDK prints errors itself
 	ctx := context.Background()
 	out, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(address),
 		otlpmetrichttp.WithTimeout(metricsWait))
@@ -44,15 +44,15 @@ func (c *cli) observer() (o fleet.Observer, end func(), err error) {
 			sdk.WithTimeout(metricsWait))))
 	c.measure(&o, p.Meter("textskill/skill/fleet"))
 	return o, func() {
-		p.Shutdown(ctx) // to has its error
+		p.Shutdown(ctx) // its error is in to.failed
 		c.unsent(to.failed)
 	}, nil
 }
 
-// measure has o measure what a worker does.
+// measure makes o count the runs and steps of a worker.
 func (c *cli) measure(o *fleet.Observer, m metric.Meter) {
 	ctx := context.Background()
-	used, _ := m.Int64UpDownCounter("skill.fleet.slots.used") // a name that is right makes no error
+	used, _ := m.Int64UpDownCounter("skill.fleet.slots.used") // only an invalid name is an error
 	takeovers, _ := m.Int64Counter("skill.fleet.takeovers")
 	steps, _ := m.Int64Counter("skill.fleet.steps")
 	commit, _ := m.Float64Counter("skill.fleet.commit.seconds")
@@ -95,14 +95,14 @@ func zero(numbers map[string]int64) {
 	}
 }
 
-// record sets a gauge to numbers, by an attribute.
+// record sets a gauge to numbers. Their keys are the values of an attribute.
 func record(g metric.Int64Gauge, attributeName string, numbers map[string]int64) {
 	for key, n := range numbers {
 		g.Record(context.Background(), n, metric.WithAttributes(attribute.String(attributeName, key)))
 	}
 }
 
-// An exporter keeps the error of the last sending, which the SDK would print.
+// An exporter keeps the error of the last export. Otherwise the SDK prints each error.
 type exporter struct {
 	sdk.Exporter
 	failed error
@@ -111,16 +111,16 @@ type exporter struct {
 func (e *exporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
 	err := e.Exporter.Export(ctx, m)
 	if address, ok := errors.AsType[*url.Error](err); ok {
-		err = address.Err // without the address, which may hold a key
+		err = address.Err // without the address, which may have a key
 	}
 	if e.failed = err; err != nil {
-		e.failed = fmt.Errorf("the metrics cannot be sent: %w", err)
+		e.failed = fmt.Errorf("cannot send the metrics: %w", err)
 	}
 	return nil
 }
 
-// traced reports a run as spans of the trace that its submitter has named, which MCP servers are
-// sent with the calls of the run.
+// traced sends the spans of a run, in the trace of its submitter. MCP servers receive the trace
+// with each call of the run.
 func (c *cli) traced(r fleet.Run, cfg *agent.Config) (hear func(agent.Event), end func(error)) {
 	spans, err := trace.New(c.getenv, *cfg)
 	if spans == nil || err != nil {
@@ -132,7 +132,7 @@ func (c *cli) traced(r fleet.Run, cfg *agent.Config) (hear func(agent.Event), en
 	return spans.Event, func(failed error) { c.unsent(spans.Close(failed)) }
 }
 
-// unsent says why something was not sent.
+// unsent prints why spans or metrics were not sent.
 func (c *cli) unsent(err error) {
 	if err != nil {
 		fmt.Fprintln(c.stderr, "skill-fleet:", err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestReadme compares the README of the fleet with the program, and reads its example of fleet.toml.
+// TestReadme compares the README of the fleet with the program, and reads the example fleet.toml.
 func TestReadme(t *testing.T) {
 	data, err := os.ReadFile("../../skill/fleet/README.md")
 	if err != nil {
@@ -41,7 +41,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestFailures looks for the tests that the table of failures names.
+// TestFailures looks for the tests in the table of failures.
 func TestFailures(t *testing.T) {
 	tests := map[string]bool{}
 	for _, pattern := range []string{"*_test.go", "../../skill/mcpserver/*_test.go",
@@ -62,11 +62,11 @@ func TestFailures(t *testing.T) {
 	}
 	for _, f := range failures {
 		if len(f.tests) == 0 {
-			t.Errorf("%s: no test is named", f.what)
+			t.Errorf("%s: no test is named", f.cause)
 		}
 		for _, name := range f.tests {
 			if !tests[name] {
-				t.Errorf("%s: there is no %s", f.what, name)
+				t.Errorf("%s: there is no %s", f.cause, name)
 			}
 		}
 	}

@@ -61,7 +61,7 @@ run stopped at a limit or waits for an answer, and with 1 if it failed or was ca
 	}
 	f := cmd.Flags()
 	f.StringVar(&r.tenant, "tenant", "", "list the runs of the tenant `NAME` only")
-	f.StringVar(&r.follow, "follow", "", "print what happens in the run `ID`")
+	f.StringVar(&r.follow, "follow", "", "print the events of the run `ID` until it ends")
 	f.BoolVar(&r.json, "json", false, "print lines of JSON")
 	return cmd
 }
@@ -93,7 +93,7 @@ func (c *cli) list(ctx context.Context, p fleet.Plane, o runsOptions) error {
 	return w.Flush()
 }
 
-// age returns how long ago a time was, in one unit or two.
+// age returns the time since t in one or two units.
 func age(t time.Time) string {
 	switch d := time.Since(t); {
 	case d < time.Minute:
@@ -153,11 +153,11 @@ func (c *cli) follow(ctx context.Context, p fleet.Plane, o runsOptions) error {
 	return exit(exitFailed)
 }
 
-// An eventPrinter prints events for people, each once. It is safe for concurrent use.
+// An eventPrinter prints each event once, in a line. It is safe for concurrent use.
 type eventPrinter struct {
 	c    *cli
 	mu   sync.Mutex
-	seen map[string]bool // IDs of events of experts
+	seen map[string]bool // IDs of experts' events
 }
 
 func (p *eventPrinter) agent(e fleet.Event, a agent.Event) {
@@ -176,7 +176,7 @@ func (p *eventPrinter) agent(e fleet.Event, a agent.Event) {
 	case a.ToolCall != nil && a.ToolResult == nil:
 		text += " " + a.ToolCall.ToolName + " " + string(a.ToolCall.Args)
 	case a.ToolCall == nil && a.Checkpoint == nil:
-		return // what says little by itself
+		return // a detail of a call
 	case a.Type == agent.ContinueToNextStep:
 		return
 	}
@@ -189,7 +189,7 @@ func (p *eventPrinter) line(e fleet.Event, text string) {
 	p.print(e, string(e.Kind)+": "+text)
 }
 
-// maxLine is how many characters of an event are printed.
+// maxLine is how many characters of an event the printer prints.
 const maxLine = 300
 
 func (p *eventPrinter) print(e fleet.Event, text string) {

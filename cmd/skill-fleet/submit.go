@@ -45,8 +45,8 @@ func (c *cli) submitCommand(o *options) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&s.Dir, "directory", "C", "", "copy the files of `DIR`")
 	f.StringVar(&s.Workspace, "workspace", "",
-		"work in the workspace `NAME`: a new one with -C, else one that exists")
-	f.BoolVar(&s.Replace, "replace", false, "with -C, replace the files of a workspace that exists")
+		"work in the workspace `NAME`; -C makes a new workspace")
+	f.BoolVar(&s.Replace, "replace", false, "with -C, replace the files of an existing workspace")
 	f.StringVar(&s.ID, "id", "", "give the run this `ID` (default a new, unique ID)")
 	f.StringVar(&s.Tenant, "tenant", "default", "submit the run for the tenant `NAME`")
 	f.BoolVar(&s.Urgent, "urgent", false, "begin the run before runs that are not urgent")
@@ -56,7 +56,7 @@ func (c *cli) submitCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// checkSubmission finds what is wrong in a command line.
+// checkSubmission checks a command line.
 func checkSubmission(s fleet.Submission) error {
 	switch {
 	case s.Dir == "" && s.Workspace == "":
@@ -66,12 +66,12 @@ func checkSubmission(s fleet.Submission) error {
 	case s.MaxSteps < 0:
 		return fmt.Errorf("--max-steps %d: it must be at least 0", s.MaxSteps)
 	case s.Query == "":
-		return errors.New("missing QUERY: what the expert is to do")
+		return errors.New("missing QUERY: the task of the expert")
 	}
 	return nil
 }
 
-// checkFolder returns an error if a folder to copy is not one; "" names none.
+// checkFolder fails if dir is not a folder; "" is valid.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {

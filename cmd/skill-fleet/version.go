@@ -2,7 +2,7 @@ package main
 
 import "runtime/debug"
 
-// released is the version of a release, which its build sets.
+// released is the version of a release. The build of the release sets it.
 var released string
 
 // version returns the version of this program.

@@ -17,8 +17,8 @@ import (
 	"textskill/skill/page"
 )
 
-const webLong = `web serves a page about the runs of the fleet, as they go on. The page shows the worker of
-each run and its events, and when another worker has taken the run.
+const webLong = `web serves a page about the runs of the fleet. For each run the page shows its worker and its
+events as they happen, including a change of the worker.
 
 web prints an address with a token, which is new at each start. The page needs the token.
 web does not encrypt. In a network that others use, forward a port with ssh -L.`

@@ -38,10 +38,10 @@ worker refuses a server that lets clients in without a login, unless you type --
   key-file = "/etc/skill/research.key"
   trust = true`
 
-// slots is how many runs a worker carries out at once if nothing says so.
+// slots is the default number of runs that a worker carries out at once.
 const slots = 4
 
-// addWorker adds the flags of a worker, which override fleet.toml.
+// addWorker adds the flags of a worker. They override fleet.toml.
 func addWorker(f *pflag.FlagSet, w *workerSettings) {
 	f.StringVar(&w.Name, "name", "",
 		"call the worker `NAME`, unique in the fleet (default the name of the machine)")
@@ -55,7 +55,7 @@ func addWorker(f *pflag.FlagSet, w *workerSettings) {
 	f.BoolVar(&w.Network, "network", false, "let the tools of experts reach other machines")
 }
 
-// or returns the settings, with unset ones from another.
+// or returns the settings. Unset settings come from other.
 func (w workerSettings) or(other workerSettings) workerSettings {
 	w.Name, w.Slots, w.Root = cmp.Or(w.Name, other.Name), cmp.Or(w.Slots, other.Slots),
 		cmp.Or(w.Root, other.Root)
@@ -111,7 +111,7 @@ func (c *cli) work(ctx context.Context, o *options, s settings) error {
 	return fleet.Work(ctx, cfg)
 }
 
-// workerConfig returns the configuration of a worker without its plane, and completes its
+// workerConfig returns the configuration of a worker, without the plane. It adds defaults to the
 // settings.
 func (c *cli) workerConfig(s *settings) (cfg fleet.WorkerConfig, err error) {
 	w := &s.Worker
@@ -141,7 +141,7 @@ func (c *cli) workerConfig(s *settings) (cfg fleet.WorkerConfig, err error) {
 	cfg = fleet.WorkerConfig{
 		Worker: fleet.Worker{Name: w.Name, Slots: w.Slots, Labels: w.Labels, Quotas: map[string]int{}},
 		Root:   w.Root, Tenants: map[string]fleet.Tenant{}, Repeat: s.Repeat,
-		// but for Linux, there are no helpers
+		// Only Linux has helpers.
 		Executor: skill.Config{Helper: c.helper, Unfenced: c.helper == "", SnapshotBytes: -1,
 			Secrets: []string{"NATS_URL", "NATS_CREDS"}, Network: w.Network, Subreaper: true},
 		Say:   func(line string) { fmt.Fprintln(c.stderr, "skill-fleet:", line) },
@@ -160,7 +160,7 @@ func (c *cli) workerConfig(s *settings) (cfg fleet.WorkerConfig, err error) {
 		c.setModel(&agent.Config{}, *w, agent.Project{}), skill.Undumpable())
 }
 
-// setModel sets the model of a run to that of this machine.
+// setModel sets the model of a run from the settings of this machine.
 func (c *cli) setModel(cfg *agent.Config, w workerSettings, p agent.Project) error {
 	model := cmp.Or(w.Model, c.getenv("SKILL_MODEL"))
 	if model == "" {
@@ -197,7 +197,7 @@ func (c *cli) setModel(cfg *agent.Config, w workerSettings, p agent.Project) err
 	return err
 }
 
-// provider returns the provider of a model: the named one, if any.
+// provider returns the provider with a name. Without a name it chooses the provider of the model.
 func (c *cli) provider(name, model string) (provider.Provider, error) {
 	switch {
 	case name != "":
@@ -209,7 +209,7 @@ func (c *cli) provider(name, model string) (provider.Provider, error) {
 	return p, nil
 }
 
-// firstSet returns the variable that holds the key of a provider, "" if none does.
+// firstSet returns the first environment variable that has a key of a provider, or "".
 func (c *cli) firstSet(p provider.Provider) string {
 	for _, name := range p.Keys {
 		if c.getenv(name) != "" {
