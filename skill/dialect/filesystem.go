@@ -201,12 +201,8 @@ func filesystemFail(in *call, err error) Reply {
 		f.Message, f.Cause = "unknown op_type: "+strings.ToLower(name), nil
 	case errors.As(err, &arg) && arg.Reason == missing && arg.Arg == "old_text":
 		f.Message = in.tool.Name + " ERR: missing old_text"
-	case arg != nil && (arg.Reason == missing || arg.Reason == mustBe+notEmpty):
-		f.Message = name + " ERR: missing required arg '" + arg.Arg + "'"
-	case arg != nil && arg.Reason == mustBe+"of type string":
-		f.Message = name + " ERR: arg '" + arg.Arg + "' must be str"
-	case arg != nil && strings.HasPrefix(arg.Reason, mustBe):
-		f.Message = name + " ERR: arg '" + arg.Arg + "' " + arg.Reason
+	case fsArgument(arg) != "":
+		f.Message = name + " ERR: " + fsArgument(arg)
 	case mountPoint(in, err) != "":
 		f.Message = name + " ERR: " + mountPoint(in, err)
 	case errors.Is(err, syscall.EBUSY) && in.tool != nil:
@@ -217,6 +213,21 @@ func filesystemFail(in *call, err error) Reply {
 		f.Message = name + " ERR: " + err.Error()
 	}
 	return failureReply(f)
+}
+
+// fsArgument says what is wrong with an argument; "" if that is neither missing nor of another type.
+func fsArgument(arg *skill.ArgError) string {
+	switch {
+	case arg == nil:
+		return ""
+	case arg.Reason == missing || arg.Reason == mustBe+notEmpty:
+		return "missing required arg '" + arg.Arg + "'"
+	case arg.Reason == mustBe+"of type string":
+		return "arg '" + arg.Arg + "' must be str"
+	case strings.HasPrefix(arg.Reason, mustBe):
+		return "arg '" + arg.Arg + "' " + arg.Reason
+	}
+	return ""
 }
 
 // followed resolves the path in an argument with all its links before the operation

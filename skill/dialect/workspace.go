@@ -40,29 +40,15 @@ const maxReply = 64 << 10
 
 // workspaceFail formats an error as the name of the tool, what is wrong, and what to do.
 func workspaceFail(in *call, err error) Reply {
-	f := &Failure{Code: codeOf(err), Hint: hintOf(err), Cause: err, Message: in.sent + ": " +
-		plainMessage(err)}
-	if _, ok := errors.AsType[*skill.StaleError](err); ok {
-		f.Message = in.sent + ": " + wellFormed(in.shorten(err.Error()))
-	}
-	if le, ok := errors.AsType[*os.LinkError](err); ok && errors.Is(err, syscall.EINVAL) &&
-		strings.HasPrefix(le.New, le.Old+string(filepath.Separator)) {
-		f.Message = in.sent + ": " + le.New + " lies in " + le.Old + ", which cannot be put into itself"
-	}
-	if pe, ok := errors.AsType[*os.PathError](err); ok && pe.Op == "mkdir" && pe.Err == syscall.EEXIST &&
-		!in.isFolder(pe.Path) {
-		f.Message = in.sent + ": " + pe.Path + " is a file, not a folder"
+	f := &Failure{Code: codeOf(err), Hint: hintOf(err), Cause: err,
+		Message: in.sent + ": " + workspaceMessage(in, err)}
+	if in.tool == nil && errors.Is(err, errUnknown) {
+		f.Message = in.unknown()
 	}
 	if name := missingName(err); name != "" && f.Hint == "" {
 		if alike := in.x.Alike(name); alike != "" {
 			f.Hint = fmt.Sprintf("there is %s, which looks alike", strconv.QuoteToASCII(in.name(alike)))
 		}
-	}
-	if mounted := mountPoint(in, err); mounted != "" {
-		f.Message = in.sent + ": " + mounted
-	}
-	if in.tool == nil && errors.Is(err, errUnknown) {
-		f.Message = in.unknown()
 	}
 	reply := failureReply(f)
 	if own, ok := errors.AsType[*Failure](err); ok && own.body != "" {
@@ -75,6 +61,26 @@ func workspaceFail(in *call, err error) Reply {
 		reply.Body += "\nit holds now:\n" + wellFormed(miss.Rows)
 	}
 	return reply
+}
+
+// workspaceMessage says what is wrong, and names files as the client does.
+func workspaceMessage(in *call, err error) string {
+	if mounted := mountPoint(in, err); mounted != "" {
+		return mounted
+	}
+	_, stale := errors.AsType[*skill.StaleError](err)
+	le, both := errors.AsType[*os.LinkError](err)
+	pe, one := errors.AsType[*os.PathError](err)
+	switch {
+	case stale:
+		return wellFormed(in.shorten(err.Error()))
+	case one && pe.Op == "mkdir" && pe.Err == syscall.EEXIST && !in.isFolder(pe.Path):
+		return pe.Path + " is a file, not a folder"
+	case both && errors.Is(err, syscall.EINVAL) &&
+		strings.HasPrefix(le.New, le.Old+string(filepath.Separator)):
+		return le.New + " lies in " + le.Old + ", which cannot be put into itself"
+	}
+	return plainMessage(err)
 }
 
 // mountPoint says of an error that something is mounted where a file cannot be moved, replaced or

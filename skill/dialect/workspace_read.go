@@ -134,27 +134,14 @@ func readFilesReply(in *call, r skill.FilesRead) string {
 		if len(r.Files) > 1 {
 			fmt.Fprintf(&b, "==> %s <==\n", name)
 		}
+		if f.Type != "" {
+			fmt.Fprintf(&b, "[%s: %s]\n", name, shownMedia(f))
+			continue
+		}
 		text := withCuts(name, f)
-		switch {
-		case f.Type != "" && f.Content != nil && f.Note != "":
-			fmt.Fprintf(&b, "[%s: %s, %d bytes; %s]\n", name, f.Type, f.Size, f.Note)
-			continue
-		case f.Type != "" && f.Content != nil:
-			fmt.Fprintf(&b, "[%s: %s, %d bytes]\n", name, f.Type, f.Size)
-			continue
-		case f.Type != "" && f.Note != "":
-			fmt.Fprintf(&b, "[%s: %s; %s]\n", name, f.Type, f.Note)
-			continue
-		case f.Type != "" && slices.Contains(skill.Shown, f.Type):
-			fmt.Fprintf(&b, "[%s: %s, %d bytes, more than there is room for in this answer (%d)]\n",
-				name, f.Type, f.Size, maxShown)
-			continue
-		case f.Type != "":
-			fmt.Fprintf(&b, "[%s: %s, %d bytes, is not text]\n", name, f.Type, f.Size)
-			continue
-		case in.flag("numbers"):
+		if in.flag("numbers") {
 			text = numbered(text, f)
-		default:
+		} else {
 			text = wellFormed(text)
 		}
 		b.WriteString(text)
@@ -166,6 +153,22 @@ func readFilesReply(in *call, r skill.FilesRead) string {
 		}
 	}
 	return b.String()
+}
+
+// shownMedia says what a reply shows of a file that is not text, or why it shows nothing.
+func shownMedia(f skill.FilePart) string {
+	size := fmt.Sprintf("%s, %d bytes", f.Type, f.Size)
+	switch {
+	case f.Content != nil && f.Note != "":
+		return size + "; " + f.Note
+	case f.Content != nil:
+		return size
+	case f.Note != "":
+		return f.Type + "; " + f.Note
+	case slices.Contains(skill.Shown, f.Type):
+		return fmt.Sprintf("%s, more than there is room for in this answer (%d)", size, maxShown)
+	}
+	return size + ", is not text"
 }
 
 // partNote says which lines of a file a reply has, if these are not all of it, and what is

@@ -51,38 +51,24 @@ var grepTool = Tool{
 
 func grepText(in *call, g skill.Grepped) string {
 	var p page
-	var file string
 	shown, last := 0, 0 // last is the line of the file that was shown last
 	for i, m := range g.Matches {
-		if m.File != file {
-			file, last = m.File, 0
-			p.line("%s", in.name(file))
+		if i == 0 || m.File != g.Matches[i-1].File {
+			last = 0
+			p.line("%s", in.name(m.File))
 		}
 		next := math.MaxInt // the line of the next match, which has a context of its own
-		if i+1 < len(g.Matches) && g.Matches[i+1].File == file {
+		if i+1 < len(g.Matches) && g.Matches[i+1].File == m.File {
 			next = g.Matches[i+1].Line
 		}
-		context, from := m.Context, m.From
-		if context == nil {
-			context, from = []string{m.Text}, m.Line
-		}
-		for j, text := range context {
-			switch n := from + j; {
-			case n == m.Line:
-				p.line("%d: %s", n, matchText(m))
-				last = n
-			case last < n && n < next:
-				p.line("%d- %s", n, lineText(text))
-				last = n
-			}
-		}
+		last = p.match(m, last, next)
 		if p.cut {
 			break
 		}
 		shown++
 	}
 	more := len(g.Matches) - shown + g.More
-	text := g.Message()
+	text := strings.Replace(g.Message(), " of "+g.Path, "", 1)
 	if more > 0 {
 		text = fmt.Sprintf("%d of %d matching lines; narrow path, glob or pattern for the others", shown,
 			shown+more)
@@ -90,25 +76,55 @@ func grepText(in *call, g skill.Grepped) string {
 			text += ", or raise limit"
 		}
 	}
-	text = strings.Replace(text, " of "+g.Path, "", 1)
-	pattern := in.str("pattern")
+	return p.String() + "[" + text + grepNotes(in, g, shown+more) + "]"
+}
+
+// linesAround returns the lines that are shown of a match, and the number of the first one.
+func linesAround(m skill.Match) (lines []string, from int) {
+	if m.Context == nil {
+		return []string{m.Text}, m.Line
+	}
+	return m.Context, m.From
+}
+
+// match adds a line that matches, and those lines around it that come after last and before next. It
+// returns the last line that was shown.
+func (p *page) match(m skill.Match, last, next int) int {
+	context, from := linesAround(m)
+	for i, text := range context {
+		switch n := from + i; {
+		case n == m.Line:
+			p.line("%d: %s", n, matchText(m))
+			last = n
+		case last < n && n < next:
+			p.line("%d- %s", n, lineText(text))
+			last = n
+		}
+	}
+	return last
+}
+
+// grepNotes says why a search may have found less than it should.
+func grepNotes(in *call, g skill.Grepped, found int) (notes string) {
+	pattern, glob := in.str("pattern"), in.str("glob")
 	if !in.flag("literal") {
 		pattern = strings.NewReplacer(`\\`, "", `\n`, "\n").Replace(pattern)
 	}
-	if shown+more == 0 && strings.Contains(pattern, "\n") {
-		text += "; pattern has a line break, and is matched against one line at a time"
+	if found == 0 && strings.Contains(pattern, "\n") {
+		notes = "; pattern has a line break, and is matched against one line at a time"
 	}
-	if glob := in.str("glob"); glob != "" && g.Searched+g.Binary+g.Links == 0 {
-		where := ""
-		if in.filled("path") {
-			where = " in " + in.name(g.Path)
-		}
-		text += "; no file" + where + " is like " + glob
-		if strings.HasPrefix(glob, "!") {
-			text += "; a ! does not exclude"
-		}
+	if glob == "" || g.Searched+g.Binary+g.Links > 0 {
+		return notes
 	}
-	return p.String() + "[" + text + "]"
+	where := ""
+	if in.filled("path") {
+		where = " in " + in.name(g.Path)
+	}
+	notes += "; no file" + where + " is like " + glob
+	if strings.HasPrefix(glob, "!") {
+		notes += "; a ! does not exclude"
+	}
+	return notes
 }
 
 // matchText is a line that matches, or as much of it as a reply shows.
