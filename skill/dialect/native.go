@@ -543,9 +543,15 @@ func (in *call) searched(param string) error {
 // maxMatched is how many bytes of lines grep of the toolset answers.
 const maxMatched = 100 << 10
 
-// matched returns the lines that a pattern matches, but not in hidden files.
-func (in *call) matched(ctx context.Context, a skill.Grep) (skill.Grepped, error) {
-	a.MaxLine, a.MaxBytes, a.Limit = 2000, 1<<20, 10_000
+// matched returns the lines that the argument pattern matches, but not in hidden files. The arguments
+// in globs say which files are searched.
+func (in *call) matched(ctx context.Context, a skill.Grep, globs ...string) (skill.Grepped, error) {
+	a.Pattern, a.MaxLine, a.MaxBytes, a.Limit = in.str("pattern"), 2000, 1<<20, 10_000
+	for _, name := range globs {
+		if g := in.str(name); g != "" {
+			a.Include = []string{g}
+		}
+	}
 	r, err := in.x.Execute(ctx, in.s, a)
 	if err != nil {
 		return skill.Grepped{}, err
@@ -565,7 +571,7 @@ func toolsetGrep(ctx context.Context, in *call) (skill.Result, error) {
 	if err := in.searched("path"); err != nil {
 		return nil, err
 	}
-	g, err := in.matched(ctx, skill.Grep{Path: in.str("path"), Pattern: pattern})
+	g, err := in.matched(ctx, skill.Grep{Path: in.str("path")})
 	if bad, ok := errors.AsType[*skill.ArgError](err); ok {
 		return nil, failf("grep: invalid regex: %s", bad.Reason)
 	}

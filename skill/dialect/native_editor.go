@@ -186,12 +186,9 @@ func listed(numbers []int) string {
 }
 
 func editorView(ctx context.Context, in *call, name string) (skill.Result, error) {
-	if shown, err := in.picture(ctx, name); shown != nil || err != nil {
-		return shown, err
-	}
-	text, err := in.text(ctx, name)
-	if err != nil {
-		return nil, err
+	picture, text, err := in.contents(ctx, name)
+	if picture != nil || err != nil {
+		return picture, err
 	}
 	if strings.IndexByte(text, 0) >= 0 {
 		return nil, failf("Ran into a binary file while trying to read %s", name)
@@ -225,6 +222,14 @@ func (in *call) viewed(text string) (part string, first int, err error) {
 		to = n
 	}
 	return strings.Join(lines[from-1:to], "\n"), from, nil
+}
+
+// contents returns what a file holds: a picture as it is shown, or the text.
+func (in *call) contents(ctx context.Context, name string) (picture skill.Result, text string, err error) {
+	if picture, err = in.picture(ctx, name); picture == nil && err == nil {
+		text, err = in.text(ctx, name)
+	}
+	return picture, text, err
 }
 
 // picture shows a file that is a picture; it returns nil for other files.
@@ -296,16 +301,19 @@ func editorCreate(ctx context.Context, in *call, name string) (skill.Result, err
 	return in.changed(r, err, "File created successfully at: "+name)
 }
 
-// replaceOnce replaces the one occurrence of a text, and returns where it is. refuse words the
-// refusals of the original, by the lines in which the text occurs.
-func replaceOnce(text, old, new string, refuse func(lines []int) error) (after string, at int, err error) {
+// replaceOnce replaces the one occurrence of a text, and returns where it is. name is the file's in a
+// refusal, and places the format of the lines in which the text occurs.
+func replaceOnce(text, old, new, name, places string) (after string, at int, err error) {
 	o := likeLines(old, text)
 	lines, count := occurrences(text, o)
-	if count != 1 {
-		return "", 0, refuse(lines)
+	switch at = strings.Index(text, o); count {
+	case 0:
+		return "", 0, failf("No replacement was performed, old_str `%s` did not appear verbatim in %s.", old, name)
+	case 1:
+		return text[:at] + likeLines(new, text) + text[at+len(o):], at, nil
 	}
-	at = strings.Index(text, o)
-	return text[:at] + likeLines(new, text) + text[at+len(o):], at, nil
+	return "", 0, failf("No replacement was performed. Multiple occurrences of old_str `%s` %s. Please ensure it is unique",
+		old, fmt.Sprintf(places, listed(lines)))
 }
 
 // around are the lines of a text from so many before a place to so many after an inserted text.
@@ -328,12 +336,7 @@ func editorReplace(ctx context.Context, in *call, name string) (skill.Result, er
 	}
 	said := ""
 	r, err := in.reviseText(ctx, name, func(text string) (string, error) {
-		after, at, err := replaceOnce(text, old, in.str("new_str"), func(lines []int) error {
-			if lines == nil {
-				return failf("No replacement was performed, old_str `%s` did not appear verbatim in %s.", old, name)
-			}
-			return failf("No replacement was performed. Multiple occurrences of old_str `%s` in lines [%s]. Please ensure it is unique", old, listed(lines))
-		})
+		after, at, err := replaceOnce(text, old, in.str("new_str"), name, "in lines [%s]")
 		if err == nil {
 			snippet, first := around(after, at, in.str("new_str"), 4)
 			said = fmt.Sprintf("The file %s has been edited. %sReview the changes and make sure they are as expected. Edit the file again if necessary.",
@@ -648,13 +651,7 @@ func memoryReplace(ctx context.Context, in *call, n note) (skill.Result, error) 
 	}
 	text := ""
 	r, err := in.reviseText(ctx, n.path, func(before string) (string, error) {
-		after, at, err := replaceOnce(before, old, in.str("new_str"), func(lines []int) error {
-			if lines == nil {
-				return failf("No replacement was performed, old_str `%s` did not appear verbatim in %s.",
-					old, n.name)
-			}
-			return failf("No replacement was performed. Multiple occurrences of old_str `%s` in lines: %s. Please ensure it is unique", old, listed(lines))
-		})
+		after, at, err := replaceOnce(before, old, in.str("new_str"), n.name, "in lines: %s")
 		if err == nil {
 			snippet, first := around(after, at, in.str("new_str"), 2)
 			text = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n" + catLines(snippet, first)

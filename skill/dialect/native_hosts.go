@@ -112,12 +112,9 @@ func claudeRead(ctx context.Context, in *call) (skill.Result, error) {
 	case at == folder:
 		return nil, failf("EISDIR: illegal operation on a directory, read '%s'", in.x.Abs(in.s, name))
 	}
-	if shown, err := in.picture(ctx, name); shown != nil || err != nil {
-		return shown, err
-	}
-	text, err := in.text(ctx, name)
-	if err != nil {
-		return nil, err
+	picture, text, err := in.contents(ctx, name)
+	if picture != nil || err != nil {
+		return picture, err
 	}
 	in.seen(name, text)
 	lines := strings.Split(plainLines(text), "\n")
@@ -264,12 +261,17 @@ func claudeBash(ctx context.Context, in *call) (skill.Result, error) {
 	return r, err
 }
 
+// toSearch fails if there is no pattern, or if there is nothing at the path to search.
+func (in *call) toSearch() error {
+	if err := in.required("pattern"); err != nil {
+		return err
+	}
+	return in.searched("path")
+}
+
 // globbed returns the files below the folder path, or the workspace, whose names match pattern.
 func (in *call) globbed(ctx context.Context) ([]foundFile, error) {
-	if err := in.required("pattern"); err != nil {
-		return nil, err
-	}
-	if err := in.searched("path"); err != nil {
+	if err := in.toSearch(); err != nil {
 		return nil, err
 	}
 	_, files, err := in.find(ctx, in.str("path"), in.str("pattern"), true)
@@ -294,19 +296,12 @@ func claudeGlob(ctx context.Context, in *call) (skill.Result, error) {
 }
 
 func claudeGrep(ctx context.Context, in *call) (skill.Result, error) {
-	if err := in.required("pattern"); err != nil {
-		return nil, err
-	}
-	if err := in.searched("path"); err != nil {
+	if err := in.toSearch(); err != nil {
 		return nil, err
 	}
 	around := in.or("-C", max(in.or("-A", 0), in.or("-B", 0)))
-	a := skill.Grep{Path: in.str("path"), Pattern: in.str("pattern"), FoldCase: in.flag("-i"), NoLast: true,
-		SkipIgnored: true, Context: around}
-	if g := in.str("glob"); g != "" {
-		a.Include = []string{g}
-	}
-	g, err := in.matched(ctx, a)
+	g, err := in.matched(ctx, skill.Grep{Path: in.str("path"), FoldCase: in.flag("-i"), NoLast: true,
+		SkipIgnored: true, Context: around}, "glob")
 	if err != nil {
 		return nil, err
 	}
@@ -347,10 +342,7 @@ func (in *call) grepLines(g skill.Grepped) (lines []string) {
 	}
 	last := ""
 	for _, m := range g.Matches {
-		context, from := m.Context, m.From
-		if context == nil {
-			context, from = []string{m.Text}, m.Line
-		}
+		context, from := linesAround(m)
 		for i, text := range context {
 			n, sign := from+i, "-"
 			switch {
@@ -420,12 +412,9 @@ func geminiRead(ctx context.Context, in *call) (skill.Result, error) {
 	case at == nothing:
 		return nil, failf("File not found: %s", abs)
 	}
-	if shown, err := in.picture(ctx, name); shown != nil || err != nil {
-		return shown, err
-	}
-	text, err := in.text(ctx, name)
-	if err != nil {
-		return nil, err
+	picture, text, err := in.contents(ctx, name)
+	if picture != nil || err != nil {
+		return picture, err
 	}
 	lines := strings.Split(text, "\n")
 	from := max(in.or("start_line", 1), 1)
@@ -628,13 +617,8 @@ func geminiGrep(ctx context.Context, in *call) (skill.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := skill.Grep{Path: dir, Pattern: pattern, FoldCase: true, NoLast: true, SkipIgnored: true}
-	for _, name := range []string{"include_pattern", "include"} {
-		if g := in.str(name); g != "" {
-			a.Include = []string{g}
-		}
-	}
-	g, err := in.matched(ctx, a)
+	g, err := in.matched(ctx, skill.Grep{Path: dir, FoldCase: true, NoLast: true, SkipIgnored: true},
+		"include_pattern", "include")
 	if err != nil {
 		return nil, err
 	}
@@ -681,12 +665,9 @@ func openReadFile(ctx context.Context, in *call) (skill.Result, error) {
 	case at == folder:
 		return openEntries(ctx, in, name)
 	}
-	if shown, err := in.picture(ctx, name); shown != nil || err != nil {
-		return shown, err
-	}
-	text, err := in.text(ctx, name)
-	if err != nil {
-		return nil, err
+	picture, text, err := in.contents(ctx, name)
+	if picture != nil || err != nil {
+		return picture, err
 	}
 	lines := strings.Split(strings.TrimSuffix(plainLines(text), "\n"), "\n")
 	from := max(in.or("offset", 1), 1)
@@ -779,17 +760,10 @@ func openGlob(ctx context.Context, in *call) (skill.Result, error) {
 }
 
 func openGrep(ctx context.Context, in *call) (skill.Result, error) {
-	if err := in.required("pattern"); err != nil {
+	if err := in.toSearch(); err != nil {
 		return nil, err
 	}
-	if err := in.searched("path"); err != nil {
-		return nil, err
-	}
-	a := skill.Grep{Path: in.str("path"), Pattern: in.str("pattern"), NoLast: true, SkipIgnored: true}
-	if g := in.str("include"); g != "" {
-		a.Include = []string{g}
-	}
-	g, err := in.matched(ctx, a)
+	g, err := in.matched(ctx, skill.Grep{Path: in.str("path"), NoLast: true, SkipIgnored: true}, "include")
 	if err != nil {
 		return nil, err
 	}
@@ -1022,11 +996,7 @@ func mementoGrep(ctx context.Context, in *call) (skill.Result, error) {
 		return nil, err
 	}
 	name := cmp.Or(in.str("dir_path"), ".")
-	a := skill.Grep{Path: name, Pattern: in.str("pattern"), NoLast: true}
-	if g := in.str("file_pattern"); g != "" {
-		a.Include = []string{g}
-	}
-	g, err := in.matched(ctx, a)
+	g, err := in.matched(ctx, skill.Grep{Path: name, NoLast: true}, "file_pattern")
 	if bad, ok := errors.AsType[*skill.ArgError](err); ok {
 		return nil, failf("ERR: Invalid regex pattern: %s", pythonRegexError(in.str("pattern"), bad.Reason))
 	}

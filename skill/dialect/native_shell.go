@@ -159,8 +159,6 @@ func clippedOutput(text string) string {
 // under puts a text below a line, if there is one.
 func under(line, text string) string { return strings.TrimSuffix(line+"\n"+text, "\n") }
 
-const restarted = "<system>tool has been restarted.</system>"
-
 // bashTime is how long a command may take, in an argument or as is usual.
 func (in *call) bashTime(param string) time.Duration {
 	if ms, ok := in.integer(param); ok {
@@ -173,32 +171,58 @@ func (in *call) bashTime(param string) time.Duration {
 func bash(ctx context.Context, in *call) (skill.Result, error) {
 	switch {
 	case in.wire(ctx) == wire.AgentEvents || in.given("timeout_ms"):
-		return toolsetBash(ctx, in)
+		return in.residentBash(ctx, in.bashTime("timeout_ms"), toolsetWords)
 	case in.given("description", "timeout", "workdir", "mode"):
 		return in.hostBash(ctx, joined, in.str("workdir"))
 	}
+	return in.residentBash(ctx, in.dialect.bashTime, bashWords)
+}
+
+// A residentWords is what a shell that stays says.
+type residentWords struct {
+	restarted, missing string
+	timedOut           func(after time.Duration) string
+	gone               func(code int) string
+}
+
+var (
+	bashWords = residentWords{"<system>tool has been restarted.</system>", "no command provided.",
+		func(after time.Duration) string {
+			return fmt.Sprintf("timed out: bash has not returned in %.1f seconds and must be restarted", after.Seconds())
+		},
+		func(code int) string {
+			return fmt.Sprintf("<system>tool must be restarted</system>\nbash has exited with returncode %d", code)
+		}}
+	toolsetWords = residentWords{"bash session restarted", "bash: command is required",
+		func(after time.Duration) string {
+			return fmt.Sprintf("bash: bash command timed out after %dms", after.Milliseconds())
+		},
+		func(int) string { return "bash: bash session terminated" }}
+)
+
+// residentBash runs a command in the shell that stays.
+func (in *call) residentBash(ctx context.Context, timeout time.Duration, say residentWords) (skill.Result, error) {
 	sh, command := in.resident("bash"), in.str("command")
 	if in.flag("restart") {
 		sh.restart()
 		if command == "" {
-			return answer(restarted)
+			return answer(say.restarted)
 		}
 	}
 	if command == "" {
-		return nil, failf("no command provided.")
+		return nil, failf("%s", say.missing)
 	}
 	if r, ok, err := in.patchBy(ctx, command); ok {
 		return r, err
 	}
-	timeout := in.dialect.bashTime
 	r, err := sh.run(ctx, in, command, timeout)
 	switch {
 	case err != nil:
 		return nil, err
 	case r.TimedOut:
-		return r.failed(under(fmt.Sprintf("timed out: bash has not returned in %.1f seconds and must be restarted", timeout.Seconds()), r.text))
+		return r.failed(under(say.timedOut(timeout), r.text))
 	case r.gone:
-		return r.failed(under(fmt.Sprintf("<system>tool must be restarted</system>\nbash has exited with returncode %d", r.ExitCode), r.text))
+		return r.failed(under(say.gone(r.ExitCode), r.text))
 	}
 	return r.plain()
 }
@@ -222,31 +246,6 @@ func (r ran) plain() (skill.Result, error) {
 		return r.failed(fmt.Sprintf("exit %d", r.ExitCode))
 	}
 	return r.failed(r.text)
-}
-
-func toolsetBash(ctx context.Context, in *call) (skill.Result, error) {
-	sh, command := in.resident("bash"), in.str("command")
-	if in.flag("restart") {
-		sh.restart()
-		if command == "" {
-			return answer("bash session restarted")
-		}
-	}
-	if command == "" {
-		return nil, failf("bash: command is required")
-	}
-	timeout := in.bashTime("timeout_ms")
-	r, err := sh.run(ctx, in, command, timeout)
-	switch {
-	case err != nil:
-		return nil, err
-	case r.TimedOut:
-		return r.failed(under(fmt.Sprintf("bash: bash command timed out after %dms",
-			timeout.Milliseconds()), r.text))
-	case r.gone:
-		return r.failed(under("bash: bash session terminated", r.text))
-	}
-	return r.plain()
 }
 
 // milliseconds is a time limit in an argument, no longer than tools wait.
@@ -398,10 +397,7 @@ func localShell(ctx context.Context, in *call) (skill.Result, error) {
 	}
 	var e skill.Executed
 	if err == nil {
-		e, err = in.exec(ctx, skill.Exec{Command: "/bin/sh",
-			Args: append([]string{"-c", `exec "$@" 2>&1`, "sh"}, words...),
-			Env:  env, Dir: in.str("working_directory"), Timeout: timeout, MaxOutput: 1 << 20,
-			Unattended: true})
+		e, err = in.program(ctx, words, env, in.str("working_directory"), timeout)
 	}
 	switch {
 	case err != nil:
@@ -411,6 +407,14 @@ func localShell(ctx context.Context, in *call) (skill.Result, error) {
 			of: e}, nil
 	}
 	return worded{text: answer(wellFormed(string(e.Stdout)), e.ExitCode, e.Elapsed), of: e}, nil
+}
+
+// program runs the words of a command, whose two streams are one.
+func (in *call) program(ctx context.Context, words, env []string, dir string,
+	timeout time.Duration) (skill.Executed, error) {
+	return in.exec(ctx, skill.Exec{Command: "/bin/sh",
+		Args: append([]string{"-c", `exec "$@" 2>&1`, "sh"}, words...),
+		Env:  env, Dir: dir, Timeout: timeout, MaxOutput: 1 << 20, Unattended: true})
 }
 
 func afterMilliseconds(after time.Duration) string {
@@ -429,9 +433,7 @@ func codexShell(ctx context.Context, in *call) (skill.Result, error) {
 	if r, ok, err := in.patchBy(ctx, words...); ok {
 		return r, err
 	}
-	e, err := in.exec(ctx, skill.Exec{Command: "/bin/sh",
-		Args: append([]string{"-c", `exec "$@" 2>&1`, "sh"}, words...),
-		Dir:  in.str("workdir"), Timeout: timeout, MaxOutput: 1 << 20, Unattended: true})
+	e, err := in.program(ctx, words, nil, in.str("workdir"), timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -732,41 +734,51 @@ func (in *call) patchText(ctx context.Context, text, dir string) (skill.Result, 
 
 // patchError words an error of a patch as the original does.
 func (in *call) patchError(err error, s *skill.Session, lines []string) error {
-	if miss, ok := errors.AsType[*skill.NoMatchError](err); ok && miss.Line > 0 && miss.Line <= len(lines) {
-		var old []string
-		for i, line := range lines[miss.Line-1:] {
-			switch {
-			case strings.HasPrefix(line, "@@") && len(old) == 0:
-				if strings.TrimPrefix(strings.TrimPrefix(line, "@@"), " ") == miss.Wanted {
-					return failf(notVerified+"Failed to find context '%s' in %s", miss.Wanted, miss.Path)
-				}
-			case strings.HasPrefix(line, "@@"), i > 0 && strings.HasPrefix(line, "*** "):
-				return failf(notVerified+"Failed to find expected lines in %s:\n%s", miss.Path,
-					strings.Join(old, "\n"))
-			case line == "":
-				old = append(old, "")
-			case line[0] != '+':
-				old = append(old, line[1:])
-			}
-		}
-	}
-	pe, ok := errors.AsType[*fs.PathError](err)
+	miss, missed := errors.AsType[*skill.NoMatchError](err)
+	pe, isPath := errors.AsType[*fs.PathError](err)
+	text := ""
 	switch {
-	case !ok:
-		return &Failure{Message: notVerified + nativeFail(in, err).Body, Cause: err}
+	case missed && miss.Line > 0 && miss.Line <= len(lines):
+		text = missedLines(miss, lines[miss.Line-1:])
+	case !isPath:
 	case errors.Is(err, fs.ErrNotExist):
-		what := "Failed to read file to update"
+		text = "Failed to read file to update " + pe.Path + ": No such file or directory (os error 2)"
 		if slices.ContainsFunc(lines, func(l string) bool {
 			name, deletes := strings.CutPrefix(l, deleteFile)
 			return deletes && in.x.Abs(s, strings.TrimSpace(name)) == pe.Path
 		}) {
-			what = "Failed to read"
+			text = strings.Replace(text, " file to update", "", 1)
 		}
-		return failf(notVerified+"%s %s: No such file or directory (os error 2)", what, pe.Path)
 	case errors.Is(err, syscall.EISDIR):
-		return failf(notVerified+"Failed to read %s: path `%s` is not a file", pe.Path, pe.Path)
+		text = fmt.Sprintf("Failed to read %s: path `%s` is not a file", pe.Path, pe.Path)
+	default:
+		text = fmt.Sprintf("Failed to read %s: %s", pe.Path, pe.Err)
 	}
-	return failf(notVerified+"Failed to read %s: %s", pe.Path, pe.Err)
+	if text == "" {
+		return &Failure{Message: notVerified + nativeFail(in, err).Body, Cause: err}
+	}
+	return failf("%s", notVerified+text)
+}
+
+// missedLines names the context or the old lines that a file lacks; hunk is the patch from the
+// hunk on.
+func missedLines(miss *skill.NoMatchError, hunk []string) string {
+	var old []string
+	for i, line := range hunk {
+		switch {
+		case strings.HasPrefix(line, "@@") && len(old) == 0:
+			if strings.TrimPrefix(strings.TrimPrefix(line, "@@"), " ") == miss.Wanted {
+				return fmt.Sprintf("Failed to find context '%s' in %s", miss.Wanted, miss.Path)
+			}
+		case strings.HasPrefix(line, "@@"), i > 0 && strings.HasPrefix(line, "*** "):
+			return fmt.Sprintf("Failed to find expected lines in %s:\n%s", miss.Path, strings.Join(old, "\n"))
+		case line == "":
+			old = append(old, "")
+		case line[0] != '+':
+			old = append(old, line[1:])
+		}
+	}
+	return ""
 }
 
 // patchOperations carries out several operations on files: all of them, or none.
@@ -905,10 +917,10 @@ type updating struct {
 	at         int      // where the next section is looked for
 }
 
-// section applies the next section of the diff.
-func (u *updating) section() error {
+// anchor moves to behind the lines that the headers of the next section name. marked reports whether
+// the section has a header. A single line that is not in the text is passed over.
+func (u *updating) anchor() (marked bool, err error) {
 	var anchors []string
-	marked := false
 	for ; len(u.diff) > 0 && (u.diff[0] == "@@" || strings.HasPrefix(u.diff[0], "@@ ")); u.diff = u.diff[1:] {
 		marked = true
 		if anchor := strings.TrimPrefix(strings.TrimPrefix(u.diff[0], "@@"), " "); strings.TrimSpace(anchor) != "" {
@@ -918,11 +930,20 @@ func (u *updating) section() error {
 	for _, anchor := range anchors {
 		i := findLinesFrom(u.file, []string{anchor}, u.at)
 		if i < 0 && len(anchors) > 1 {
-			return failf("Invalid Anchor %d:\n%s", u.at, anchor)
+			return marked, failf("Invalid Anchor %d:\n%s", u.at, anchor)
 		}
 		if i >= 0 {
 			u.at = i + 1
 		}
+	}
+	return marked, nil
+}
+
+// section applies the next section of the diff.
+func (u *updating) section() error {
+	marked, err := u.anchor()
+	if err != nil {
+		return err
 	}
 	n, end := 0, false
 	for n < len(u.diff) && !strings.HasPrefix(u.diff[n], "@@") && !strings.HasPrefix(u.diff[n], "***") {
