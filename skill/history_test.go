@@ -5,11 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 // TestHistoryOfMany lists the last of many changes, and does not read the first ones, of
 // which one is damaged, until it lists all.
 func TestHistoryOfMany(t *testing.T) {
+	needs.InMemory(t)
 	cfg := Config{Dir: t.TempDir(), State: t.TempDir(), NoSync: true, Journal: Journal{Count: 5000}}
 	x := newExecutor(t, cfg)
 	for range 1600 {

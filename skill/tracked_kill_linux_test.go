@@ -43,6 +43,7 @@ func changeUntilKilled(dir string) int {
 // Afterwards all records can be read, the last change can be undone, and the next command
 // is tracked.
 func TestTrackedKilled(t *testing.T) {
+	needs.InMemory(t)
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{"f": "first", "d1/x": "x"})
 	for round := range 15 {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 // movable makes a workspace with what no snapshot keeps: a large file, what git ignores, a repository, a
@@ -37,6 +39,7 @@ func movable(t *testing.T) (*Executor, string) {
 // TestTrackedMoved moves what no snapshot keeps. Undo leaves it, the answer to the command says so, nothing
 // of it is lost, and the redo makes what the command made.
 func TestTrackedMoved(t *testing.T) {
+	needs.InMemory(t)
 	for line, stays := range map[string]string{
 		"mv big huge":                                              "huge",
 		"mv big huge; echo more >> huge":                           "huge",

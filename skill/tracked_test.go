@@ -204,6 +204,7 @@ func randomScript(rng *rand.Rand, n int) string {
 // TestTrackedRandom runs scripts of many changes on random trees, with one executor and
 // with a new one for each command.
 func TestTrackedRandom(t *testing.T) {
+	needs.InMemory(t)
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 7))

@@ -11,5 +11,6 @@ func InMemory(t testing.TB) {
 	t.Helper()
 	if fi, err := os.Stat("/dev/shm"); err == nil && fi.IsDir() {
 		t.Setenv("TMPDIR", "/dev/shm")
+		t.Setenv("XDG_STATE_HOME", t.TempDir()) // or histories of these folders stay there
 	}
 }

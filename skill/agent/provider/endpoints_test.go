@@ -20,6 +20,7 @@ import (
 	"textskill/skill"
 	"textskill/skill/agent"
 	"textskill/skill/agent/provider"
+	"textskill/testdata/needs"
 )
 
 // scripted holds endpoints by the class of what they do, one a line: what they answer, and
@@ -153,6 +154,7 @@ func pairs(r map[string]any, wrong func(before, role string) bool) string {
 
 // TestEndpoints runs an expert with each scripted endpoint.
 func TestEndpoints(t *testing.T) {
+	needs.InMemory(t)
 	rows := endpointRows(t)
 	if len(rows) < 150 {
 		t.Errorf("%d rows", len(rows))

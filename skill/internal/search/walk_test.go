@@ -199,6 +199,7 @@ func TestWalkRandom(t *testing.T) {
 // TestWalkDeep walks a tree that is deeper than keptOpen, also with an early end. Afterwards no folder
 // is open.
 func TestWalkDeep(t *testing.T) {
+	needs.InMemory(t)
 	w := open(t, false)
 	var want []string
 	deep := ""

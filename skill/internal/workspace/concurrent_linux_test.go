@@ -72,6 +72,7 @@ func countChild(t testing.TB, args []string) {
 
 // Appends from everywhere all land, none in the middle of another.
 func TestConcurrentAppends(t *testing.T) {
+	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
 		a, b := s.open(Options{NoSync: true}), s.open(Options{NoSync: true})
 		var wg sync.WaitGroup

@@ -206,6 +206,7 @@ func lineDifference(got, want string) string {
 
 // A repository that has moved on is a conflict that names the ref, and nothing is changed.
 func TestUndoOfGitThatMovedOn(t *testing.T) {
+	needs.InMemory(t)
 	needs.Program(t, "git", "sh")
 	for name, script := range map[string]string{
 		"a commit":           "echo later >>f; git commit -qam later",

@@ -135,6 +135,7 @@ var changes = []struct {
 
 // Every kind of change is taken back, made again, and taken back again.
 func TestUndo(t *testing.T) {
+	needs.InMemory(t)
 	for _, c := range changes {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, func(t *testing.T, s *site) {

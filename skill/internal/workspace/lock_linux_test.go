@@ -80,6 +80,7 @@ func bustle(ctx context.Context, w *Workspace, s *site, n, i int) error {
 // A workspace inside another locks its root first, where the other goes by the
 // folders' numbers.
 func TestNestedWorkspaces(t *testing.T) {
+	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
 		s.layout("sub/", "d/") // sub's number is the lower
 		if err := os.Rename(s.p("sub"), s.p("d/sub")); err != nil {

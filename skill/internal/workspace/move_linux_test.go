@@ -149,6 +149,7 @@ func TestMoveAcrossRefused(t *testing.T) {
 // A move to another file system, a delete into a history there, and the undo of a move that fail have changed
 // nothing, whatever of the source was removed before.
 func TestFailedMoveLeavesNothing(t *testing.T) {
+	needs.InMemory(t)
 	small := t.TempDir()
 	needs.Mount(t, "none", small, "tmpfs", 0, "size=128k")
 	big := strings.Repeat("0123456789abcdef", 40<<10)

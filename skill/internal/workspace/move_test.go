@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 var moveCases = []struct {
@@ -71,6 +73,7 @@ var moveCases = []struct {
 }
 
 func TestMove(t *testing.T) {
+	needs.InMemory(t)
 	for _, c := range moveCases {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, func(t *testing.T, s *site) {
