@@ -16,13 +16,13 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// Kinds of an [Entry]. The empty kind is nothing.
+// Kinds of an [Entry].
 const (
 	File   = "file"
 	Link   = "link"
 	Dir    = "dir"
 	Other  = "other" // a pipe, socket or device
-	absent = ""
+	absent = ""      // the path does not exist
 )
 
 // An Entry is the state of a path. The zero Entry means that nothing exists there.
@@ -33,13 +33,13 @@ type Entry struct {
 	MTime int64  `json:"mtime,omitempty"`
 	Ino   uint64 `json:"ino,omitempty"`   // inode; 0 for a whole folder, if only its listing is known
 	Owner string `json:"owner,omitempty"` // "uid:gid", if it differs from this process
-	// of a file's content or a whole folder's listing; "" if it was not read
+	// hash of a file's content or of a whole folder's listing; "" if it was not computed
 	Sum     string `json:"sum,omitempty"`
 	Target  Name   `json:"target,omitempty"`  // of a link
 	Blob    string `json:"blob,omitempty"`    // name of the blob, if it is not the sum
 	Whole   bool   `json:"whole,omitempty"`   // the folder with everything in it
 	Derived int64  `json:"derived,omitempty"` // the op whose splice made this content
-	Depth   int    `json:"depth,omitempty"`   // number of splices between it and a blob
+	Depth   int    `json:"depth,omitempty"`   // number of splices between a blob and this content
 }
 
 // A Name is a path relative to the root with slashes, or an absolute path outside the root. In
@@ -63,20 +63,20 @@ func (n *Name) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// maxSum is the size in bytes up to which a file is read to learn its sum. A larger file
-// is known by its size and modification time.
+// maxSum limits the size of a file that is read to compute its hash, in bytes. A larger file is
+// compared by its size and modification time.
 const maxSum = 1 << 20
 
-// sumLength is how many bytes of a SHA-256 are kept.
+// sumLength is how many bytes of a SHA-256 are used.
 const sumLength = 20
 
-// SumOf returns the SHA-256 of a content, in hexadecimal digits.
+// SumOf returns the truncated SHA-256 of a content in hexadecimal digits.
 func SumOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:sumLength])
 }
 
-// sumOfReader is SumOf for size bytes that are read.
+// sumOfReader is SumOf for the first size bytes of r.
 func sumOfReader(r io.ReaderAt, size int64) (string, error) {
 	const small = 8 << 10
 	if size <= small {
@@ -95,7 +95,7 @@ func sumOfReader(r io.ReaderAt, size int64) (string, error) {
 // An onlyWriter hides the other methods of a writer.
 type onlyWriter struct{ io.Writer }
 
-// kindOf returns the kind of a file of that mode.
+// kindOf returns the kind of a file with the given mode.
 func kindOf(m fs.FileMode) string {
 	switch {
 	case m.IsRegular():
@@ -216,7 +216,7 @@ func (e Entry) sameMode(o Entry) bool {
 // equal is Same with permissions.
 func (e Entry) equal(o Entry) bool { return e.Same(o) && e.sameMode(o) }
 
-// blob returns the name of the content in blobs, "" if it has none.
+// blob returns the name of the entry's blob, "" if it has none.
 func (e Entry) blob() string {
 	if e.Blob != "" {
 		return e.Blob
@@ -227,9 +227,8 @@ func (e Entry) blob() string {
 	return ""
 }
 
-// listing returns a sum of the names, kinds, permissions and sizes of everything in a folder,
-// and the size of its files in bytes. No file is read, and times do not count: an undo below the folder
-// changes them.
+// listing returns a hash of the names, modes and sizes of everything below a folder, and the total size
+// of its files. It reads no file. The hash excludes times, because an undo below the folder changes them.
 func listing(d tree.Folder, name string) (sum string, size int64, err error) {
 	l := &lister{}
 	err = l.folder(d, name)

@@ -15,8 +15,7 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// named gives an error of a file below dir its whole path, and the usual name of the call
-// that failed.
+// named makes the path in an error absolute, below dir, and gives the failed call its usual name.
 func named(dir string, err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok && !filepath.IsAbs(e.Path) {
 		e.Op, e.Path = strings.TrimSuffix(e.Op, "at"), filepath.Join(dir, e.Path)
@@ -28,10 +27,10 @@ func named(dir string, err error) error {
 	return err
 }
 
-// isFull reports whether an error means that there is no room on a disk.
+// isFull reports whether an error means that a disk or quota is full.
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// noRoom says in an error of a full disk which folder has no room, and for what.
+// noRoom adds the folder and the purpose to an error of a full disk.
 func (s *Store) noRoom(what string, err error) error {
 	if !isFull(err) {
 		return err
@@ -71,8 +70,8 @@ func writeJSON(dir *os.Root, name string, v any, sync bool) error {
 	return writeFile(dir, name, append(data, '\n'), time.Time{}, sync)
 }
 
-// writeFile replaces a file of the store in one step. The new one has that modification time, if
-// it is not zero.
+// writeFile replaces a file of the store atomically. If modified is not zero, it becomes the
+// modification time.
 func writeFile(dir *os.Root, name string, data []byte, modified time.Time, sync bool) error {
 	fresh := fmt.Sprintf("%s.%x", name, rand.Uint64())
 	f, err := dir.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -15,8 +15,8 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// State of git is content of the workspace: everything in .git but objects, which need no copy as
-// long as a ref or a reflog names them.
+// The history treats .git as part of the workspace, except for objects. Objects need no copy while a
+// ref or a reflog names them.
 
 // gitPart splits a path at its last .git folder.
 func gitPart(name string) (dir, rest string, ok bool) {
@@ -28,7 +28,7 @@ func gitPart(name string) (dir, rest string, ok bool) {
 	return name[:end], strings.TrimPrefix(name[end:], "/"), true
 }
 
-// gitSkips reports whether a name in a folder of .git is left out: objects, and locks that git holds.
+// gitSkips reports whether the history skips a name in a folder of .git: objects and git's locks.
 func gitSkips(folder, name string) bool {
 	_, rest, _ := gitPart(folder)
 	first, _, _ := strings.Cut(rest, "/")
@@ -55,7 +55,7 @@ func GitRunsCode(name string) bool {
 	}
 }
 
-// gitState are the files and folders of .git through which git runs nothing.
+// gitState are the files and folders of .git that cannot make git run programs.
 var gitState = map[string]bool{
 	"": true, "HEAD": true, "ORIG_HEAD": true, "FETCH_HEAD": true, "MERGE_HEAD": true, "MERGE_MSG": true,
 	"MERGE_MODE": true, "AUTO_MERGE": true, "CHERRY_PICK_HEAD": true, "REVERT_HEAD": true,
@@ -69,15 +69,15 @@ var gitState = map[string]bool{
 	"commondir": true, "gitdir": true, "locked": true, "lost-found": true, "info": true, "rr-cache": true,
 }
 
-// isGitIndex reports whether a path is git's own index.
+// isGitIndex reports whether a path is the index file of git.
 func isGitIndex(name string) bool {
 	_, rest, ok := gitPart(name)
 	return ok && path.Base(rest) == "index" && !strings.HasPrefix(rest, "refs/") &&
 		!strings.HasPrefix(rest, "logs/")
 }
 
-// indexSum returns a sum of what git's index says of its files, without the times and numbers that
-// git writes again whenever it looks at them. It is "" for bytes that are not an index.
+// indexSum returns a hash of a git index without the stat data, which git status rewrites. It returns
+// "" for invalid data.
 func indexSum(data []byte) string {
 	if len(data) < 12 || string(data[:4]) != "DIRC" {
 		return ""
@@ -85,7 +85,7 @@ func indexSum(data []byte) string {
 	version, n := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
 	h, rest := sha256.New(), data[12:]
 	for range n {
-		// git's SHA-256 repositories have longer names, and fail the check of the padding
+		// the index of a SHA-256 repository has longer object names, and fails the checks below
 		const stat, oid = 40, 20
 		if len(rest) < stat+oid+2 {
 			return ""
@@ -117,7 +117,7 @@ func indexSum(data []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// refersTo returns the objects that a file of git's refs names.
+// refersTo returns the objects that a file names, if it is a ref, a HEAD or packed-refs.
 func refersTo(name string, data []byte) (objects []string) {
 	_, rest, ok := gitPart(name)
 	base := path.Base(rest)
@@ -135,8 +135,8 @@ func refersTo(name string, data []byte) (objects []string) {
 	return objects
 }
 
-// hasObject reports whether a repository has an object, loose or in a pack. It is true where that
-// cannot be known: with alternates, or packs of another version.
+// hasObject reports whether a repository has an object, loose or in a pack. It returns true if it
+// cannot decide: with alternates, or for packs of another version.
 func hasObject(t tree.Tree, gitDir, object string) bool {
 	objects := gitDir + "/objects"
 	if _, err := t.Stat(objects + "/" + object[:2] + "/" + object[2:]); err == nil {
@@ -201,15 +201,15 @@ func inPack(d tree.Folder, name, object string) bool {
 	return false
 }
 
-// missingObject returns an object that a file of refs would name and the repository has not; "" if
-// all are there.
+// missingObject returns an object that the content of a ref names and the repository lacks, "" if the
+// repository has all.
 func (s *Store) missingObject(name Name, data []byte) string {
 	dir, _, ok := gitPart(string(name))
 	if !ok {
 		return ""
 	}
 	_, rest, _ := gitPart(string(name))
-	// of a submodule, which has its own objects
+	// a submodule has its own objects
 	if after, isModule := strings.CutPrefix(rest, "modules/"); isModule {
 		for i := range after {
 			if after[i] == '/' {
@@ -228,8 +228,8 @@ func (s *Store) missingObject(name Name, data []byte) string {
 	return ""
 }
 
-// gitLocks makes the locks that git makes before it writes the files, so that no git writes them
-// meanwhile. unlock removes them. The error names a lock that exists.
+// gitLocks creates the lock files of git for some files, so that git does not write these meanwhile.
+// unlock removes them. If a lock file exists already, the error names its file.
 func (s *Store) gitLocks(names []Name) (unlock func(), err error) {
 	type held struct {
 		d    tree.Folder
@@ -249,7 +249,7 @@ func (s *Store) gitLocks(names []Name) (unlock func(), err error) {
 		}
 		d, base, err := s.parent(name)
 		if err != nil {
-			continue // its folder is to be made
+			continue // the undo makes the folder later
 		}
 		f, err := d.OpenFile(base+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err == nil {
@@ -268,8 +268,8 @@ func (s *Store) gitLocks(names []Name) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// unlockKilled removes the locks of a process that was killed: they are empty, and for its user
-// alone, as git's are not.
+// unlockKilled removes the lock files of a killed process. Unlike git's own, these are empty and only
+// readable by the user.
 func (s *Store) unlockKilled(op *Op) {
 	for _, delta := range op.Deltas {
 		if _, _, ok := gitPart(string(delta.Path)); !ok {
@@ -287,8 +287,8 @@ func (s *Store) unlockKilled(op *Op) {
 	}
 }
 
-// objectNames lists the folders of loose objects and the packs of a repository: where one is gone,
-// objects were removed.
+// objectNames lists the folders of loose objects and the packs of a repository. If a name is missing
+// later, objects were removed.
 func (s *Store) objectNames(gitDir string) map[string]bool {
 	names := map[string]bool{}
 	for _, folder := range []string{"objects", "objects/pack"} {

@@ -50,7 +50,7 @@ func (s *Store) Ops(ctx context.Context, after int64, name Name) iter.Seq2[Liste
 	}
 }
 
-// listed reads an op. ok is false if it is not wanted, or was dropped meanwhile.
+// listed reads an op. ok is false if the op is not about name, or was dropped meanwhile.
 func (s *Store) listed(ctx context.Context, at line, name Name) (l Listed, ok bool, err error) {
 	if err := s.enter(ctx); err != nil {
 		return l, false, err
@@ -141,7 +141,8 @@ func (s *Store) Read(name Name, e Entry, use func(size int64, content io.ReaderA
 	return false, nil
 }
 
-// placesOf returns the paths where a content may be now: its own, and those where ops have put it.
+// placesOf returns the paths that may hold a content now: name, and the paths where ops have put the
+// content.
 func (s *Store) placesOf(name Name, e Entry) []Name {
 	list := []Name{name}
 	if e.Sum == "" {
@@ -284,7 +285,7 @@ func (t *Tx) inspect(r *Report) {
 	t.inspectFiles(r)
 }
 
-// inspectFiles reports blobs that nothing needs, and the files of calls and commands.
+// inspectFiles adds orphaned blobs and the numbers of open calls and commands to the report.
 func (t *Tx) inspectFiles(r *Report) {
 	needed := t.neededBlobs()
 	entries, _ := t.blobs.Entries()
@@ -307,7 +308,7 @@ func (t *Tx) inspectFiles(r *Report) {
 	}
 }
 
-// lacks reports whether the content that an undo would need is gone.
+// lacks reports whether a content that an undo of d needs is missing.
 func (t *Tx) lacks(d Delta) bool {
 	switch {
 	case d.Added || d.isMode() || d.Before.Kind == absent || d.Before.Kind == Link:
@@ -386,9 +387,9 @@ func (t *Tx) First() int64 { return t.log.first + 1 }
 // InForceNow reports whether an undo of the op would take back a change in force.
 func (t *Tx) InForceNow(id int64) bool { return t.log.undoes[id] == 0 && t.log.depth[id]%2 == 0 }
 
-// Differs reports whether the change that an op makes, takes back or makes again is in force now and was
-// not before the op n, or the other way round; then an undo of the op, which is the last one about that
-// change, returns to that.
+// Differs reports whether the change that an op makes, undoes or redoes had another state before the
+// op n: in force instead of undone, or the reverse. Then an undo of the op restores that state. The op
+// must be the last op about that change.
 func (t *Tx) Differs(id, n int64) bool {
 	if t.log.undoes[id] != 0 {
 		return false

@@ -23,7 +23,7 @@ type BusyError struct {
 	What    string // "the workspace"
 	PID     int    // a process that holds the lock; 0 if the system does not say
 	Command string // its command line; "" if it is not visible
-	err     error  // of the context; nil if the time was over
+	err     error  // the context's error; nil after LockWait
 }
 
 func (e *BusyError) Error() string {
@@ -44,8 +44,7 @@ func (e *BusyError) Unwrap() error { return e.err }
 
 const lockedWhat = "the workspace"
 
-// enter takes the lock against other goroutines and processes, and reads what they have added to
-// the log.
+// enter takes the lock against other goroutines and processes, and reads their new ops from the log.
 func (s *Store) enter(ctx context.Context) error {
 	select {
 	case s.busy <- struct{}{}:
@@ -87,7 +86,7 @@ func (s *Store) entered(ctx context.Context) error {
 	return errors.New("the history in " + s.Path() + " is removed again and again")
 }
 
-// begin opens a new history in the place of one that somebody has removed.
+// begin opens a new history after somebody has removed the old one.
 func (s *Store) begin() error {
 	s.swap.Lock()
 	defer s.swap.Unlock()
@@ -101,6 +100,7 @@ func (s *Store) begin() error {
 	return s.open()
 }
 
+// leave releases the lock.
 func (s *Store) leave() {
 	if s.lock != nil {
 		tree.Unlock(int(s.lock.Fd()))
@@ -133,9 +133,9 @@ func (s *Store) poll(ctx context.Context) error {
 	}
 }
 
-// The lock file holds the number of the last op that was ended: made whole, or taken back.
+// The lock file holds the number of the last op that is complete: made, or rolled back.
 
-// clean returns that number.
+// clean returns the number in the lock file.
 func (s *Store) clean() int64 {
 	var data [8]byte
 	if n, _ := s.lock.ReadAt(data[:], 0); n < len(data) {

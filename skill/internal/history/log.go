@@ -29,35 +29,35 @@ const logName = "log"
 // holds the lock of the history.
 type logFile struct {
 	dir     *os.Root
-	mu      sync.RWMutex // held by whoever replaces file, and shared by whoever flushes it
+	mu      sync.RWMutex // locked while file is replaced, and read-locked while it is flushed
 	file    *os.File
 	noSync  bool
 	end     int64        // offset after the last line that was read or written
-	written atomic.Int64 // what end was when this process last wrote
-	durable atomic.Int64 // and when it last flushed
+	written atomic.Int64 // end at the last write of this process
+	durable atomic.Int64 // written at the last flush
 	lines   []line
 	made    int64 // the number of the last op that an empty line follows
-	first   int64 // the number before the oldest op: older ones were dropped
-	lost    int64 // the number of the last op whose line is gone; 0 if none is
-	// by the number of an op, the last one that takes it back; void ops take back themselves
+	first   int64 // the number of the newest dropped op
+	lost    int64 // the number of the last op whose line is missing; 0 if no line is
+	// from the number of an op to the last op that undoes it; a void op undoes itself
 	undoes  map[int64]int64
-	depth   map[int64]int // how many ops lie between an undo and the change that it is about
-	damaged []int64       // numbers of lines that cannot be read
+	depth   map[int64]int // by number: 0 for a change, 1 for its undo, 2 for its redo, and so on
+	damaged []int64       // numbers of ops that cannot be read
 }
 
-// A line is where an op stands in the log.
+// A line is the position of an op in the log.
 type line struct {
 	id     int64
 	off    int64
 	size   int
-	undoes int64
-	bad    bool
+	undoes int64 // see [Op]
+	bad    bool  // the line is damaged, and id is a guess
 }
 
 // header is the first line of a log.
 type header struct {
 	Version int   `json:"version"`
-	First   int64 `json:"first,omitempty"` // the number of the last op that was dropped
+	First   int64 `json:"first,omitempty"` // the number of the newest dropped op
 }
 
 // A VersionError reports a history of a newer version of this program.
@@ -88,16 +88,16 @@ func (l *logFile) open(readOnly bool) error {
 	}
 	l.file, l.end, l.lines, l.made, l.first, l.lost, l.damaged = f, 0, nil, 0, 0, 0, nil
 	l.undoes, l.depth = map[int64]int64{}, map[int64]int{}
-	l.written.Store(1) // what was written to the file before this one may not be durable
+	l.written.Store(1) // more than durable: earlier lines may not be flushed
 	l.durable.Store(0)
 	return nil
 }
 
 func (l *logFile) close() { l.file.Close() }
 
-// read takes in what was added to the log since. Only a reader that holds the lock may repair.
+// read reads the lines that were added since the last read. Only the holder of the lock may repair.
 func (l *logFile) read(repair bool) error {
-	if removed(l.file) { // another process has dropped old lines, or the history
+	if removed(l.file) { // another process has replaced the log, or removed the history
 		if err := l.open(!repair); err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (l *logFile) read(repair bool) error {
 	}
 }
 
-// readSome reads up to 4 MiB of whole lines, and at least one.
+// readSome reads whole lines: up to 4 MiB, and at least one line.
 func (l *logFile) readSome(repair bool) (grown bool, err error) {
 	var probe [1]byte
 	if n, err := l.file.ReadAt(probe[:], l.end); n == 0 {
@@ -131,7 +131,7 @@ func (l *logFile) readSome(repair bool) (grown bool, err error) {
 			(err == nil && size >= 1<<20 || err == io.EOF) {
 			return true, l.take(data[:last+1])
 		}
-		if err == io.EOF { // the line of a process that was killed, or of a power cut
+		if err == io.EOF { // a kill or a power cut left an incomplete line
 			if repair {
 				err = l.file.Truncate(l.end)
 			}
@@ -143,7 +143,7 @@ func (l *logFile) readSome(repair bool) (grown bool, err error) {
 	}
 }
 
-// begin writes the first line of an empty log, with repair.
+// begin writes the header of an empty log, if repair is set.
 func (l *logFile) begin(repair bool) error {
 	if l.end != 0 || !repair {
 		return nil
@@ -151,7 +151,7 @@ func (l *logFile) begin(repair bool) error {
 	return l.write(header{Version: logVersion})
 }
 
-// take reads whole lines.
+// take parses whole lines.
 func (l *logFile) take(data []byte) error {
 	for text := range bytes.Lines(data) {
 		at := line{off: l.end, size: len(text)}
@@ -184,7 +184,7 @@ func (l *logFile) take(data []byte) error {
 	return nil
 }
 
-// note counts the line of an op.
+// note parses the start of an op's line, and calls count.
 func (l *logFile) note(at line, body []byte) {
 	at.id = leadingNumber(body[len(`{"id":`):])
 	_, rest, _ := bytes.Cut(body, []byte(","))
@@ -195,7 +195,7 @@ func (l *logFile) note(at line, body []byte) {
 	l.count(at, bytes.HasPrefix(rest, []byte(`"void":true`)))
 }
 
-// count takes in a line: of an op, or that an op was not made.
+// count adds the line of an op to l. With void, the line says instead that the op is void.
 func (l *logFile) count(at line, void bool) {
 	if void {
 		l.undoes[at.id] = at.id
@@ -213,16 +213,16 @@ func (l *logFile) count(at line, void bool) {
 	l.lines = append(l.lines, at)
 }
 
-// lose counts the ops up to a number as damaged, whose lines are gone. Their numbers are not used again.
+// lose counts missing ops up to the number upTo as damaged. No new op gets their numbers.
 func (l *logFile) lose(upTo int64) {
-	const most = 1 << 20 // more are a damaged number
+	const most = 1 << 20 // a larger difference means that upTo is damaged
 	for id := l.last() + 1; id <= upTo && upTo-l.first < most; id++ {
 		l.damaged = append(l.damaged, id)
 		l.lost = id
 	}
 }
 
-// last returns the number of the newest op, which is never used again.
+// last returns the number of the newest op, even if it was dropped or lost.
 func (l *logFile) last() int64 {
 	if n := len(l.lines); n > 0 {
 		return max(l.lines[n-1].id, l.first, l.lost)
@@ -255,8 +255,7 @@ func (l *logFile) write(v any) error {
 	return nil
 }
 
-// mark writes an empty line, which says that the last op is made. It becomes durable with the op, and
-// costs no flush of its own.
+// mark writes an empty line, which says that the last op is made. The next flush makes it durable.
 func (l *logFile) mark() {
 	if l.made == l.last() {
 		return
@@ -276,7 +275,7 @@ func (l *logFile) find(id int64) (line, bool) {
 	return l.lines[i], true
 }
 
-// op reads an op. One that cannot be read is nil.
+// op reads an op. It returns nil for a damaged line.
 func (l *logFile) op(at line) *Op {
 	if at.bad {
 		return nil
@@ -293,7 +292,7 @@ func (l *logFile) op(at line) *Op {
 	return op
 }
 
-// has reports whether the line of an op may hold a text. It is certain where it is not.
+// has reports whether the line of an op may contain a text. If it returns false, the line does not.
 func (l *logFile) has(at line, text string) bool {
 	data := make([]byte, at.size)
 	n, _ := l.file.ReadAt(data, at.off)
@@ -311,7 +310,7 @@ func (l *logFile) newest() iter.Seq[line] {
 	}
 }
 
-// flush makes the lines durable that this process has written.
+// flush makes the lines that this process has written durable.
 func (l *logFile) flush() error {
 	if l.noSync {
 		return nil
@@ -329,7 +328,7 @@ func (l *logFile) flush() error {
 	return err
 }
 
-// drop writes the log again without the lines of some ops.
+// drop rewrites the log without the lines of the ops in gone. first is the newest dropped change.
 func (l *logFile) drop(gone map[int64]bool, first int64) error {
 	fresh, err := l.dir.OpenFile(logName+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -343,7 +342,7 @@ func (l *logFile) drop(gone map[int64]bool, first int64) error {
 	}
 	skip := false
 	for line := range l.texts() {
-		if body, ok := unseal(line); len(line) > 1 { // the mark of an op goes with it
+		if body, ok := unseal(line); len(line) > 1 { // an empty line follows the op before it
 			skip = ok && (gone[idOf(body)] || bytes.HasPrefix(body, []byte(`{"version":`)))
 		}
 		if err == nil && !skip {
@@ -364,7 +363,7 @@ func (l *logFile) drop(gone map[int64]bool, first int64) error {
 		return err
 	}
 	if !l.noSync {
-		syncName(l.dir, ".") // before the contents of the dropped ops are deleted
+		syncName(l.dir, ".") // must precede the deletion of the dropped ops' blobs
 	}
 	return l.read(true)
 }
@@ -382,7 +381,7 @@ func (l *logFile) texts() iter.Seq[[]byte] {
 	}
 }
 
-// idOf returns the number that a line is about.
+// idOf returns the number of the op in a line, 0 for another line.
 func idOf(body []byte) int64 {
 	if number, ok := bytes.CutPrefix(body, []byte(`{"id":`)); ok {
 		return leadingNumber(number)
@@ -393,7 +392,7 @@ func idOf(body []byte) int64 {
 // sumSize is the length of a line's checksum: eight digits and a space.
 const sumSize = 9
 
-// seal returns a line.
+// seal encodes v as a line with its checksum.
 func seal(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	buf.WriteString("00000000 ")
@@ -411,7 +410,7 @@ func seal(v any) ([]byte, error) {
 // unseal returns the JSON of a line if its checksum holds.
 func unseal(text []byte) (body []byte, ok bool) {
 	text = bytes.TrimSuffix(text, []byte{'\n'})
-	text = bytes.TrimLeft(text, "\x00") // room that a power cut left empty
+	text = bytes.TrimLeft(text, "\x00") // a power cut may leave zeros
 	if len(text) <= sumSize {
 		return nil, false
 	}

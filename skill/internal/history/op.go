@@ -28,13 +28,13 @@ type Op struct {
 	Note    string    `json:"note,omitempty"`  // why the op cannot be undone; "" if it can
 	// why some deltas may be changes of others; only force undoes such an op
 	Unsure string  `json:"unsure,omitempty"`
-	Left   []Left  `json:"left,omitempty"`  // other changes, which undo does not take back
-	More   int     `json:"more,omitempty"`  // how many changes Left leaves out
+	Left   []Left  `json:"left,omitempty"`  // other changes, which undo does not revert
+	More   int     `json:"more,omitempty"`  // how many further changes Left omits
 	Quiet  bool    `json:"quiet,omitempty"` // an undo without an ID skips the op
 	Deltas []Delta `json:"deltas,omitempty"`
 }
 
-// A Left is a change of an op that undo does not take back.
+// A Left is a change of an op that undo does not revert.
 type Left struct {
 	Path Name   `json:"path,omitempty"` // "" if it is not about one path
 	Why  string `json:"why"`
@@ -63,10 +63,10 @@ type Splice struct {
 // MaxSplice is the largest number of new bytes in a splice.
 const MaxSplice = 16 << 10
 
-// isMode reports whether a delta changes permissions only.
+// isMode reports whether a delta changes only permissions.
 func (d Delta) isMode() bool { return d.Before.Kind != absent && d.Before.Same(d.After) }
 
-// reversed returns the deltas that take others back, the last one first.
+// reversed returns the deltas that undo the given deltas, in reverse order.
 func reversed(deltas []Delta) []Delta {
 	back := make([]Delta, 0, len(deltas))
 	moved := map[Name]Name{}
@@ -84,7 +84,7 @@ func reversed(deltas []Delta) []Delta {
 	return back
 }
 
-// byPath compares paths such that a folder comes right before what is in it.
+// byPath compares paths such that a folder comes right before its entries.
 func byPath(a, b string) int {
 	n := min(len(a), len(b))
 	for i := range n {
@@ -108,7 +108,7 @@ func sortedEntries(d tree.Folder) ([]tree.Entry, error) {
 	return entries, err
 }
 
-// quoted returns a name as it stands in the log.
+// quoted returns a name as it is written in the log.
 func quoted(name Name) string {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)

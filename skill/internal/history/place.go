@@ -23,23 +23,23 @@ type Place struct {
 	Why  string // the rule, in words for the user
 	Near bool   // on the root's mount and device: contents are moved or linked, not copied
 
-	ignore bool // others may run git above it
+	ignore bool // write a .gitignore: the place may be in somebody's repository
 }
 
 // Inside is the name of a history's folder in the root itself.
 const Inside = ".skill"
 
-// An identity is what tells a folder from others.
+// An identity identifies a folder.
 type identity struct {
 	dev, ino, mount uint64
-	born            int64 // nanoseconds
-	owner           int   // -1 where the system does not say
+	born            int64 // creation time in nanoseconds; 0 if it is unknown
+	owner           int   // user ID; -1 if it is unknown
 	mode            uint32
 	folder          bool
 }
 
-// Find finds the place of a root's history, and makes nothing. With o.Dir, rule 1 decides. Else the
-// first rule decides that applies and finds a history; without a history, the first that applies:
+// Find finds the place of a root's history, and makes nothing. It uses the first rule that applies and
+// finds a history; if no rule finds one, the first rule that applies. With o.Dir it uses only rule 1:
 //
 //  1. o.Dir names it.
 //  2. The user's state folder, if it is on the root's mount.
@@ -95,7 +95,7 @@ func Exists(o Options) bool {
 	return err == nil
 }
 
-// userDir returns the user's state folder; "" where there is no home folder.
+// userDir returns the user's state folder, "" without a home folder.
 func userDir() string {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "skill")
@@ -128,7 +128,7 @@ func (f *finder) add(rule int, path, why string) {
 		ignore: rule == 3 || rule == 4 || rule == 6})
 }
 
-// named is rule 1.
+// named adds the place of rule 1.
 func (f *finder) named(dir string) error {
 	path, err := filepath.Abs(dir)
 	if err != nil {
@@ -142,7 +142,7 @@ func (f *finder) named(dir string) error {
 	return nil
 }
 
-// search is rules 2 to 6.
+// search adds the places of rules 2 to 6.
 func (f *finder) search(user string) {
 	var there identity
 	usable := false
@@ -183,7 +183,7 @@ func (f *finder) isTop() bool {
 	return err == nil && !f.near(parent)
 }
 
-// usable reports whether the history may lie in a state folder of the user.
+// usable reports whether the history may be in the state folder user, which there describes.
 func (f *finder) usable(user string, there identity) bool {
 	if !there.folder || f.inRoots(user) {
 		return false
@@ -192,7 +192,7 @@ func (f *finder) usable(user string, there identity) bool {
 	return mine && (f.holds(user) || mayBeMade(user))
 }
 
-// mayBeMade reports whether a folder can be made, or can be written if it is there.
+// mayBeMade reports whether a folder is writable, or can be made if it does not exist.
 func mayBeMade(dir string) bool {
 	for filepath.Dir(dir) != dir {
 		if _, err := os.Lstat(dir); err == nil {
@@ -209,16 +209,17 @@ func (f *finder) holds(place string) bool {
 	return err == nil
 }
 
-// keysOf returns the keys that a folder may have: its own one, or one with its path, where a history of
-// another folder has the first.
+// keysOf returns the two possible keys of a folder: the usual one, and one that includes its path. The
+// second is for a folder whose usual key belongs to another folder's history.
 func keysOf(root string, at identity) []string {
 	own := keyOf(root, at)
 	sum := sha256.Sum256([]byte(own + root))
 	return []string{own, hex.EncodeToString(sum[:16])}
 }
 
-// ownKey returns the key of a root's history in a place. A history that names another path, where another
-// folder is now, is that folder's: numbers of files are used again, and copies of disks have the same.
+// ownKey returns the key of a root's history in a place. A history with the usual key that names another
+// path belongs to the folder at that path, if that folder is another one: inodes are reused, and a copy
+// of a disk has the same inodes.
 func ownKey(place, root string, at identity) string {
 	keys := keysOf(root, at)
 	var r rootFile
@@ -233,8 +234,8 @@ func ownKey(place, root string, at identity) string {
 	return keys[0]
 }
 
-// above finds the folder of rule 3: one that has a history, which also counts where nothing
-// can be written now, or the topmost.
+// above finds the folder of rule 3: the nearest folder with a history of the root, even if it is not
+// writable now, else the topmost folder.
 func (f *finder) above() (top string) {
 	for dir := f.root; filepath.Dir(dir) != dir; {
 		dir = filepath.Dir(dir)
@@ -242,7 +243,7 @@ func (f *finder) above() (top string) {
 		if err != nil || !f.near(at) {
 			break
 		}
-		shared := at.mode&0o022 != 0 && at.mode&0o1000 == 0 // others may rename what is in it
+		shared := at.mode&0o022 != 0 && at.mode&0o1000 == 0 // other users may rename its entries
 		place := filepath.Join(dir, fmt.Sprintf("%s-%d", Inside, os.Geteuid()))
 		switch {
 		case at.owner != os.Geteuid() || shared || f.inRoots(dir) || !f.mine(place):
@@ -255,7 +256,7 @@ func (f *finder) above() (top string) {
 	return top
 }
 
-// mine reports whether a folder is this user's alone, or may be made.
+// mine reports whether a folder belongs to this user or does not exist.
 func (f *finder) mine(path string) bool {
 	at, err := identify(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -270,14 +271,14 @@ func (f *finder) inRoots(path string) bool {
 	return slices.ContainsFunc(f.roots, func(root string) bool { return within(path, root) })
 }
 
-// within reports whether path is root or lies in it.
+// within reports whether path is root or below root.
 func within(path, root string) bool {
 	rel, err := filepath.Rel(root, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// existing returns the nearest folder at or above a path that is there, and the path
-// without links.
+// existing returns the identity of the nearest existing folder at or above a path, and the path with
+// links resolved.
 func existing(path string) (identity, string) {
 	rest := ""
 	for dir := path; ; dir = filepath.Dir(dir) {
@@ -294,8 +295,8 @@ func existing(path string) (identity, string) {
 	}
 }
 
-// open opens the place, and makes it first, for this user alone. A folder that is there must be this
-// user's and no link.
+// open opens the place. It makes a missing folder with access for this user only. An existing folder
+// must belong to this user and must not be a link.
 func (p Place) open(sync bool) (*os.Root, error) {
 	if err := makeAll(p.Path, sync); err != nil {
 		return nil, err
@@ -318,7 +319,7 @@ func (p Place) open(sync bool) (*os.Root, error) {
 	return dir, nil
 }
 
-// makeAll makes a folder and those above it, and makes the new ones durable.
+// makeAll makes a folder and the missing folders above it, and with sync makes them durable.
 func makeAll(path string, sync bool) error {
 	err := os.Mkdir(path, 0o700)
 	if errors.Is(err, fs.ErrExist) {
@@ -329,7 +330,7 @@ func makeAll(path string, sync bool) error {
 			err = os.Mkdir(path, 0o700)
 		}
 	}
-	if errors.Is(err, fs.ErrExist) { // another process was faster
+	if errors.Is(err, fs.ErrExist) { // another process made it
 		return nil
 	}
 	if err != nil || !sync {

@@ -13,21 +13,21 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A recorder turns the differences between the index and the workspace into deltas of an op, and
-// makes the index what is on the disk.
+// A recorder adds the differences between the index and the workspace to an op as deltas. It also
+// updates the index from the disk.
 type recorder struct {
 	*Tx
 	scan    *scan
 	op      *Op
-	changed bool              // the index was changed
-	found   map[string]*item  // what the scan found, by path
-	moved   map[string]string // folders that were moved whole: from the old path to the new one
-	movedTo map[uint64]string // where a file is now that is not kept, by its inode
-	only    map[uint64]*item  // files that are gone and not kept, by their inodes
-	spared  map[string]bool   // paths that are another change's
+	changed bool              // the index has changed
+	found   map[string]*item  // the items that the scan found, by path
+	moved   map[string]string // folders that were moved whole: old path to new path
+	movedTo map[uint64]string // paths of new files with one link, by inode
+	only    map[uint64]*item  // files that are not at their old path and not kept, by inode
+	spared  map[string]bool   // paths whose difference belongs to another change
 }
 
-// leave notes that undo leaves a path as it is.
+// leave adds to the op that undo does not revert a path, and why.
 func (r *recorder) leave(name, why string) {
 	for _, l := range r.op.Left {
 		if string(l.Path) == name && l.Why == why {
@@ -37,8 +37,8 @@ func (r *recorder) leave(name, why string) {
 	r.op.Left = append(r.op.Left, Left{Name(name), why})
 }
 
-// compare records what is different at the paths that a scan found changed or gone. Contents are kept
-// again where something has changed them since.
+// compare records the differences at the paths that the scan found changed or missing. It saves the new
+// contents. It reads a file again that has changed since the scan.
 func (r *recorder) compare(ctx context.Context) error {
 	fresh := r.scan.fresh()
 	gone := r.scan.gone(fresh)
@@ -77,8 +77,8 @@ func (r *recorder) compare(ctx context.Context) error {
 	return nil
 }
 
-// findMoves finds folders that were moved whole, and files that are not kept and have another name
-// now. Undo moves them back; else it would lose the only copy.
+// findMoves finds folders that were moved whole, and moved files whose content is not kept. An undo
+// moves these back, because they are the only copies.
 func (r *recorder) findMoves(gone []*item) {
 	r.moved, r.movedTo, r.only = map[string]string{}, map[uint64]string{}, map[uint64]*item{}
 	folders := map[tree.FileID]*item{}
@@ -106,15 +106,15 @@ func (r *recorder) findMoves(gone []*item) {
 	}
 }
 
-// noteOnly notes a file that is not at its path any more, if its content is not kept.
+// noteOnly adds a file that is no longer at its path to r.only, if its content is not kept.
 func (r *recorder) noteOnly(was *item) {
 	if was != nil && was.kind != aFolder && !was.kept() {
 		r.only[was.id.Ino] = was
 	}
 }
 
-// movedWhole reports whether all that was in a folder is in another one now, unchanged, and nothing
-// else, and the folder holds something that is not kept.
+// movedWhole reports whether the folder from is now at to, with the same unchanged entries, and
+// contains an entry that is not kept.
 func (r *recorder) movedWhole(from, to string) bool {
 	if r.inMoved(from) || r.index.find(to) != nil {
 		return false
@@ -127,7 +127,7 @@ func (r *recorder) movedWhole(from, to string) bool {
 			now.mode != e.mode || now.size != e.size &&
 			e.kind != aFolder ||
 			now.mod != e.mod && e.kind != aFolder {
-			// what is not entered under its old name may be entered under the new one
+			// the scan may enter a folder under its new name that it did not enter under the old name
 			return !e.kept() && now == nil
 		}
 		special = special || !e.kept() || e.git
@@ -135,8 +135,8 @@ func (r *recorder) movedWhole(from, to string) bool {
 	return special && !r.addedTo(from, to)
 }
 
-// addedTo reports whether something is in a moved folder that was not in it before. In a folder that is not
-// entered nobody knows what was in it before, and so nothing counts as added.
+// addedTo reports whether a moved folder contains a new entry. The index does not know the earlier
+// entries of a folder that the scan did not enter, so no entry of such a folder counts as new.
 func (r *recorder) addedTo(from, to string) bool {
 	for name := range r.found {
 		rest, ok := strings.CutPrefix(name, to+"/")
@@ -147,7 +147,7 @@ func (r *recorder) addedTo(from, to string) bool {
 	return false
 }
 
-// notEntered reports whether a folder of the index, or one between it and a path below it, is not entered.
+// notEntered reports whether the scan did not enter folder, or a folder between it and below.
 func (r *recorder) notEntered(folder, below string) bool {
 	for at := folder + "/" + below; len(at) > len(folder); {
 		at = path.Dir(at)
@@ -158,7 +158,7 @@ func (r *recorder) notEntered(folder, below string) bool {
 	return false
 }
 
-// inMoved reports whether a path is in a folder that was moved whole.
+// inMoved reports whether a path is in a folder that was moved whole, at its old or new path.
 func (r *recorder) inMoved(name string) bool {
 	for from, to := range r.moved {
 		if strings.HasPrefix(name, from+"/") || strings.HasPrefix(name, to+"/") {
@@ -168,7 +168,7 @@ func (r *recorder) inMoved(name string) bool {
 	return false
 }
 
-// one compares a path with the index, and follows it.
+// one records the difference at a path, and updates the index.
 func (r *recorder) one(name string) error {
 	if r.moved != nil && r.oneMoved(name) {
 		return nil
@@ -193,13 +193,13 @@ func (r *recorder) one(name string) error {
 	return nil
 }
 
-// sameAs reports whether an item that was touched has the same content and permissions as before.
+// sameAs reports whether a path has the same content and permissions as before.
 func (r *recorder) sameAs(name string, was, now *item) bool {
 	known := was.digest != "" || was.kind == aFolder && was.kept()
 	return known && was.entry().equal(now.entry()) || isGitIndex(name) && r.sameIndex(was, now)
 }
 
-// oneMoved records a path that was moved with its folder. It reports whether it was.
+// oneMoved is one for the paths of a folder that was moved whole. It returns false for other paths.
 func (r *recorder) oneMoved(name string) bool {
 	for from, to := range r.moved {
 		switch {
@@ -224,14 +224,15 @@ func (r *recorder) oneMoved(name string) bool {
 	return false
 }
 
-// now returns what is at a path, with its content kept; nil for nothing.
+// now returns the current item of a path and saves its content. It returns nil if the path does not
+// exist.
 func (r *recorder) now(name string, was *item) (*item, error) {
 	d, base, err := r.parent(Name(name))
 	if noFolder(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, nil // in a folder that may not be read
+		return nil, nil // the folder may not be read
 	}
 	defer d.Close()
 	info, err := d.Lstat(base)
@@ -261,7 +262,7 @@ func (r *recorder) now(name string, was *item) (*item, error) {
 	return &fresh, err
 }
 
-// difference adds a delta, or says why undo leaves the path.
+// difference adds the delta of a path to the op, or the reason why undo does not revert the path.
 func (r *recorder) difference(name string, was, now *item) {
 	d := Delta{Path: Name(name), Before: was.entry(), After: now.entry()}
 	switch {
@@ -283,7 +284,8 @@ func isFolder(e *item) bool { return e != nil && e.kind == aFolder }
 
 func isFile(e *item) bool { return e != nil && e.kind == aFile }
 
-// unkept records a path whose content is not kept: a move, or other permissions.
+// unkept is difference for a path whose old content is not kept. Undo can only revert a move or new
+// permissions.
 func (r *recorder) unkept(d Delta, was, now *item) {
 	switch {
 	case now == nil && r.isMoved(was):
@@ -295,14 +297,14 @@ func (r *recorder) unkept(d Delta, was, now *item) {
 	}
 }
 
-// isLeftBehind reports whether a new path has a file whose old name is gone and whose content is
-// not kept, and which undo cannot move back.
+// isLeftBehind reports whether the file at a new path was moved there, is not kept, and cannot be moved
+// back by undo.
 func (r *recorder) isLeftBehind(name string, now *item) bool {
 	was := r.only[now.id.Ino]
 	return was != nil && r.sameFile(was, now) && !r.isMovedTo(name, now)
 }
 
-// sameFile reports whether two items are of one file, and not of a later one that got its number.
+// sameFile reports whether two items describe the same file, not a newer file with the same inode.
 func (r *recorder) sameFile(was, now *item) bool {
 	if was.id != now.id || was.kind != now.kind {
 		return false
@@ -313,7 +315,7 @@ func (r *recorder) sameFile(was, now *item) bool {
 	return was.size == now.size && was.mod == now.mod
 }
 
-// isMoved reports whether a file that is not kept has another name now.
+// isMoved reports whether a file that is not kept now has another path.
 func (r *recorder) isMoved(was *item) bool {
 	to, ok := r.movedTo[was.id.Ino]
 	if !ok {
@@ -323,17 +325,17 @@ func (r *recorder) isMoved(was *item) bool {
 	return now != nil && r.sameFile(was, now) && now.sameContent(was.stamp)
 }
 
-// isMovedTo reports whether a file that is not kept was moved to a path.
+// isMovedTo reports whether the file at name is not kept and was moved there.
 func (r *recorder) isMovedTo(name string, now *item) bool {
 	was := r.only[now.id.Ino]
 	return r.movedTo[now.id.Ino] == name && r.found[was.path] == nil && r.sameFile(was, now) &&
 		was.sameContent(now.stamp)
 }
 
-// sameContent reports whether two stamps are of the same file with the same content.
+// sameContent reports whether two stamps describe the same file with the same content.
 func (s stamp) sameContent(o stamp) bool { return s.id == o.id && s.size == o.size && s.mod == o.mod }
 
-// folder records the change of a folder's permissions, or of one that is not entered.
+// folder is difference for a path that was a folder and is one now.
 func (r *recorder) folder(d Delta, was, now *item) {
 	if !was.kept() && !now.kept() {
 		if was.stamp.mod != now.stamp.mod || was.id != now.id {
@@ -349,7 +351,7 @@ func (r *recorder) folder(d Delta, was, now *item) {
 	}
 }
 
-// whyNotKept returns the reason why the content of a path is not kept.
+// whyNotKept returns why the content of a path is not kept.
 func whyNotKept(e *item) string {
 	switch {
 	case IsCache(path.Base(e.path)):
@@ -372,20 +374,20 @@ const (
 	rebuiltReason = "git ignores it and a tool builds it again, so undo leaves it as it is"
 )
 
-// isQuiet reports whether an op changed only what is built again, or nothing that is known: an undo
-// is not to stop at it.
+// isQuiet reports whether the only known changes of an op are in caches and rebuilt folders. A bare
+// undo skips such an op.
 func (op *Op) isQuiet() bool {
 	return len(op.Deltas) == 0 && op.Note == "" && !slices.ContainsFunc(op.Left, func(l Left) bool {
 		return l.Why != cacheReason && l.Why != rebuiltReason && l.Path != ""
 	})
 }
 
-// sort orders the deltas by path, folders before what is in them.
+// sort sorts the deltas by path, a folder before its entries.
 func (r *recorder) sort() {
 	slices.SortStableFunc(r.op.Deltas, func(a, b Delta) int { return byPath(string(a.Path), string(b.Path)) })
 }
 
-// gitObjects says where objects of git are gone: what only they held cannot be brought back.
+// gitObjects adds a warning to the op if a command removed git objects: undo cannot restore them.
 func (r *recorder) gitObjects(c *Command) {
 	for dir, before := range c.objects {
 		now := r.objectNames(dir)

@@ -14,14 +14,14 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// slack is how many ops more than the limit are kept, so that the log is seldom written again.
+// slack is how many ops beyond the limits are kept, so that the log is rarely rewritten.
 const slack = 256
 
-// keptAlways is how many of the last ops keep their contents, whatever their size.
+// keptAlways is how many of the newest changes are kept whatever their size.
 const keptAlways = 20
 
-// retain drops the oldest ops that the limits do not allow, and the contents that nothing needs
-// then. A blob that cannot be dropped now is dropped another time.
+// retain drops the oldest ops beyond the limits, and the blobs that no op needs any more. If a blob
+// cannot be deleted now, a later call deletes it.
 func (t *Tx) retain() {
 	if t.log.last()%slack != slack-1 {
 		return
@@ -44,8 +44,8 @@ func (t *Tx) retain() {
 	t.sweepBlobs()
 }
 
-// surplus returns the ops that the limits do not allow, and whether each is a change: an op that only
-// says why nothing can be undone is not, and of those as many are kept as of changes.
+// surplus returns the ops beyond the limits. The value is true for a change, and false for an op without
+// deltas, which only says why undo is impossible. Limits.Count applies to both kinds separately.
 func (t *Tx) surplus() map[int64]bool {
 	gone := map[int64]bool{}
 	var sum int64
@@ -77,14 +77,14 @@ func (t *Tx) surplus() map[int64]bool {
 	return gone
 }
 
-// exceeded reports whether so many newer changes, with so many bytes, leave no room for an older one.
+// exceeded reports whether the given number of newer changes and their bytes exceed the limits.
 func (l Limits) exceeded(changes, bytes int64) bool {
 	tooMany := l.Count > 0 && changes >= l.Count
 	tooLarge := l.Bytes > 0 && bytes > l.Bytes && changes >= keptAlways
 	return tooMany || tooLarge
 }
 
-// newBytes returns how many bytes of saved content the operation adds to what was counted.
+// newBytes returns the bytes of the op's blobs that are not in counted yet, and adds them to counted.
 func (op *Op) newBytes(counted map[string]bool) (sum int64) {
 	for _, d := range op.Deltas {
 		if name := d.Before.blob(); name != "" && d.Before.Derived == 0 && !counted[name] {
@@ -95,7 +95,7 @@ func (op *Op) newBytes(counted map[string]bool) (sum int64) {
 	return sum
 }
 
-// keepDerived gives contents blobs of their own that are derived from ops which are to be dropped.
+// keepDerived saves blobs for the contents that are derived from splices of the ops in gone.
 func (t *Tx) keepDerived(gone map[int64]bool) error {
 	kept := false
 	for _, at := range t.log.lines {
@@ -113,7 +113,7 @@ func (t *Tx) keepDerived(gone map[int64]bool) error {
 			}
 			c, err := t.contentOf(d.Path, e)
 			if err != nil {
-				continue // it is lost already
+				continue // the content is lost already
 			}
 			err = t.blobs.keepContent(e.Sum, io.NewSectionReader(c, 0, c.size), nil)
 			c.close()
@@ -129,15 +129,15 @@ func (t *Tx) keepDerived(gone map[int64]bool) error {
 	return nil
 }
 
-// orphanAge is how long a blob is kept that no op names: a power cut between an exchange and its line
-// in the log leaves one.
+// orphanAge is how long an orphaned blob is kept. A power cut can leave a blob whose op is not in the
+// log.
 const orphanAge = 30 * 24 * time.Hour
 
-// sweepBlobs deletes the blobs that no op and no index needs. A content that was only copied for the
-// index can be deleted at once; what was moved here may be the only copy, and stays for a month.
+// sweepBlobs deletes blobs that no op and no index needs. A copy made for an index goes after an hour.
+// A file that was moved to the blobs may be the only copy, and stays for a month.
 func (t *Tx) sweepBlobs() {
 	if t.commands {
-		return // a command that runs has kept what it found
+		return // a running command needs the blobs that it saved
 	}
 	needed := t.neededBlobs()
 	entries, err := t.blobs.Entries()
@@ -185,8 +185,8 @@ func (t *Tx) neededBlobs() map[string]bool {
 	return needed
 }
 
-// sweep deletes what was dropped, and looks at so many other histories. It ends with the
-// Store, and the next one goes on.
+// sweep checks a number of other histories, and deletes the dropped ones. It stops when the Store is
+// closed; a later Store continues.
 func (s *Store) sweep(others int) {
 	if others == 0 {
 		return
@@ -232,9 +232,9 @@ func (s *Store) discardOld(dir *os.Root, name string) {
 	dir.Remove(name)
 }
 
-// noteRoot keeps root.json at the path of the root, and its time within a day of the
-// last use. It returns how many other histories are to be looked at: one each time it has
-// written, but sixteen at once, since the place must be listed for that.
+// noteRoot updates root.json if the root's path has changed or the file is older than a day. It
+// returns how many other histories to check: 16 after every 16th update on average, because listing
+// the place has a cost of its own.
 func (s *Store) noteRoot() (others int, err error) {
 	var f rootFile
 	info, err := s.dir.Load().Lstat(rootName)
@@ -254,12 +254,10 @@ func (s *Store) noteRoot() (others int, err error) {
 	return others, writeJSON(s.dir.Load(), rootName, f, !s.o.NoSync)
 }
 
-// goneFor is how long a root must be gone before its history is deleted, and how
-// long nobody may have used that.
+// goneFor is how long a root must be missing and its history unused before the history is deleted.
 const goneFor = 30 * 24 * time.Hour
 
-// sweepHistories looks at some other histories of the place, and drops those whose root
-// is gone.
+// sweepHistories checks n other histories of the place, and drops those whose root is missing.
 func (s *Store) sweepHistories(place *os.Root, n int) {
 	list := slices.DeleteFunc(histories(place), func(key string) bool { return key == s.place.Key })
 	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
@@ -270,8 +268,8 @@ func (s *Store) sweepHistories(place *os.Root, n int) {
 	}
 }
 
-// forgotten reports whether the root of a history is gone for so long. The first to
-// see that a root is gone notes the time.
+// forgotten reports whether the root of a history has been missing for goneFor. The first check that
+// finds the root missing records the time in root.json.
 func (s *Store) forgotten(place *os.Root, key string) bool {
 	name := key + "/" + rootName
 	info, err := place.Lstat(name)
@@ -303,7 +301,7 @@ func histories(place *os.Root) (keys []string) {
 	return keys
 }
 
-// syncParent makes the name of a folder durable in the folder above it.
+// syncParent makes the name of a folder durable.
 func syncParent(path string) {
 	if f, err := os.Open(filepath.Dir(path)); err == nil {
 		fsync(int(f.Fd()))

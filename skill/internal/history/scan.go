@@ -40,12 +40,12 @@ const (
 	// MaxVisited is the largest number of names in a workspace whose commands can be undone.
 	MaxVisited = 200_000
 
-	maxGitIndex   = 32 << 20 // bytes of git's own index that is kept
-	maxIgnored    = 1 << 20  // bytes of an ignored file that is kept
-	allIgnored    = 64 << 20 // bytes of all ignored files that are kept
-	ignoredNames  = 20_000   // names in ignored folders that are looked at
-	gitNames      = 50_000   // names in .git folders that are looked at
-	maxDeepFolder = 200
+	maxGitIndex   = 32 << 20 // largest git index that is kept, in bytes
+	maxIgnored    = 1 << 20  // largest ignored file that is kept, in bytes
+	allIgnored    = 64 << 20 // total of ignored files that are kept, in bytes
+	ignoredNames  = 20_000   // names that are scanned in ignored folders
+	gitNames      = 50_000   // names that are scanned in .git folders
+	maxDeepFolder = 200      // levels that are scanned in ignored folders and in .git
 )
 
 // ErrTooManyFiles reports a workspace with more names than [MaxVisited].
@@ -62,7 +62,8 @@ func IsCache(name string) bool {
 	return false
 }
 
-// rebuilt are folders that a tool builds again. Its files are not kept if git ignores the folder.
+// rebuilt are names of folders that tools can build again. Their files are not kept if git ignores
+// the folder.
 var rebuilt = map[string]bool{
 	"node_modules": true, ".venv": true, "venv": true, "target": true, "dist": true, "build": true,
 	".next": true, ".nuxt": true, ".svelte-kit": true, ".turbo": true, ".parcel-cache": true, ".cache": true,
@@ -72,38 +73,38 @@ var rebuilt = map[string]bool{
 
 func isRebuilt(name string) bool { return rebuilt[name] || IsCache(name) }
 
-// timeGrain is longer than the step of file times: two changes of a file within it may have
-// the same time. Linux steps by the timer tick, at most 10 ms.
+// timeGrain is longer than the resolution of file times. Two changes of a file within it may have
+// the same time. Linux uses the timer tick, at most 10 ms.
 const timeGrain = 20 * time.Millisecond
 
 // A scan compares the files that a walk visits with an index.
 type scan struct {
 	s      *Store
-	old    *index // with nothing over its list
-	prefix string // of the paths in the index
-	device uint64
-	begin  int64 // nanoseconds
-	seen   []bool
+	old    *index // folded
+	prefix string // of the index paths in the scanned folder
+	device uint64 // of the scanned folder; other devices are skipped
+	begin  int64  // time of the start in nanoseconds
+	seen   []bool // by the number of an item of old: its path is unchanged, or not in the scanned folder
 	parts  [Workers]scanPart
-	count  atomic.Int64 // names
-	hidden atomic.Int64 // of these, in ignored folders
-	inGit  atomic.Int64 // and in .git folders
+	count  atomic.Int64 // number of names
+	hidden atomic.Int64 // number of names in ignored folders
+	inGit  atomic.Int64 // number of names in .git folders
 }
 
-// A scanPart is what one worker found.
+// A scanPart is the result of one worker.
 type scanPart struct {
 	path  []byte
-	next  int32 // see index.number
-	names int32 // since they were last added to the scan's count
-	fresh []item
-	left  []Left    // paths that were not looked at, and why
-	_     [128]byte // what another worker writes is in another line of the cache
+	next  int32     // see index.number
+	names int32     // names that are not in scan.count yet
+	fresh []item    // new and changed items
+	left  []Left    // paths that were skipped, and why
+	_     [128]byte // keeps two workers off the same cache line
 }
 
-// countEach is how many names a worker visits before it counts them for all.
+// countEach is how many names a worker visits before it adds them to scan.count.
 const countEach = 64
 
-// newScan returns a scan of the folder base of the root; "." is all of it.
+// newScan returns a scan of the folder base of the root; "." is the whole root.
 func (s *Store) newScan(old *index, base string, device uint64) *scan {
 	c := &scan{s: s, old: old, device: device, seen: make([]bool, len(old.list)),
 		begin: time.Now().UnixNano()}
@@ -117,7 +118,7 @@ func (s *Store) newScan(old *index, base string, device uint64) *scan {
 	return c
 }
 
-// scan compares the workspace with an index.
+// scan compares the folder base with an index. It returns ErrTooManyFiles above MaxVisited names.
 func (s *Store) scan(ctx context.Context, old *index, base string, walk Walker) (*scan, error) {
 	top, err := s.o.Tree.OpenFolder(base)
 	if err != nil {
@@ -134,9 +135,10 @@ func (s *Store) scan(ctx context.Context, old *index, base string, walk Walker) 
 	return c, nil
 }
 
+// visit is the function that the Walker calls.
 func (c *scan) visit(worker int, v Visited) error {
 	info, err := v.File.Stat()
-	if err != nil { // removed just now, or in a folder that may not be read
+	if err != nil { // just removed, or in a folder that may not be read
 		return nil
 	}
 	part := &c.parts[worker]
@@ -148,7 +150,7 @@ func (c *scan) visit(worker int, v Visited) error {
 	return c.found(part, info, item{ignored: v.Ignored})
 }
 
-// found takes in what is at part.path. Folders that the walk does not enter are entered here.
+// found adds the file at part.path to the scan. It enters the folders that the walk does not enter.
 func (c *scan) found(part *scanPart, info tree.Info, e item) error {
 	name := part.path[strings.LastIndexByte(string(part.path), '/')+1:]
 	if info.IsDir() && info.ID.Dev != c.device {
@@ -177,7 +179,7 @@ func (c *scan) found(part *scanPart, info tree.Info, e item) error {
 	return fs.SkipDir
 }
 
-// note compares what is at part.path with the index.
+// note compares the file at part.path with the index, and adds a new or changed item to part.fresh.
 func (c *scan) note(part *scanPart, info tree.Info, e item) {
 	e.kind, e.stamp = letterOf(info), stampOf(info)
 	i, ok := c.old.number(part.path, part.next)
@@ -192,7 +194,7 @@ func (c *scan) note(part *scanPart, info tree.Info, e item) {
 	part.fresh = append(part.fresh, e)
 }
 
-// enter visits what is in a folder that the walk does not enter: an ignored one, or .git.
+// enter scans a folder that the walk does not enter: an ignored folder, or .git.
 func (c *scan) enter(part *scanPart, folder string, like item, deep int) {
 	d, err := c.s.o.Tree.OpenFolder(folder)
 	if err != nil {
@@ -231,7 +233,7 @@ func (c *scan) enter(part *scanPart, folder string, like item, deep int) {
 	}
 }
 
-// skipsBelow reports whether the scan leaves out a name in an ignored folder, or in a folder of git's.
+// skipsBelow reports whether the scan skips a name in an ignored folder, or with git in a .git folder.
 func skipsBelow(folder, name string, git bool) bool {
 	if strings.HasPrefix(name, ".skill") {
 		return true
@@ -242,7 +244,7 @@ func skipsBelow(folder, name string, git bool) bool {
 	return name == ".git"
 }
 
-// tooMany reports whether there were more names than an index may have.
+// tooMany reports whether there are more than MaxVisited names.
 func (c *scan) tooMany() bool {
 	n := c.count.Load()
 	for i := range c.parts {
@@ -259,7 +261,7 @@ func (c *scan) fresh() (list []item) {
 	return list
 }
 
-// left returns what was not looked at.
+// left returns the paths that the scan skipped, sorted.
 func (c *scan) left() (list []Left) {
 	for i := range c.parts {
 		list = append(list, c.parts[i].left...)
@@ -282,7 +284,7 @@ func (c *scan) gone(fresh []item) (list []*item) {
 	return list
 }
 
-// updated returns the index with what was found; the old one if nothing has changed.
+// updated returns a new index with the scan's results, or the old index if nothing has changed.
 func (c *scan) updated() *index {
 	fresh := c.fresh()
 	if len(fresh) == 0 && !slices.Contains(c.seen, false) {
@@ -299,8 +301,8 @@ func (c *scan) updated() *index {
 	return n
 }
 
-// fit says which contents of an index are kept, so that they fit into limit bytes, the smaller files
-// first; digests of the others are forgotten. It returns the items whose content is still to be kept.
+// fit chooses the contents that the index keeps: up to limit bytes, the smallest files first. It clears
+// the digests of the other files, and returns the items whose content must still be saved.
 func (x *index) fit(limit int64) (todo []*item) {
 	var files, ignored []*item
 	for i := range x.list {
@@ -336,6 +338,7 @@ func (x *index) fit(limit int64) (todo []*item) {
 	return todo
 }
 
+// maxSize returns the size limit for keeping the content of an item.
 func maxSize(e *item) int64 {
 	switch {
 	case e.ignored:
@@ -346,6 +349,7 @@ func maxSize(e *item) int64 {
 	return MaxKept
 }
 
+// fitting divides a list into the smallest files that fit into limit bytes, and the rest.
 func fitting(list []*item, limit int64) (fit, rest []*item) {
 	var sum int64
 	for _, e := range list {
@@ -365,8 +369,8 @@ func fitting(list []*item, limit int64) (fit, rest []*item) {
 	return list[:n], list[n:]
 }
 
-// keepAll keeps the contents of items, several at a time. Of a file that is gone or may not be read
-// nothing is kept, which is not an error. After the deadline of ctx the rest is left for the next time.
+// keepAll saves the contents of items, several at a time. It skips a file that no longer exists or may
+// not be read. At the deadline of ctx it stops without an error, and whole is false.
 func (s *Store) keepAll(ctx context.Context, todo []*item, begin int64) (whole bool, err error) {
 	const workers, block = 4, 16
 	var next atomic.Int64
@@ -396,7 +400,7 @@ func (s *Store) keepAll(ctx context.Context, todo []*item, begin int64) (whole b
 	return err == nil, err
 }
 
-// keepOne keeps the content of an item. begin is when the scan began, in nanoseconds.
+// keepOne saves the content of an item. begin is the start of the scan in nanoseconds.
 func (s *Store) keepOne(e *item, begin int64) error {
 	d, base, err := s.parent(Name(e.path))
 	if err != nil {
@@ -406,6 +410,7 @@ func (s *Store) keepOne(e *item, begin int64) error {
 	return s.keepIn(d, base, e, begin)
 }
 
+// keepIn is keepOne for the file base in the folder d.
 func (s *Store) keepIn(d tree.Folder, base string, e *item, begin int64) error {
 	e.racy = e.changed > begin-int64(timeGrain)
 	if e.kind == aLink {

@@ -21,8 +21,8 @@ type Options struct {
 	Dir   string   // the place of the history; "" means that Find chooses it
 	// the user's state folder; "" means $XDG_STATE_HOME/skill, or .local/state/skill in the home folder
 	User     string
-	ReadOnly bool          // nothing is made or changed; without a history, Open returns fs.ErrNotExist
-	NoSync   bool          // nothing is flushed
+	ReadOnly bool          // change nothing; without a history, Open returns fs.ErrNotExist
+	NoSync   bool          // flush nothing
 	Limits   Limits        // how much is kept
 	LockWait time.Duration // how long to wait for the lock; 0 means 10 seconds
 
@@ -30,7 +30,7 @@ type Options struct {
 	// opens an absolute path in another folder of the workspace
 	Outside  func(abs string) (t tree.Tree, rel string, ok bool)
 	Forbids  func(rel string) string // why a tool's undo may not write a path; "" if it may
-	Portable bool                    // contents cannot be moved between the root and the history
+	Portable bool                    // files cannot be renamed between the root and the history
 }
 
 // Limits say how many changes are kept. For each limit, 0 means the default and less than 0 means
@@ -63,27 +63,27 @@ type Store struct {
 	flush flusher
 
 	busy  chan struct{}           // holds one value while a goroutine has the lock
-	dir   atomic.Pointer[os.Root] // another one once the history was removed
+	dir   atomic.Pointer[os.Root] // replaced if somebody removes the history
 	lock  *os.File
 	blobs *blobFolder
 	log   *logFile
 	shut  bool
 
-	index      *index // nil until it is needed; with the lock
-	indexStamp int64  // time of its file when it was read or written
+	index      *index // nil until it is needed; guarded by the lock
+	indexStamp int64  // modification time of the index file when it was last read or written
 	running    tree.Folder
 
-	swap    sync.RWMutex // held while log and blobs are replaced, and shared during a flush
+	swap    sync.RWMutex // locked while log and blobs are replaced, and read-locked during a flush
 	sweeps  sync.WaitGroup
 	closing chan struct{}
-	crash   func(step string) // of tests: may end the goroutine or the process before a step
+	crash   func(step string) // tests set this to end the goroutine or the process before a step
 }
 
-// rootFile is what root.json holds.
+// rootFile is the content of root.json.
 type rootFile struct {
-	Path  string    `json:"path"` // the root's, when a Store was last opened for it
-	Gone  time.Time `json:"gone,omitzero"`
-	Begun time.Time `json:"begun"`
+	Path  string    `json:"path"`          // of the root, when a Store was last opened for it
+	Gone  time.Time `json:"gone,omitzero"` // when the root was first found missing
+	Begun time.Time `json:"begun"`         // when the history was made
 }
 
 // Open opens the history of o.Root. It makes a missing history unless o.ReadOnly is set. Errors are
@@ -162,7 +162,7 @@ func (s *Store) open() (err error) {
 	return err
 }
 
-// makeDir makes the folder of the history and what is in it, for this user alone.
+// makeDir makes the folder of the history and its subfolders, with access for this user only.
 func (s *Store) makeDir() (fresh bool, err error) {
 	place, err := s.place.open(!s.o.NoSync)
 	if err != nil {
@@ -236,7 +236,7 @@ func (s *Store) Folder(name string) (*os.Root, error) {
 type Tx struct {
 	*Store
 	commands bool // some command is running
-	failed   bool // the last op was not ended: the next Tx does that
+	failed   bool // the last op is not complete: the next Tx completes it
 }
 
 // Lock waits for the lock of the history. It then reads the new ops of other processes, and
@@ -271,7 +271,7 @@ func (t *Tx) End() {
 	t.leave()
 }
 
-// parent opens the folder that a path is in, and returns the last part of the path.
+// parent opens the folder that holds a path, and returns the last part of the path.
 func (s *Store) parent(name Name) (tree.Folder, string, error) {
 	t, rel := s.o.Tree, string(name)
 	if filepath.IsAbs(rel) {
@@ -287,7 +287,7 @@ func (s *Store) parent(name Name) (tree.Folder, string, error) {
 	return d, path.Base(rel), err
 }
 
-// at describes what is at a path now. See [At] for want.
+// at returns the current Entry of a path. See [At] for want.
 func (s *Store) at(name Name, want ...Entry) (Entry, error) {
 	d, base, err := s.parent(name)
 	if noFolder(err) {
@@ -300,7 +300,7 @@ func (s *Store) at(name Name, want ...Entry) (Entry, error) {
 	return At(d, base, want...)
 }
 
-// noFolder reports whether an error means that a path has no folder to be in.
+// noFolder reports whether an error means that the folder of a path does not exist.
 func noFolder(err error) bool {
 	cause := tree.Cause(err)
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(cause, errNotDir) || errors.Is(cause, errLoop)

@@ -17,7 +17,7 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// identify describes what is at a path; a link itself.
+// identify returns the identity of a path. It does not follow a link.
 func identify(path string) (identity, error) {
 	var st unix.Statx_t
 	mask := unix.STATX_BASIC_STATS | unix.STATX_BTIME | unix.STATX_MNT_ID
@@ -31,8 +31,8 @@ func identify(path string) (identity, error) {
 	}, nil
 }
 
-// keyOf names a folder as long as it exists, across renames, mounts and restarts. Drivers in user space
-// number files in the order of look-ups, and network file systems may: there the path counts, too.
+// keyOf returns a key that identifies a folder across renames, mounts and restarts. FUSE and network
+// file systems may number files in the order of lookups. There the key also depends on the path.
 func keyOf(path string, id identity) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "history %d\n", logVersion)
@@ -50,7 +50,7 @@ func keyOf(path string, id identity) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// keepsNumbers reports whether the file system of a path gives a folder one number as long as it exists.
+// keepsNumbers reports whether inodes on the file system of a path are stable.
 func keepsNumbers(path string) bool {
 	var st unix.Statfs_t
 	if unix.Statfs(path, &st) != nil {
@@ -75,7 +75,7 @@ func fsync(fd int) error {
 	for {
 		switch err := unix.Fsync(fd); err {
 		case unix.EINTR:
-		case unix.EINVAL: // a file system without
+		case unix.EINVAL: // the file system does not support fsync
 			return nil
 		default:
 			return err
@@ -83,8 +83,8 @@ func fsync(fd int) error {
 	}
 }
 
-// holders lists the processes that hold locks on a file. One in another container has
-// the number 0.
+// holders returns the IDs of the processes that hold locks on a file. A process in another container
+// has the ID 0.
 func holders(f *os.File) (pids []int) {
 	var st unix.Stat_t
 	if unix.Fstat(int(f.Fd()), &st) != nil {
@@ -107,7 +107,7 @@ func holders(f *os.File) (pids []int) {
 	return pids
 }
 
-// commandOf returns the command line of a process; "" where it cannot be seen.
+// commandOf returns the command line of a process, "" if it is not visible.
 func commandOf(pid int) string {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil || pid == 0 {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// identify has no numbers: a history is that of a path, and every place counts as near.
+// identify returns an identity without numbers: the key depends on the path, and every place is near.
 func identify(path string) (identity, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

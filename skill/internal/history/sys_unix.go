@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// removed reports whether an open file has no name any more.
+// removed reports whether an open file no longer has a name.
 func removed(f *os.File) bool {
 	var st unix.Stat_t
 	return unix.Fstat(int(f.Fd()), &st) == nil && st.Nlink == 0

@@ -29,7 +29,7 @@ func RemoveTree(d tree.Folder, name string) error {
 	return err
 }
 
-// removeAll removes name from d with everything below it. It follows no link.
+// removeAll removes name from d with everything below it. It does not follow links.
 func removeAll(d tree.Folder, name string) error {
 	err := d.Remove(name, false)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -52,7 +52,7 @@ func removeAll(d tree.Folder, name string) error {
 	return d.Remove(name, true)
 }
 
-// makeWritable lets the owner of the folder name, and of those below it, write to them.
+// makeWritable gives the owner write access to the folder name and the folders below it.
 func makeWritable(d tree.Folder, name string) {
 	sub, err := d.OpenFolder(name)
 	if err != nil {
@@ -68,8 +68,8 @@ func makeWritable(d tree.Folder, name string) {
 	}
 }
 
-// copyTree copies a folder with everything in it: names, contents, metadata and times. With missing
-// it copies only what is not there yet.
+// copyTree copies a folder with everything in it: names, contents, metadata and times. With missing it
+// copies only names that do not exist at the destination.
 func copyTree(from tree.Folder, name string, to tree.Folder, newName string, missing bool) error {
 	info, err := from.Lstat(name)
 	if err != nil {
@@ -114,7 +114,7 @@ func copyTree(from tree.Folder, name string, to tree.Folder, newName string, mis
 	return err
 }
 
-// copyIn copies one name of a folder.
+// copyIn copies the entry e of a folder.
 func copyIn(src tree.Folder, e tree.Entry, dst tree.Folder, missing bool) error {
 	switch e.Type {
 	case fs.ModeDir:
