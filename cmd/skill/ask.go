@@ -152,7 +152,7 @@ func (g *gate) allow(_ context.Context, call agent.ToolCall, effect dialect.Effe
 }
 
 // rulesToEdit returns the file in which users write their rules.
-func (c *cli) rulesToEdit() string { return cmp.Or(c.userRules(), rulesFile) }
+func (c *cli) rulesToEdit() string { return cmp.Or(c.getenv.userRules(), rulesFile) }
 
 // notToAsk says what to edit so that the rules do not ask about a tool.
 func (c *cli) notToAsk(tool string) string {

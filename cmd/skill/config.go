@@ -116,7 +116,7 @@ func (c *cli) configure(cmd *cobra.Command, set *configuration) error {
 
 // configureByUser applies the user's skill.toml.
 func (c *cli) configureByUser(cmd *cobra.Command, set *configuration, ruled bool) error {
-	file := c.userRules()
+	file := c.getenv.userRules()
 	if file == "" {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (c *cli) configureByWorkspace(cmd *cobra.Command, set *configuration, ruled
 	if set.from["allow"].file != w.file && set.from["fence-write"].file != w.file {
 		return nil
 	}
-	return workspaceOf(cmd).guard(w.file, c.userRules(), c.trustDir())
+	return workspaceOf(cmd).guard(w.file, c.getenv.userRules(), c.getenv.inState("trust"))
 }
 
 // guard returns an error if the flags of a file let tools change one of some files, which say
@@ -288,7 +288,7 @@ func (c *cli) printConfig(cmd *cobra.Command, set *configuration, json bool) err
 	for _, rules := range []struct {
 		toolRules
 		from string
-	}{{set.user, c.userRules()}, {set.theirs, rulesFile + " of the workspace"}} {
+	}{{set.user, c.getenv.userRules()}, {set.theirs, rulesFile + " of the workspace"}} {
 		for _, r := range rules.lists() {
 			if len(r.patterns) > 0 {
 				list = append(list, setting{"tools." + r.name, strings.Join(r.patterns, ","), rules.from})

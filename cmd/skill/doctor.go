@@ -94,7 +94,7 @@ func (c *cli) examine(ctx context.Context, o *doctorOptions, x *skill.Executor) 
 		dirs = append(dirs, filepath.Join(r.Place.Path, r.Place.Key))
 	}
 	lines, failed := c.treat(c.faults(o.Dir, dirs), o.fix)
-	lines = slices.Concat([]string{found.Message()}, c.hookReport(&o.workspaceOptions), lines, []string{
+	lines = slices.Concat([]string{found.Message()}, c.getenv.hookReport(&o.workspaceOptions), lines, []string{
 		fmt.Sprintf("the fence of commands is %s", health.(skill.HealthReport).Fence), reach(o.Config),
 		onPath(c.program(), c.getenv("PATH")),
 	})
@@ -184,7 +184,7 @@ func (c *cli) faults(workspace string, dirs []string) []fault {
 	if err != nil {
 		return nil
 	}
-	return append(append(openFolders(append(dirs, c.stateDir())), c.movedServers(workspace, program)...),
+	return append(append(openFolders(append(dirs, c.getenv.stateDir())), c.movedServers(workspace, program)...),
 		c.movedHooks(program)...)
 }
 
@@ -209,7 +209,7 @@ func isGone(program string) bool {
 
 // movedServers returns the hosts that start a program which is not there.
 func (c *cli) movedServers(workspace, program string) (list []fault) {
-	p, err := c.places()
+	p, err := c.getenv.places()
 	if err != nil {
 		return nil
 	}
@@ -244,7 +244,7 @@ func (c *cli) movedServers(workspace, program string) (list []fault) {
 func (c *cli) movedHooks(program string) (list []fault) {
 	for i := range hook.Setups {
 		s := &hook.Setups[i]
-		h, err := c.hookPlace(s, "", "")
+		h, err := c.getenv.hookPlace(s, "", "")
 		if err != nil || bytes.Equal(h.before, h.after) {
 			continue
 		}
@@ -257,7 +257,7 @@ func (c *cli) movedHooks(program string) (list []fault) {
 		what := fmt.Sprintf("hooks of %s call %s, which is not there, by %s", s.Title,
 			shellUnquoted(string(line[1])), h.file)
 		list = append(list, fault{what, func() error {
-			h, err := c.hookPlace(s, program, state)
+			h, err := c.getenv.hookPlace(s, program, state)
 			if err == nil {
 				_, err = replaceFile(h.file, h.before, h.after)
 			}
@@ -277,7 +277,7 @@ func shellUnquoted(word string) string {
 
 // movedFiles returns the hosts for which a file of this program calls one that is not there.
 func (c *cli) movedFiles(program string) (list []fault) {
-	p, err := c.places()
+	p, err := c.getenv.places()
 	if err != nil {
 		return nil
 	}

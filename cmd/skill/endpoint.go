@@ -2,13 +2,11 @@ package main
 
 import (
 	"cmp"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,15 +25,6 @@ const learnedFor = 7 * 24 * time.Hour
 // endpoint's origin and the model.
 type learned map[string]map[string]time.Time
 
-// learnedFile returns the name of the file of what endpoints refuse, "" where there is no home
-// folder.
-func (c *cli) learnedFile() string {
-	if dir := c.stateDir(); dir != "" {
-		return filepath.Join(dir, "endpoints.json")
-	}
-	return ""
-}
-
 // readLearned returns what is remembered. A file that cannot be read is as good as none.
 func readLearned(file string) learned {
 	all := learned{}
@@ -51,17 +40,7 @@ func readLearned(file string) learned {
 	return all
 }
 
-func (l learned) write(file string) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	made := file + "." + rand.Text()
-	defer os.Remove(made)
-	if err := writeSynced(made, append(rawjson.Encode(l), '\n')); err != nil {
-		return err
-	}
-	return os.Rename(made, file)
-}
+func (l learned) write(file string) error { return saveFile(file, append(rawjson.Encode(l), '\n'), true) }
 
 // learn gives an endpoint the rules that runs have found out, and has it add those that this
 // run does. It returns the window that the endpoint has named, 0 for none.
@@ -70,7 +49,7 @@ func (c *cli) learn(e *provider.Endpoint, cfg *agent.Config) (window int) {
 	if u, err := url.Parse(e.BaseURL); err == nil && u.Host != "" {
 		origin = u.Scheme + "://" + u.Host
 	}
-	key, file := origin+" "+e.Model, c.learnedFile()
+	key, file := origin+" "+e.Model, c.getenv.inState("endpoints.json")
 	for _, rule := range slices.Sorted(maps.Keys(readLearned(file)[key])) {
 		if n, ok := strings.CutPrefix(rule, "window "); ok {
 			if size, _ := strconv.Atoi(n); size >= agent.MinWindow {
@@ -108,7 +87,7 @@ func (c *cli) learn(e *provider.Endpoint, cfg *agent.Config) (window int) {
 
 // endpoints shows what is remembered of endpoints, or forgets it.
 func (c *cli) endpoints(forget bool) error {
-	file := c.learnedFile()
+	file := c.getenv.inState("endpoints.json")
 	all := readLearned(file)
 	if forget {
 		if len(all) > 0 {

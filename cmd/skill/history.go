@@ -81,11 +81,11 @@ func (c *cli) journal(ctx context.Context, w *workspaceOptions, json bool, tool 
 // it has. Opening the history here would begin one.
 func (c *cli) historyAbove(w *workspaceOptions, tool string, in map[string]any) error {
 	here, err := os.Getwd()
-	if err != nil || w.Dir != "" || skill.HasHistory(here, c.historyDir(w)) {
+	if err != nil || w.Dir != "" || skill.HasHistory(here, c.getenv.historyDir(w)) {
 		return nil
 	}
-	above := c.nearest(w, filepath.Dir(here))
-	if !skill.HasHistory(above, c.historyDir(w)) {
+	above := c.getenv.nearest(w, filepath.Dir(here))
+	if !skill.HasHistory(above, c.getenv.historyDir(w)) {
 		return nil
 	}
 	if id, ok := in["id"].(string); ok {

@@ -154,16 +154,16 @@ func (h *hooked) workspace(e hook.Event) (string, error) {
 	if !e.Named && e.Session != "" {
 		dir = h.first(e.Session, dir)
 	}
-	return h.c.nearest(h.w, dir), nil
+	return h.c.getenv.nearest(h.w, dir), nil
 }
 
 // nearest returns the nearest folder at or above one that has a history or is a repository, but for the
 // home folder and the top; else the folder itself.
-func (c *cli) nearest(w *workspaceOptions, dir string) string {
-	home := c.getenv("HOME")
+func (env environment) nearest(w *workspaceOptions, dir string) string {
+	home := env("HOME")
 	for at := filepath.Clean(dir); at != home && filepath.Dir(at) != at; at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil ||
-			skill.HasHistory(at, c.historyDir(w)) {
+			skill.HasHistory(at, env.historyDir(w)) {
 			return at
 		}
 	}
@@ -176,13 +176,10 @@ const maxSessions = 200
 // first returns the folder that a session named first: the current one of an agent is another one after
 // a cd.
 func (h *hooked) first(session, dir string) string {
-	folder := filepath.Join(h.c.hookDir(h.w), "sessions")
+	folder := filepath.Join(h.c.getenv.hookDir(h.w), "sessions")
 	file := filepath.Join(folder, hookName(session))
 	if data, err := os.ReadFile(file); err == nil && filepath.IsAbs(string(data)) {
 		return string(data)
-	}
-	if os.MkdirAll(folder, 0o700) != nil {
-		return dir
 	}
 	if list, err := os.ReadDir(folder); err == nil && len(list) >= maxSessions {
 		slices.SortFunc(list, func(a, b os.DirEntry) int { return modTime(a).Compare(modTime(b)) })
@@ -190,9 +187,7 @@ func (h *hooked) first(session, dir string) string {
 			os.Remove(filepath.Join(folder, old.Name()))
 		}
 	}
-	if replaceHookFile(file, []byte(dir)) != nil { // the next event may name another one
-		return dir
-	}
+	saveFile(file, []byte(dir), false) // if that fails, the next event may name another folder
 	return dir
 }
 
@@ -207,8 +202,8 @@ func modTime(e os.DirEntry) time.Time {
 func hookName(text string) string { return skill.Digest(text) }
 
 // hookDir returns the folder of what is known of hooks.
-func (c *cli) hookDir(w *workspaceOptions) string {
-	return filepath.Join(cmp.Or(c.historyDir(w), c.stateDir()), "hooks")
+func (env environment) hookDir(w *workspaceOptions) string {
+	return filepath.Join(cmp.Or(env.historyDir(w), env.stateDir()), "hooks")
 }
 
 // A hookNote is what is known of the hooks of a host.
@@ -240,7 +235,7 @@ func (h *hooked) keep(n hookNote, problem error) {
 	if !slices.Contains(hook.Hosts(), n.Host) {
 		problem, n.Host = cmp.Or(problem, fmt.Errorf("%.40q is not a host", n.Host)), unknownHost
 	}
-	file := filepath.Join(h.c.hookDir(h.w), n.Host+".json")
+	file := filepath.Join(h.c.getenv.hookDir(h.w), n.Host+".json")
 	old := readHookNote(file)
 	n.Problems = old.Problems
 	if n.Event == "" { // it was of no call
@@ -251,8 +246,7 @@ func (h *hooked) keep(n hookNote, problem error) {
 		n.Problems = append(n.Problems, hookProblem{n.Last, string(what[:min(len(what), 500)])})
 		n.Problems = n.Problems[max(0, len(n.Problems)-maxProblems):]
 	}
-	os.MkdirAll(filepath.Dir(file), 0o700)
-	replaceHookFile(file, rawjson.Encode(n)) // a host is not told that the disk is full
+	saveFile(file, rawjson.Encode(n), false) // a host is not told that the disk is full
 }
 
 func readHookNote(file string) (n hookNote) {
@@ -262,30 +256,15 @@ func readHookNote(file string) (n hookNote) {
 	return n
 }
 
-func replaceHookFile(file string, data []byte) error {
-	t, err := os.CreateTemp(filepath.Dir(file), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = t.Write(data)
-	if err = errors.Join(err, t.Close()); err == nil {
-		err = os.Rename(t.Name(), file)
-	}
-	if err != nil {
-		os.Remove(t.Name())
-	}
-	return err
-}
-
 // hookReport says in a line for each host whether it is set up to call the hook, and when it did last.
-func (c *cli) hookReport(w *workspaceOptions) (lines []string) {
+func (env environment) hookReport(w *workspaceOptions) (lines []string) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil
 	}
 	for _, s := range hook.Setups {
-		n := readHookNote(filepath.Join(c.hookDir(w), s.Host+".json"))
-		state := c.setupState(&s, program)
+		n := readHookNote(filepath.Join(env.hookDir(w), s.Host+".json"))
+		state := env.setupState(&s, program)
 		if (state == "" || s.As != "") && n.Last.IsZero() {
 			continue
 		}
@@ -294,7 +273,7 @@ func (c *cli) hookReport(w *workspaceOptions) (lines []string) {
 		lines = append(lines, n.problems()...)
 	}
 	for _, host := range append(hook.Hosts(), unknownHost) {
-		n := readHookNote(filepath.Join(c.hookDir(w), host+".json"))
+		n := readHookNote(filepath.Join(env.hookDir(w), host+".json"))
 		if hook.SetupOf(host) == nil && !n.Last.IsZero() {
 			lines = append(lines, fmt.Sprintf("hooks of %s: %s", host, n.seen()))
 			lines = append(lines, n.problems()...)
@@ -304,8 +283,8 @@ func (c *cli) hookReport(w *workspaceOptions) (lines []string) {
 }
 
 // setupState says whether a host is set up; "" if it is not.
-func (c *cli) setupState(s *hook.Setup, program string) string {
-	h, err := c.hookPlace(s, "", "")
+func (env environment) setupState(s *hook.Setup, program string) string {
+	h, err := env.hookPlace(s, "", "")
 	if err != nil {
 		return err.Error()
 	}
@@ -365,9 +344,9 @@ type hookPlace struct {
 }
 
 // hookPlace reads the file of a host. program is what it shall call, "" is to call nothing.
-func (c *cli) hookPlace(s *hook.Setup, program, state string) (h hookPlace, err error) {
+func (env environment) hookPlace(s *hook.Setup, program, state string) (h hookPlace, err error) {
 	h.Setup, h.files = s, contrib.HookOf(s.Host)
-	p, err := c.places()
+	p, err := env.places()
 	if h.home = p.home; err != nil || s.File == "" {
 		return h, err
 	}
@@ -396,7 +375,7 @@ func (c *cli) setupHooks(o *setupOptions, name string) error {
 		return c.failed(err)
 	}
 	state := ""
-	if dir := c.historyDir(&o.workspaceOptions); dir != "" {
+	if dir := c.getenv.historyDir(&o.workspaceOptions); dir != "" {
 		if dir, err = filepath.Abs(dir); err != nil {
 			return c.failed(err)
 		}
@@ -405,7 +384,7 @@ func (c *cli) setupHooks(o *setupOptions, name string) error {
 	if o.remove {
 		program = ""
 	}
-	h, err := c.hookPlace(s, program, state)
+	h, err := c.getenv.hookPlace(s, program, state)
 	if err == nil && s.Host == "codex" && !o.remove {
 		err = noHooksInTOML(filepath.Join(h.home, ".codex", "config.toml"))
 	}

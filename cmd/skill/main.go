@@ -34,7 +34,7 @@ type cli struct {
 	name           string // what it is started as, if that is packagedName; else ""
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	getenv         func(string) string
+	getenv         environment
 	// takes over the signals of Ctrl-C; nil leaves them to the context
 	interrupts func() <-chan os.Signal
 	helper     string           // program that commands run under; may be ""

@@ -101,15 +101,6 @@ func keyLines(data []byte) map[string]int {
 	return lines
 }
 
-// userRules returns the path of the user's skill.toml; "" where there is no home folder.
-func (c *cli) userRules() string {
-	at, err := c.places()
-	if err != nil || at.config == os.DevNull {
-		return ""
-	}
-	return filepath.Join(at.config, "skill", rulesFile)
-}
-
 // rules returns the rules of the user's skill.toml, and of the workspace's skill.toml if the
 // user has trusted it. No workspace allows what the user denies or asks about: neither by
 // the user's rules nor, if asked is set, by --ask.
@@ -136,7 +127,7 @@ func (ws *workspaceOptions) settings(c *cli) (*stranger, settings, error) {
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, s, nil
 	}
-	w.store = c.trustStore(ws)
+	w.store = c.getenv.trustStore(ws)
 
 	for _, list := range s.Tools.lists() {
 		if list.patterns != nil {

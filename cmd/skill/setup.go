@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -56,9 +55,6 @@ type member struct {
 	name  string
 	value any
 }
-
-// places are folders in which hosts keep their configuration.
-type places struct{ home, config string }
 
 var hosts = []host{
 	{name: "claude-code", title: "Claude Code", inside: ".mcp.json", keys: []string{"mcpServers"},
@@ -244,7 +240,7 @@ func (c *cli) setupPackage(s *setupOptions, p *contrib.Package, named []string) 
 	case takesDir && len(named) == 0:
 		return fmt.Errorf("name the folder in which the agent starts: %s setup %s DIR", c.program(), p.Name)
 	case s.user:
-		at, err := c.places()
+		at, err := c.getenv.places()
 		if err != nil {
 			return c.failed(err)
 		}
@@ -382,7 +378,7 @@ func (c *cli) hostFile(h host, s *setupOptions) (string, error) {
 	if s.project {
 		return filepath.Abs(filepath.Join(s.Dir, filepath.FromSlash(h.inside)))
 	}
-	p, err := c.places()
+	p, err := c.getenv.places()
 	if err != nil {
 		return "", err
 	}
@@ -447,26 +443,6 @@ func (h host) server(program string, s *setupOptions) ([]string, error) {
 		args = append(args, "-C", h.folder)
 	}
 	return append(args, s.pass...), nil
-}
-
-// places returns where hosts of this user keep their configuration.
-func (c *cli) places() (places, error) {
-	home := c.getenv("HOME")
-	if runtime.GOOS == "windows" {
-		home = c.getenv("USERPROFILE")
-	}
-	if home == "" {
-		return places{}, errors.New("the environment names no home folder")
-	}
-	switch config := c.getenv("XDG_CONFIG_HOME"); {
-	case runtime.GOOS == "windows":
-		return places{home, c.getenv("APPDATA")}, nil
-	case runtime.GOOS == "darwin":
-		return places{home, filepath.Join(home, "Library", "Application Support")}, nil
-	case config != "":
-		return places{home, config}, nil
-	}
-	return places{home, filepath.Join(home, ".config")}, nil
 }
 
 // replaceFile puts data in the place of a file's. It returns the name of the copy that it has

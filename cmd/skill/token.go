@@ -15,7 +15,7 @@ import (
 // note says where it is, and what it is if it was made now. Where there is no such
 // folder, or the tools of the workspace reach it, the token is of this run alone.
 func (c *cli) ownToken(w *workspaceOptions) (token, note string, err error) {
-	dir := c.stateDir()
+	dir := c.getenv.stateDir()
 	if dir == "" || w.holds(dir) {
 		token = rand.Text()
 		return token, "clients need the header \"Authorization: Bearer " + token +
@@ -31,7 +31,7 @@ func (c *cli) ownToken(w *workspaceOptions) (token, note string, err error) {
 	}
 	made := name + "." + rand.Text()
 	defer os.Remove(made)
-	if err := writeSynced(made, []byte(token+"\n")); err != nil {
+	if err := writeNew(made, []byte(token+"\n"), true); err != nil {
 		return "", "", err
 	}
 	if err := os.Link(made, name); errors.Is(err, fs.ErrExist) { // another server was faster
@@ -41,18 +41,6 @@ func (c *cli) ownToken(w *workspaceOptions) (token, note string, err error) {
 	}
 	return token, "clients need the header \"Authorization: Bearer " + token +
 		"\"; the token is kept in " + name, nil
-}
-
-// writeSynced writes a new file for this user alone, which is whole after a power cut under
-// whatever name it gets then.
-func writeSynced(name string, data []byte) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	f.Sync() // some file systems cannot
-	return errors.Join(err, f.Close())
 }
 
 // readToken reads a token that is not empty and that only this user can read.
@@ -73,26 +61,4 @@ func readToken(name string) (string, error) {
 		return "", fmt.Errorf("%s holds no token; delete the file, and a new one is made", name)
 	}
 	return token, nil
-}
-
-// stateDir returns the user's state folder; "" where there is no home folder.
-func (c *cli) stateDir() string {
-	if dir := c.getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "skill")
-	}
-	if home := c.getenv("HOME"); filepath.IsAbs(home) {
-		return filepath.Join(home, ".local", "state", "skill")
-	}
-	return ""
-}
-
-// realDir returns dir with links followed, as far as it exists.
-func realDir(dir string) string {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		return real
-	}
-	if up := filepath.Dir(dir); up != dir {
-		return filepath.Join(realDir(up), filepath.Base(dir))
-	}
-	return dir
 }

@@ -98,7 +98,7 @@ func (c *cli) giveTrust(r *projectOptions) error {
 }
 
 func (c *cli) listTrust() error {
-	all, err := trustRecords(c.trustDir())
+	all, err := trustRecords(c.getenv.inState("trust"))
 	for _, t := range all {
 		fmt.Fprintf(c.stdout, "%s  %s\n", t.Dir, t.File)
 	}
@@ -111,7 +111,7 @@ func (c *cli) forgetTrust(dir string) error {
 		return err
 	}
 	dir = realDir(dir)
-	all, err := trustRecords(c.trustDir())
+	all, err := trustRecords(c.getenv.inState("trust"))
 	forgotten := false
 	for _, t := range all {
 		if t.Dir == dir {
@@ -161,7 +161,7 @@ func (r *projectOptions) stranger(c *cli) (*stranger, error) {
 		return nil, err
 	}
 	w := &stranger{program: c.program(), project: project, vars: vars, powers: project.Powers(),
-		store: c.trustStore(&r.workspaceOptions)}
+		store: c.getenv.trustStore(&r.workspaceOptions)}
 	dir, err1 := filepath.Abs(r.Dir)
 	file, err2 := filepath.Abs(file)
 	w.dir, w.file = realDir(dir), realDir(file)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -24,17 +23,9 @@ type trustRecord struct {
 	name string // of the record's own file
 }
 
-// trustDir returns the folder of the trust records, "" where there is no home folder.
-func (c *cli) trustDir() string {
-	if dir := c.stateDir(); dir != "" {
-		return filepath.Join(dir, "trust")
-	}
-	return ""
-}
-
 // trustStore returns the folder of the trust records, "" for none or tools reach it.
-func (c *cli) trustStore(w *workspaceOptions) string {
-	if dir := c.trustDir(); dir != "" && !w.holds(dir) {
+func (env environment) trustStore(w *workspaceOptions) string {
+	if dir := env.inState("trust"); dir != "" && !w.holds(dir) {
 		return dir
 	}
 	return ""
@@ -70,15 +61,7 @@ func (w *stranger) record() error {
 		return errors.New("there is no state folder outside the workspace to record trust in; set XDG_STATE_HOME, or use --trust-workspace for each run")
 	}
 	t := w.claim()
-	if err := os.MkdirAll(w.store, 0o700); err != nil {
-		return err
-	}
-	made := t.name + "." + rand.Text()
-	defer os.Remove(made)
-	if err := writeSynced(made, append(rawjson.Encode(t), '\n')); err != nil {
-		return err
-	}
-	return os.Rename(made, t.name)
+	return saveFile(t.name, append(rawjson.Encode(t), '\n'), true)
 }
 
 // readTrust reads a record that only this user can have written.

@@ -152,7 +152,7 @@ func (c *cli) executor(w *workspaceOptions) (*skill.Executor, error) {
 		return nil, err
 	}
 	w.kept(&cfg)
-	cfg.State = c.historyDir(w)
+	cfg.State = c.getenv.historyDir(w)
 	cfg.NoSync = w.NoSync || c.unlasting
 	cfg.ShareGo = w.cacheOf == "go"
 	cfg.Search, cfg.Browser, cfg.Called = engines, browser.New(), called
@@ -160,9 +160,6 @@ func (c *cli) executor(w *workspaceOptions) (*skill.Executor, error) {
 	cfg.Program, cfg.Helper, cfg.Unfenced, cfg.Subreaper = c.program(), c.helper, c.helper == "", true
 	return skill.New(cfg)
 }
-
-// historyDir returns the folder that is named for histories, or "".
-func (c *cli) historyDir(w *workspaceOptions) string { return cmp.Or(w.State, c.getenv("SKILL_STATE")) }
 
 // record returns the function that gets each call of a tool: it writes the log of --audit
 // and the trace. It is nil if neither is wanted.

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// An environment returns the value of a variable, or "". Its methods return the folders that the
+// variables of a user name.
+type environment func(name string) string
+
+// places are folders in which hosts keep their configuration.
+type places struct{ home, config string }
+
+// places returns where hosts of this user keep their configuration.
+func (env environment) places() (places, error) {
+	home := env("HOME")
+	if runtime.GOOS == "windows" {
+		home = env("USERPROFILE")
+	}
+	if home == "" {
+		return places{}, errors.New("the environment names no home folder")
+	}
+	switch config := env("XDG_CONFIG_HOME"); {
+	case runtime.GOOS == "windows":
+		return places{home, env("APPDATA")}, nil
+	case runtime.GOOS == "darwin":
+		return places{home, filepath.Join(home, "Library", "Application Support")}, nil
+	case config != "":
+		return places{home, config}, nil
+	}
+	return places{home, filepath.Join(home, ".config")}, nil
+}
+
+// stateDir returns the user's state folder; "" where there is no home folder.
+func (env environment) stateDir() string {
+	if dir := env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "skill")
+	}
+	if home := env("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "skill")
+	}
+	return ""
+}
+
+// inState returns the path of a name in the user's state folder; "" where there is no home folder.
+func (env environment) inState(name string) string {
+	if dir := env.stateDir(); dir != "" {
+		return filepath.Join(dir, name)
+	}
+	return ""
+}
+
+// historyDir returns the folder that is named for histories, or "".
+func (env environment) historyDir(w *workspaceOptions) string {
+	return cmp.Or(w.State, env("SKILL_STATE"))
+}
+
+// userRules returns the path of the user's skill.toml; "" where there is no home folder.
+func (env environment) userRules() string {
+	at, err := env.places()
+	if err != nil || at.config == os.DevNull {
+		return ""
+	}
+	return filepath.Join(at.config, "skill", rulesFile)
+}
+
+// realDir returns dir with links followed, as far as it exists.
+func realDir(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	if up := filepath.Dir(dir); up != dir {
+		return filepath.Join(realDir(up), filepath.Base(dir))
+	}
+	return dir
+}
+
+// saveFile writes a file for this user alone, in the place of an earlier one. The file is whole at
+// any time. With lasting, it is whole after a power failure too.
+func saveFile(name string, data []byte, lasting bool) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	made := name + "." + rand.Text()
+	defer os.Remove(made)
+	if err := writeNew(made, data, lasting); err != nil {
+		return err
+	}
+	return os.Rename(made, name)
+}
+
+func writeNew(name string, data []byte, lasting bool) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if lasting {
+		f.Sync() // some file systems cannot
+	}
+	return errors.Join(err, f.Close())
+}
