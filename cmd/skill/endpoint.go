@@ -40,7 +40,9 @@ func readLearned(file string) learned {
 	return all
 }
 
-func (l learned) write(file string) error { return saveFile(file, append(rawjson.Encode(l), '\n'), true) }
+func (l learned) write(file string) error {
+	return saveFile(file, append(rawjson.Encode(l), '\n'), true)
+}
 
 // learn gives an endpoint the rules that runs have found out, and has it add those that this
 // run does. It returns the window that the endpoint has named, 0 for none.

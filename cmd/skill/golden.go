@@ -137,14 +137,7 @@ func (g goldenRunner) play(ctx context.Context, a *txtar.Archive) (*txtar.Archiv
 		g.made = &madeFolders{}
 		defer g.made.remove()
 	}
-	dir, err := g.made.make("skill-test-*")
-	if err != nil {
-		return nil, err
-	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return nil, err
-	}
-	state, err := g.made.make("skill-test-state-*")
+	dir, state, err := g.folders()
 	if err != nil {
 		return nil, err
 	}
@@ -165,6 +158,17 @@ func (g goldenRunner) play(ctx context.Context, a *txtar.Archive) (*txtar.Archiv
 		return nil, errors.New("it plays nothing; add a section prompt, mcp, run or model: a line like -- prompt -- begins one")
 	}
 	return p.out, nil
+}
+
+// folders makes a workspace, and a folder for its history.
+func (g goldenRunner) folders() (dir, state string, err error) {
+	if dir, err = g.made.make("skill-test-*"); err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err == nil {
+		state, err = g.made.make("skill-test-state-*")
+	}
+	return dir, state, err
 }
 
 // stopServers ends the servers that prompts started, with all that they started.
@@ -336,11 +340,17 @@ func (g *golden) expand(text string) string { return strings.ReplaceAll(text, "$
 // run plays one prompt and returns what it prints, with the exit code if it is not 0.
 // The error is of flags that the file may not set.
 func (g *golden) run(prompt string) (string, error) {
-	var out, errs bytes.Buffer
 	c := g.cli(goldenCommands)
-	c.stdin, c.stdout, c.stderr = strings.NewReader(strings.TrimSuffix(g.expand(prompt), "\n")), &out, &errs
-	code := c.run(g.ctx, slices.Concat(g.base(), g.flags))
-	return g.outcome(out.String()+errs.String(), code), c.refused
+	out, errs, code := g.exec(c, strings.TrimSuffix(g.expand(prompt), "\n"), slices.Concat(g.base(), g.flags))
+	return g.outcome(out+errs, code), c.refused
+}
+
+// exec runs the program with an input, and returns what it prints.
+func (g *golden) exec(c *goldenCLI, input string, args []string) (out, errs string, code int) {
+	var stdout, stderr strings.Builder
+	c.stdin, c.stdout, c.stderr = strings.NewReader(input), &stdout, &stderr
+	code = c.run(g.ctx, args)
+	return stdout.String(), stderr.String(), code
 }
 
 // A goldenCLI is the program as a golden file runs it.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,18 +26,16 @@ func (g *golden) runExpert(text string) (string, error) {
 	if query != "" {
 		words = append(words, query)
 	}
-	var out, errs bytes.Buffer
 	c := g.cli([]string{"run"})
 	if c.agent == nil {
 		c.agent = &scriptedAgent{}
 	}
-	c.stdin, c.stdout, c.stderr = strings.NewReader(""), &out, &errs
-	code := c.run(g.ctx, slices.Concat(g.base(), []string{"run"}, g.flags, words))
+	out, errs, code := g.exec(c, "", slices.Concat(g.base(), []string{"run"}, g.flags, words))
 	if left := len(c.agent.replies) - len(c.agent.prompts); left > 0 && c.refused == nil {
-		fmt.Fprintf(&errs, "skill test: %d of the %d answers in llm were not asked for\n", left,
+		errs += fmt.Sprintf("skill test: %d of the %d answers in llm were not asked for\n", left,
 			len(c.agent.replies))
 	}
-	return g.outcome(out.String()+errs.String(), code), c.refused
+	return g.outcome(out+errs, code), c.refused
 }
 
 // A scriptedModel answers an expert as the sections llm say.
@@ -243,13 +240,7 @@ func (g *golden) askModel(text string) error {
 // runModel lets the model that the environment names work on a query.
 func (g *golden) runModel(query string) (r *modelRun, err error) {
 	own := *g
-	if own.dir, err = g.made.make("skill-test-*"); err != nil {
-		return nil, err
-	}
-	if own.dir, err = filepath.EvalSymlinks(own.dir); err != nil {
-		return nil, err
-	}
-	if own.state, err = g.made.make("skill-test-state-*"); err != nil {
+	if own.dir, own.state, err = g.folders(); err != nil {
 		return nil, err
 	}
 	if err := os.CopyFS(own.dir, g.root.FS()); err != nil {
@@ -258,17 +249,15 @@ func (g *golden) runModel(query string) (r *modelRun, err error) {
 	own.llm = nil
 	c := own.cli([]string{"run"})
 	c.getenv = own.liveVariable
-	var out, errs bytes.Buffer
-	c.stdin, c.stdout, c.stderr = strings.NewReader(""), &out, &errs
 	expert, query, _ := strings.Cut(query, " ")
 	words := slices.Concat(own.base(), []string{"run", "--json"}, own.flags, []string{"--", expert, query})
-	code := c.run(own.ctx, words)
+	out, errs, code := own.exec(c, "", words)
 	r = &modelRun{dir: own.dir}
 	done := false
 	var last agent.Event
-	for line := range bytes.Lines(out.Bytes()) {
+	for line := range strings.Lines(out) {
 		last = agent.Event{}
-		if err := json.Unmarshal(line, &last); err != nil {
+		if err := json.Unmarshal([]byte(line), &last); err != nil {
 			return nil, err
 		}
 		if last.ToolCall != nil && (last.Type == agent.CallTool || last.Type == agent.CallInteractiveTool) {
@@ -282,7 +271,7 @@ func (g *golden) runModel(query string) (r *modelRun, err error) {
 	case c.refused != nil:
 		return nil, c.refused
 	case code != 0 || !done:
-		return nil, fmt.Errorf("the expert is not done\n%s%s", errs.Bytes(), transcribed(last))
+		return nil, fmt.Errorf("the expert is not done\n%s%s", errs, transcribed(last))
 	}
 	return r, nil
 }

@@ -415,18 +415,11 @@ func (c *cli) writeHooks(h hookPlace, program string) error {
 		}
 	}
 	if h.files != nil {
-		did, done := h.files.Install, "wrote"
-		if program == "" {
-			did, done = func(dir, _ string) ([]string, error) { return h.files.Remove(dir) }, "removed"
-		}
-		names, err := did(h.home, program)
-		for _, name := range names {
-			fmt.Fprintln(c.stdout, done, name)
-			changed = true
-		}
+		put, err := c.putPackage(h.files, h.home, program)
 		if err != nil {
 			return err
 		}
+		changed = changed || put
 	}
 	switch untried := " (as its documentation says; not tried with " + h.Title + " itself)"; {
 	case program == "" && changed:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,7 +91,7 @@ func (l *logOptions) selects() bool {
 }
 
 // log is skill log.
-func (c *cli) log(ctx context.Context, l *logOptions, inStep func(int) bool) error {
+func (c *cli) log(ctx context.Context, l *logOptions, inStep stepRange) error {
 	x, err := c.executor(&l.workspaceOptions)
 	if err != nil {
 		return err
@@ -185,17 +186,17 @@ func (c *cli) listRuns(ctx context.Context, l *logOptions, records agent.Records
 // showRun prints the events of a run that the flags select. If some cannot be read it
 // prints the others, and fails.
 func (c *cli) showRun(ctx context.Context, l *logOptions, records agent.Records,
-	inStep func(int) bool) error {
+	inStep stepRange) error {
 	files, err := records.Find(ctx, l.run)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(files, func(n agent.RecordName) bool { return inStep(n.StepNumber) }) {
+	if !slices.ContainsFunc(files, func(n agent.RecordName) bool { return inStep.has(n.StepNumber) }) {
 		return fmt.Errorf("--step %s: the run %s has no such step; its last step is %d", l.step, l.run,
 			files[len(files)-1].StepNumber)
 	}
 	files = slices.DeleteFunc(files, func(n agent.RecordName) bool {
-		return n.Kind != "event" || !inStep(n.StepNumber) || l.types != nil && !slices.Contains(l.types, n.Of)
+		return n.Kind != "event" || !inStep.has(n.StepNumber) || l.types != nil && !slices.Contains(l.types, n.Of)
 	})
 	prices, err := readPrices(l.prices)
 	if err != nil {
@@ -323,39 +324,34 @@ func oneLine(text string, n int) string {
 	return string(runes)
 }
 
+// A stepRange is a selection of steps.
+type stepRange struct{ low, high int }
+
+func (r stepRange) has(step int) bool { return r.low <= step && step <= r.high }
+
 // steps reads a selection of steps; "" selects all.
-func steps(text string) (func(int) bool, error) {
+func steps(text string) (stepRange, error) {
 	wrong := errors.New("--step " + text + ": must be a step or a range: 5, 2-5, >5, >=5, <5 or <=5")
 	if text == "" {
-		return func(int) bool { return true }, nil
+		return stepRange{0, math.MaxInt}, nil
 	}
 	if from, to, ok := strings.Cut(text, "-"); ok {
 		low, err1 := strconv.Atoi(from)
 		high, err2 := strconv.Atoi(to)
 		switch {
 		case err1 != nil || err2 != nil:
-			return nil, wrong
+			return stepRange{}, wrong
 		case low > high:
-			return nil, fmt.Errorf("--step %s holds no step; %d-%d does", text, high, low)
+			return stepRange{}, fmt.Errorf("--step %s holds no step; %d-%d does", text, high, low)
 		}
-		return func(n int) bool { return low <= n && n <= high }, nil
+		return stepRange{low, high}, nil
 	}
 	number := strings.TrimLeft(text, "<>=")
-	want, err := strconv.Atoi(number)
-	if err != nil {
-		return nil, wrong
+	n, err := strconv.Atoi(number)
+	r, known := map[string]stepRange{"": {n, n}, "=": {n, n}, ">": {n + 1, math.MaxInt},
+		">=": {n, math.MaxInt}, "<": {0, n - 1}, "<=": {0, n}}[strings.TrimSuffix(text, number)]
+	if err != nil || !known {
+		return r, wrong
 	}
-	switch strings.TrimSuffix(text, number) {
-	case "", "=":
-		return func(n int) bool { return n == want }, nil
-	case ">":
-		return func(n int) bool { return n > want }, nil
-	case ">=":
-		return func(n int) bool { return n >= want }, nil
-	case "<":
-		return func(n int) bool { return n < want }, nil
-	case "<=":
-		return func(n int) bool { return n <= want }, nil
-	}
-	return nil, wrong
+	return r, nil
 }

@@ -136,28 +136,22 @@ const historyColumns = 80
 // paths in the folder dir are relative to it, and changes that are undone or without effect are
 // faint.
 func (c *cli) printHistory(text, dir string, changes skill.Changes) error {
-	if o, ok := c.stdout.(*output); !ok || !o.terminal {
+	if !onTerminal(c.stdout) {
 		return printLine(c.stdout, text)
 	}
-	o := c.coloured()
+	var shown []string
+	var colours []int // of the shown lines
 	for i, line := range strings.Split(text, "\n") {
-		line = fitted(strings.ReplaceAll(line, dir+string(filepath.Separator), ""), historyColumns)
-		if o == nil {
-			if err := printLine(c.stdout, line); err != nil {
-				return err
-			}
-			continue
-		}
 		colour := 0
 		if i < len(changes.List) && (changes.List[i].Undone || changes.List[i].Idle) {
 			colour = faint
 		}
-		if err := o.paint(colour, line); err != nil {
-			return err
+		line = strings.ReplaceAll(line, dir+string(filepath.Separator), "")
+		for part := range strings.SplitSeq(fitted(line, historyColumns), "\n") {
+			shown, colours = append(shown, part), append(colours, colour)
 		}
-		fmt.Fprintln(o)
 	}
-	return nil
+	return c.printColoured(strings.Join(shown, "\n"), func(i int, _ string) int { return colours[i] })
 }
 
 // fitted breaks a line between words, so that it fits width columns.

@@ -256,19 +256,31 @@ func (c *cli) setupPackage(s *setupOptions, p *contrib.Package, named []string) 
 	if s.show {
 		return c.printPackage(p, program)
 	}
-	did, done, none := p.Install, "wrote", "is set up already in"
+	none := "is set up already in"
 	if s.remove {
-		did, done, none = func(dir, _ string) ([]string, error) { return p.Remove(dir) }, "removed",
-			"is not in"
+		program, none = "", "is not in"
 	}
-	names, err := did(dir, program)
-	for _, name := range names {
-		fmt.Fprintln(c.stdout, done, name)
-	}
-	if err == nil && names == nil {
+	changed, err := c.putPackage(p, dir, program)
+	if err == nil && !changed {
 		fmt.Fprintln(c.stdout, p.Name, none, dir)
 	}
 	return c.failed(err)
+}
+
+// putPackage writes the files of a package that call a program, or removes them if program is "".
+// It says which, and whether there were any.
+func (c *cli) putPackage(p *contrib.Package, dir, program string) (changed bool, err error) {
+	did, names := "wrote", []string(nil)
+	if program != "" {
+		names, err = p.Install(dir, program)
+	} else {
+		did = "removed"
+		names, err = p.Remove(dir)
+	}
+	for _, name := range names {
+		fmt.Fprintln(c.stdout, did, name)
+	}
+	return len(names) > 0, err
 }
 
 func (c *cli) printPackage(p *contrib.Package, program string) error {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 
 	"textskill/cmd/internal/usage"
 	"textskill/skill"
@@ -247,40 +248,32 @@ func (c *cli) testFiles(ctx context.Context, t goldenTest, files []string) error
 	t.made = &madeFolders{}
 	// not after each file: ext4 passes over the inodes of the last five seconds' removals, one by one
 	defer t.made.remove()
-	results := make([]goldenResult, len(files))
-	done := make([]chan struct{}, len(files))
-	for i := range done {
-		done[i] = make(chan struct{})
-	}
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(files)) {
-		workers.Go(func() {
-			for i := range next {
-				results[i] = t.result(ctx, files[i])
-				close(done[i])
-			}
-		})
+	results := make([]chan goldenResult, len(files))
+	for i := range results {
+		results[i] = make(chan goldenResult, 1)
 	}
 	go func() {
+		var workers errgroup.Group
+		workers.SetLimit(runtime.GOMAXPROCS(0))
 		for i := range files {
-			next <- i
+			workers.Go(func() error {
+				results[i] <- t.result(ctx, files[i])
+				return nil
+			})
 		}
-		close(next)
 	}()
 	passed := 0
 	for i := range results {
-		<-done[i]
-		if results[i].OK {
+		r := <-results[i]
+		if r.OK {
 			passed++
 		}
-		if t.annotate && !results[i].OK {
-			c.printAnnotated(t, results[i])
+		if t.annotate && !r.OK {
+			c.printAnnotated(t, r)
 		} else {
-			c.printResult(t, results[i])
+			c.printResult(t, r)
 		}
 	}
-	workers.Wait()
 	if t.json {
 		c.printJSON(struct {
 			Passed int `json:"passed"`
