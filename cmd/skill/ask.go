@@ -32,7 +32,7 @@ const maxAsked = 2000
 
 // A gate lets calls pass, asks the person about them, or refuses them.
 type gate struct {
-	*cli
+	*console
 	rules  toolRules
 	when   string
 	ask    func(question string) (string, error) // nil if there is nobody to ask
@@ -48,17 +48,17 @@ var (
 
 // newGate returns what --ask says, without it otherwise, and the rules of the user and of a
 // workspace that is trusted; nil if they allow all.
-func (c *cli) newGate(set *configuration, given, otherwise string) *gate {
+func (c *console) newGate(set *configuration, given, otherwise string) *gate {
 	when := cmp.Or(given, otherwise)
 	rules := set.rules(given != "")
 	if when == askNever && len(rules.Ask)+len(rules.Deny) == 0 {
 		return nil
 	}
-	return &gate{cli: c, rules: rules, when: when, always: map[string]bool{}}
+	return &gate{console: c, rules: rules, when: when, always: map[string]bool{}}
 }
 
 // setGate lets the calls of a run pass the gate.
-func (c *cli) setGate(cfg *agent.Config, r *runOptions, otherwise string, ask func(string) (string, error)) {
+func (c *console) setGate(cfg *agent.Config, r *runOptions, otherwise string, ask func(string) (string, error)) {
 	given := r.ask
 	if given == askHosts {
 		given = ""
@@ -152,10 +152,10 @@ func (g *gate) allow(_ context.Context, call agent.ToolCall, effect dialect.Effe
 }
 
 // rulesToEdit returns the file in which users write their rules.
-func (c *cli) rulesToEdit() string { return cmp.Or(c.getenv.userRules(), rulesFile) }
+func (c *console) rulesToEdit() string { return cmp.Or(c.getenv.userRules(), rulesFile) }
 
 // notToAsk says what to edit so that the rules do not ask about a tool.
-func (c *cli) notToAsk(tool string) string {
+func (c *console) notToAsk(tool string) string {
 	return fmt.Sprintf("take %s out of ask under [tools] in %s or in the workspace's %s", tool,
 		c.rulesToEdit(), rulesFile)
 }

@@ -64,10 +64,10 @@ func TestAsk(t *testing.T) {
 				}
 			}
 			endpoint := scriptedEndpoint(t, script).URL
-			c := &cli{getenv: func(name string) string {
+			c := &cli{console: console{getenv: func(name string) string {
 				return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": config,
 					"XDG_CONFIG_HOME": config}[name]
-			}}
+			}}}
 			out, errs, code := play(t, c, tt.stdin,
 				append(strings.Fields(tt.command), "-C", dir, "--run-id", "r")...)
 			says := strings.NewReplacer("$DIR", shellWord(dir), "$CONFIG", config).Replace(tt.says)
@@ -127,10 +127,10 @@ func TestWorkspaceRules(t *testing.T) {
 			os.Mkdir(filepath.Join(home, "skill"), 0o777)
 			os.WriteFile(filepath.Join(home, "skill", rulesFile), []byte("[tools]\n"+tt.user), 0o666)
 			endpoint := scriptedEndpoint(t, script).URL
-			c := &cli{getenv: func(name string) string {
+			c := &cli{console: console{getenv: func(name string) string {
 				return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": home,
 					"XDG_CONFIG_HOME": home}[name]
-			}}
+			}}}
 			if tt.trust {
 				out, errs, code := play(t, c, "", "trust", dir)
 				if code != 0 || tt.theirs != "" && !strings.Contains(out, "tools.") {
@@ -187,10 +187,10 @@ func TestAskHosts(t *testing.T) {
 	}))
 	defer front.Close()
 	endpoint := front.URL
-	c := &cli{helper: program, getenv: func(name string) string {
+	c := &cli{console: console{getenv: func(name string) string {
 		return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": home,
 			"XDG_CONFIG_HOME": home}[name]
-	}}
+	}}, helper: program}
 	out, errs, code := play(t, c, "yes\nno\n", "start", "--ask", "hosts", "e", "go", "-C", dir)
 	const question = "Let commands reach it until this program ends? (yes or no) "
 	for _, want := range []string{"A command tried to reach a.example. " + question,
@@ -208,7 +208,7 @@ func TestAskHosts(t *testing.T) {
 // TestAskShowsTheCall asks about a command whose end is far from its beginning.
 func TestAskShowsTheCall(t *testing.T) {
 	var out strings.Builder
-	g := &gate{cli: &cli{stdout: &out}, when: askDestroy,
+	g := &gate{console: &console{stdout: &out}, when: askDestroy,
 		ask: func(string) (string, error) { return "no", nil }}
 	args, _ := json.Marshal(map[string]string{"command": "echo " + strings.Repeat("nothing ", 100) +
 		"; rm -rf ~"})
@@ -221,7 +221,7 @@ func TestAskShowsTheCall(t *testing.T) {
 // TestAskInterrupted presses Ctrl-C at a question: that interrupts, and is not taken for a no.
 func TestAskInterrupted(t *testing.T) {
 	for reply, want := range map[error]string{errLeft: "did not allow", errInterrupted: ""} {
-		g := gate{cli: &cli{stdout: io.Discard, stderr: io.Discard}, when: askChange,
+		g := gate{console: &console{stdout: io.Discard, stderr: io.Discard}, when: askChange,
 			ask: func(string) (string, error) { return "", reply }}
 		refusal, err := g.allow(t.Context(), agent.ToolCall{ToolName: "exec"}, dialect.Destroys)
 		if !strings.Contains(refusal, want) || (refusal == "") != (want == "") ||

@@ -59,7 +59,7 @@ skill.toml alone sets these; no flag does:
   take-over = true              continue runs of dead processes, if the system has no locks
   prices = "prices.json"        {"MODEL":{"input":2.5,"output":10}}, per million tokens`
 
-func (c *cli) configCommand(set *configuration) *cobra.Command {
+func (c *console) configCommand(set *configuration) *cobra.Command {
 	var o promptOptions
 	cmd := &cobra.Command{
 		Use:     "config [flags]",
@@ -263,7 +263,7 @@ var flagVariables = map[string]string{"state": "SKILL_STATE", "skill-model": "SK
 	"openai-base-url": "OPENAI_BASE_URL"}
 
 // printConfig is skill config.
-func (c *cli) printConfig(cmd *cobra.Command, set *configuration, json bool) error {
+func (c *console) printConfig(cmd *cobra.Command, set *configuration, json bool) error {
 	var list []setting
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		s := setting{f.Name, f.Value.String(), "default"}

@@ -80,7 +80,7 @@ func (c *cli) doctorCommand(*configuration) *cobra.Command {
 }
 
 // examine prints how the workspace and the machine are, and mends what it can with fix.
-func (c *cli) examine(ctx context.Context, o *doctorOptions, x *skill.Executor) error {
+func (c *console) examine(ctx context.Context, o *doctorOptions, x *skill.Executor) error {
 	found, err := x.Inspect(ctx)
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ type fault struct {
 }
 
 // faults returns what doctor can mend. dirs are the folders of histories.
-func (c *cli) faults(workspace string, dirs []string) []fault {
+func (c *console) faults(workspace string, dirs []string) []fault {
 	program, err := os.Executable()
 	if err != nil {
 		return nil
@@ -208,7 +208,7 @@ func isGone(program string) bool {
 }
 
 // movedServers returns the hosts that start a program which is not there.
-func (c *cli) movedServers(workspace, program string) (list []fault) {
+func (c *console) movedServers(workspace, program string) (list []fault) {
 	p, err := c.getenv.places()
 	if err != nil {
 		return nil
@@ -241,7 +241,7 @@ func (c *cli) movedServers(workspace, program string) (list []fault) {
 }
 
 // movedHooks returns the hosts whose hooks call a program which is not there.
-func (c *cli) movedHooks(program string) (list []fault) {
+func (c *console) movedHooks(program string) (list []fault) {
 	for i := range hook.Setups {
 		s := &hook.Setups[i]
 		h, err := c.getenv.hookPlace(s, "", "")
@@ -276,7 +276,7 @@ func shellUnquoted(word string) string {
 }
 
 // movedFiles returns the hosts for which a file of this program calls one that is not there.
-func (c *cli) movedFiles(program string) (list []fault) {
+func (c *console) movedFiles(program string) (list []fault) {
 	p, err := c.getenv.places()
 	if err != nil {
 		return nil
@@ -310,7 +310,7 @@ func (c *cli) movedFiles(program string) (list []fault) {
 }
 
 // treat says what is wrong, and mends it with fix.
-func (c *cli) treat(list []fault, fix bool) (lines []string, err error) {
+func (c *console) treat(list []fault, fix bool) (lines []string, err error) {
 	for _, f := range list {
 		switch {
 		case !fix:

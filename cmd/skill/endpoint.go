@@ -46,7 +46,7 @@ func (l learned) write(file string) error {
 
 // learn gives an endpoint the rules that runs have found out, and has it add those that this
 // run does. It returns the window that the endpoint has named, 0 for none.
-func (c *cli) learn(e *provider.Endpoint, cfg *agent.Config) (window int) {
+func (c *console) learn(e *provider.Endpoint, cfg *agent.Config) (window int) {
 	origin := cmp.Or(e.BaseURL, e.Provider)
 	if u, err := url.Parse(e.BaseURL); err == nil && u.Host != "" {
 		origin = u.Scheme + "://" + u.Host
@@ -88,7 +88,7 @@ func (c *cli) learn(e *provider.Endpoint, cfg *agent.Config) (window int) {
 }
 
 // endpoints shows what is remembered of endpoints, or forgets it.
-func (c *cli) endpoints(forget bool) error {
+func (c *console) endpoints(forget bool) error {
 	file := c.getenv.inState("endpoints.json")
 	all := readLearned(file)
 	if forget {

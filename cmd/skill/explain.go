@@ -14,7 +14,7 @@ import (
 // explainOptions are the flags of skill explain.
 type explainOptions struct{ json, verbose bool }
 
-func (c *cli) explainCommand(*configuration) *cobra.Command {
+func (c *console) explainCommand(*configuration) *cobra.Command {
 	var o explainOptions
 	cmd := &cobra.Command{
 		Use:   "explain [flags] PROMPT",
@@ -57,7 +57,7 @@ does not understand the prompt.`,
 }
 
 // printReading prints a reading as one line of JSON.
-func (c *cli) printReading(r llmfallback.Reading) error {
+func (c *console) printReading(r llmfallback.Reading) error {
 	line := struct {
 		OK      bool               `json:"ok"`
 		Command string             `json:"command,omitempty"`

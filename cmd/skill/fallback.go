@@ -102,13 +102,13 @@ func (o *promptOptions) interpreter(c *cli, x *skill.Executor) (dialect.Fallback
 			return dialect.Extraction{}, &dialect.Failure{Message: wrong.Error(), Cause: wrong}
 		}, nil
 	}
-	i := &interpreter{cli: c, o: o, extractor: extractor}
+	i := &interpreter{console: &c.console, o: o, extractor: extractor}
 	return i.read, nil
 }
 
 // An interpreter reads prompts in plain words for a person or a program.
 type interpreter struct {
-	*cli
+	*console
 	o         *promptOptions
 	extractor *llmfallback.Extractor
 	told      atomic.Bool // that no model is set
@@ -198,7 +198,7 @@ func (i *interpreter) silent(err error, prompt, operation string) error {
 }
 
 // understood says how far the rules read a prompt, and what to type, "" if they read nothing.
-func (c *cli) understood(w *workspaceOptions, prompt string) string {
+func (c *console) understood(w *workspaceOptions, prompt string) string {
 	r := llmfallback.Read(prompt)
 	switch {
 	case r.Subcommand != "":
@@ -210,7 +210,7 @@ func (c *cli) understood(w *workspaceOptions, prompt string) string {
 }
 
 // typed returns the line for a shell that does e.
-func (c *cli) typed(w *workspaceOptions, e llmfallback.Extraction) string {
+func (c *console) typed(w *workspaceOptions, e llmfallback.Extraction) string {
 	name := e.Path
 	if strings.HasPrefix(name, "-") {
 		name = "./" + name

@@ -36,7 +36,7 @@ func hideSettings(cmd *cobra.Command) {
 }
 
 // typedSetting is the error of a command line that has a setting.
-func (c *cli) typedSetting(cmd *cobra.Command) (err error) {
+func (c *console) typedSetting(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if slices.Contains(unflagged, f.Name) {
 			err = fmt.Errorf("%s is a setting and no flag: write it in skill.toml, as \"%s help config\" shows", f.Name, c.program())

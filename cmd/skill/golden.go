@@ -362,11 +362,7 @@ type goldenCLI struct {
 // cli returns the program, which may run these commands. The model gives the answers of the
 // sections llm before.
 func (g *golden) cli(commands []string) *goldenCLI {
-	c := &goldenCLI{cli: cli{
-		getenv:    func(name string) string { return map[string]string{"SKILL_STATE": g.state}[name] },
-		helper:    g.helper,
-		unlasting: true,
-	}}
+	c := &goldenCLI{cli: cli{console: console{getenv: func(name string) string { return map[string]string{"SKILL_STATE": g.state}[name] }}, helper: g.helper, unlasting: true}}
 	c.allowed = func(cmd *cobra.Command) error {
 		c.refused = g.allowed(cmd, commands)
 		return c.refused

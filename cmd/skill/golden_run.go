@@ -67,7 +67,7 @@ func (m scriptedModel) Next(ctx context.Context, r agent.Request) (a agent.Answe
 
 // transcript runs an expert and prints what it says and calls, and what the calls answer, in
 // full: calls as in the sections llm, and what is not the model's with two blanks before it.
-func (c *cli) transcript(ctx context.Context, cfg agent.Config, query string) (last agent.Event, err error) {
+func (c *console) transcript(ctx context.Context, cfg agent.Config, query string) (last agent.Event, err error) {
 	return c.eachEvent(ctx, cfg, query, func(e agent.Event) error {
 		_, err := fmt.Fprint(c.stdout, transcribed(e))
 		return err

@@ -49,8 +49,7 @@ func TestRecordedRun(t *testing.T) {
 	env := map[string]string{"OPENAI_BASE_URL": writingEndpoint(t).URL + "/v1", "SKILL_MODEL": "m",
 		"SKILL_STATE": t.TempDir()}
 	var out bytes.Buffer
-	c := &cli{stdin: strings.NewReader(""), stdout: &out, stderr: &out, helper: ownProgram(),
-		getenv: func(name string) string { return env[name] }}
+	c := &cli{console: console{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(name string) string { return env[name] }}, helper: ownProgram()}
 	if code := c.run(t.Context(), []string{"run", "-C", dir, "--fence=auto", "--max-steps=9", "e",
 		"Write " + dir + "/a.txt.", "--record", name}); code != exitOK {
 		t.Fatalf("exit %d\n%s", code, out.String())
@@ -105,8 +104,7 @@ func TestGoldenModel(t *testing.T) {
 			}
 			env := map[string]string{"OPENAI_BASE_URL": endpoint.URL + "/v1", "SKILL_MODEL": "m"}
 			var out bytes.Buffer
-			c := &cli{stdin: strings.NewReader(""), stdout: &out, stderr: &out, helper: ownProgram(),
-				getenv: func(name string) string { return env[name] }}
+			c := &cli{console: console{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(name string) string { return env[name] }}, helper: ownProgram()}
 			args := []string{"test", "--fence=auto", name}
 			if row.live {
 				args = append(args, "--live")

@@ -63,17 +63,17 @@ func nameOf(started string) string {
 }
 
 // program returns what people type for the program.
-func (c *cli) program() string { return cmp.Or(c.name, "skill") }
+func (c *console) program() string { return cmp.Or(c.name, "skill") }
 
 // say writes an error or a notice on standard error.
-func (c *cli) say(words ...any) {
+func (c *console) say(words ...any) {
 	fmt.Fprint(c.stderr, c.program(), ": ", usage.Bounded(fmt.Sprintln(words...)))
 }
 
-func (c *cli) sayf(format string, args ...any) { c.say(fmt.Sprintf(format, args...)) }
+func (c *console) sayf(format string, args ...any) { c.say(fmt.Sprintf(format, args...)) }
 
 // renamed returns a text of help with the name that the program was started by.
-func (c *cli) renamed(text string) string {
+func (c *console) renamed(text string) string {
 	if c.name == "" {
 		return text
 	}
@@ -82,7 +82,7 @@ func (c *cli) renamed(text string) string {
 }
 
 // rename applies renamed to all texts of a command.
-func (c *cli) rename(cmd *cobra.Command) *cobra.Command {
+func (c *console) rename(cmd *cobra.Command) *cobra.Command {
 	if c.name == "" {
 		return cmd
 	}
@@ -92,7 +92,7 @@ func (c *cli) rename(cmd *cobra.Command) *cobra.Command {
 }
 
 // helpCommand is skill help: of the program, of a command, of an operation, or of all flags.
-func (c *cli) helpCommand(subjects []subject) *cobra.Command {
+func (c *console) helpCommand(subjects []subject) *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND | flags]",
 		Short:   "Show help for a command, or for all flags",
@@ -153,7 +153,7 @@ var otherwise = []struct{ words, use string }{
 }
 
 // useInstead returns what to use for a word of another program, "" for none.
-func (c *cli) useInstead(word string) string {
+func (c *console) useInstead(word string) string {
 	for _, o := range otherwise {
 		if slices.Contains(strings.Fields(o.words), strings.ToLower(word)) {
 			return strings.ReplaceAll(o.use, "PROGRAM", c.program())
@@ -187,7 +187,7 @@ func (c *cli) printHelp(root *cobra.Command, set *configuration) {
 }
 
 // printFlags lists the flags of a text command, by subject.
-func (c *cli) printFlags(subjects []subject) error {
+func (c *console) printFlags(subjects []subject) error {
 	var errs []error
 	for _, s := range subjects {
 		_, err := fmt.Fprintf(c.stdout, "%s:\n%s\n", s.title, s.flags.FlagUsages())

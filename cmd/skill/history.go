@@ -74,12 +74,12 @@ func (c *cli) journal(ctx context.Context, w *workspaceOptions, json bool, tool 
 			return c.failed(err)
 		}
 	}
-	return c.paged(func(c *cli) error { return (&printer{cli: c, json: json, dir: x.Dir()}).print(reply) })
+	return c.paged(func(c *console) error { return (&printer{console: c, json: json, dir: x.Dir()}).print(reply) })
 }
 
 // historyAbove is an error that says what to type where the current folder has no history, but one above
 // it has. Opening the history here would begin one.
-func (c *cli) historyAbove(w *workspaceOptions, tool string, in map[string]any) error {
+func (c *console) historyAbove(w *workspaceOptions, tool string, in map[string]any) error {
 	here, err := os.Getwd()
 	if err != nil || w.Dir != "" || skill.HasHistory(here, c.getenv.historyDir(w)) {
 		return nil

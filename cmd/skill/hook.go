@@ -364,7 +364,7 @@ func (env environment) hookPlace(s *hook.Setup, program, state string) (h hookPl
 }
 
 // setupHooks is skill setup --hooks.
-func (c *cli) setupHooks(o *setupOptions, name string) error {
+func (c *console) setupHooks(o *setupOptions, name string) error {
 	s := hook.SetupOf(name)
 	if s == nil {
 		names := strings.Join(hookNames(), ", ")
@@ -402,7 +402,7 @@ func (c *cli) setupHooks(o *setupOptions, name string) error {
 }
 
 // writeHooks shows what changes in the files of a host, changes them, and says what is left to do.
-func (c *cli) writeHooks(h hookPlace, program string) error {
+func (c *console) writeHooks(h hookPlace, program string) error {
 	changed := !bytes.Equal(h.before, h.after)
 	if changed {
 		fmt.Fprint(c.stdout, skill.Unified(h.file, h.file, h.before, h.after))

@@ -51,8 +51,7 @@ func (f *hookedFolder) write(name, text string) {
 func (f *hookedFolder) run(stdin string, args ...string) (out string, code int) {
 	f.Helper()
 	var both bytes.Buffer
-	c := &cli{stdin: strings.NewReader(stdin), stdout: &both, stderr: &both, getenv: os.Getenv,
-		unlasting: true}
+	c := &cli{console: console{stdin: strings.NewReader(stdin), stdout: &both, stderr: &both, getenv: os.Getenv}, unlasting: true}
 	code = c.run(f.Context(), args)
 	return both.String(), code
 }
@@ -465,7 +464,7 @@ func TestHookFull(t *testing.T) {
 	f.play("claude-code/pre-write\nclaude-code/post-write-create\n")
 	in, out := io.Pipe()
 	defer out.Close()
-	c := &cli{stdin: in, stdout: io.Discard, stderr: io.Discard, getenv: os.Getenv}
+	c := &cli{console: console{stdin: in, stdout: io.Discard, stderr: io.Discard, getenv: os.Getenv}}
 	if code := c.run(t.Context(), []string{"hook", "codex"}); code != 0 {
 		t.Errorf("it ended with %d", code)
 	}

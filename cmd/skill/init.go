@@ -31,7 +31,7 @@ something, and say at the end what you changed.
 # instruction = "You look for mistakes in what you are given, and change nothing."
 `
 
-func (c *cli) initCommand(*configuration) *cobra.Command {
+func (c *console) initCommand(*configuration) *cobra.Command {
 	var o workspaceOptions
 	cmd := &cobra.Command{
 		Use:   "init [flags]",
@@ -47,7 +47,7 @@ what to type next. It never changes a perstack.toml that exists.`,
 }
 
 // init is skill init.
-func (c *cli) init(dir string) error {
+func (c *console) init(dir string) error {
 	file := filepath.Join(dir, agent.ProjectFile)
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
@@ -75,7 +75,7 @@ func (c *cli) init(dir string) error {
 }
 
 // hasModel reports whether the environment names a model, and a provider or an endpoint for it.
-func (c *cli) hasModel() bool {
+func (c *console) hasModel() bool {
 	given := func(name string) bool { return c.getenv(name) != "" }
 	return given("SKILL_MODEL") && slices.ContainsFunc(provider.All, func(p provider.Provider) bool {
 		return given(p.BaseURL) || slices.ContainsFunc(p.Keys, given)

@@ -72,7 +72,7 @@ func (c *cli) prepare(root *cobra.Command, set *configuration, args []string) {
 	}
 }
 
-func (c *cli) versionCommand(*configuration) *cobra.Command {
+func (c *console) versionCommand(*configuration) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
@@ -84,7 +84,7 @@ func (c *cli) versionCommand(*configuration) *cobra.Command {
 	}
 }
 
-func (c *cli) printVersion() error {
+func (c *console) printVersion() error {
 	_, err := fmt.Fprintln(c.stdout, c.program(), version())
 	return err
 }

@@ -20,7 +20,7 @@ import (
 func TestLinesAnswersAtOnce(t *testing.T) {
 	in, input := io.Pipe()
 	output, out := io.Pipe()
-	c := &cli{stdin: in, stdout: out, stderr: out, getenv: func(string) string { return "" }}
+	c := &cli{console: console{stdin: in, stdout: out, stderr: out, getenv: func(string) string { return "" }}}
 	code := make(chan int, 1)
 	go func() {
 		code <- c.run(t.Context(), []string{"-C", t.TempDir(), "--no-sync", "--lines"})
@@ -111,7 +111,7 @@ func TestLinesIsInterrupted(t *testing.T) {
 		cancel(errors.New("interrupt signal received"))
 	}()
 	var stderr strings.Builder
-	c := &cli{stdin: in, stdout: out, stderr: &stderr, getenv: func(string) string { return "" }}
+	c := &cli{console: console{stdin: in, stdout: out, stderr: &stderr, getenv: func(string) string { return "" }}}
 	code := c.run(ctx, []string{"-C", t.TempDir(), "--lines"})
 	if stderr.String() != "skill: interrupt signal received\n" || code != exitFailed {
 		t.Errorf("got %q %d", stderr.String(), code)

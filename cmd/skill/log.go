@@ -125,7 +125,7 @@ func (c *cli) log(ctx context.Context, l *logOptions, inStep stepRange) error {
 }
 
 // checkRun says which records of a run are damaged, and fails if there are any.
-func (c *cli) checkRun(ctx context.Context, records agent.Records, run string) error {
+func (c *console) checkRun(ctx context.Context, records agent.Records, run string) error {
 	n, wrong, err := records.Check(ctx, run)
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (c *cli) checkRun(ctx context.Context, records agent.Records, run string) e
 }
 
 // listRuns prints a line for each run.
-func (c *cli) listRuns(ctx context.Context, l *logOptions, records agent.Records,
+func (c *console) listRuns(ctx context.Context, l *logOptions, records agent.Records,
 	runs []agent.RunSetting) error {
 	if len(runs) == 0 && !l.json {
 		fmt.Fprintln(c.stdout, "No data found")
@@ -185,7 +185,7 @@ func (c *cli) listRuns(ctx context.Context, l *logOptions, records agent.Records
 
 // showRun prints the events of a run that the flags select. If some cannot be read it
 // prints the others, and fails.
-func (c *cli) showRun(ctx context.Context, l *logOptions, records agent.Records,
+func (c *console) showRun(ctx context.Context, l *logOptions, records agent.Records,
 	inStep stepRange) error {
 	files, err := records.Find(ctx, l.run)
 	if err != nil {

@@ -23,18 +23,21 @@ func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	waiting := make(chan struct{})
 	go cancelOnSignal(cancel, waiting)
-	c := &cli{name: nameOf(os.Args[0]), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		getenv: os.Getenv, helper: ownProgram(),
-		interrupts: func() <-chan os.Signal { return takeInterrupts(waiting) }}
+	c := &cli{console: console{name: nameOf(os.Args[0]), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}, helper: ownProgram(), interrupts: func() <-chan os.Signal { return takeInterrupts(waiting) }}
 	os.Exit(c.run(ctx, os.Args[1:]))
+}
+
+// A console is what the program reads and writes, and the variables of its user.
+type console struct {
+	name           string // what the program is started as, if that is packagedName; else ""
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         environment
 }
 
 // cli is the program without the process: it may be run from a test.
 type cli struct {
-	name           string // what it is started as, if that is packagedName; else ""
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	getenv         environment
+	console
 	// takes over the signals of Ctrl-C; nil leaves them to the context
 	interrupts func() <-chan os.Signal
 	helper     string           // program that commands run under; may be ""

@@ -21,8 +21,7 @@ var manFolder = flag.String("man", "", "write the manual pages into this `folder
 // the program. A release does it with -man; the generator is not part of the program.
 func TestManPages(t *testing.T) {
 	for _, name := range []string{"", packagedName} {
-		manPages(t, &cli{name: name, stdout: io.Discard, stderr: io.Discard,
-			getenv: func(string) string { return "" }})
+		manPages(t, &cli{console: console{name: name, stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }}})
 	}
 }
 

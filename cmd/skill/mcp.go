@@ -153,7 +153,7 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 
 // mcpHTTP serves over HTTP. Where nothing says which token is required it is one of the
 // workspace's own.
-func (c *cli) mcpHTTP(ctx context.Context, s *mcpserver.Server, w *workspaceOptions, h *mcpserver.HTTP) (err error) {
+func (c *console) mcpHTTP(ctx context.Context, s *mcpserver.Server, w *workspaceOptions, h *mcpserver.HTTP) (err error) {
 	note := ""
 	if h.Token == "" && !h.NoToken && !strings.HasPrefix(h.Addr, "unix:") {
 		if h.Token, note, err = c.ownToken(w); err != nil {

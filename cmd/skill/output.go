@@ -71,7 +71,7 @@ func printLine(w io.Writer, text string) error {
 }
 
 // printJSON prints a value as one line of JSON.
-func (c *cli) printJSON(value any) error {
+func (c *console) printJSON(value any) error {
 	_, err := fmt.Fprintf(c.stdout, "%s\n", rawjson.Encode(value))
 	return err
 }
@@ -111,7 +111,7 @@ func (o *output) paint(colour int, text string) error {
 }
 
 // printDiff writes a diff, in colours on a terminal.
-func (c *cli) printDiff(diff string) error {
+func (c *console) printDiff(diff string) error {
 	return c.printColoured(diff, func(_ int, line string) int { return diffColour(line) })
 }
 
@@ -135,7 +135,7 @@ const historyColumns = 80
 // printHistory writes a list of changes, a line for each. On a terminal long lines are broken,
 // paths in the folder dir are relative to it, and changes that are undone or without effect are
 // faint.
-func (c *cli) printHistory(text, dir string, changes skill.Changes) error {
+func (c *console) printHistory(text, dir string, changes skill.Changes) error {
 	if !onTerminal(c.stdout) {
 		return printLine(c.stdout, text)
 	}
@@ -176,7 +176,7 @@ func fitted(line string, width int) string {
 }
 
 // printColoured writes lines, on a terminal in colours, but not under NO_COLOR.
-func (c *cli) printColoured(text string, colour func(i int, line string) int) error {
+func (c *console) printColoured(text string, colour func(i int, line string) int) error {
 	o := c.coloured()
 	if o == nil {
 		return printLine(c.stdout, text)
@@ -191,7 +191,7 @@ func (c *cli) printColoured(text string, colour func(i int, line string) int) er
 }
 
 // coloured returns standard output if it is a terminal that shows colours, else nil.
-func (c *cli) coloured() *output {
+func (c *console) coloured() *output {
 	o, ok := c.stdout.(*output)
 	if !ok || !o.terminal || c.getenv("NO_COLOR") != "" || c.getenv("TERM") == "dumb" {
 		return nil
@@ -204,7 +204,7 @@ const pageLines = 20
 
 // paged prints by a pager if that is a person's terminal and the text is long: $PAGER, else
 // less if there is one. PAGER=cat means none.
-func (c *cli) paged(print func(*cli) error) error {
+func (c *console) paged(print func(*console) error) error {
 	o, _ := c.stdout.(*output)
 	if o == nil || !o.terminal {
 		return print(c)

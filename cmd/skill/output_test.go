@@ -36,9 +36,9 @@ func TestPrintDiffInColours(t *testing.T) {
 	for _, tt := range []struct{ noColour, want string }{{"", want},
 		{"1", "--- a\n+++ a\n@@ -1 +1 @@\n-\\u001b]0;owned\\u0007\n+new\n"}} {
 		var out strings.Builder
-		c := &cli{stdout: &output{w: &out, terminal: true}, getenv: func(name string) string {
+		c := &cli{console: console{stdout: &output{w: &out, terminal: true}, getenv: func(name string) string {
 			return map[string]string{"NO_COLOR": tt.noColour}[name]
-		}}
+		}}}
 		if err := c.printDiff(diff); err != nil || out.String() != tt.want {
 			t.Errorf("NO_COLOR=%s: %q, %v", tt.noColour, out.String(), err)
 		}
@@ -48,7 +48,7 @@ func TestPrintDiffInColours(t *testing.T) {
 // TestPrintHistoryInColours shows a change that has no effect faint, and controls in names as text.
 func TestPrintHistoryInColours(t *testing.T) {
 	var out strings.Builder
-	c := &cli{stdout: &output{w: &out, terminal: true}, getenv: func(string) string { return "" }}
+	c := &cli{console: console{stdout: &output{w: &out, terminal: true}, getenv: func(string) string { return "" }}}
 	changes := skill.Changes{List: slices.Grow(skill.Changes{}.List, 3)[:3]}
 	changes.List[1].Undone, changes.List[2].Idle = true, true
 	if err := c.printHistory("3  write /w/b\x1b[2J\n2  write a (undone)\n1  touch a\n[more]", "/w", changes); err != nil || out.String() != "3  write b\\u001b[2J\n\x1b[2m2  write a (undone)\x1b[0m\n\x1b[2m1  touch a\x1b[0m\n[more]\n" {
@@ -81,10 +81,10 @@ func TestPaged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &cli{stdout: &output{w: file, terminal: true}, getenv: func(name string) string {
+		c := &cli{console: console{stdout: &output{w: file, terminal: true}, getenv: func(name string) string {
 			return map[string]string{"PAGER": tt.pager}[name]
-		}}
-		err = c.paged(func(c *cli) error {
+		}}}
+		err = c.paged(func(c *console) error {
 			_, err := fmt.Fprint(c.stdout, strings.Repeat("a\x1bb\n", tt.lines))
 			return err
 		})

@@ -204,7 +204,7 @@ func TestMaxText(t *testing.T) {
 		{"max-text = 0\n", 1 << 20, false},
 	} {
 		home := t.TempDir()
-		at, err := (&cli{getenv: func(name string) string { return map[string]string{"HOME": home}[name] }}).getenv.places()
+		at, err := (&cli{console: console{getenv: func(name string) string { return map[string]string{"HOME": home}[name] }}}).getenv.places()
 		if err != nil {
 			t.Skip("the folder of configurations is not in HOME here")
 		}

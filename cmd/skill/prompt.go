@@ -115,7 +115,7 @@ func limited(d *dialect.Dialect, maxText int) *dialect.Dialect {
 
 // A printer prints replies.
 type printer struct {
-	*cli
+	*console
 	json, verbose bool
 	ignores       bool // the caller is not told what of a command is ignored
 	dir           string
@@ -144,7 +144,7 @@ func (c *cli) prompter(o *promptOptions) (*prompter, error) {
 		return nil, err
 	}
 	// who names the dialect sends what the original takes
-	out := printer{cli: c, json: o.json, verbose: o.verbose, ignores: o.tools == dialect.Achilles.Name,
+	out := printer{console: &c.console, json: o.json, verbose: o.verbose, ignores: o.tools == dialect.Achilles.Name,
 		dir: x.Dir()}
 	return &prompter{printer: out, o: o, x: x, s: &skill.Session{}, ask: ask}, nil
 }

@@ -143,7 +143,7 @@ func (c *cli) subcommands() []subcommand {
 }
 
 // add gives root a subcommand.
-func (c *cli) add(root *cobra.Command, sub subcommand, set *configuration) {
+func (c *console) add(root *cobra.Command, sub subcommand, set *configuration) {
 	cmd := sub.build(set)
 	cmd.Flags().SortFlags = false
 	cmd.GroupID = sub.group
@@ -227,7 +227,7 @@ func (c *cli) checkPrompt(cmd *cobra.Command, set *configuration, o *promptOptio
 }
 
 // failed prints an error that is not the command line's.
-func (c *cli) failed(err error) error {
+func (c *console) failed(err error) error {
 	if err == nil || errors.As(err, new(exit)) || errors.Is(err, errUnwritten) {
 		return err
 	}
@@ -242,7 +242,7 @@ const maxPrompt = 256 << 20
 const patience = 2 * time.Second
 
 // readInput reads standard input whole. If that takes long it says what it waits for.
-func (c *cli) readInput(ctx context.Context, what string) (string, error) {
+func (c *console) readInput(ctx context.Context, what string) (string, error) {
 	var data []byte
 	var err error
 	read := make(chan struct{})

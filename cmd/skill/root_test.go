@@ -15,7 +15,7 @@ func TestReadInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
 		var stderr strings.Builder
-		c := &cli{stdin: r, stderr: &stderr}
+		c := &cli{console: console{stdin: r, stderr: &stderr}}
 		go func() {
 			time.Sleep(3 * patience)
 			io.WriteString(w, "late\n")
@@ -38,7 +38,7 @@ func TestReadInputIsInterrupted(t *testing.T) {
 	stop := errors.New("interrupt signal received")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stop)
-	c := &cli{stdin: r, stderr: io.Discard}
+	c := &cli{console: console{stdin: r, stderr: io.Discard}}
 	if _, err := c.readInput(ctx, "a prompt"); err != stop {
 		t.Errorf("got %v, want %v", err, stop)
 	}
@@ -47,7 +47,7 @@ func TestReadInputIsInterrupted(t *testing.T) {
 // TestLongListsAreWhole prints all lines and items of a long list.
 func TestLongListsAreWhole(t *testing.T) {
 	var errs strings.Builder
-	c := &cli{stderr: &errs}
+	c := &cli{console: console{stderr: &errs}}
 	for _, end := range []string{"; ", "\n"} {
 		list := strings.Repeat("/w/a: something else has changed it"+end, 1000)
 		if c.say(list + strings.Repeat("x", 20_000)); !strings.Contains(errs.String(), list) ||
@@ -68,7 +68,7 @@ func TestLongErrorsAreBounded(t *testing.T) {
 		{"log", "--run", long}, {"trust", long}, {"setup", long}, {"help", long}, {"config", long},
 		{"completion", long},
 	} {
-		c := &cli{getenv: func(name string) string { return map[string]string{"SKILL_STATE": state}[name] }}
+		c := &cli{console: console{getenv: func(name string) string { return map[string]string{"SKILL_STATE": state}[name] }}}
 		out, errs, code := play(t, c, "", args...)
 		if code == 0 || len(out)+len(errs) > 5000 || strings.Contains(errs, "\ufffd") {
 			t.Errorf("%s: exit %d, %d bytes on stdout, on stderr %d: %.300s", args[0][:min(10, len(args[0]))],

@@ -243,7 +243,7 @@ func (c *cli) runExpert(cmd *cobra.Command, r *runOptions, args []string) error 
 
 // afterRun writes the report, and says how a run that has stopped goes on. people says that its events
 // were shown to a person.
-func (c *cli) afterRun(cfg agent.Config, r *runOptions, last agent.Event, people bool) error {
+func (c *console) afterRun(cfg agent.Config, r *runOptions, last agent.Event, people bool) error {
 	if last.Type == agent.CompleteRun && last.ExpertKey == cfg.Expert && r.lastMessage != "" {
 		if err := os.WriteFile(r.lastMessage, []byte(*last.Text), 0o666); err != nil {
 			return err
@@ -263,7 +263,7 @@ func (c *cli) afterRun(cfg agent.Config, r *runOptions, last agent.Event, people
 }
 
 // howToGoOn shows a person what a run waits for, and the line that continues it.
-func (c *cli) howToGoOn(cfg agent.Config, r *runOptions, last agent.Event) {
+func (c *console) howToGoOn(cfg agent.Config, r *runOptions, last agent.Event) {
 	switch {
 	case last.Type == agent.StopRunByInteractiveTool && len(last.Checkpoint.PendingToolCalls) > 0:
 		c.showQuestion(last.Checkpoint)
@@ -275,7 +275,7 @@ func (c *cli) howToGoOn(cfg agent.Config, r *runOptions, last agent.Event) {
 }
 
 // unasked says how to go on after a call that nobody could be asked about.
-func (c *cli) unasked(cfg agent.Config, r *runOptions, runID string, err error) error {
+func (c *console) unasked(cfg agent.Config, r *runOptions, runID string, err error) error {
 	how := "--ask never does it; so does allow under [tools] in " + c.rulesToEdit()
 	if errors.Is(err, errRuled) {
 		how = "asks you on a terminal; elsewhere, " + c.notToAsk("the tool") + " first"
@@ -287,7 +287,7 @@ func (c *cli) unasked(cfg agent.Config, r *runOptions, runID string, err error) 
 
 // query returns the query of the command line, or of standard input where that is "-" or,
 // for a new run, left out.
-func (c *cli) query(ctx context.Context, r *runOptions, args []string) (string, error) {
+func (c *console) query(ctx context.Context, r *runOptions, args []string) (string, error) {
 	continued := r.continued()
 	if len(args) > 1 && args[1] != "-" {
 		return args[1], nil
@@ -307,12 +307,12 @@ func (c *cli) query(ctx context.Context, r *runOptions, args []string) (string, 
 }
 
 // printEvents runs an expert and prints each event as a line of JSON. It returns the last one.
-func (c *cli) printEvents(ctx context.Context, cfg agent.Config, query string) (last agent.Event, err error) {
+func (c *console) printEvents(ctx context.Context, cfg agent.Config, query string) (last agent.Event, err error) {
 	return c.eachEvent(ctx, cfg, query, func(e agent.Event) error { return c.printJSON(e) })
 }
 
 // eachEvent runs an expert and calls print with each event. It returns the last one.
-func (c *cli) eachEvent(ctx context.Context, cfg agent.Config, query string,
+func (c *console) eachEvent(ctx context.Context, cfg agent.Config, query string,
 	print func(agent.Event) error) (last agent.Event, err error) {
 	for e, err := range c.events(ctx, cfg, query) {
 		if err == nil {
@@ -328,7 +328,7 @@ func (c *cli) eachEvent(ctx context.Context, cfg agent.Config, query string,
 
 // events runs an expert. If the environment names a collector of OpenTelemetry, it is sent
 // the spans of the run at its end.
-func (c *cli) events(ctx context.Context, cfg agent.Config, query string) iter.Seq2[agent.Event, error] {
+func (c *console) events(ctx context.Context, cfg agent.Config, query string) iter.Seq2[agent.Event, error] {
 	recorder, err := trace.New(c.getenv, cfg)
 	if err != nil {
 		c.say(err)
@@ -385,7 +385,7 @@ func (r *runOptions) prepare(ctx context.Context, c *cli) (cfg agent.Config, err
 
 // ended turns the error of a run into the error of the program. The ID is "" if no
 // run has begun.
-func (c *cli) ended(ctx context.Context, cfg agent.Config, runID string, err error) error {
+func (c *console) ended(ctx context.Context, cfg agent.Config, runID string, err error) error {
 	if ctx.Err() == nil && !errors.Is(err, errInterrupted) {
 		return errors.New(cfg.Redactor().Text(err.Error()))
 	}

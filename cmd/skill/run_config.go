@@ -188,7 +188,7 @@ func (r *runOptions) numbers(c *cli, p agent.Project, cfg *agent.Config, e *prov
 
 // number returns the number of a flag; without one said, and without that fallback. A
 // flag that is not a number is ignored with a warning.
-func (c *cli) number(flag, text string, said *int, fallback, low int) (int, error) {
+func (c *console) number(flag, text string, said *int, fallback, low int) (int, error) {
 	n := fallback
 	if said != nil {
 		n = *said

@@ -23,9 +23,9 @@ func TestRunFiles(t *testing.T) {
 	endpoint := scriptedEndpoint(t, script).URL
 	do := func(stdin string, args ...string) (string, string, int) {
 		t.Helper()
-		c := &cli{getenv: func(name string) string {
+		c := &cli{console: console{getenv: func(name string) string {
 			return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m"}[name]
-		}}
+		}}}
 		return play(t, c, stdin, append([]string{"-C", dir}, args...)...)
 	}
 	files := func(want string) {

@@ -86,7 +86,7 @@ func TestProviderOfARun(t *testing.T) {
 				t.Fatal(err)
 			}
 			state := t.TempDir()
-			c := &cli{getenv: func(name string) string {
+			c := &cli{console: console{getenv: func(name string) string {
 				switch {
 				case name == "XDG_STATE_HOME":
 					return state
@@ -97,7 +97,7 @@ func TestProviderOfARun(t *testing.T) {
 				}
 				return map[string]string{"OPENAI_API_KEY": "sk-openai", "ANTHROPIC_API_KEY": "sk-anthropic",
 					"GEMINI_API_KEY": "sk-google", "GOOGLE_GENERATIVE_AI_API_KEY": "sk-google"}[name]
-			}}
+			}}}
 			args := append([]string{"run", "-v", "-C", dir, "--max-retries", "0", "e", "q"},
 				strings.Fields(tt.args)...)
 			_, stderr, code := play(t, c, "", args...)
@@ -134,9 +134,9 @@ func TestKeysOfProvidersStayWithoutTrust(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c := &cli{getenv: func(name string) string {
+		c := &cli{console: console{getenv: func(name string) string {
 			return map[string]string{"ANTHROPIC_API_KEY": "sk-mine", "XDG_STATE_HOME": state}[name]
-		}}
+		}}}
 		_, stderr, code := play(t, c, "", "run", "-C", dir, "--max-retries", "0", "e", "q")
 		if len(*asked) > 0 || code != exitFailed || !strings.Contains(stderr, tt.power) ||
 			strings.Contains(stderr, "sk-") {
@@ -181,10 +181,10 @@ func TestRunWithClaude(t *testing.T) {
 	defer collector.Close()
 	dir := newProject(t)
 	state := t.TempDir()
-	c := &cli{getenv: func(name string) string {
+	c := &cli{console: console{getenv: func(name string) string {
 		return map[string]string{"ANTHROPIC_API_KEY": "sk-mine", "ANTHROPIC_BASE_URL": s.URL,
 			"XDG_STATE_HOME": state, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL}[name]
-	}}
+	}}}
 	stdout, stderr, code := play(t, c, "", "run", "-C", dir, "--model", "claude-opus-4-8", "e",
 		"write hi.txt")
 	data, _ := os.ReadFile(filepath.Join(dir, "hi.txt"))
@@ -252,10 +252,10 @@ func TestTraceOfAContinuedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	endpoint, home := scriptedEndpoint(t, script).URL, t.TempDir()
-	c := &cli{getenv: func(name string) string {
+	c := &cli{console: console{getenv: func(name string) string {
 		return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": home,
 			"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL}[name]
-	}}
+	}}}
 	dir := newProject(t)
 	for _, words := range []string{"run e go --run-id r -C " + dir, "run e --continue -C " + dir,
 		"run e go --run-id r -C " + newProject(t)} {

@@ -251,10 +251,9 @@ func TestRunForScripts(t *testing.T) {
 	}
 	endpoint := scriptedEndpoint(t, script).URL
 	var stdout, stderr strings.Builder
-	c := &cli{stdin: strings.NewReader("How many\nfiles?\n"), stdout: &stdout, stderr: &stderr,
-		getenv: func(name string) string {
-			return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m"}[name]
-		}}
+	c := &cli{console: console{stdin: strings.NewReader("How many\nfiles?\n"), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
+		return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m"}[name]
+	}}}
 	if code := c.run(t.Context(), []string{"run", "-C", dir, "e", "--output-schema", schema, "--last-message",
 		report}); code != 0 || stderr.Len() > 0 {
 		t.Fatalf("exit %d: %s", code, stderr.String())

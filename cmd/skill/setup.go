@@ -121,7 +121,7 @@ in your home folder. setup never replaces a file that it did not write.
 
 Hosts of servers: `
 
-func (c *cli) setupCommand(*configuration) *cobra.Command {
+func (c *console) setupCommand(*configuration) *cobra.Command {
 	var s setupOptions
 	names := append(hostNames(), packageNames()...)
 	hooks := hookNames()
@@ -229,7 +229,7 @@ func packageNames() (names []string) {
 
 // setupPackage is skill setup of files for agents: below the folder that is named, the user's, or
 // that of the project.
-func (c *cli) setupPackage(s *setupOptions, p *contrib.Package, named []string) error {
+func (c *console) setupPackage(s *setupOptions, p *contrib.Package, named []string) error {
 	dir := cmp.Or(append(named, s.Dir, ".")...)
 	takesDir := p.Name != "agent-skill"
 	switch {
@@ -269,7 +269,7 @@ func (c *cli) setupPackage(s *setupOptions, p *contrib.Package, named []string) 
 
 // putPackage writes the files of a package that call a program, or removes them if program is "".
 // It says which, and whether there were any.
-func (c *cli) putPackage(p *contrib.Package, dir, program string) (changed bool, err error) {
+func (c *console) putPackage(p *contrib.Package, dir, program string) (changed bool, err error) {
 	did, names := "wrote", []string(nil)
 	if program != "" {
 		names, err = p.Install(dir, program)
@@ -283,7 +283,7 @@ func (c *cli) putPackage(p *contrib.Package, dir, program string) (changed bool,
 	return len(names) > 0, err
 }
 
-func (c *cli) printPackage(p *contrib.Package, program string) error {
+func (c *console) printPackage(p *contrib.Package, program string) error {
 	files, err := p.Files(program)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		fmt.Fprintf(c.stdout, "-- %s --\n%s", name, files[name])
@@ -308,7 +308,7 @@ func hostNamed(name string) (host, error) {
 }
 
 // setup is skill setup.
-func (c *cli) setup(ctx context.Context, s *setupOptions, name string) error {
+func (c *console) setup(ctx context.Context, s *setupOptions, name string) error {
 	h, err := hostNamed(name)
 	if err != nil {
 		return err
@@ -346,7 +346,7 @@ func (c *cli) setup(ctx context.Context, s *setupOptions, name string) error {
 }
 
 // writeHost puts the server that words start into a host's file, or takes it out of there.
-func (c *cli) writeHost(h host, s *setupOptions, words []string, file string, before []byte) error {
+func (c *console) writeHost(h host, s *setupOptions, words []string, file string, before []byte) error {
 	var e entry
 	if words != nil {
 		e = h.entry(words[0], words[1:])
@@ -386,7 +386,7 @@ func (c *cli) writeHost(h host, s *setupOptions, words []string, file string, be
 }
 
 // hostFile returns the file of a host that the flags mean.
-func (c *cli) hostFile(h host, s *setupOptions) (string, error) {
+func (c *console) hostFile(h host, s *setupOptions) (string, error) {
 	if s.project {
 		return filepath.Abs(filepath.Join(s.Dir, filepath.FromSlash(h.inside)))
 	}

@@ -463,7 +463,7 @@ func change(v map[string]any, path []string, e entry) {
 const checkTime = 30 * time.Second
 
 // checkHost starts the server that a host's file names, as the host would, and prints its tools.
-func (c *cli) checkHost(ctx context.Context, h host, s *setupOptions, file string, data []byte) error {
+func (c *console) checkHost(ctx context.Context, h host, s *setupOptions, file string, data []byte) error {
 	words, err := h.command(data)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)

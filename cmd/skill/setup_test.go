@@ -19,9 +19,9 @@ func newHostFile(t *testing.T, name, text string, stderr io.Writer) (file string
 	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	return file, &cli{stdout: io.Discard, stderr: stderr, getenv: func(name string) string {
+	return file, &cli{console: console{stdout: io.Discard, stderr: stderr, getenv: func(name string) string {
 		return map[string]string{"HOME": home, "USERPROFILE": home}[name]
-	}}
+	}}}
 }
 
 // TestSetupByteOrderMark keeps the mark with which some editors begin a file.

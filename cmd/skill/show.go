@@ -12,7 +12,7 @@ import (
 // A viewer prints a run for a person: the model's words as they come, a line for each
 // call and result, the report, and what it cost.
 type viewer struct {
-	*cli
+	*console
 	price *agent.Price    // of the model; nil if it is not known
 	x     *skill.Executor // for the diffs of changes; nil to show none
 	words strings.Builder
@@ -20,8 +20,8 @@ type viewer struct {
 }
 
 // show runs an expert and prints what happens. It returns the last event.
-func (c *cli) show(ctx context.Context, cfg agent.Config, query string) (last agent.Event, err error) {
-	v := &viewer{cli: c, price: cfg.Budget.Price}
+func (c *console) show(ctx context.Context, cfg agent.Config, query string) (last agent.Event, err error) {
+	v := &viewer{console: c, price: cfg.Budget.Price}
 	if c.coloured() != nil {
 		v.paint = &markdown{start: true}
 	}

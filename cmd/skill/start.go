@@ -219,7 +219,7 @@ func (t *talk) turn(ctx context.Context, query string) (over bool, err error) {
 
 // wantsFiles asks whether the files are to be taken back to the checkpoint that the run is
 // continued from, if the run has changed any since.
-func (c *cli) wantsFiles(ctx context.Context, cfg agent.Config,
+func (c *console) wantsFiles(ctx context.Context, cfg agent.Config,
 	ask func(string) (string, error)) (bool, error) {
 	since, err := cfg.From.ChangesAfter(ctx, cfg.Executor)
 	some := false
@@ -292,7 +292,7 @@ func (i *interrupter) begin(ctx context.Context) (context.Context, func()) {
 
 // nextQuestion returns what to ask after a checkpoint, nil for a new run, and sets
 // cfg.Answer to whether the reply answers a tool. It shows the tool's call.
-func (c *cli) nextQuestion(cfg *agent.Config, from *agent.Checkpoint) string {
+func (c *console) nextQuestion(cfg *agent.Config, from *agent.Checkpoint) string {
 	switch {
 	case from == nil && cfg.Continue == "":
 		return "What should I do? "
@@ -308,7 +308,7 @@ func (c *cli) nextQuestion(cfg *agent.Config, from *agent.Checkpoint) string {
 }
 
 // showQuestion shows the call that waits for an answer of a person.
-func (c *cli) showQuestion(from *agent.Checkpoint) {
+func (c *console) showQuestion(from *agent.Checkpoint) {
 	call := from.PendingToolCalls[0]
 	fmt.Fprintf(c.stdout, "%3d  %s\n", from.StepNumber,
 		oneLine(call.ToolName+" "+string(call.Args), lineWidth))
@@ -324,7 +324,7 @@ func left(err error) error {
 
 // whichExpert returns the expert of the run that is continued from a checkpoint, else the
 // only expert, else the one that the person names.
-func (c *cli) whichExpert(ctx context.Context, cfg agent.Config, from *agent.Checkpoint,
+func (c *console) whichExpert(ctx context.Context, cfg agent.Config, from *agent.Checkpoint,
 	ask func(string) (string, error)) (string, error) {
 	run := cfg.Continue
 	if from != nil {
@@ -349,7 +349,7 @@ func (c *cli) whichExpert(ctx context.Context, cfg agent.Config, from *agent.Che
 
 // asker returns a function that asks a person for a line. An empty line and the end of
 // the input are errLeft.
-func (c *cli) asker(ctx context.Context) func(question string) (string, error) {
+func (c *console) asker(ctx context.Context) func(question string) (string, error) {
 	if editable(c.stdin) {
 		return askTerminal(ctx)
 	}

@@ -42,10 +42,9 @@ instruction = "Do it."
 	}
 	endpoint := scriptedEndpoint(t, script).URL
 	var stdout, stderr strings.Builder
-	c := &cli{stdin: strings.NewReader("ask\npaint it\nblue\nthanks\n\nnot read\n"), stdout: &stdout,
-		stderr: &stderr, getenv: func(name string) string {
-			return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m"}[name]
-		}}
+	c := &cli{console: console{stdin: strings.NewReader("ask\npaint it\nblue\nthanks\n\nnot read\n"), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
+		return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m"}[name]
+	}}}
 	if code := c.run(t.Context(), []string{"start", "-C", dir}); code != 0 || stderr.Len() > 0 {
 		t.Errorf("exit %d: %s", code, stderr.String())
 	}
@@ -112,10 +111,9 @@ instruction = "Work."
 			"What next?   5  attemptCompletion {}\n  5  attemptCompletion: {}\n\nMore.\n\n(step 5, 936 tokens)\n\nWhat next? \n"},
 	} {
 		var stdout, stderr strings.Builder
-		c := &cli{stdin: strings.NewReader(tt.stdin), stdout: &stdout, stderr: &stderr,
-			getenv: func(name string) string {
-				return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m"}[name]
-			}}
+		c := &cli{console: console{stdin: strings.NewReader(tt.stdin), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
+			return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m"}[name]
+		}}}
 		if code := c.run(t.Context(), append([]string{"start", "-C", dir}, strings.Fields(tt.args)...)); code != 0 || stderr.Len() > 0 {
 			t.Errorf("%s: exit %d: %s", tt.args, code, stderr.String())
 		}
@@ -147,10 +145,9 @@ func TestStartInterrupted(t *testing.T) {
 	}))
 	defer endpoint.Close()
 	var stdout, stderr strings.Builder
-	c := &cli{stdin: strings.NewReader("paint it\ngo on\nonce more\n\n"), stdout: &stdout, stderr: &stderr,
-		getenv: func(name string) string {
-			return map[string]string{"OPENAI_BASE_URL": endpoint.URL, "SKILL_MODEL": "m"}[name]
-		}, interrupts: func() <-chan os.Signal { return interrupts }}
+	c := &cli{console: console{stdin: strings.NewReader("paint it\ngo on\nonce more\n\n"), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
+		return map[string]string{"OPENAI_BASE_URL": endpoint.URL, "SKILL_MODEL": "m"}[name]
+	}}, interrupts: func() <-chan os.Signal { return interrupts }}
 	if code := c.run(t.Context(), []string{"start", "-C", dir}); code != 0 {
 		t.Errorf("exit %d", code)
 	}
@@ -180,10 +177,10 @@ func TestStartCommands(t *testing.T) {
 	}
 	endpoint := scriptedEndpoint(t, script).URL
 	var stdout, stderr strings.Builder
-	c := &cli{stdin: strings.NewReader("/diff\nhelp\npaint\n/help\n:history\n/diff\n/undo\n/paint\nundo\nundo\n/exit\n"), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
+	c := &cli{console: console{stdin: strings.NewReader("/diff\nhelp\npaint\n/help\n:history\n/diff\n/undo\n/paint\nundo\nundo\n/exit\n"), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
 		return map[string]string{"OPENAI_BASE_URL": endpoint, "SKILL_MODEL": "m", "HOME": dir,
 			"XDG_STATE_HOME": filepath.Join(dir, "..", "state")}[name]
-	}}
+	}}}
 	if code := c.run(t.Context(), []string{"start"}); code != 0 {
 		t.Errorf("exit %d: %s", code, stderr.String())
 	}
@@ -203,7 +200,7 @@ func TestStartCommands(t *testing.T) {
 // TestHowToGoOn shows the question of a tool and the lines that continue a run.
 func TestHowToGoOn(t *testing.T) {
 	var stdout strings.Builder
-	c := &cli{stdout: &stdout, stderr: &stdout, getenv: func(string) string { return "" }}
+	c := &cli{console: console{stdout: &stdout, stderr: &stdout, getenv: func(string) string { return "" }}}
 	r := &runOptions{}
 	call := agent.ToolCall{ToolName: "askUser", Args: json.RawMessage(`{"question":"Colour?"}`)}
 	c.howToGoOn(agent.Config{Expert: "e"}, r, agent.Event{Type: agent.StopRunByInteractiveTool, RunID: "r1",

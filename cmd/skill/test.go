@@ -244,7 +244,7 @@ func (m *madeFolders) remove() {
 }
 
 // testFiles plays golden files, several at a time, and prints the results in their order.
-func (c *cli) testFiles(ctx context.Context, t goldenTest, files []string) error {
+func (c *console) testFiles(ctx context.Context, t goldenTest, files []string) error {
 	t.made = &madeFolders{}
 	// not after each file: ext4 passes over the inodes of the last five seconds' removals, one by one
 	defer t.made.remove()
@@ -304,7 +304,7 @@ func (t goldenTest) result(ctx context.Context, name string) goldenResult {
 	return r
 }
 
-func (c *cli) printResult(t goldenTest, r goldenResult) {
+func (c *console) printResult(t goldenTest, r goldenResult) {
 	switch {
 	case t.json:
 		c.printJSON(r)
@@ -321,7 +321,7 @@ func (c *cli) printResult(t goldenTest, r goldenResult) {
 
 // printAnnotated prints a result for GitHub Actions, which takes lines that begin with :: as
 // commands: those that a file prints must not be.
-func (c *cli) printAnnotated(t goldenTest, r goldenResult) {
+func (c *console) printAnnotated(t goldenTest, r goldenResult) {
 	token := rand.Text()
 	fmt.Fprintf(c.stdout, "::stop-commands::%s\n", token)
 	c.printResult(t, r)

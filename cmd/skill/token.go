@@ -14,7 +14,7 @@ import (
 // the user's state folder, readable by the user alone, so that clients can be given it.
 // note says where it is, and what it is if it was made now. Where there is no such
 // folder, or the tools of the workspace reach it, the token is of this run alone.
-func (c *cli) ownToken(w *workspaceOptions) (token, note string, err error) {
+func (c *console) ownToken(w *workspaceOptions) (token, note string, err error) {
 	dir := c.getenv.stateDir()
 	if dir == "" || w.holds(dir) {
 		token = rand.Text()

@@ -14,7 +14,7 @@ import (
 func TestPowerCutAfterToken(t *testing.T) {
 	needs.EachDisk(t, 1, "SKILL_TEST_CUTS", func(t *testing.T, cuts int, disks []*needs.Disk) {
 		disk := disks[0]
-		c := &cli{getenv: func(string) string { return disk.Dir }}
+		c := &cli{console: console{getenv: func(string) string { return disk.Dir }}}
 		o := &workspaceOptions{Config: skill.Config{Dir: t.TempDir()}}
 		want, _, err := c.ownToken(o)
 		if err != nil {

@@ -17,7 +17,7 @@ func TestTokenOutOfReach(t *testing.T) {
 			state := t.TempDir()
 			o := &workspaceOptions{Config: skill.Config{Dir: t.TempDir()}}
 			reach(o, state)
-			c := &cli{getenv: func(string) string { return state }}
+			c := &cli{console: console{getenv: func(string) string { return state }}}
 			if token, _, err := c.ownToken(o); token == "" || err != nil {
 				t.Fatal(token, err)
 			}

@@ -19,7 +19,7 @@ type toolsOptions struct {
 	json bool
 }
 
-func (c *cli) toolsCommand(*configuration) *cobra.Command {
+func (c *console) toolsCommand(*configuration) *cobra.Command {
 	var o toolsOptions
 	cmd := &cobra.Command{
 		Use:   "tools [flags]",
@@ -51,7 +51,7 @@ func (c *cli) toolsCommand(*configuration) *cobra.Command {
 	return cmd
 }
 
-func (c *cli) printTools(list []*dialect.Dialect) error {
+func (c *console) printTools(list []*dialect.Dialect) error {
 	w := tabwriter.NewWriter(c.stdout, 0, 4, 2, ' ', 0)
 	for i, d := range list {
 		if i > 0 {
@@ -83,7 +83,7 @@ func argumentList(t dialect.Tool) string {
 // definingWires are the wires that definitions are printed for.
 func definingWires() []string { return wire.Names((*wire.Wire).Defines) }
 
-func (c *cli) printDefinitions(d *dialect.Dialect, name string) error {
+func (c *console) printDefinitions(d *dialect.Dialect, name string) error {
 	w := wire.Named(name)
 	if !w.Defines() {
 		return fmt.Errorf("--wire %s has no form of its own for definitions; there are %s", name,

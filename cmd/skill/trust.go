@@ -97,7 +97,7 @@ func (c *cli) giveTrust(r *projectOptions) error {
 	return nil
 }
 
-func (c *cli) listTrust() error {
+func (c *console) listTrust() error {
 	all, err := trustRecords(c.getenv.inState("trust"))
 	for _, t := range all {
 		fmt.Fprintf(c.stdout, "%s  %s\n", t.Dir, t.File)
@@ -105,7 +105,7 @@ func (c *cli) listTrust() error {
 	return err
 }
 
-func (c *cli) forgetTrust(dir string) error {
+func (c *console) forgetTrust(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err

@@ -39,10 +39,10 @@ func TestKeyStaysWithoutTrust(t *testing.T) {
 			}
 		}
 		state := t.TempDir()
-		c := &cli{getenv: func(name string) string {
+		c := &cli{console: console{getenv: func(name string) string {
 			return map[string]string{"OPENAI_API_KEY": "sk-mine", "SKILL_MODEL": "m",
 				"XDG_STATE_HOME": state}[name]
-		}}
+		}}}
 		_, stderr, code := play(t, c, "", "run", "-C", dir, "--max-retries", "0", "e", "q")
 		if len(asked) > 0 || code != exitFailed || !strings.Contains(stderr, "skill trust ") ||
 			!strings.Contains(stderr, s.URL) {

@@ -121,7 +121,7 @@ func (c *cli) undoRun(ctx context.Context, o *undoOptions, in map[string]any) er
 		}
 	}
 	c.sayForce(&o.workspaceOptions, reply, in, o.step)
-	err = (&printer{cli: c, json: o.json, dir: x.Dir()}).print(reply)
+	err = (&printer{console: &c.console, json: o.json, dir: x.Dir()}).print(reply)
 	if ok && err == nil && !o.json {
 		c.sayRunUndone(o, at, done)
 	}
@@ -148,7 +148,7 @@ func undoAfter(ctx context.Context, x *skill.Executor, run string, step int) (at
 }
 
 // sayRunUndone says how to redo what was undone of a run, and how to continue the run from there.
-func (c *cli) sayRunUndone(o *undoOptions, at agent.Checkpoint, done skill.Reverted) {
+func (c *console) sayRunUndone(o *undoOptions, at agent.Checkpoint, done skill.Reverted) {
 	if len(done.Changes) == 0 || !done.Changes[0].Applied {
 		return
 	}
@@ -160,7 +160,7 @@ func (c *cli) sayRunUndone(o *undoOptions, at agent.Checkpoint, done skill.Rever
 }
 
 // sayForce has an undo that was refused say what to type to go on anyway.
-func (c *cli) sayForce(w *workspaceOptions, reply dialect.Reply, in map[string]any, step int) {
+func (c *console) sayForce(w *workspaceOptions, reply dialect.Reply, in map[string]any, step int) {
 	failure, failed := errors.AsType[*dialect.Failure](reply.Err)
 	if !failed {
 		return

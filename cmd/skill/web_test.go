@@ -23,7 +23,7 @@ func TestWeb(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for range 2 { // the second one changes nothing
-		if _, errs, code := play(t, &cli{getenv: os.Getenv}, "writeFile a.txt content: alpha", "-C", dir); code != 0 {
+		if _, errs, code := play(t, &cli{console: console{getenv: os.Getenv}}, "writeFile a.txt content: alpha", "-C", dir); code != 0 {
 			t.Fatal(errs)
 		}
 	}

@@ -219,6 +219,6 @@ func (w *workspaceOptions) placeFlags() (flags []string) {
 }
 
 // again returns a command line for the same workspace and history.
-func (c *cli) again(w *workspaceOptions, command string, words ...string) string {
+func (c *console) again(w *workspaceOptions, command string, words ...string) string {
 	return shellLine(c.program(), slices.Concat([]string{command}, w.placeFlags(), words))
 }
