@@ -47,13 +47,13 @@ func (f fence) launch(spec Spec, files []uintptr, v *views) (pid, pidfd int, hel
 		}
 	}
 	for {
-		pid, pidfd, step, err := l.start()
+		pid, pidfd, part, err := l.start()
 		switch {
-		case err == nil || step == stepExec:
+		case err == nil || part == partExec:
 			return pid, pidfd, held, err
 		case f.require:
 			return 0, -1, 0, errUnfenced
-		case step == stepFilter:
+		case part == partFilter:
 			held &^= callsFiltered
 		default:
 			l.rules, held = -1, held&(viewed|apart|alone)
@@ -70,7 +70,7 @@ func (l *launch) enter(v *views, places []place, abi int) (held uint32, err erro
 	l.noteDir()
 	handled := deniedBy(abi).Handled_access_fs
 	for _, fd := range l.view.own { // the rules are about those outside
-		if fd == 0 {
+		if fd <= 0 {
 			continue
 		}
 		own := fenceRule{path: fmt.Sprint("/proc/self/fd/", fd), write: true}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -54,7 +53,7 @@ func (n *network) places() []int {
 func networkOf(fds []int) (*network, error) {
 	n := &network{users: -1, mount: -1, net: -1}
 	to := []*int{&n.mount, &n.users, &n.net}
-	if idMaps() == nil {
+	if !needsUsers() {
 		to = []*int{&n.mount, &n.net}
 	}
 	err := fmt.Errorf("%d descriptors came", len(fds))
@@ -150,19 +149,29 @@ func numberOf(path string) (uint64, error) {
 // newNetwork makes a network, in a helper: the process that forks is small and holds no credentials.
 // Without alone it has no network namespace.
 func newNetwork(alone bool) (*network, error) {
-	p := &netPlan{fresh: true, alone: alone, ids: idMaps()}
-	if alone {
-		p.low = textFor{cWord("/proc/sys/net/ipv4/ip_unprivileged_port_start"), []byte("0")}
-		p.kinds = []socketKind{udp4}
+	p := newPlan(unix.CLONE_FILES | unix.CLONE_NEWNS)
+	users, mount, net, socket := p.result(), p.result(), p.result(), p.result()
+	if needsUsers() {
+		p.flags |= unix.CLONE_NEWUSER
+		p.keepUser()
+		p.open("/proc/self/ns/user", users)
 	}
-	r, err := p.run()
+	if alone {
+		p.flags |= unix.CLONE_NEWNET
+		// every user may listen at low ports in it, unless /proc is read-only
+		p.write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0", true)
+		p.open("/proc/self/ns/net", net)
+		p.socket(udp4, socket)
+	}
+	p.makeOwn(mount)
+	r, err := p.finish()
 	if err != nil {
 		return nil, err
 	}
-	n := &network{users: int(r.users), mount: int(r.mount), net: int(r.net)}
+	n := &network{users: r.fd(users), mount: r.fd(mount), net: r.fd(net)}
 	if alone {
-		defer unix.Close(int(r.made[0]))
-		if err := raiseLoopback(int(r.made[0])); err != nil {
+		defer unix.Close(r.fd(socket))
+		if err := raiseLoopback(r.fd(socket)); err != nil {
 			n.close()
 			return nil, err
 		}
@@ -181,7 +190,7 @@ func raiseLoopback(socket int) error {
 }
 
 // A socketKind is a kind of file that is made in a network.
-type socketKind int32
+type socketKind int
 
 const (
 	tcp4 socketKind = iota
@@ -191,247 +200,79 @@ const (
 	table6
 )
 
-// maxSockets is how many files a netPlan makes.
+// maxSockets is how many files are made at a time.
 const maxSockets = 8
 
 // sockets makes files in n. The caller closes them. In a helper only.
 func (n *network) sockets(kinds ...socketKind) (fds []int, err error) {
-	r, err := (&netPlan{users: n.users, net: n.net, kinds: kinds}).run()
+	p := newPlan(unix.CLONE_FILES)
+	p.join(n.users, unix.CLONE_NEWUSER)
+	p.join(n.net, unix.CLONE_NEWNET)
+	for _, k := range kinds {
+		p.socket(k, p.result())
+	}
+	r, err := p.finish()
 	if err != nil {
 		return nil, err
 	}
 	for i := range kinds {
-		fds = append(fds, int(r.made[i]))
+		fds = append(fds, r.fd(result(1+i)))
 	}
 	return fds, nil
 }
 
-// A netPlan is the work of a forked process: to make a network, or files in one.
-type netPlan struct {
-	fresh      bool      // make a network
-	alone      bool      // with a network namespace
-	low        textFor   // lets every user listen on ports below 1024 in it
-	ids        []textFor // of its user namespace; nil for root
-	users, net int       // the network to enter, if not fresh
-	kinds      []socketKind
+// socket makes a file in the network of the process.
+func (p *plan) socket(k socketKind, to result) {
+	const typ = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
+	var made *step
+	switch k {
+	case tcp4:
+		made = p.call(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM|typ, 0).into(to)
+	case tcp6:
+		made = p.call(unix.SYS_SOCKET, unix.AF_INET6, unix.SOCK_STREAM|typ, 0).into(to)
+	case udp4:
+		made = p.call(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM|typ, 0).into(to)
+	case table4:
+		made = p.open("/proc/self/net/tcp", to)
+	case table6:
+		made = p.open("/proc/self/net/tcp6", to)
+	}
+	if k == tcp6 || k == table6 { // a kernel without IPv6 has none: nothing is reached with it
+		made.mayFail()
+		p.open(os.DevNull, to).without(to)
+	}
 }
 
-type netReport struct {
-	done  bool // or else the process was killed
-	errno uint32
-	users int32
-	mount int32
-	net   int32
-	made  [maxSockets]int32
-}
-
-// run forks the process and waits for its end. Its descriptors appear among the descriptors of this one.
-func (p *netPlan) run() (r netReport, err error) {
+// finish forks a process that shares the descriptors of this one, waits for its end and returns its report.
+func (p *plan) finish() (r report, err error) {
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
 		return r, err
 	}
 	defer unix.Close(ends[0])
-	defer unix.Close(ends[1]) // the child shares it, so that it stays open
-	child := p.fork(uintptr(ends[1]))
-	if int(child) < 0 {
-		return r, syscall.Errno(-int(child))
+	defer unix.Close(ends[1]) // the process shares it, so that it stays open
+	child := int(p.fork(uintptr(ends[1])))
+	if child < 0 {
+		return r, syscall.Errno(-child)
 	}
-	awaitChild(int(child))
-	descriptor(ends[0]).Read((*[unsafe.Sizeof(r)]byte)(unsafe.Pointer(&r))[:])
-	switch {
-	case !r.done:
-		return r, errViewKilled
-	case r.errno == 0:
-		return r, nil
-	}
-	for _, fd := range append(r.made[:], r.net, r.users, r.mount) {
-		if fd > 0 {
-			unix.Close(int(fd))
-		}
-	}
-	return r, syscall.Errno(r.errno)
-}
-
-// fork starts the process and returns its id, or a negative errno. In the child the rules of
-// [launch.fork] hold.
-//
-//go:noinline
-//go:norace
-//go:nocheckptr
-func (p *netPlan) fork(report uintptr) uintptr {
-	var (
-		r      = netReport{users: -1, mount: -1, net: -1}
-		errno  syscall.Errno
-		user   = cWord("/proc/self/ns/user")
-		net    = cWord("/proc/self/ns/net")
-		dirs   = newOwnPlan()
-		null   = cWord(os.DevNull)
-		tables = [2]*byte{cWord("/proc/self/net/tcp"), cWord("/proc/self/net/tcp6")}
-		family = [3]uintptr{unix.AF_INET, unix.AF_INET6, unix.AF_INET}
-		typ    = [3]uintptr{unix.SOCK_STREAM, unix.SOCK_STREAM, unix.SOCK_DGRAM}
-	)
-	flags := uintptr(unix.CLONE_FILES) // and no signal at its end: see [helper.reap]
-	if p.fresh {
-		flags |= unix.CLONE_NEWNS
-	}
-	if p.alone {
-		flags |= unix.CLONE_NEWNET
-	}
-	if p.ids != nil {
-		flags |= unix.CLONE_NEWUSER
-	}
-	beforeFork()
-	if pid := clone(flags, nil); pid != 0 {
-		afterFork()
-		return pid
-	}
-	afterForkInChild()
-	if p.ids != nil { // whose files belong to root while the process is not dumpable
-		syscall.RawSyscall(syscall.SYS_PRCTL, unix.PR_SET_DUMPABLE, 1, 0)
-	}
-	for i := range p.ids {
-		if errno = p.ids[i].write(); errno != 0 {
-			goto done
-		}
-	}
-	if !p.fresh {
-		if errno = enterNetwork(p.users, p.net); errno != 0 {
-			goto done
-		}
-	} else {
-		if p.ids != nil {
-			if r.users, errno = openNamespace(user); errno != 0 {
-				goto done
-			}
-		}
-		if p.alone {
-			p.low.write() // fails where /proc is read-only; then low ports stay root's
-			if r.net, errno = openNamespace(net); errno != 0 {
-				goto done
-			}
-		}
-		if r.mount, errno = dirs.make(); errno != 0 {
-			goto done
-		}
-	}
-	for i := range p.kinds {
-		k := p.kinds[i]
-		if k >= table4 {
-			r.made[i], errno = openNamespace(tables[k-table4])
-		} else {
-			fd, _, e := syscall.RawSyscall(unix.SYS_SOCKET, family[k],
-				typ[k]|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-			r.made[i], errno = int32(fd), e
-		}
-		if errno != 0 && (k == tcp6 || k == table6) { // this kernel has no IPv6: nothing is reached with it
-			r.made[i], errno = openNamespace(null)
-		}
-		if errno != 0 {
-			r.made[i] = 0
-			goto done
-		}
-	}
-done:
-	r.errno, r.done = uint32(errno), true
-	syscall.RawSyscall(syscall.SYS_WRITE, report, uintptr(unsafe.Pointer(&r)), unsafe.Sizeof(r))
-	for {
-		syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
-	}
-}
-
-// enterNetwork moves a process of one thread into a network.
-//
-//go:nosplit
-//go:norace
-//go:nocheckptr
-func enterNetwork(users, net int) (errno syscall.Errno) {
-	if users >= 0 {
-		if _, _, errno = syscall.RawSyscall(unix.SYS_SETNS, uintptr(users), unix.CLONE_NEWUSER, 0); errno != 0 {
-			return errno
-		}
-	}
-	if net >= 0 {
-		_, _, errno = syscall.RawSyscall(unix.SYS_SETNS, uintptr(net), unix.CLONE_NEWNET, 0)
-	}
-	return errno
-}
-
-// An ownPlan is how the mount namespace of a network is made. Its root has the [ownDirs], a place
-// for the root of a view, and nothing else.
-type ownPlan struct {
-	root, tmpfs, mode, option *byte // of the file systems
-	at, mount, here           *byte
-	names                     [len(ownNames)]*byte // relative to the new root
-	view                      *byte
+	awaitChild(child)
+	return r, r.receive(ends[0])
 }
 
 // viewRoot is where the root of a view is made in the mount namespace of a network.
 const viewRoot = "/.view"
 
-func newOwnPlan() ownPlan {
-	p := ownPlan{
-		root: cWord("/"), tmpfs: cWord("tmpfs"), mode: cWord("mode=755"), option: cWord("mode=1777,size=25%"),
-		at: cWord("/proc"), mount: cWord("/proc/self/ns/mnt"), here: cWord("."), view: cWord(viewRoot[1:]),
+// makeOwn turns the new mount namespace of the process into that of a network. Its root has the [ownDirs],
+// a place for the root of a view, and nothing else.
+func (p *plan) makeOwn(mount result) {
+	p.open("/proc/self/ns/mnt", mount)
+	p.call(unix.SYS_MOUNT, 0, "/", 0, unix.MS_REC|unix.MS_PRIVATE, 0)
+	p.tmpfs("/proc", "mode=755")
+	p.call(unix.SYS_CHDIR, "/proc")
+	for _, name := range ownNames {
+		p.call(unix.SYS_MKDIRAT, unix.AT_FDCWD, name[1:], 0o755).mayFail()
+		p.tmpfs(name[1:], "mode=1777,size=25%")
 	}
-	for i, name := range ownNames {
-		p.names[i] = cWord(name[1:])
-	}
-	return p
-}
-
-// make turns the mount namespace of this process into that of a network, and returns it. The rules
-// of [launch.fork] hold.
-//
-//go:nosplit
-//go:norace
-//go:nocheckptr
-func (p *ownPlan) make() (fd int32, errno syscall.Errno) {
-	if fd, errno = openNamespace(p.mount); errno != 0 {
-		return fd, errno
-	}
-	if _, _, errno = syscall.RawSyscall6(syscall.SYS_MOUNT, 0, uintptr(unsafe.Pointer(p.root)), 0,
-		unix.MS_REC|unix.MS_PRIVATE, 0, 0); errno != 0 {
-		return fd, errno
-	}
-	if errno = mountTmpfs(p.tmpfs, p.at, p.mode); errno != 0 {
-		return fd, errno
-	}
-	if _, _, errno = syscall.RawSyscall(syscall.SYS_CHDIR, uintptr(unsafe.Pointer(p.at)), 0, 0); errno != 0 {
-		return fd, errno
-	}
-	for i := range p.names {
-		syscall.RawSyscall(syscall.SYS_MKDIRAT, atCWD, uintptr(unsafe.Pointer(p.names[i])), 0o755)
-		if errno = mountTmpfs(p.tmpfs, p.names[i], p.option); errno != 0 {
-			return fd, errno
-		}
-	}
-	syscall.RawSyscall(syscall.SYS_MKDIRAT, atCWD, uintptr(unsafe.Pointer(p.view)), 0o755)
-	return fd, pivot(p.here)
-}
-
-// mountTmpfs mounts a file system in memory.
-//
-//go:nosplit
-//go:norace
-//go:nocheckptr
-func mountTmpfs(kind, at, options *byte) syscall.Errno {
-	_, _, errno := syscall.RawSyscall6(syscall.SYS_MOUNT, uintptr(unsafe.Pointer(kind)),
-		uintptr(unsafe.Pointer(at)), uintptr(unsafe.Pointer(kind)), unix.MS_NOSUID|unix.MS_NODEV,
-		uintptr(unsafe.Pointer(options)), 0)
-	return errno
-}
-
-// pivot makes the working directory, the root of a mount, the root of all.
-//
-//go:nosplit
-//go:norace
-//go:nocheckptr
-func pivot(here *byte) syscall.Errno {
-	if _, _, errno := syscall.RawSyscall(syscall.SYS_PIVOT_ROOT, uintptr(unsafe.Pointer(here)),
-		uintptr(unsafe.Pointer(here)), 0); errno != 0 {
-		return errno
-	}
-	_, _, errno := syscall.RawSyscall(syscall.SYS_UMOUNT2, uintptr(unsafe.Pointer(here)), unix.MNT_DETACH, 0)
-	return errno
+	p.call(unix.SYS_MKDIRAT, unix.AT_FDCWD, viewRoot[1:], 0o755).mayFail()
+	p.pivot()
 }

@@ -347,7 +347,7 @@ func (s probeSite) setIDProbes() (list []probe) {
 			target := path
 			ready := func() { os.WriteFile("file", nil, 0o644) }
 			add("chmod", func() error { ready(); return unix.Fchmodat(unix.AT_FDCWD, target, uint32(mode), 0) })
-			add("fchmodat2", func() error { return call(452, atCWD, cString(target), mode, 0) })
+			add("fchmodat2", func() error { return call(452, ^uintptr(99), cString(target), mode, 0) })
 			if outside {
 				continue
 			}

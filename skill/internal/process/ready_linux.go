@@ -268,7 +268,7 @@ func answerQuestion(q question) error {
 		return sendDescriptors(0, n.files(), nil)
 	}
 	n := &network{net: reportFD, users: -1}
-	if idMaps() != nil {
+	if needsUsers() {
 		n.users = reportFD + 1
 	}
 	kinds := []socketKind{tcp4, tcp6}

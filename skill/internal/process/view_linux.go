@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"encoding/binary"
 	"iter"
-	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -60,34 +57,33 @@ func (v *views) of(places []place, in *network) (view, error) {
 	if key == v.last.key && !changed && !v.last.killed() {
 		return v.last, nil
 	}
-	plan, err := planView(places, in != nil)
-	if err != nil {
+	next, err := v.make(places, in)
+	if err != nil || v.none {
 		return view{}, err
-	}
-	if in != nil {
-		plan.mount = in.mount
-	}
-	if in != nil && in.users >= 0 {
-		plan.within, plan.ids = in.users, nil
-	}
-	plan.withProcesses(!v.noPIDs && wholeProc())
-	next, err := plan.make()
-	if err != nil && plan.pids && !isTransient(err) {
-		v.noPIDs = true
-		plan.withProcesses(false)
-		next, err = plan.make()
-	}
-	switch {
-	case isTransient(err):
-		return view{}, err
-	case err != nil:
-		v.none = true
-		return view{}, nil
 	}
 	v.last.close()
 	next.key = key
 	v.last = next
 	return next, nil
+}
+
+// make makes a view of places, or sets v.none.
+func (v *views) make(places []place, in *network) (next view, err error) {
+	plan, err := planView(places, in)
+	if err != nil {
+		return view{}, err
+	}
+	plan.pids = !v.noPIDs && wholeProc()
+	next, err = plan.make()
+	if err != nil && plan.pids && !isTransient(err) {
+		v.noPIDs, plan.pids = true, false
+		next, err = plan.make()
+	}
+	if err != nil && !isTransient(err) {
+		v.none = true
+		return view{}, nil
+	}
+	return next, err
 }
 
 // mountsChanged reports whether something was mounted or unmounted since the last call. In
@@ -116,7 +112,7 @@ func isTransient(err error) bool {
 		}
 		return true
 	}
-	return slices.Contains([]error{unix.ENOMEM, unix.EAGAIN, unix.EMFILE, unix.ENFILE, errViewKilled}, err)
+	return slices.Contains([]error{unix.ENOMEM, unix.EAGAIN, unix.EMFILE, unix.ENFILE, errKilled}, err)
 }
 
 func (v *views) close() {
@@ -190,46 +186,29 @@ func withOwn(places []place) []place {
 
 // planView returns the plan of a view that shows places, and empty directories in the
 // place of the others at the top of the file system.
-func planView(places []place, own bool) (*viewPlan, error) {
+func planView(places []place, in *network) (v viewPlan, err error) {
 	places = slices.Clone(places)
-	if own {
+	if in != nil {
 		places = withOwn(places)
 	}
 	for _, dir := range shownWhole {
 		places = append(places, place{path: dir, dir: true})
 	}
 	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.path, b.path) })
-	var shown []place // without what lies inside another, but for folders to write in what is only read
-	inShown := func(path string) bool {
-		return slices.ContainsFunc(shown, func(s place) bool { return s.own == 0 && Contains(s.path, path) })
-	}
+	v = viewPlan{in: in, made: map[string]string{}}
 	for _, p := range places {
-		written := slices.ContainsFunc(shown,
-			func(s place) bool { return s.own == 0 && s.write && Contains(s.path, p.path) })
-		if filepath.IsAbs(p.path) &&
-			(p.fixed || !inShown(p.path) ||
-				p.write && p.dir && !written) {
-			shown = append(shown, p)
-		}
-	}
-	made := map[string]string{} // directories, and links with their targets
-	add := func(path, target string) {
-		if inShown(path) {
-			return
-		}
-		made[path] = target
-		for dir := range above(path) {
-			made[dir] = ""
+		if v.adds(p) {
+			v.shown = append(v.shown, p)
 		}
 	}
 	tops, err := os.ReadDir("/")
 	if err != nil {
-		return nil, err
+		return v, err
 	}
 	for _, e := range tops {
 		switch path := "/" + e.Name(); {
 		case e.IsDir():
-			add(path, "")
+			v.note(path, "")
 		case e.Type()&os.ModeSymlink != 0:
 			places = append(places, place{name: path})
 		}
@@ -240,92 +219,43 @@ func planView(places []place, own bool) (*viewPlan, error) {
 	}
 	for _, p := range places {
 		for link, target := range linksOn(p.name, writable) {
-			add(link, target)
+			v.note(link, target)
 		}
 	}
-	return newViewPlan(shown, made), nil
-}
-
-func newViewPlan(shown []place, made map[string]string) *viewPlan {
-	plan := &viewPlan{within: -1, mount: -1, ids: idMaps(),
-		last: textFor{cWord("/proc/sys/kernel/ns_last_pid"), anyPID()}}
-	for _, p := range shown {
-		at := shownPath{path: cWord(p.path), target: cWord(p.path[1:]), write: p.write, own: p.own,
-			fixed: p.fixed, dev: p.dev, ino: p.ino}
-		if p.own > 0 {
-			at.path = cWord(ownNames[p.own-1])
-		}
-		plan.shown = append(plan.shown, at)
+	for _, p := range v.shown {
 		for dir := range above(p.path) {
-			made[dir] = ""
+			v.made[dir] = ""
 		}
 		if p.dir {
-			made[p.path] = ""
-		} else {
-			plan.files = append(plan.files, at.target)
+			v.made[p.path] = ""
 		}
 	}
-	var dirs []string
-	for path, target := range made {
-		if target == "" {
-			dirs = append(dirs, path)
-		} else {
-			plan.links = append(plan.links, madeLink{cWord(target), cWord(path[1:])})
-		}
-	}
-	slices.Sort(dirs) // each before what lies in it
-	for _, dir := range dirs {
-		plan.dirs = append(plan.dirs, cWord(dir[1:]))
-	}
-	for i := range plan.shown {
-		if plan.shown[i].own == 1 {
-			plan.shown[i].below = entriesOf(ownDirs[0], shown, made)
-		}
-	}
-	return plan
+	return v, nil
 }
 
-// entriesOf returns what a view has in an own directory.
-func entriesOf(own string, shown []place, made map[string]string) (list []entry) {
-	seen := map[string]entry{}
-	note := func(path, link string, dir bool) {
-		name, inside := strings.CutPrefix(path, own+"/")
-		first, _, deeper := strings.Cut(name, "/")
-		e := entry{name: cWord(first), target: cWord(own[1:] + "/" + first), dir: dir || deeper}
-		if link != "" && !deeper {
-			e.link = cWord(link)
-		}
-		if inside {
-			seen[first] = e
-		}
+// adds reports whether a place is not shown with another one: it is fixed, or a folder to write in what
+// is only read.
+func (v *viewPlan) adds(p place) bool {
+	if !filepath.IsAbs(p.path) {
+		return false
 	}
-	for path, link := range made {
-		note(path, link, link == "")
-	}
-	for _, p := range shown {
-		note(p.path, "", p.dir)
-	}
-	for _, name := range slices.Sorted(maps.Keys(seen)) {
-		list = append(list, seen[name])
-	}
-	return list
+	return p.fixed || !v.shows(p.path, false) || p.write && p.dir && !v.shows(p.path, true)
 }
 
-// anyPID returns one of the ids that processes may have.
-func anyPID() []byte {
-	text, _ := os.ReadFile("/proc/sys/kernel/pid_max")
-	most, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil || most < 2 {
-		most = 1 << 15
-	}
-	return strconv.AppendInt(nil, 1+rand.Int64N(int64(most)-1), 10)
+// shows reports whether a path lies in what is shown; with write, in what commands write.
+func (v *viewPlan) shows(path string, write bool) bool {
+	return slices.ContainsFunc(v.shown,
+		func(s place) bool { return s.own == 0 && (s.write || !write) && Contains(s.path, path) })
 }
 
-// withProcesses says whether the view has a PID namespace, which has a /proc of its own.
-func (p *viewPlan) withProcesses(on bool) {
-	p.pids = on
-	for i := range p.shown {
-		p.shown[i].proc = on && unix.BytePtrToString(p.shown[i].path) == "/proc"
+// note has the view have a directory, or a link to a target, and the directories that it lies in.
+func (v *viewPlan) note(path, target string) {
+	if v.shows(path, false) {
+		return
+	}
+	v.made[path] = target
+	for dir := range above(path) {
+		v.made[dir] = ""
 	}
 }
 

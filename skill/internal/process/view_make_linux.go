@@ -1,104 +1,47 @@
 package process
 
 import (
-	"errors"
-	"fmt"
+	"maps"
+	"math/rand/v2"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// A viewPlan is what the process that makes a view does. It is forked, as in [launch]: a
-// user namespace is for processes of one thread only.
+// A viewPlan is the plan of the process that makes a view. It is forked, as in [launch]: a user
+// namespace is for processes of one thread only.
 type viewPlan struct {
-	ids    []textFor // of the user namespace that is made; nil for none
-	within int       // the user namespace of a [network], in its place; -1 for none
-	mount  int       // the mount namespace of a network; -1 for none
-	pids   bool      // with a PID namespace, whose first process this one is from then on
-	// the id before the ids of commands, for not all may begin with 2: files are named by ids
-	last  textFor
-	shown []shownPath
-	dirs  []*byte // made first, as are files and links; relative to the new root
-	files []*byte
-	links []madeLink
+	*plan
+	shown []place
+	trees []result          // the mounts of shown
+	made  map[string]string // directories, and links with their targets
+	in    *network          // whose namespaces the view has; nil for none
+	pids  bool              // with a PID namespace, whose first process this one is from then on
+
+	users, mounts, processes, proc result
+	own                            [len(ownDirs)]result
 }
 
-// A textFor is what is written to a file.
-type textFor struct {
-	file *byte
-	text []byte
-}
-
-type shownPath struct {
-	path, target *byte // absolute, and relative to the new root
-	tree         uintptr
-	proc         bool // it is /proc; a PID namespace has its own
-	write        bool // commands change what is in it; all else is mounted read-only
-
-	fixed    bool // it lies where commands write: it is mounted only if it is still this one
-	dev, ino uint64
-	is       unix.Statx_t
-
-	own   int     // one more than the index in [ownDirs]; path is its name in the network then
-	below []entry // of the one that is own: what others are mounted in
-}
-
-// An entry is a file or directory of an own directory. Commands could put a link in its place, or
-// rename it, so a mount of the view lies on it.
-type entry struct {
-	name, target *byte // alone, and relative to the new root
-	dir          bool
-	tree         uintptr // the mount that lies on it
-	link         *byte   // its target, if it is a symbolic link
-}
-
-type madeLink struct{ target, path *byte }
-
-// cWord returns s, which holds no NUL, as the kernel takes it.
-func cWord(s string) *byte { return &append([]byte(s), 0)[0] }
-
-// idMaps returns how a user who is not root appears in the user namespace: as before, and
-// alone.
-func idMaps() []textFor {
-	if os.Geteuid() == 0 {
-		return nil
-	}
-	same := func(id int) []byte { return fmt.Appendf(nil, "%d %d 1", id, id) }
-	return []textFor{
-		{cWord("/proc/self/setgroups"), []byte("deny")},
-		{cWord("/proc/self/uid_map"), same(os.Geteuid())},
-		{cWord("/proc/self/gid_map"), same(os.Getegid())},
-	}
-}
-
-// viewReport is what the process that makes a view says of it.
-type viewReport struct {
-	made                      bool // or else errno is set
-	errno                     uint32
-	users, mounts, pids, proc int32
-	own                       [len(ownDirs)]int32 // 0 for none
-
-	next, pidfd int32 // not 0: the process that reports next, for this one could only fork it
-}
-
-// errViewKilled says that the process that makes a view has not reported.
-var errViewKilled = errors.New("the process that makes a view was killed")
-
-func (p *viewPlan) make() (view, error) {
+// make makes the view.
+func (v viewPlan) make() (view, error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return view{}, err
 	}
 	defer unix.Close(ends[1]) // which the child shares
+	v.prepare(ends[1])
 	first := processes{socket: ends[0], pids: -1, proc: -1}
-	child := p.fork(uintptr(ends[1]), &first.pidfd)
-	if int(child) < 0 {
+	first.first = int(v.fork(uintptr(ends[1])))
+	if first.first < 0 {
 		unix.Close(ends[0])
-		return view{}, syscall.Errno(-int(child))
+		return view{}, syscall.Errno(-first.first)
 	}
-	first.first = int(child)
+	first.pidfd = v.pidfd
 	r, err := first.report()
 	if r.next > 0 {
 		unix.Close(int(first.pidfd))
@@ -106,27 +49,30 @@ func (p *viewPlan) make() (view, error) {
 		first.first, first.pidfd = int(r.next), r.pidfd
 		r, err = first.report()
 	}
-	if !r.made || !p.pids {
+	if err != nil || !v.pids {
 		first.close()
 	}
-	if !r.made {
+	if err != nil {
 		return view{}, err
 	}
-	first.pids, first.proc = int(r.pids), int(r.proc)
-	return view{users: int(r.users), mounts: int(r.mounts), own: r.own, processes: first}, nil
+	first.pids, first.proc = r.fd(v.processes), r.fd(v.proc)
+	made := view{users: r.fd(v.users), mounts: r.fd(v.mounts), processes: first}
+	for i, own := range v.own {
+		made.own[i] = int32(r.fd(own))
+	}
+	return made, nil
 }
 
 // report returns what the process that makes the view reports, or an error if it ended before.
-func (p *processes) report() (r viewReport, err error) {
+func (p *processes) report() (r report, err error) {
 	fds := []unix.PollFd{{Fd: int32(p.socket), Events: unix.POLLIN}, {Fd: p.pidfd, Events: unix.POLLIN}}
 	for fds[0].Revents == 0 && fds[1].Revents == 0 {
 		unix.Poll(fds, -1)
 	}
 	if fds[0].Revents == 0 {
-		return r, errViewKilled
+		return r, errKilled
 	}
-	descriptor(p.socket).Read((*[unsafe.Sizeof(r)]byte)(unsafe.Pointer(&r))[:])
-	return r, syscall.Errno(r.errno)
+	return r, r.receive(p.socket)
 }
 
 func awaitChild(pid int) {
@@ -136,299 +82,238 @@ func awaitChild(pid int) {
 	}
 }
 
-// fork starts the process that makes the view, and returns its id, or a negative errno. The
-// descriptors of the view appear among the descriptors of this process. In the child the rules of
-// [launch.fork] hold.
-//
-//go:noinline
-//go:norace
-//go:nocheckptr
-func (p *viewPlan) fork(report uintptr, pidfd *int32) uintptr {
-	const treeFlag = unix.OPEN_TREE_CLONE | unix.AT_RECURSIVE | unix.AT_SYMLINK_NOFOLLOW | unix.O_CLOEXEC
-	var (
-		r     = viewReport{users: -1}
-		errno syscall.Errno
-		empty = cWord("")
-		dot   = cWord(".")
-		root  = cWord("/")
-		base  = cWord("/proc") // hidden meanwhile
-		tmpfs = cWord("tmpfs")
-		mode  = cWord("mode=755")
-		ready = cWord(viewRoot)
-		mnt   = cWord("/proc/self/ns/mnt")
-		user  = cWord("/proc/self/ns/user")
-		pids  = cWord("/proc/self/ns/pid")
-		proc  = cWord("proc")
-		fixed = unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-	)
+// prepare adds all steps. The process tells its reports to a socket. The descriptors that it opens
+// appear among the descriptors of this process.
+func (v *viewPlan) prepare(socket int) {
+	v.begin()
+	base := "/proc" // hidden meanwhile
+	for _, s := range v.shown {
+		v.trees = append(v.trees, v.openShown(s))
+	}
+	if v.in != nil {
+		base = viewRoot
+		v.enterOwn()
+	}
+	v.tmpfs(base, "mode=755")
+	v.call(unix.SYS_CHDIR, base)
+	v.fill()
+	for i, s := range v.shown {
+		switch {
+		case s.own > 0:
+			v.placeOwn(s.own - 1)
+		case s.fixed: // it may have been replaced just now
+			v.moveMount(v.trees[i], unix.AT_FDCWD, s.path[1:]).fails(syscall.EAGAIN)
+		default:
+			v.moveMount(v.trees[i], unix.AT_FDCWD, s.path[1:])
+		}
+	}
+	v.pivot()
+	v.call(unix.SYS_CHDIR, "/")
+	if v.flags&unix.CLONE_NEWUSER != 0 {
+		v.open("/proc/self/ns/user", v.users)
+	}
+	if v.pids {
+		v.open("/proc/self/ns/pid", v.processes)
+	}
+	v.open("/proc/self/ns/mnt", v.mounts)
+	for _, tree := range v.trees {
+		if tree != v.proc {
+			v.close(tree)
+		}
+	}
+	if v.pids {
+		v.becomeFirst(socket)
+	}
+}
+
+// begin has the process enter new namespaces.
+func (v *viewPlan) begin() {
+	v.plan = newPlan(0)
+	v.users, v.mounts, v.processes, v.proc = v.result(), v.result(), v.result(), v.result()
+	for i := range v.own {
+		v.own[i] = v.result()
+	}
 	// and no signal at its end: see [helper.reap]
-	flags := uintptr(unix.CLONE_FILES | unix.CLONE_NEWNS | unix.CLONE_PIDFD)
-	if p.ids != nil {
-		flags |= unix.CLONE_NEWUSER
+	const shared = unix.CLONE_FILES | unix.CLONE_PIDFD
+	namespaces := unix.CLONE_NEWNS
+	if v.pids {
+		namespaces |= unix.CLONE_NEWPID
 	}
-	if p.pids {
-		flags |= unix.CLONE_NEWPID
+	within := v.in != nil && v.in.users >= 0
+	if within { // in that user namespace only a child makes others
+		v.flags = shared
+		v.join(v.in.users, unix.CLONE_NEWUSER)
+		v.call(unix.SYS_CLONE, shared|namespaces|unix.CLONE_PARENT)
+	} else {
+		v.flags = uintptr(shared | namespaces)
 	}
-	begin := flags
-	if p.within >= 0 {
-		begin = unix.CLONE_FILES | unix.CLONE_PIDFD
+	v.call(unix.SYS_UMASK, 0).mayFail()
+	if needsUsers() && !within {
+		v.flags |= unix.CLONE_NEWUSER
+		v.keepUser()
 	}
-	beforeFork()
-	if pid := clone(begin, pidfd); pid != 0 {
-		afterFork()
-		return pid
-	}
-	afterForkInChild()
-	if p.within >= 0 {
-		if errno = p.forkWithin(flags, pidfd, &r); errno != 0 {
-			goto failed
-		}
-		if r.next != 0 {
-			syscall.RawSyscall(syscall.SYS_WRITE, report, uintptr(unsafe.Pointer(&r)), unsafe.Sizeof(r))
-			for {
-				syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
-			}
-		}
-	}
-	syscall.RawSyscall(syscall.SYS_UMASK, 0, 0, 0)
-	if p.ids != nil { // whose files belong to root while the process is not dumpable
-		syscall.RawSyscall(syscall.SYS_PRCTL, unix.PR_SET_DUMPABLE, 1, 0)
-	}
-	for i := range p.ids {
-		if errno = p.ids[i].write(); errno != 0 {
-			goto failed
-		}
-	}
-	if p.pids {
-		p.last.write()
+	if v.pids { // not all ids of commands may begin with 2: files are named by ids
+		v.write("/proc/sys/kernel/ns_last_pid", anyPID(), true)
 	}
 	// Later mounts of the user appear here, too, and not the other way round.
-	if _, _, errno = syscall.RawSyscall6(syscall.SYS_MOUNT, 0, uintptr(unsafe.Pointer(root)), 0,
-		unix.MS_REC|unix.MS_SLAVE, 0, 0); errno != 0 {
-		goto failed
+	v.call(unix.SYS_MOUNT, 0, "/", 0, unix.MS_REC|unix.MS_SLAVE, 0)
+}
+
+// openShown opens a place as a mount, which has no name yet. A place that is not there is left out.
+func (v *viewPlan) openShown(s place) (tree result) {
+	switch {
+	case s.own > 0: // see [viewPlan.enterOwn]
+		return v.result()
+	case v.pids && s.path == "/proc": // the PID namespace has its own
+		fs := v.result()
+		v.call(unix.SYS_FSOPEN, "proc", unix.FSOPEN_CLOEXEC).into(fs)
+		v.call(unix.SYS_FSCONFIG, fs, unix.FSCONFIG_CMD_CREATE, 0, 0, 0)
+		v.call(unix.SYS_FSMOUNT, fs, unix.FSMOUNT_CLOEXEC,
+			unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC).into(v.proc)
+		v.close(fs)
+		return v.proc
 	}
-	for i := range p.shown {
-		if p.shown[i].own > 0 {
-			p.shown[i].tree = ^uintptr(0)
-			continue
-		}
-		if p.shown[i].proc {
-			p.shown[i].tree, errno = mountProc(proc)
-			r.proc = int32(p.shown[i].tree)
+	tree = v.result()
+	v.openTree(s.path, unix.AT_RECURSIVE, tree).mayMiss = true
+	if s.fixed {
+		v.is(tree, "", unix.Statx_t{Ino: s.ino, Dev_major: unix.Major(s.dev),
+			Dev_minor: unix.Minor(s.dev)}).when(tree).fails(syscall.EAGAIN)
+	}
+	if !s.write {
+		v.readOnly(tree, unix.AT_RECURSIVE)
+	}
+	return tree
+}
+
+func (v *viewPlan) openTree(path string, flags int, tree result) *step {
+	return v.call(unix.SYS_OPEN_TREE, unix.AT_FDCWD, path,
+		unix.OPEN_TREE_CLONE|unix.AT_SYMLINK_NOFOLLOW|unix.O_CLOEXEC|flags).into(tree)
+}
+
+func (v *viewPlan) readOnly(tree result, flags int) {
+	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	v.call(unix.SYS_MOUNT_SETATTR, tree, "", unix.AT_EMPTY_PATH|flags, unsafe.Pointer(attr),
+		unsafe.Sizeof(*attr)).when(tree)
+}
+
+// moveMount mounts a tree that has no name yet. It follows no link at the end of the name.
+func (v *viewPlan) moveMount(tree result, dir any, name string) *step {
+	return v.call(unix.SYS_MOVE_MOUNT, tree, "", dir, name, unix.MOVE_MOUNT_F_EMPTY_PATH).when(tree)
+}
+
+// add makes a file or a directory.
+func (v *viewPlan) add(at any, name string, dir bool) *step {
+	if dir {
+		return v.call(unix.SYS_MKDIRAT, at, name, 0o755).mayFail()
+	}
+	return v.call(unix.SYS_MKNODAT, at, name, unix.S_IFREG|0o644, 0).mayFail()
+}
+
+// fill makes what the root of the view has besides the places, and what they are mounted on.
+func (v *viewPlan) fill() {
+	for _, path := range slices.Sorted(maps.Keys(v.made)) { // each before what lies in it
+		if target := v.made[path]; target != "" {
+			v.call(unix.SYS_SYMLINKAT, target, unix.AT_FDCWD, path[1:]).mayFail()
 		} else {
-			p.shown[i].tree, _, errno = syscall.RawSyscall(unix.SYS_OPEN_TREE, atCWD,
-				uintptr(unsafe.Pointer(p.shown[i].path)), treeFlag)
-		}
-		if errno == 0 && p.shown[i].fixed && !p.shown[i].isSame(empty) {
-			errno = syscall.EAGAIN
-			goto failed
-		}
-		if errno != 0 {
-			p.shown[i].tree = ^uintptr(0)
-		}
-		if errno != 0 && errno != syscall.ENOENT {
-			goto failed
-		}
-		if errno == 0 && !p.shown[i].write && !p.shown[i].proc {
-			_, _, errno = syscall.RawSyscall6(unix.SYS_MOUNT_SETATTR, p.shown[i].tree,
-				uintptr(unsafe.Pointer(empty)), unix.AT_EMPTY_PATH|unix.AT_RECURSIVE,
-				uintptr(unsafe.Pointer(&fixed)), unsafe.Sizeof(fixed), 0)
-			if errno != 0 {
-				goto failed
-			}
+			v.add(unix.AT_FDCWD, path[1:], true)
 		}
 	}
-	if p.mount >= 0 {
-		base = ready
-		if errno = p.enterOwn(empty, &r); errno != 0 {
-			goto failed
+	for _, s := range v.shown {
+		if !s.dir {
+			v.add(unix.AT_FDCWD, s.path[1:], false)
 		}
-	}
-	if errno = mountTmpfs(tmpfs, base, mode); errno != 0 {
-		goto failed
-	}
-	if _, _, errno = syscall.RawSyscall(syscall.SYS_CHDIR, uintptr(unsafe.Pointer(base)), 0, 0); errno != 0 {
-		goto failed
-	}
-	for i := range p.dirs {
-		syscall.RawSyscall(syscall.SYS_MKDIRAT, atCWD, uintptr(unsafe.Pointer(p.dirs[i])), 0o755)
-	}
-	for i := range p.files {
-		syscall.RawSyscall6(syscall.SYS_MKNODAT, atCWD, uintptr(unsafe.Pointer(p.files[i])),
-			unix.S_IFREG|0o644, 0, 0, 0)
-	}
-	for i := range p.links {
-		syscall.RawSyscall(syscall.SYS_SYMLINKAT, uintptr(unsafe.Pointer(p.links[i].target)), atCWD,
-			uintptr(unsafe.Pointer(p.links[i].path)))
-	}
-	for i := range p.shown {
-		if p.shown[i].tree == ^uintptr(0) {
-			continue
-		}
-		if p.shown[i].own > 0 {
-			if errno = p.shown[i].placeOwn(empty, &fixed); errno != 0 {
-				goto failed
-			}
-			continue
-		}
-		if errno = moveMount(p.shown[i].tree, atCWD, empty, p.shown[i].target); errno != 0 {
-			if p.shown[i].fixed { // it was replaced just now
-				errno = syscall.EAGAIN
-			}
-			goto failed
-		}
-	}
-	if errno = pivot(dot); errno != 0 {
-		goto failed
-	}
-	if _, _, errno = syscall.RawSyscall(syscall.SYS_CHDIR, uintptr(unsafe.Pointer(root)), 0, 0); errno != 0 {
-		goto failed
-	}
-	if p.ids != nil {
-		if r.users, errno = openNamespace(user); errno != 0 {
-			goto failed
-		}
-	}
-	if p.pids {
-		if r.pids, errno = openNamespace(pids); errno != 0 {
-			goto failed
-		}
-	}
-	r.mounts, errno = openNamespace(mnt)
-failed:
-	for i := range p.shown {
-		if int(p.shown[i].tree) > 0 && !((p.shown[i].proc || p.shown[i].own > 0) && errno == 0) {
-			syscall.RawSyscall(syscall.SYS_CLOSE, p.shown[i].tree, 0, 0)
-		}
-	}
-	if errno == 0 && p.pids {
-		errno = becomeFirst(report)
-	}
-	r.made, r.errno = errno == 0, uint32(errno)
-	syscall.RawSyscall(syscall.SYS_WRITE, report, uintptr(unsafe.Pointer(&r)), unsafe.Sizeof(r))
-	if r.made && p.pids {
-		answer(report)
-	}
-	for {
-		syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
 	}
 }
 
-// enterOwn moves this process into a copy of the network's mount namespace, and opens what is own there.
-//
-//go:nosplit
-//go:norace
-//go:nocheckptr
-func (p *viewPlan) enterOwn(empty *byte, r *viewReport) (errno syscall.Errno) {
-	if _, _, errno = syscall.RawSyscall(unix.SYS_SETNS, uintptr(p.mount), unix.CLONE_NEWNS, 0); errno != 0 {
-		return errno
+// enterOwn moves the process into a copy of the network's mount namespace, and opens what is own there.
+func (v *viewPlan) enterOwn() {
+	v.join(v.in.mount, unix.CLONE_NEWNS)
+	v.call(unix.SYS_UNSHARE, unix.CLONE_NEWNS)
+	for _, s := range v.shown {
+		if s.own > 0 {
+			v.openTree(ownNames[s.own-1], 0, v.own[s.own-1])
+		}
 	}
-	if _, _, errno = syscall.RawSyscall(syscall.SYS_UNSHARE, unix.CLONE_NEWNS, 0, 0); errno != 0 {
-		return errno
+}
+
+// placeOwn mounts an own directory, and in it what the view has there. A command could put a link in the
+// place of an entry, or rename it, so a mount lies on each.
+func (v *viewPlan) placeOwn(own int) {
+	dir, tree := ownDirs[own][1:], v.own[own]
+	entries := v.entriesOf(ownDirs[own])
+	names := slices.Sorted(maps.Keys(entries))
+	mounts := make([]result, len(names))
+	for i, name := range names {
+		if entries[name].link == "" {
+			mounts[i] = v.result()
+			v.openTree(dir+"/"+name, 0, mounts[i])
+			v.readOnly(mounts[i], 0)
+		}
 	}
-	for i := range p.shown {
-		s := &p.shown[i]
-		if s.own == 0 {
+	v.moveMount(tree, unix.AT_FDCWD, dir)
+	for i, name := range names {
+		if link := entries[name].link; link != "" {
+			v.call(unix.SYS_SYMLINKAT, link, tree, name).mayFail()
 			continue
 		}
-		s.tree, _, errno = syscall.RawSyscall(unix.SYS_OPEN_TREE, atCWD, uintptr(unsafe.Pointer(s.path)),
-			unix.OPEN_TREE_CLONE|unix.AT_SYMLINK_NOFOLLOW|unix.O_CLOEXEC)
-		if errno != 0 {
-			s.tree = ^uintptr(0)
-			return errno
-		}
-		r.own[s.own-1] = int32(s.tree)
+		done := v.result()
+		v.add(tree, name, entries[name].dir)
+		v.moveMount(mounts[i], tree, name).into(done).mayFail()
+		// a command has put something else there
+		v.call(unix.SYS_UNLINKAT, tree, name, 0).without(done).mayFail()
+		v.add(tree, name, entries[name].dir).without(done)
+		v.moveMount(mounts[i], tree, name).without(done).fails(syscall.EAGAIN)
+		v.close(mounts[i])
 	}
-	return 0
 }
 
-// placeOwn mounts an own directory, and in it what the view has there.
-//
-//go:nosplit
-//go:norace
-//go:nocheckptr
-func (s *shownPath) placeOwn(empty *byte, fixed *unix.MountAttr) (errno syscall.Errno) {
-	for i := range s.below {
-		e := &s.below[i]
-		if e.link != nil {
-			continue
-		}
-		if e.tree, _, errno = syscall.RawSyscall(unix.SYS_OPEN_TREE, atCWD, uintptr(unsafe.Pointer(e.target)),
-			unix.OPEN_TREE_CLONE|unix.AT_SYMLINK_NOFOLLOW|unix.O_CLOEXEC); errno != 0 {
-			return errno
-		}
-		if _, _, errno = syscall.RawSyscall6(unix.SYS_MOUNT_SETATTR, e.tree, uintptr(unsafe.Pointer(empty)),
-			unix.AT_EMPTY_PATH, uintptr(unsafe.Pointer(fixed)), unsafe.Sizeof(*fixed), 0); errno != 0 {
-			return errno
-		}
-	}
-	if errno = moveMount(s.tree, atCWD, empty, s.target); errno != 0 {
-		return errno
-	}
-	for i := range s.below {
-		e := &s.below[i]
-		if e.link != nil {
-			syscall.RawSyscall(syscall.SYS_SYMLINKAT, uintptr(unsafe.Pointer(e.link)), s.tree,
-				uintptr(unsafe.Pointer(e.name)))
-			continue
-		}
-		for again := 0; again < 2; again++ {
-			if e.dir {
-				syscall.RawSyscall(syscall.SYS_MKDIRAT, s.tree, uintptr(unsafe.Pointer(e.name)), 0o755)
-			} else {
-				syscall.RawSyscall6(syscall.SYS_MKNODAT, s.tree, uintptr(unsafe.Pointer(e.name)),
-					unix.S_IFREG|0o644, 0, 0, 0)
-			}
-			if errno = moveMount(e.tree, s.tree, empty, e.name); errno == 0 {
-				break
-			}
-			// a command has put something else there
-			syscall.RawSyscall(syscall.SYS_UNLINKAT, s.tree, uintptr(unsafe.Pointer(e.name)), 0)
-		}
-		syscall.RawSyscall(syscall.SYS_CLOSE, e.tree, 0, 0)
-		if errno != 0 {
-			return syscall.EAGAIN
-		}
-	}
-	return 0
+// An entry is a file or directory of an own directory.
+type entry struct {
+	dir  bool
+	link string // its target, if it is a symbolic link
 }
 
-// isSame reports whether the tree of s is the file that was to be shown.
-//
-//go:nosplit
-//go:norace
-//go:nocheckptr
-func (s *shownPath) isSame(empty *byte) bool {
-	_, _, errno := syscall.RawSyscall6(unix.SYS_STATX, s.tree, uintptr(unsafe.Pointer(empty)),
-		unix.AT_EMPTY_PATH|unix.AT_NO_AUTOMOUNT, unix.STATX_INO, uintptr(unsafe.Pointer(&s.is)), 0)
-	return errno == 0 && s.is.Ino == s.ino && unix.Mkdev(s.is.Dev_major, s.is.Dev_minor) == s.dev
+// entriesOf returns what the view has in an own directory, by name.
+func (v *viewPlan) entriesOf(own string) map[string]entry {
+	entries := map[string]entry{}
+	note := func(path, link string, dir bool) {
+		name, inside := strings.CutPrefix(path, own+"/")
+		first, _, deeper := strings.Cut(name, "/")
+		switch {
+		case !inside:
+		case deeper:
+			entries[first] = entry{dir: true}
+		default:
+			entries[first] = entry{dir, link}
+		}
+	}
+	for path, link := range v.made {
+		note(path, link, link == "")
+	}
+	for _, s := range v.shown {
+		note(s.path, "", s.dir)
+	}
+	return entries
 }
 
-// moveMount mounts a tree that has no place yet. It follows no link at the end of at.
-//
-//go:nosplit
-//go:norace
-//go:nocheckptr
-func moveMount(tree, dir uintptr, empty, at *byte) syscall.Errno {
-	_, _, errno := syscall.RawSyscall6(unix.SYS_MOVE_MOUNT, tree, uintptr(unsafe.Pointer(empty)), dir,
-		uintptr(unsafe.Pointer(at)), unix.MOVE_MOUNT_F_EMPTY_PATH, 0)
-	return errno
+// becomeFirst readies the process to be the first of its PID namespace. It keeps the socket only.
+func (v *viewPlan) becomeFirst(socket int) {
+	ignore := &[8]uintptr{1} // SIG_IGN: the kernel reaps
+	v.call(unix.SYS_RT_SIGACTION, int(syscall.SIGCHLD), unsafe.Pointer(ignore), 0, 8).mayFail()
+	v.call(unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0).mayFail()
+	v.call(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, int(syscall.SIGKILL)).mayFail()
+	v.call(unix.SYS_UNSHARE, unix.CLONE_FILES)
+	v.call(unix.SYS_CLOSE_RANGE, 0, socket-1, 0).mayFail()
+	v.call(unix.SYS_CLOSE_RANGE, socket+1, uintptr(^uint32(0)), 0).mayFail()
+	v.answers = true
 }
 
-// forkWithin moves this process into the user namespace p.within and forks there. In the parent it
-// sets r.next. Both processes have the same parent.
-//
-//go:nosplit
-//go:norace
-//go:nocheckptr
-func (p *viewPlan) forkWithin(flags uintptr, pidfd *int32, r *viewReport) (errno syscall.Errno) {
-	if _, _, errno = syscall.RawSyscall(unix.SYS_SETNS, uintptr(p.within), unix.CLONE_NEWUSER, 0); errno != 0 {
-		return errno
+// anyPID returns one of the ids that processes may have.
+func anyPID() string {
+	text, _ := os.ReadFile("/proc/sys/kernel/pid_max")
+	most, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || most < 2 {
+		most = 1 << 15
 	}
-	pid := clone(flags|unix.CLONE_PARENT, pidfd)
-	if int(pid) < 0 {
-		return syscall.Errno(-pid)
-	}
-	r.next, r.pidfd = int32(pid), *pidfd
-	return 0
+	return strconv.FormatInt(1+rand.Int64N(int64(most)-1), 10)
 }

@@ -95,75 +95,8 @@ func (p *processes) close() {
 	p.first = 0
 }
 
-// The functions below run in the process that makes a view: the rules of [launch.fork] hold.
-
-// write writes the text to the file.
-//
-//go:nosplit
-//go:norace
-//go:nocheckptr
-func (t *textFor) write() syscall.Errno {
-	fd, _, errno := syscall.RawSyscall6(syscall.SYS_OPENAT, atCWD, uintptr(unsafe.Pointer(t.file)),
-		unix.O_WRONLY|unix.O_CLOEXEC, 0, 0, 0)
-	if errno != 0 {
-		return errno
-	}
-	_, _, errno = syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(&t.text[0])),
-		uintptr(len(t.text)))
-	syscall.RawSyscall(syscall.SYS_CLOSE, fd, 0, 0)
-	return errno
-}
-
-// openNamespace opens a file of /proc/self/ns.
-//
-//go:nosplit
-//go:norace
-//go:nocheckptr
-func openNamespace(file *byte) (fd int32, errno syscall.Errno) {
-	n, _, errno := syscall.RawSyscall6(syscall.SYS_OPENAT, atCWD, uintptr(unsafe.Pointer(file)),
-		unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0)
-	return int32(n), errno
-}
-
-// mountProc returns a mount of the PID namespace's /proc that has no place yet.
-//
-//go:nosplit
-//go:norace
-//go:nocheckptr
-func mountProc(kind *byte) (tree uintptr, errno syscall.Errno) {
-	fs, _, errno := syscall.RawSyscall(unix.SYS_FSOPEN, uintptr(unsafe.Pointer(kind)), unix.FSOPEN_CLOEXEC, 0)
-	if errno != 0 {
-		return 0, errno
-	}
-	_, _, errno = syscall.RawSyscall6(unix.SYS_FSCONFIG, fs, unix.FSCONFIG_CMD_CREATE, 0, 0, 0, 0)
-	if errno == 0 {
-		tree, _, errno = syscall.RawSyscall(unix.SYS_FSMOUNT, fs, unix.FSMOUNT_CLOEXEC,
-			unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
-	}
-	syscall.RawSyscall(syscall.SYS_CLOSE, fs, 0, 0)
-	return tree, errno
-}
-
-// becomeFirst readies this process to be the first of its PID namespace. It keeps socket only.
-//
-//go:nosplit
-//go:norace
-//go:nocheckptr
-func becomeFirst(socket uintptr) syscall.Errno {
-	ignore := [8]uintptr{1} // SIG_IGN: the kernel reaps
-	syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGCHLD), uintptr(unsafe.Pointer(&ignore)),
-		0, 8, 0, 0)
-	syscall.RawSyscall(syscall.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0, 0)
-	syscall.RawSyscall(syscall.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0)
-	if _, _, errno := syscall.RawSyscall(syscall.SYS_UNSHARE, unix.CLONE_FILES, 0, 0); errno != 0 {
-		return errno
-	}
-	syscall.RawSyscall(unix.SYS_CLOSE_RANGE, 0, socket-1, 0)
-	syscall.RawSyscall(unix.SYS_CLOSE_RANGE, socket+1, uintptr(^uint32(0)), 0)
-	return 0
-}
-
-// answer answers the questions of socket until its end.
+// answer answers the questions of socket until its end. It runs in the process that makes a view, which
+// has no Go runtime: see [plan].
 //
 //go:nosplit
 //go:norace
