@@ -104,7 +104,7 @@ var (
 )
 
 // invoked returns the format of invoke tags whose names begin with a prefix.
-func invoked(prefix string) format {
+func invoked(prefix, quote string) format {
 	wrappers := []string{"function_calls", "tool_calls", "tool_call"}
 	var ends []string
 	for _, w := range wrappers {
@@ -112,8 +112,8 @@ func invoked(prefix string) format {
 	}
 	return format{
 		open: "<" + prefix + "invoke ", end: "</" + prefix + "invoke>", closed: true, ends: ends,
-		before: `name="`, after: `">`, values: inTags,
-		tag: tag{open: "<" + prefix + `parameter name="`, sep: `"`, end: ">",
+		before: "name=" + quote, after: quote + ">", values: inTags,
+		tag: tag{open: "<" + prefix + "parameter name=" + quote, sep: quote, end: ">",
 			close: "</" + prefix + "parameter>"},
 	}
 }

@@ -122,7 +122,7 @@ var DSML = &Wire{
 	family: DeepSeek,
 	Doc:    `<｜DSML｜function_calls><｜DSML｜invoke name="f"><｜DSML｜parameter name="k" string="true">v</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>`,
 	marker: matcher("(?:<｜DSML｜(?:function|tool)_calls>\\s*)?<｜DSML｜invoke "),
-	read:   invoked("｜DSML｜").read,
+	read:   invoked("｜DSML｜", `"`).read,
 	text: func(answers []Answer) string {
 		return "<function_results>\n" +
 			each("\n", func(_ Answer, text string) string { return "<result>" + text + "</result>" },
@@ -213,7 +213,7 @@ var functionaryText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustC
 var Invoke = &Wire{
 	Name:   "invoke",
 	Doc:    `<function_calls><invoke name="f"><parameter name="k">v</parameter></invoke></function_calls>`,
-	marker: func(text string) int { at, _ := findInvoke(text); return at },
+	marker: func(text string) int { at, _, _ := findInvoke(text); return at },
 	read:   readInvoke,
 	text: func(answers []Answer) string {
 		return "<function_results>\n" + each("\n", func(a Answer, text string) string {
@@ -228,22 +228,22 @@ var Invoke = &Wire{
 }
 
 var invokeTag = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:<(?:[\w-]+:)?(?:function_calls|tool_calls?)>\s*)?<((?:[\w-]+:)?)invoke name="[^"<>\n]+">\s*</?(?:[\w-]+:)?(?:parameter|invoke)`)
+	return regexp.MustCompile(`(?:<(?:[\w-]+:)?(?:function_calls|tool_calls?)>\s*)?<((?:[\w-]+:)?)invoke name=(["'])[^"'<>\n]+["']>\s*</?(?:[\w-]+:)?(?:parameter|invoke)`)
 })
 
-// findInvoke returns where the first invoke tag is, -1 for none, and the namespace of
-// the tag with its colon.
-func findInvoke(text string) (at int, prefix string) {
+// findInvoke returns where the first invoke tag is, -1 for none, the namespace of the tag with
+// its colon, and the quote of its attributes.
+func findInvoke(text string) (at int, prefix, quote string) {
 	m := invokeTag().FindStringSubmatchIndex(text)
 	if m == nil {
-		return -1, ""
+		return -1, "", `"`
 	}
-	return m[0], text[m[2]:m[3]]
+	return m[0], text[m[2]:m[3]], text[m[4]:m[5]]
 }
 
 func readInvoke(text string, tools Schemas) (parser.Envelope, error) {
-	_, prefix := findInvoke(text)
-	f := invoked(prefix)
+	_, prefix, quote := findInvoke(text)
+	f := invoked(prefix, quote)
 	// around tags without a namespace
 	for _, w := range []string{"minimax:tool_call", "function_calls", "tool_calls"} {
 		f.ends = append(f.ends, "<"+w+">", "</"+w+">")
@@ -321,14 +321,6 @@ var kin = []*Wire{
 func inTokens(open, end string) *Wire {
 	return &Wire{family: Hermes, marker: matcher(regexp.QuoteMeta(open) + `\s*[\[{]`),
 		read: format{open: open, end: end, ends: chatML}.read}
-}
-
-// InTags returns the spelling of calls of one tool as a tag of its name, with a tag for each
-// argument.
-func InTags(tool string) *Wire {
-	f := format{open: "<" + tool + ">", end: "</" + tool + ">", closed: true, name: tool, values: inTags,
-		tag: tag{open: "<", sep: ">"}}
-	return &Wire{family: Invoke, marker: matcher(regexp.QuoteMeta(f.open) + `\s*<\w`), read: f.read}
 }
 
 // inFront returns the spelling of objects of arguments that stand behind a pattern with the name.

@@ -84,25 +84,6 @@ func Of(text string) *Wire {
 	return nil
 }
 
-// OfText returns the wire of text whose calls begin first in a text, and where; nil if
-// no marker is certain.
-func OfText(text string) (first *Wire, at int) {
-	for _, list := range [][]*Wire{All, kin} {
-		for _, w := range list {
-			if w.marker == nil {
-				continue
-			}
-			if i := w.marker(text); i >= 0 && (first == nil || i < at) {
-				first, at = w, i
-			}
-		}
-		if first != nil {
-			break
-		}
-	}
-	return first, at
-}
-
 // For returns the wire that reads a text: w, or another of the same models whose marker
 // the text has.
 func (w *Wire) For(text string) *Wire {

@@ -111,93 +111,23 @@ func (b *toolbox) writtenCalls(text string) (rest string, calls []Call) {
 	return strings.TrimSpace(text[:at]), calls
 }
 
-// callsIn reads the calls in a text: in a format of a model, as JSON that is all of the text,
-// or in one of the formats that only the name of a tool gives away.
+// callsIn reads the calls in a text.
 func (b *toolbox) callsIn(text string) (calls []parser.ToolCall, at int) {
-	schema := func(name string) json.RawMessage {
+	w, at := wire.Find(text, func(name string) bool { return b.named(name) != nil })
+	if w == nil {
+		return nil, 0
+	}
+	e, err := w.Read(text, func(name string) json.RawMessage {
 		if tool := b.named(name); tool != nil {
 			return tool.Schema
 		}
 		return nil
-	}
-	w, at := wire.OfText(text)
-	if code, ok := b.isCode(text, w == nil); ok {
-		w, at, text = wire.LFM2, 0, "<|tool_call_start|>"+code+"<|tool_call_end|>"
-	}
-	if w == nil {
-		if at = objectsAt(text); at >= 0 {
-			calls, _, _ = parser.Calls(text[at:], func(string) bool { return false })
-			return calls, at
-		}
-		if w, at = b.byName(text); w == nil {
-			return nil, 0
-		}
-	}
-	e, err := w.Read(text, schema)
+	})
 	if err != nil {
 		return nil, 0
 	}
-	return e.Calls, max(at, 0)
+	return e.Calls, at
 }
-
-// isCode returns a text that calls a tool as a function, in a list, a fence or behind a token.
-// fences says that a fence counts.
-func (b *toolbox) isCode(text string, fences bool) (code string, ok bool) {
-	code, ok = strings.CutPrefix(strings.TrimSpace(text), "<|python_tag|>")
-	if from, to, fenced := rawjson.Fenced(code); fenced && fences {
-		code, ok = strings.TrimSpace(code[from:to]), true
-	}
-	called, _, _ := strings.Cut(strings.TrimPrefix(code, "["), "(")
-	return code, (ok || strings.HasPrefix(code, "[")) && b.named(called) != nil
-}
-
-// objectsAt returns where objects that may be calls are in a text, -1 for nowhere: in tags, as all
-// of the text, or in a fence at its end.
-func objectsAt(text string) int {
-	body := strings.TrimSpace(text)
-	if from, to, fenced := rawjson.Fenced(body); fenced {
-		body = strings.TrimSpace(body[from:to])
-	}
-	if tag := strings.Index(text, "<tool_call"); tag >= 0 {
-		return tag
-	}
-	if strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[") {
-		return 0
-	}
-	if fence := lastFence().FindStringIndex(text); fence != nil {
-		return fence[0]
-	}
-	return -1
-}
-
-// byName returns the wire of a text that only the name of a tool gives away, and where its calls
-// are; nil for none.
-func (b *toolbox) byName(text string) (w *wire.Wire, at int) {
-	body := strings.TrimSpace(text)
-	first, rest, _ := strings.Cut(body, "\n")
-	action, tag := reactAction().FindStringSubmatchIndex(text), nameTag().FindStringSubmatchIndex(text)
-	switch {
-	case b.named(first) != nil && strings.HasPrefix(strings.TrimSpace(rest), "{"):
-		return wire.Functionary, 0
-	case action != nil && b.named(text[action[2]:action[3]]) != nil:
-		return wire.ReAct, action[0]
-	case tag != nil && b.named(text[tag[2]:tag[3]]) != nil:
-		return wire.InTags(text[tag[2]:tag[3]]), tag[0]
-	}
-	return nil, 0
-}
-
-var reactAction = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("(?m)^(?:Thought:.*\n+)?Action:[ \t]*`?([\\w.-]+)`?[ \t]*\n+Action Input:")
-})
-
-// nameTag matches a tag with another in it, which may be the name of a tool and an argument.
-var nameTag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*<([A-Za-z][\w.-]*)>\s*<\w`) })
-
-// lastFence matches a call in a code fence, after words and at the end of a text.
-var lastFence = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("(?s)```(?:json)?\\s*\\{\\s*\"name\":[^`]*\"(?:arguments|parameters)\":[^`]*```\\s*$")
-})
 
 // named returns the tool that a model means by a name: the tool with that name, or the one
 // that is left without what models write around names, whatever the case of its letters.
