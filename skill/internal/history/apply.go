@@ -41,7 +41,7 @@ func (t *Tx) Add(op *Op) error {
 	if err := t.log.add(op); err != nil {
 		return named(t.Path(), t.noRoom("the record of the change", err))
 	}
-	t.failed = true // until it is ended
+	t.failed = true // until Made or Void
 	t.crash("recorded")
 	return nil
 }
@@ -67,15 +67,15 @@ func (t *Tx) Made() { t.failed = false }
 // FlushLog makes the op durable. Call it before the second step of the change.
 func (t *Tx) FlushLog() error { return t.log.flush() }
 
-// Void rolls back the steps of an op that were made, and records the op as void. cause is the
-// reason.
+// Void rolls back the steps of an op that were made, and records the op as void. It returns cause, the
+// reason, or an error if the rollback fails.
 func (t *Tx) Void(op *Op, cause error) error {
 	err := t.rollBack(op)
 	if err == nil {
 		err = t.log.add(&Op{ID: op.ID, Undoes: op.Undoes, Void: true, Time: time.Now().UTC()})
 	}
 	t.failed = false
-	if err != nil && cause != nil { // the op stays, so that an undo can take back what was made of it
+	if err != nil && cause != nil { // the op stays, so that an undo can revert the steps that were made
 		return fmt.Errorf("%w; a part of it was made and cannot be taken back now: %w", cause, err)
 	}
 	return cause
@@ -86,11 +86,11 @@ func (t *Tx) Supersede(op *Op) error {
 	return t.log.add(&Op{ID: op.ID, Void: true, Time: time.Now().UTC()})
 }
 
-// recover ends the last op if its process did not live to do so: an undo is finished, and what a
-// tool was about to do is taken back. After a power cut only the log knows which op was made.
+// recover completes the last op if its process was killed: it finishes an undo, and rolls back the op of
+// a tool. After a power cut, the lock file may be stale, and only the log says whether the op was made.
 func (t *Tx) recover() error {
 	last, clean := t.log.last(), t.clean()
-	if clean > last { // a power cut, or who damaged the log, has taken the lines
+	if clean > last { // a power cut or damage removed lines from the log
 		t.log.lose(clean)
 	}
 	if clean >= last || t.log.made == last {
@@ -118,7 +118,7 @@ func (t *Tx) recover() error {
 	return nil
 }
 
-// nameFreshBlobs names the contents that a killed process exchanged for new files and did not name.
+// nameFreshBlobs renames the blobs that a killed process exchanged for new files and did not rename.
 func (t *Tx) nameFreshBlobs(op *Op) {
 	for _, d := range op.Deltas {
 		if blob := d.Before.blob(); isSum(blob) && t.blobs.whole(blob+freshBlob) {
@@ -127,7 +127,7 @@ func (t *Tx) nameFreshBlobs(op *Op) {
 	}
 }
 
-// isDone reports whether each path of an op is as the op leaves it.
+// isDone reports whether each path of an op has the state after the op.
 func (t *Tx) isDone(op *Op) bool {
 	for _, d := range op.Deltas {
 		now, err := t.at(d.Path, d.After, d.Before)
@@ -138,8 +138,8 @@ func (t *Tx) isDone(op *Op) bool {
 	return true
 }
 
-// isTorn reports whether a file is what a power cut left of the content that an undo was writing: a part of
-// it, with zeros.
+// isTorn reports whether a power cut interrupted an undo while it wrote the file: the file has a part of
+// the content, and zeros.
 func (t *Tx) isTorn(d Delta, now Entry) bool {
 	const block = 4 << 10
 	if now.Kind != File || d.After.Kind != File || now.Size > d.After.Size {
@@ -159,10 +159,11 @@ func (t *Tx) isTorn(d Delta, now Entry) bool {
 	return true
 }
 
-// isCommands reports whether the op was made before it was recorded.
+// isCommands reports whether the op was recorded after its change: the op of a command or of another
+// agent's call.
 func (op *Op) isCommands() bool { return op.Kind == KindRun || op.Host != "" && op.Undoes == 0 }
 
-// isThere reports whether the path of a delta is now as e says.
+// isThere reports whether now, the current state of the delta's path, is the state e.
 func (d Delta) isThere(now, e Entry) bool {
 	if d.Added {
 		return now.Kind == File && now.Ino == e.Ino && now.Size == e.Size
@@ -170,8 +171,8 @@ func (d Delta) isThere(now, e Entry) bool {
 	return now.equal(e)
 }
 
-// rollBack takes back what was made of a tool's op. A file that something else has changed since
-// stays, unless it was torn while it was written in place.
+// rollBack reverts the steps of a tool's op that were made. It keeps a file that another program has
+// changed since, unless the op was writing the file in place.
 func (t *Tx) rollBack(op *Op) error {
 	back := &Op{ID: op.ID, Deltas: reversed(op.Deltas)}
 	return t.apply(back, func(d Delta, now Entry) bool {
@@ -181,20 +182,19 @@ func (t *Tx) rollBack(op *Op) error {
 	})
 }
 
-// apply makes the deltas of an op: first moves, then removals, the innermost first, then what
-// appears, the outermost first. Each step may be made already. With only, a delta is left out where
-// that says no.
+// apply makes the deltas of an op: first moves, then removals from the innermost path, then new paths
+// from the outermost. It skips steps that are made already, and deltas for which only returns false.
 func (t *Tx) apply(op *Op, only func(d Delta, now Entry) bool) error {
 	a := &applier{Tx: t, op: op, only: only, done: make([]bool, len(op.Deltas))}
 	return a.run()
 }
 
-// manySteps is how many deltas an op has for which everything is made durable at once: a flush of each file
-// takes 3 ms.
+// manySteps is the number of deltas above which an op syncs the whole file system once: a flush of each
+// file takes 3 ms.
 const manySteps = 64
 
-// run makes the deltas, and makes durable what is not durable with the log. A power cut before that
-// leaves the op to be finished: each file is compared again.
+// run makes the deltas and makes the files durable. After a power cut in between, recover compares each
+// file and finishes the op.
 func (a *applier) run() error {
 	defer func() {
 		for _, d := range a.touched {
@@ -214,12 +214,12 @@ func (a *applier) run() error {
 	return nil
 }
 
-// atOnce reports whether all that is written to a file system is made durable at once, at the end.
+// atOnce reports whether run syncs the whole file system dev at the end, instead of each file.
 func (a *applier) atOnce(dev uint64) bool {
 	return len(a.op.Deltas) > manySteps || dev != a.blobs.ID().Dev
 }
 
-// touch notes that a folder is changed.
+// touch remembers a folder of each changed file system, for the sync at the end.
 func (a *applier) touch(d tree.Folder) {
 	dev := d.ID().Dev
 	if a.touched[dev] != nil {
@@ -233,8 +233,9 @@ func (a *applier) touch(d tree.Folder) {
 	}
 }
 
+// runSteps makes the deltas in the order that apply describes.
 func (a *applier) runSteps() error {
-	for _, i := range order(a.op.Deltas) { // what is in the way of moves
+	for _, i := range order(a.op.Deltas) { // folders that replace files must exist before the moves
 		d := a.op.Deltas[i]
 		if d.After.Kind == Dir && !d.After.Whole && d.Before.Kind != Dir && d.Before.Kind != absent {
 			if err := a.step(i); err != nil {
@@ -265,15 +266,15 @@ func (a *applier) stepError(i int, err error) error {
 type applier struct {
 	*Tx
 	op   *Op
-	only func(d Delta, now Entry) bool
-	done []bool
+	only func(d Delta, now Entry) bool // selects the deltas to make; nil means all
+	done []bool                        // by delta
 
 	noSwap  bool                   // files cannot be exchanged with blobs
-	stays   []Name                 // folders that are not empty, and so stay
-	touched map[uint64]tree.Folder // a folder of each file system on which something was changed
+	stays   []Name                 // folders that stay because they are not empty
+	touched map[uint64]tree.Folder // by device: a folder of each changed file system
 }
 
-// order returns the numbers of deltas in the order in which they are made.
+// order returns the numbers of the deltas in the order of their steps.
 func order(deltas []Delta) []int {
 	list := make([]int, len(deltas))
 	for i := range list {
@@ -306,7 +307,7 @@ func (a *applier) syncAll(d tree.Folder) error {
 	return tree.Cause(tree.Syncfs(d))
 }
 
-// makeParent is parent, and makes the folders above a path.
+// makeParent is parent, but makes the missing folders above a path.
 func (s *Store) makeParent(name Name) (tree.Folder, string, error) {
 	d, base, err := s.parent(name)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -328,7 +329,7 @@ func (s *Store) makeParent(name Name) (tree.Folder, string, error) {
 	return s.parent(name)
 }
 
-// step makes the path of a delta what it is to be.
+// step gives the path of a delta its new state.
 func (a *applier) step(i int) error {
 	d := a.op.Deltas[i]
 	now, err := a.at(d.Path, d.Before, d.After)
@@ -352,7 +353,7 @@ func (a *applier) step(i int) error {
 	return a.stepIn(i, dir, base, now)
 }
 
-// stepIn is step in the folder of the path, which it closes.
+// stepIn is step in the open folder of the path. It closes the folder.
 func (a *applier) stepIn(i int, dir tree.Folder, base string, now Entry) error {
 	defer dir.Close()
 	d := a.op.Deltas[i]
@@ -380,7 +381,7 @@ func (a *applier) stepIn(i int, dir tree.Folder, base string, now Entry) error {
 	return a.create(k, dir, base)
 }
 
-// hasContent fails if the content that a path is to get is not kept: then nothing is removed for it.
+// hasContent fails if the new content of a path is not kept. step checks this before it removes anything.
 func (a *applier) hasContent(d Delta) error {
 	if d.After.Kind != File {
 		return nil
@@ -392,13 +393,13 @@ func (a *applier) hasContent(d Delta) error {
 	return err
 }
 
-// remove removes what is at a path, which goes to the blobs.
+// remove moves the file or folder at a path to the blobs.
 func (a *applier) remove(k *Keeper, dir tree.Folder, base string, now Entry) error {
 	d := k.delta()
 	if now.Kind == Dir && !d.Before.Whole {
 		err := dir.Remove(base, true)
 		if sub, oerr := dir.OpenFolder(base); errors.Is(err, syscall.ENOTEMPTY) && oerr == nil {
-			Discard(sub, TempName) // of a process that was killed
+			Discard(sub, TempName) // left by a killed process
 			sub.Close()
 			err = dir.Remove(base, true)
 		}
@@ -414,7 +415,7 @@ func (a *applier) remove(k *Keeper, dir tree.Folder, base string, now Entry) err
 	return a.take(now, k.needs(), dir, base)
 }
 
-// removeEmpty removes folders that were to go and were not empty, if they are now. It returns the others.
+// removeEmpty removes the folders of a.stays that are empty now. It returns the others.
 func (a *applier) removeEmpty() (stay []Name) {
 	for _, name := range a.stays {
 		d, base, err := a.parent(name)
@@ -429,7 +430,7 @@ func (a *applier) removeEmpty() (stay []Name) {
 	return stay
 }
 
-// create makes what is to be at a path, where there is nothing or a file.
+// create gives a path its new state. The path must be a file or not exist.
 func (a *applier) create(k *Keeper, dir tree.Folder, base string) error {
 	d := k.delta()
 	switch d.After.Kind {
@@ -467,7 +468,7 @@ func (a *applier) restoreTree(e Entry, dir tree.Folder, base string) error {
 	return dir.Rename(TempName, dir, base, false)
 }
 
-// putFile gives a path the content that it is to have. The content that is there goes to the blobs.
+// putFile gives a path its new content. The old content goes to the blobs.
 func (a *applier) putFile(k *Keeper, dir tree.Folder, base string) error {
 	d := k.delta()
 	c, err := a.contentToPut(d)
@@ -502,7 +503,7 @@ func (a *applier) putFile(k *Keeper, dir tree.Folder, base string) error {
 	return err
 }
 
-// replace puts a new file in the place of the file at base.
+// replace replaces the file at base by the new file n.
 func (a *applier) replace(k *Keeper, n *os.File, named bool, dir tree.Folder, base string,
 	info tree.Info) error {
 	if named {
@@ -522,15 +523,15 @@ func (a *applier) replace(k *Keeper, n *os.File, named bool, dir tree.Folder, ba
 	return dir.Rename(TempName, dir, base, true)
 }
 
-// swaps reports whether a new file can be made among the blobs and exchanged for the one that is
-// there. To make one without a name takes five times as long on ext4.
+// swaps reports whether putFile can write the new file among the blobs and exchange it for the old file.
+// Creating an unnamed file takes five times as long on ext4.
 func (a *applier) swaps(k *Keeper, dir tree.Folder, info tree.Info) bool {
 	return !a.noSwap && !a.o.Portable &&
 		k.needs() != "" && info.Links == 1 &&
 		dir.ID().Dev == a.blobs.ID().Dev
 }
 
-// swapIn writes a new file among the blobs and exchanges it for the one at base.
+// swapIn writes a new file among the blobs and exchanges it for the file at base.
 func (a *applier) swapIn(k *Keeper, c *content, dir tree.Folder, base string, info tree.Info) error {
 	out := k.needs() + freshBlob
 	Discard(a.blobs.Folder, out)
@@ -551,7 +552,7 @@ func (a *applier) swapIn(k *Keeper, c *content, dir tree.Folder, base string, in
 	return err
 }
 
-// draft writes a new file that has no name yet, or where there are no such files the temporary name.
+// draft writes a new file without a name. If the system lacks unnamed files, it has the temporary name.
 func (a *applier) draft(dir tree.Folder, c *content, e Entry, base string, exists bool,
 	info tree.Info) (n *os.File, named bool, err error) {
 	n, err = dir.CreateUnnamed(0o600)
@@ -571,8 +572,8 @@ func (a *applier) draft(dir tree.Folder, c *content, e Entry, base string, exist
 	return n, named, nil
 }
 
-// fill gives a new file its content and metadata, and makes it durable unless that is done for all
-// files at once.
+// fill gives a new file its content and metadata. It makes the file durable, unless run syncs the whole
+// file system later.
 func (a *applier) fill(n *os.File, dir tree.Folder, c *content, e Entry, base string, exists bool,
 	info tree.Info) error {
 	_, err := io.Copy(n, io.NewSectionReader(c, 0, c.size))
@@ -597,6 +598,7 @@ func (a *applier) fill(n *os.File, dir tree.Folder, c *content, e Entry, base st
 	return tree.Cause(err)
 }
 
+// install gives the new file n the name base.
 func install(n *os.File, named bool, dir tree.Folder, base string) error {
 	if named {
 		return dir.Rename(TempName, dir, base, false)
@@ -604,7 +606,7 @@ func install(n *os.File, named bool, dir tree.Folder, base string) error {
 	return dir.LinkUnnamed(n, base)
 }
 
-// chown gives a file the owner of an entry. Only root can; for others it is this user's anyway.
+// chown gives a file the owner of an entry. This works only for root.
 func chown(f *os.File, owner string) {
 	uid, gid, ok := strings.Cut(owner, ":")
 	u, uerr := strconv.Atoi(uid)
@@ -614,7 +616,7 @@ func chown(f *os.File, owner string) {
 	}
 }
 
-// overwrite writes the content of n into the file at base, whose own content is kept first.
+// overwrite writes the content of n into the file at base, after saving the old content.
 func (a *applier) overwrite(k *Keeper, n *os.File, dir tree.Folder, base string, info tree.Info) error {
 	if err := k.Copy(dir, base); err != nil {
 		return err
@@ -658,7 +660,7 @@ func Overwrite(full *os.File, d tree.Folder, name string, noSync bool) error {
 	return tree.Cause(tree.Datasync(dst))
 }
 
-// appended takes the end of a file off, or adds it again.
+// appended is step for a delta that appends to a file or truncates its end.
 func (a *applier) appended(k *Keeper, dir tree.Folder, base string) error {
 	d := k.delta()
 	if err := a.log.flush(); err != nil {

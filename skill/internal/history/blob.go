@@ -20,7 +20,7 @@ const MaxCopied = 256 << 20
 // ErrChanged means that another program changed a file after this one read it.
 var ErrChanged = errors.New("something else changed it at the same time")
 
-// A blobFolder holds the contents that changes took away, and those that files had before a command.
+// A blobFolder holds the blobs: old contents of changed files, and contents of files before a command.
 type blobFolder struct {
 	tree.Folder
 	tree   tree.Tree
@@ -37,7 +37,7 @@ func openBlobs(s *Store, dir string) (*blobFolder, error) {
 		t.Close()
 		return nil, err
 	}
-	d.FD() // which some folders open when they are first asked
+	d.FD() // some folders open their descriptor on the first call
 	return &blobFolder{d, t, s.o.NoSync}, nil
 }
 
@@ -62,7 +62,7 @@ func (b *blobFolder) flush(f *os.File) error {
 	return tree.Cause(tree.Datasync(f))
 }
 
-// has reports whether there is a blob of that name.
+// has reports whether a blob exists.
 func (b *blobFolder) has(name string) bool {
 	if name == "" {
 		return false
@@ -71,12 +71,12 @@ func (b *blobFolder) has(name string) bool {
 	return err == nil
 }
 
-// isSum reports whether a blob's name begins with the sum of its content. The sum of its attributes
-// may follow.
+// isSum reports whether a blob's name is the hash of its content, perhaps followed by the hash of its
+// attributes.
 func isSum(name string) bool { return len(name) >= 2*sumLength && !strings.Contains(name, ".") }
 
-// whole reports whether a blob holds the content that its name says. A kill between the link and the
-// exchange leaves a new content under the old sum.
+// whole reports whether a blob's content has the hash in its name. A kill between the link and the
+// exchange leaves the new content under the old hash.
 func (b *blobFolder) whole(name string) bool {
 	f, info, err := b.OpenContent(name)
 	if err != nil {
@@ -87,8 +87,7 @@ func (b *blobFolder) whole(name string) bool {
 	return err == nil && sum == name[:2*sumLength]
 }
 
-// verified reports whether a blob of that name exists and can be trusted. One with a wrong content
-// is removed.
+// verified reports whether a blob exists with the right content. It removes a blob with a wrong content.
 func (b *blobFolder) verified(name string) bool {
 	if !b.has(name) {
 		return false
@@ -107,11 +106,10 @@ type Keeper struct {
 	Delta int // which delta of the op
 }
 
-// delta returns the delta whose content the keeper keeps.
+// delta returns the keeper's delta.
 func (k *Keeper) delta() *Delta { return &k.op.Deltas[k.Delta] }
 
-// needs returns the name of the blob that is still to be made; "" if the content is kept, or is
-// not to be.
+// needs returns the name of the blob to make. It returns "" if the op needs no blob for the old content.
 func (k *Keeper) needs() string {
 	before := k.delta().Before
 	if before.Derived != 0 || k.delta().Added {
@@ -120,10 +118,10 @@ func (k *Keeper) needs() string {
 	return before.blob()
 }
 
-// Exchange gives the new file n its name in dir, and the old file there becomes the blob. If the
-// system cannot do that, done is false: then the content is kept, and the caller replaces the file
-// by a rename. A file with hard links is copied, because programs may write to it under its other
-// names. The error is [ErrChanged] if the file there is not old.
+// Exchange gives the new file n its name in dir, and the old file becomes the blob. If the system cannot
+// do that, done is false: Exchange has then saved the content, and the caller replaces the file by a
+// rename. Exchange copies a file with hard links, because programs may write to it under its other
+// names. The error is [ErrChanged] if the file in dir is not old.
 func (k *Keeper) Exchange(n *os.File, dir tree.Folder, name string, old tree.Info) (done bool, err error) {
 	b, blob := k.t.blobs, k.needs()
 	if blob == "" || k.t.o.Portable || old.Links > 1 {
@@ -144,9 +142,8 @@ func (k *Keeper) Exchange(n *os.File, dir tree.Folder, name string, old tree.Inf
 	return k.swap(n, out, dir, name, old)
 }
 
-// swap exchanges the file n, which is out in blobs, for the one called name in dir, which becomes
-// the blob. See
-// [Keeper.Exchange].
+// swap exchanges the file n, which is called out among the blobs, for the file called name in dir, which
+// becomes the blob. See [Keeper.Exchange].
 func (k *Keeper) swap(n *os.File, out string, dir tree.Folder, name string, old tree.Info) (done bool,
 	err error) {
 	b, blob := k.t.blobs, k.needs()
@@ -165,7 +162,7 @@ func (k *Keeper) swap(n *os.File, out string, dir tree.Folder, name string, old 
 	return false, k.Save(dir, name)
 }
 
-// checkExchange takes an exchange back if the blob is not the file that was described.
+// checkExchange reverses an exchange if the blob is not the file that old describes.
 func (k *Keeper) checkExchange(n *os.File, blob string, dir tree.Folder, name string, old tree.Info) error {
 	b := k.t.blobs
 	info, err := b.Lstat(blob)
@@ -176,7 +173,7 @@ func (k *Keeper) checkExchange(n *os.File, blob string, dir tree.Folder, name st
 	if err != nil {
 		return err
 	}
-	for there := fresh; ; { // another program may replace the file again and again
+	for there := fresh; ; { // another program may replace the file repeatedly
 		back, err := b.Lstat(blob)
 		if err == nil {
 			err = b.Exchange(blob, dir, name)
@@ -201,6 +198,7 @@ func (k *Keeper) checkExchange(n *os.File, blob string, dir tree.Folder, name st
 	}
 }
 
+// untouched reports whether two descriptions are of the same, unchanged file.
 func untouched(now, before tree.Info) bool {
 	return now.ID == before.ID && now.Size == before.Size && now.ModTime.Equal(before.ModTime)
 }
@@ -243,11 +241,11 @@ func (k *Keeper) FlushOp() error { return k.t.flushOp() }
 
 func (t *Tx) flushOp() error { return errors.Join(t.log.flush(), t.blobs.sync()) }
 
-// freshBlob is the end of the name of a blob that is not whole yet, or is to replace another one.
+// freshBlob is the suffix of a blob that is incomplete, or that will replace another blob.
 const freshBlob = "~"
 
-// copyFrom copies a file, with its attributes, unless it is kept already, and makes the copy durable. The
-// blob gets its name once it is whole.
+// copyFrom copies a file with its attributes to a blob, unless the blob exists, and makes the blob
+// durable. The blob gets its name when it is complete.
 func (b *blobFolder) copyFrom(d tree.Folder, name, blob string) error {
 	if b.verified(blob) {
 		f, _, err := tree.RegularFile(b.OpenFile(blob, os.O_RDONLY, 0))
@@ -269,6 +267,7 @@ func (b *blobFolder) copyFrom(d tree.Folder, name, blob string) error {
 	return err
 }
 
+// finish copies the metadata of a file to its copy fresh, makes that durable, and renames it to blob.
 func (b *blobFolder) finish(d tree.Folder, name, fresh, blob string) error {
 	if f, err := b.OpenFile(fresh, os.O_RDONLY, 0); err == nil {
 		defer f.Close()
@@ -288,6 +287,7 @@ func (k *Keeper) Take(d tree.Folder, name string) error {
 	return k.t.take(k.delta().Before, k.needs(), d, name)
 }
 
+// take is [Keeper.Take] for the entry e and the name of its blob.
 func (t *Tx) take(e Entry, blob string, d tree.Folder, name string) error {
 	b := t.blobs
 	switch {
@@ -302,7 +302,7 @@ func (t *Tx) take(e Entry, blob string, d tree.Folder, name string) error {
 	case blob == "":
 		return d.Remove(name, true)
 	}
-	shared := false // with other names, which may be written to
+	shared := false // programs may write to the file under its other hard links
 	if e.Kind == File {
 		info, err := d.Lstat(name)
 		if err != nil {
@@ -310,7 +310,7 @@ func (t *Tx) take(e Entry, blob string, d tree.Folder, name string) error {
 		}
 		shared = info.Links > 1
 	}
-	if !t.o.Portable && !shared { // what a command's blob holds may not be durable: the file replaces it
+	if !t.o.Portable && !shared { // the file replaces a blob made before a command, which may not be durable
 		if err := d.Rename(name, b.Folder, blob, e.Kind == File); err == nil ||
 			!errors.Is(err, syscall.EXDEV) {
 			return err
@@ -329,8 +329,8 @@ func (t *Tx) take(e Entry, blob string, d tree.Folder, name string) error {
 	return d.Remove(name, false)
 }
 
-// flushBefore makes the op and the names of its blobs durable before something is removed from d, if that is
-// on another file system. On the same one, what was changed first is durable first.
+// flushBefore makes the op and the names of its blobs durable before the caller removes a file from d on
+// another file system. The same file system makes its changes durable in order.
 func (t *Tx) flushBefore(d tree.Folder) error {
 	if !t.o.Portable && d.ID().Dev == t.blobs.ID().Dev {
 		return nil
@@ -338,8 +338,8 @@ func (t *Tx) flushBefore(d tree.Folder) error {
 	return t.flushOp()
 }
 
-// takeTree copies a folder to the blobs, where it cannot be moved there, and removes it. All that was
-// removed of it comes back if the rest cannot be removed.
+// takeTree copies a folder to the blobs on another file system, and removes it. If it cannot remove all
+// of the folder, it restores the removed part.
 func (t *Tx) takeTree(d tree.Folder, name, blob string) error {
 	b := t.blobs
 	fresh := blob + freshBlob
@@ -370,13 +370,13 @@ func (t *Tx) takeTree(d tree.Folder, name, blob string) error {
 	return err
 }
 
-// A content is a saved content that is open to be read.
+// A content is an open saved content.
 type content struct {
 	io.ReaderAt
 	size  int64
 	close func()
-	file  tree.File // in blobs, where the content is all of it; else the zero File
-	name  string    // of that
+	file  tree.File // the blob, if it is the whole content; else zero
+	name  string    // of the blob
 }
 
 func (c *content) all() ([]byte, error) {
@@ -388,16 +388,16 @@ func (c *content) all() ([]byte, error) {
 	return data, err
 }
 
-// errGone reports a content that is not kept any more.
+// errGone reports a content that is no longer kept.
 var errGone = errors.New("is not kept any more")
 
-// errWritten reports a blob that something has written to.
+// errWritten reports a blob that a program has written to.
 var errWritten = errors.New("was written to since it was saved")
 
-// maxDepth is how many splices may lie between a content and a blob.
+// maxDepth limits the splices between a blob and a content.
 const maxDepth = 300
 
-// contentOf opens the content of an entry of a path, and verifies it. The caller closes it.
+// contentOf opens the saved content of an entry of a path, and checks its hash. The caller closes it.
 func (s *Store) contentOf(name Name, e Entry) (*content, error) {
 	if e.Kind != File {
 		return nil, errGone
@@ -418,7 +418,7 @@ func (s *Store) contentOf(name Name, e Entry) (*content, error) {
 	return s.derive(name, e)
 }
 
-// rawBlob opens a blob whatever it holds.
+// rawBlob opens a blob without checking its hash.
 func (s *Store) rawBlob(name string) (*content, error) {
 	f, info, err := s.blobs.OpenContent(name)
 	if err != nil {
@@ -427,7 +427,7 @@ func (s *Store) rawBlob(name string) (*content, error) {
 	return &content{f, info.Size, func() { f.Close() }, f, name}, nil
 }
 
-// derive makes a content from the one before the op that it is derived from.
+// derive computes a content from the content before the op e.Derived, with the op's splice.
 func (s *Store) derive(name Name, e Entry) (*content, error) {
 	at, _ := s.log.find(e.Derived)
 	op := s.log.op(at)
@@ -444,7 +444,7 @@ func (s *Store) derive(name Name, e Entry) (*content, error) {
 		}
 		c := &content{spliced{base, *d.Splice}, d.After.Size, base.close, tree.File{}, ""}
 		if e.Sum != "" {
-			data, err := c.all() // at once, or a chain of splices is walked for each read
+			data, err := c.all() // else each read would walk the chain of splices
 			c.close()
 			if err != nil || SumOf(data) != e.Sum {
 				return nil, errWritten
@@ -479,6 +479,7 @@ func (c spliced) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
+// readerOf is an [io.ReaderAt] of a byte slice.
 type readerOf []byte
 
 func (r readerOf) ReadAt(p []byte, off int64) (n int, err error) {
@@ -491,7 +492,7 @@ func (r readerOf) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// CopyNote says why size bytes cannot be copied into the history; "" if they can.
+// CopyNote returns why size bytes cannot be copied into the history, "" if they can.
 func CopyNote(size int64) string {
 	if size <= MaxCopied {
 		return ""
@@ -499,7 +500,7 @@ func CopyNote(size int64) string {
 	return fmt.Sprintf("it held %d bytes, and at most %d are copied to another disk", size, MaxCopied)
 }
 
-// keepContent saves a content under its sum, unless it is there. The caller has read it.
+// keepContent saves a content as the blob name, unless that exists. The caller has computed the name.
 func (b *blobFolder) keepContent(name string, src io.Reader, attributes *os.File) error {
 	if b.verified(name) {
 		return nil
@@ -522,7 +523,7 @@ func (b *blobFolder) keepContent(name string, src io.Reader, attributes *os.File
 	case named:
 		err = b.Rename(name+freshBlob, b.Folder, name, true)
 	default:
-		if err = b.LinkUnnamed(dst, name); errors.Is(err, fs.ErrExist) { // another process has saved it
+		if err = b.LinkUnnamed(dst, name); errors.Is(err, fs.ErrExist) { // another process has saved the blob
 			err = nil
 		}
 	}
@@ -532,5 +533,5 @@ func (b *blobFolder) keepContent(name string, src io.Reader, attributes *os.File
 	return tree.Cause(err)
 }
 
-// path returns the absolute path of a blob.
+// blobPath returns the absolute path of a blob.
 func (s *Store) blobPath(name string) string { return filepath.Join(s.Path(), blobsName, name) }

@@ -29,8 +29,8 @@ type Call struct {
 	Late    bool   // the command still runs after the agent reported its end
 }
 
-// An openCall is what the file of a call that was begun holds. The file is in the folder of the commands
-// that run, and its name begins with one of the words below.
+// An openCall is the content of the file of an open call. The file is in the folder [runningName], and
+// its name begins with one of the prefixes below.
 type openCall struct {
 	Call
 	Base    string // the folder of the root in which a command runs
@@ -38,21 +38,21 @@ type openCall struct {
 	Since   int64                      `json:",omitempty"`
 	Beside  bool                       `json:",omitempty"`
 	Objects map[string]map[string]bool `json:",omitempty"`
-	Told    bool                       `json:",omitempty"` // it was told that the command ended; it goes on
+	Told    bool                       `json:",omitempty"` // the end was reported, but the command still runs
 
-	name string
+	name string // of the file; "" for a call whose begin was not reported
 }
 
 const (
 	openCommand = "call-"
 	openEdit    = "edit-"
-	openLate    = "miss-" // of a command: what was there before it is not known yet
+	openLate    = "miss-" // a command, until the scan before it is complete
 )
 
 // maxOpen is how long a call may be open.
 const maxOpen = 30 * time.Minute
 
-// twinTime is how long after one program another one may tell of the same call.
+// twinTime is how long after a program's report another program may report the same call.
 const twinTime = 2 * time.Second
 
 func isCall(name string) bool {
@@ -105,7 +105,7 @@ func (s *Store) BeginCall(ctx context.Context, call Call, base string, limit int
 	return err
 }
 
-// openCall notes that a command of another agent runs.
+// openCall renames the file of another agent's command: the scan before the command is complete.
 func (t *Tx) openCall(o *openCall) error {
 	d, err := t.runningFolder()
 	if err != nil {
@@ -135,8 +135,8 @@ func (t *Tx) saveCall(o *openCall) error {
 	return named(t.Path(), err)
 }
 
-// beginEdit brings the paths of an edit up to date. Commands that run have made the differences, or
-// others have, and then they are nobody's op.
+// beginEdit updates the index at the paths of an edit. If a command runs, the differences become an op
+// of the command; else they belong to no op.
 func (s *Store) beginEdit(ctx context.Context, o *openCall) error {
 	t, err := s.Lock(ctx)
 	if err != nil {
@@ -182,7 +182,7 @@ func (t *Tx) pathRecorder(op *Op) *recorder {
 	return &recorder{Tx: t, scan: t.newScan(t.index, ".", 0), op: op}
 }
 
-// paths compares some paths and the folders above them with the index, and follows them.
+// paths records the differences at some paths and the folders above them, and updates the index.
 func (r *recorder) paths(ctx context.Context, names []Name) error {
 	for _, name := range withParents(names) {
 		if err := r.oneAndBelow(ctx, string(name)); err != nil {
@@ -193,8 +193,8 @@ func (r *recorder) paths(ctx context.Context, names []Name) error {
 	return nil
 }
 
-// editing returns the paths of edits that other agents have begun, but for the one in a file, and the new
-// folders above them: what differs there is the change of these edits.
+// editing returns the paths of open edits and the new folders above them, without the edit in the file
+// except. Differences at these paths belong to the edits.
 func (t *Tx) editing(except string) map[string]bool {
 	paths := map[string]bool{}
 	for _, o := range t.calls() {
@@ -210,7 +210,7 @@ func (t *Tx) editing(except string) map[string]bool {
 	return paths
 }
 
-// calls reads the files of the calls that are open, the oldest first.
+// calls reads the files of the open calls, the oldest first.
 func (t *Tx) calls() (list []*openCall) {
 	d, err := t.runningFolder()
 	if err != nil {
@@ -223,7 +223,7 @@ func (t *Tx) calls() (list []*openCall) {
 		}
 		o := &openCall{}
 		data, err := t.dir.Load().ReadFile(runningName + "/" + e.Name)
-		if err != nil || json.Unmarshal(data, o) != nil { // a power cut has left it empty
+		if err != nil || json.Unmarshal(data, o) != nil { // a power cut left it empty
 			o = &openCall{Base: ".", Call: Call{Key: e.Name, Edit: strings.HasPrefix(e.Name, openEdit)}}
 		}
 		o.name = e.Name
@@ -233,19 +233,20 @@ func (t *Tx) calls() (list []*openCall) {
 	return list
 }
 
-// isOpen reports whether a call was begun: it is told of again, by the same program or by another.
+// isOpen reports whether the begin of a call was reported before, by the same program or a twin.
 func (t *Tx) isOpen(c Call) bool {
 	return slices.ContainsFunc(t.calls(), func(o *openCall) bool {
 		return o.Key == c.Key && !c.Unkeyed || o.isTwin(c)
 	})
 }
 
+// isTwin reports whether another program has just reported the same call.
 func (o *openCall) isTwin(c Call) bool {
 	same := o.Twin != "" && o.Twin == c.Twin && o.Key != c.Key
 	return same && (o.Host != c.Host || o.Tool != c.Tool) && time.Since(o.Began) < twinTime
 }
 
-// begun returns the open call that has ended; nil if none is known.
+// begun returns the open call that c ends, nil if its begin was not reported.
 func begun(open []*openCall, c Call) *openCall {
 	for _, same := range []func(*openCall) bool{
 		func(o *openCall) bool { return o.Key == c.Key },
@@ -258,7 +259,7 @@ func begun(open []*openCall, c Call) *openCall {
 	return nil
 }
 
-// errTold means that the end of a call was told before.
+// errTold means that the end of a call was reported before.
 var errTold = errors.New("told before")
 
 const (
@@ -268,7 +269,8 @@ const (
 	unsureLate   = "it began before skill had seen what was there, so changes of others may be among these"
 )
 
-// begunCall returns what is known of a call that has ended.
+// begunCall returns the open call that call ends. If its begin was not reported, begunCall returns a new
+// openCall. unsure is the reason why its changes may be others'.
 func (t *Tx) begunCall(call Call, base string) (o *openCall, unsure string, err error) {
 	o = begun(t.calls(), call)
 	switch {
@@ -279,7 +281,7 @@ func (t *Tx) begunCall(call Call, base string) (o *openCall, unsure string, err 
 	case strings.HasPrefix(o.name, openLate):
 		unsure = unsureLate
 	}
-	for _, name := range call.Paths { // the end may name more of them
+	for _, name := range call.Paths { // the end may report more paths
 		if !slices.Contains(o.Paths, name) {
 			o.Paths = append(o.Paths, name)
 		}
@@ -334,7 +336,7 @@ func (s *Store) EndCall(ctx context.Context, call Call, base string, walk Walker
 	return errors.Join(err, s.durable())
 }
 
-// durable makes what was recorded of a command durable.
+// durable makes the op and the blobs of a command durable.
 func (s *Store) durable() error {
 	if s.o.NoSync {
 		return nil
@@ -344,6 +346,7 @@ func (s *Store) durable() error {
 
 const toldMark = "after its answer: "
 
+// command returns the Command whose record ends the call.
 func (o *openCall) command(s *Store, walk Walker) *Command {
 	c := &Command{
 		s: s, about: o.About, walk: walk, base: o.Base, name: o.name,
@@ -358,7 +361,7 @@ func (o *openCall) command(s *Store, walk Walker) *Command {
 	return c
 }
 
-// recordEdit records what an edit has changed.
+// recordEdit records the changes of an edit.
 func (t *Tx) recordEdit(ctx context.Context, o *openCall, unsure string) error {
 	x, err := t.current()
 	if err != nil {
@@ -366,7 +369,7 @@ func (t *Tx) recordEdit(ctx context.Context, o *openCall, unsure string) error {
 	}
 	op := o.About.op(kindEdit)
 	switch {
-	case x.lost && o.name != "": // its file was written, and the index with it
+	case x.lost && o.name != "": // the index was written when the edit began, and is lost now
 		op.Note = "it is not known what it changed: the record of what was there before it is lost"
 		return t.addMade(op)
 	case x.lost:
@@ -410,7 +413,7 @@ const (
 	kindPatch  = "patch"
 )
 
-// kindOfEdit returns the kind of an edit.
+// kindOfEdit returns the kind of an edit with the given deltas.
 func kindOfEdit(deltas []Delta) string {
 	files := slices.DeleteFunc(slices.Clone(deltas), func(d Delta) bool {
 		return d.Before.Kind == absent && d.After.Kind == Dir
@@ -426,7 +429,8 @@ func kindOfEdit(deltas []Delta) string {
 	return kindEdit
 }
 
-// closeCall removes the file of a call. told is what was told of its end; nil if nothing was.
+// closeCall removes the file of a call. told is the report of its end, which closeCall records; it may be
+// nil.
 func (t *Tx) closeCall(o *openCall, told *Call) error {
 	d, err := t.runningFolder()
 	if err != nil {
@@ -458,13 +462,14 @@ func (s *Store) SeeCalls(ctx context.Context, base string, walk Walker) error {
 		func(*Tx, *openCall) error { return nil })
 }
 
-// closeCalls closes some calls. A call that has changed nothing leaves no op.
+// closeCalls records and closes the calls that which selects. A call without changes leaves no op.
 func (s *Store) closeCalls(ctx context.Context, base string, walk Walker, which func(*openCall) bool) error {
 	return s.recordCalls(ctx, base, walk, which,
 		func(t *Tx, o *openCall) error { return t.closeCall(o, nil) })
 }
 
-// recordCalls records what some open calls have changed so far, and then calls done for each.
+// recordCalls records the changes so far of the open calls that which selects, and then calls done for
+// each.
 func (s *Store) recordCalls(ctx context.Context, base string, walk Walker,
 	which func(*openCall) bool, done func(*Tx, *openCall) error) error {
 	t, err := s.Lock(ctx)
@@ -509,7 +514,7 @@ func (s *Store) recordCalls(ctx context.Context, base string, walk Walker,
 	return err
 }
 
-// together returns what ends in the place of commands whose end was not told.
+// together returns one Command for several open calls, whose changes cannot be told apart.
 func (t *Tx) together(list []*openCall) *Command {
 	c := list[0].command(t.Store, nil)
 	c.name = openCommand
@@ -517,7 +522,7 @@ func (t *Tx) together(list []*openCall) *Command {
 		return !slices.ContainsFunc(list, func(o *openCall) bool { return o.name == e.Name })
 	})
 	if !c.beside {
-		c.name = "" // no other command is meant
+		c.name = "" // no other command runs
 	}
 	var all []string
 	for _, o := range list {
@@ -539,7 +544,7 @@ func (t *Tx) together(list []*openCall) *Command {
 	return c
 }
 
-// The file of ends that were told holds the last of them, so that a second report of one is known.
+// The file toldName holds the last reported ends of calls, to recognize a second report of the same end.
 
 const (
 	toldName = "told"
@@ -554,12 +559,12 @@ type toldEnd struct {
 
 func (t *Tx) told() (list []toldEnd) {
 	if data, err := t.dir.Load().ReadFile(toldName); err == nil {
-		json.Unmarshal(data, &list) // one that is broken is as good as none
+		json.Unmarshal(data, &list) // a damaged file counts as empty
 	}
 	return list
 }
 
-// tell notes that the end of a call was told.
+// tell records that the end of a call was reported.
 func (t *Tx) tell(c Call) error {
 	list := append(t.told(), toldEnd{c.Key, c.Twin, c.Host, c.Tool, c.Unkeyed, time.Now()})
 	data, err := json.Marshal(list[max(0, len(list)-maxTold):])
@@ -569,7 +574,7 @@ func (t *Tx) tell(c Call) error {
 	return named(t.Path(), t.dir.Load().WriteFile(toldName, data, 0o600))
 }
 
-// wasTold reports whether the end of a call was told before, by the same program or by another.
+// wasTold reports whether the end of a call was reported before, by the same program or a twin.
 func (t *Tx) wasTold(c Call) bool {
 	return slices.ContainsFunc(t.told(), func(o toldEnd) bool {
 		fresh := time.Since(o.Time) < twinTime

@@ -27,11 +27,11 @@ const (
 // maxDeltas is the largest number of paths in an op of a command that can be undone.
 const maxDeltas = 50_000
 
-// maxLeft is how many paths that undo leaves are recorded by name.
+// maxLeft limits the number of [Left] changes in an op.
 const maxLeft = 50
 
-// runningName is a folder of the history. It has a file for each command that runs, which the
-// process that runs it has locked.
+// runningName is a folder of the history. It has a file for each running command, locked by the process
+// that runs the command.
 const runningName = "running"
 
 // About says who makes a change.
@@ -41,10 +41,10 @@ type About struct {
 	Host, Agent                 string // of another agent's call: see [Op]
 }
 
-// opened is what the file of a command that runs holds.
+// opened is the content of the file of a running command.
 type opened struct {
 	About
-	Base string // the folder of the root in which it runs
+	Base string // the folder of the root in which the command runs
 }
 
 // A Command is a running command. Its changes are the difference between the index and the
@@ -55,15 +55,15 @@ type Command struct {
 	walk    Walker
 	limit   int64
 	base    string
-	name    string // of its file among those that run
+	name    string // of its file in runningName
 	file    *os.File
-	since   int64                      // the last op before it began
-	beside  bool                       // another command was running then
-	objects map[string]map[string]bool // of git, by the folder of the repository
+	since   int64                      // number of the last op before the command began
+	beside  bool                       // another command was running when it began
+	objects map[string]map[string]bool // git objects before the command, by the path of .git
 
-	call   *openCall // of another agent; nil for this program's own
+	call   *openCall // for another agent's command; else nil
 	unsure string    // why the changes may be others': see [Op]
-	alone  bool      // that another command ran is said only of a change
+	alone  bool      // without changes, do not record that another command ran at the same time
 }
 
 // Begin starts the record of a command. Call it before the command runs in base, a folder of the
@@ -98,8 +98,7 @@ func (s *Store) Begin(ctx context.Context, about About, base string, limit int64
 	return c, nil
 }
 
-// beginAlone keeps commands from beginning at the same time: the second one must see that the first
-// one runs.
+// beginAlone locks out other commands that begin, so that each sees the commands that began before.
 func (s *Store) beginAlone(ctx context.Context) (release func(), err error) {
 	f, err := s.dir.Load().OpenFile("begin", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -118,7 +117,8 @@ func (s *Store) beginAlone(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// refresh makes the index what is on the disk: edits by others are nobody's op.
+// refresh updates the index from the disk and saves the contents. Edits by other programs before the
+// command belong to no op.
 func (c *Command) refresh(ctx context.Context, old *index, spared map[string]bool) error {
 	s := c.s
 	found, err := s.scan(ctx, old, c.base, c.walk)
@@ -127,7 +127,7 @@ func (c *Command) refresh(ctx context.Context, old *index, spared map[string]boo
 	}
 	x := found.updated()
 	if x != old {
-		for name := range spared { // what an edit of another agent is about is that one's change
+		for name := range spared { // differences here belong to another agent's open edit
 			x.set(name, old.find(name))
 		}
 		x = x.folded()
@@ -160,7 +160,7 @@ func (c *Command) refresh(ctx context.Context, old *index, spared map[string]boo
 	return c.open(t)
 }
 
-// open notes that the command runs.
+// open creates the locked file that says that the command runs.
 func (c *Command) open(t *Tx) (err error) {
 	c.since, c.objects = t.log.last(), t.allObjects()
 	d, err := c.s.runningFolder()
@@ -186,7 +186,7 @@ func (c *Command) open(t *Tx) (err error) {
 	return err
 }
 
-// close notes that the command has ended.
+// close removes the file of the command, which has ended.
 func (c *Command) close() {
 	if c.file == nil {
 		return
@@ -198,8 +198,8 @@ func (c *Command) close() {
 	c.file = nil
 }
 
-// leaveOpen leaves a command that cannot be recorded now to the next one who takes the lock, like
-// that of a killed process.
+// leaveOpen keeps the file of a command that cannot be recorded now. The next holder of the lock records
+// the command like that of a killed process.
 func (c *Command) leaveOpen() {
 	if c.file != nil {
 		c.file.Close()
@@ -215,6 +215,7 @@ func (c *Command) Cancel() {
 	}
 }
 
+// runningFolder returns the open folder [runningName], and makes it if it is missing.
 func (s *Store) runningFolder() (tree.Folder, error) {
 	if s.running != nil {
 		return s.running, nil
@@ -231,12 +232,12 @@ func (s *Store) runningFolder() (tree.Folder, error) {
 	return s.running, err
 }
 
-// anyRunning reports whether a command runs.
+// anyRunning reports whether a command is running.
 func (t *Tx) anyRunning() bool {
 	return len(t.commandsOpen()) > 0
 }
 
-// commandsOpen lists the files of commands that run: of this program, and of other agents.
+// commandsOpen lists the files of running commands, of this program and of other agents.
 func (t *Tx) commandsOpen() []tree.Entry {
 	d, err := t.runningFolder()
 	if err != nil {
@@ -248,7 +249,7 @@ func (t *Tx) commandsOpen() []tree.Entry {
 	})
 }
 
-// closeKilled records what commands changed whose process was killed, as when a command ends.
+// closeKilled records the changes of commands whose skill process was killed.
 func (t *Tx) closeKilled(ctx context.Context) error {
 	d, err := t.runningFolder()
 	if err != nil {
@@ -256,7 +257,7 @@ func (t *Tx) closeKilled(ctx context.Context) error {
 	}
 	entries, err := d.Entries()
 	for _, e := range entries {
-		if isCall(e.Name) { // its process only told of it
+		if isCall(e.Name) { // no process holds the file of a call
 			continue
 		}
 		f, _, oerr := tree.RegularFile(d.OpenFile(e.Name, os.O_RDWR, 0))
@@ -266,7 +267,7 @@ func (t *Tx) closeKilled(ctx context.Context) error {
 		free, lerr := tree.TryLock(int(f.Fd()), true)
 		if lerr == nil && free {
 			cerr := t.closeOne(ctx, f)
-			if isFull(cerr) { // it is tried again
+			if isFull(cerr) { // the next Lock retries
 				f.Close()
 				continue
 			}
@@ -279,10 +280,11 @@ func (t *Tx) closeKilled(ctx context.Context) error {
 	return err
 }
 
+// closeOne records the changes of the command with the file f, whose process was killed.
 func (t *Tx) closeOne(ctx context.Context, f *os.File) error {
 	var o opened
 	data, _ := io.ReadAll(io.LimitReader(f, 1<<20))
-	if json.Unmarshal(data, &o) != nil { // a power cut has left it empty
+	if json.Unmarshal(data, &o) != nil { // a power cut left it empty
 		o.Base = "."
 	}
 	c := &Command{s: t.Store, about: o.About, base: o.Base, walk: t.plainWalk(o.Base)}
@@ -301,7 +303,7 @@ func (t *Tx) closeOne(ctx context.Context, f *os.File) error {
 	return err
 }
 
-// plainWalk visits all names of a folder. Which ones git ignores is known from the index.
+// plainWalk returns a Walker of a folder. It takes from the index which names git ignores.
 func (t *Tx) plainWalk(base string) Walker {
 	return func(ctx context.Context, visit func(int, Visited) error) error {
 		x := t.index
@@ -349,7 +351,7 @@ type statIn struct {
 
 func (s statIn) Stat() (tree.Info, error) { return s.d.Lstat(s.name) }
 
-// op returns the op of a command, without what it changed.
+// op returns the op of a command without deltas.
 func (c *Command) op() *Op {
 	return c.about.op(KindRun)
 }
@@ -386,7 +388,7 @@ func (c *Command) End(ctx context.Context) (*Op, error) {
 	if t, err = s.Lock(ctx); err != nil {
 		return nil, err
 	}
-	part := t.ranSince(c.since) // what it did before a tool or another command came in between
+	part := t.ranSince(c.since) // earlier changes of the command may be in an op already
 	op, err := c.record(ctx, t, found)
 	if isFull(err) {
 		c.leaveOpen()
@@ -404,8 +406,8 @@ func (c *Command) End(ctx context.Context) (*Op, error) {
 	return op, err
 }
 
-// record compares the workspace with the index, adds the op, and makes the index what is on the
-// disk. After an error the index is as it was.
+// record compares the workspace with the index, adds the op, and updates the index. After an error the
+// index is unchanged.
 func (c *Command) record(ctx context.Context, t *Tx, found *scan) (op *Op, err error) {
 	defer func() {
 		if err != nil {
@@ -444,14 +446,14 @@ func (c *Command) record(ctx context.Context, t *Tx, found *scan) (op *Op, err e
 	if !changed {
 		return op, nil
 	}
-	if err := t.writeIndex(x); !isFull(err) { // else the log says what the older one lacks
+	if err := t.writeIndex(x); !isFull(err) { // on a full disk the old index stays, and replayAll updates it from the log
 		return op, named(t.Path(), err)
 	}
 	return op, nil
 }
 
-// bound keeps what a record holds of a command within limits. A command that ran alone and
-// changed nothing has left nothing in general.
+// bound limits the size of a command's op. With alone, an op without deltas also drops the notes that are
+// not about a path.
 func (op *Op) bound(alone bool) {
 	if op.Quiet = op.isQuiet(); alone && len(op.Deltas) == 0 {
 		op.Left = slices.DeleteFunc(op.Left, func(l Left) bool { return l.Path == "" })
@@ -468,8 +470,8 @@ func (op *Op) bound(alone bool) {
 	}
 }
 
-// addMade adds an op that is made already. One that has no deltas and says what the last op says is
-// left out: the same command in a loop would push changes out of the history.
+// addMade adds an op whose change is made already. It skips an op without deltas that equals the last op:
+// the same command in a loop would push changes out of the history.
 func (t *Tx) addMade(op *Op) error {
 	if n := len(t.log.lines); n > 0 && len(op.Deltas) == 0 {
 		if last := t.log.op(t.log.lines[n-1]); last != nil && last.saysTheSame(op) {
@@ -481,6 +483,7 @@ func (t *Tx) addMade(op *Op) error {
 	return err
 }
 
+// saysTheSame reports whether two ops without deltas differ only in their number and time.
 func (op *Op) saysTheSame(o *Op) bool {
 	return len(op.Deltas) == 0 && op.Kind == o.Kind &&
 		op.Command == o.Command && op.Note == o.Note &&
@@ -502,12 +505,12 @@ func (s *Store) RecordUnknown(ctx context.Context, about About, why string, quie
 	return errors.Join(err, s.Flush())
 }
 
-// othersRun reports whether another command than the one of that file runs.
+// othersRun reports whether a command runs besides the one with the file name.
 func (t *Tx) othersRun(name string) bool {
 	return slices.ContainsFunc(t.commandsOpen(), func(e tree.Entry) bool { return e.Name != name })
 }
 
-// ranSince reports whether a change of a command was recorded after an op.
+// ranSince reports whether an op of a command follows the op id.
 func (t *Tx) ranSince(id int64) bool {
 	for at := range t.log.newest() {
 		if at.id <= id {
@@ -520,10 +523,10 @@ func (t *Tx) ranSince(id int64) bool {
 	return false
 }
 
-// current returns the index, up to what tools did since.
+// current returns the index, updated with all ops in the log.
 func (t *Tx) current() (*index, error) {
 	if stamp := t.indexTime(); t.index == nil || stamp != t.indexStamp { // another process has written it
-		if x := t.readIndex(); t.index == nil || !x.lost { // else what this process knows still holds
+		if x := t.readIndex(); t.index == nil || !x.lost { // else the index in memory is still valid
 			t.index = x
 		}
 		t.indexStamp = stamp
@@ -533,8 +536,8 @@ func (t *Tx) current() (*index, error) {
 	return t.index, nil
 }
 
-// replayAll makes the index follow the ops of tools, and what was recorded of commands that still
-// run.
+// replayAll updates the index with the ops that were added after x.upTo: of tools, undos and running
+// commands.
 func (t *Tx) replayAll() {
 	x := t.index
 	for _, at := range t.log.lines {
@@ -550,7 +553,8 @@ func (t *Tx) replayAll() {
 	x.upTo = t.log.last()
 }
 
-// replay makes the index what a delta left. The metadata is not known: the next scan reads the file.
+// replay updates the index with a delta. The metadata is incomplete, so the item is racy, and the next
+// scan reads the file.
 func (t *Tx) replay(x *index, d Delta) {
 	name := string(d.Path)
 	if filepath.IsAbs(name) {
@@ -584,12 +588,12 @@ func (t *Tx) replay(x *index, d Delta) {
 		e.kind = aSpecial
 	}
 	x.set(name, e)
-	if d.After.Whole { // what is in it is a tool's, not a command's
+	if d.After.Whole { // the entries belong to the tool's op, not to a command
 		t.adopt(x, name, e)
 	}
 }
 
-// adopt takes in what is in a folder that a tool made or moved with everything in it.
+// adopt adds the entries of a folder that a tool made or moved as a whole to the index.
 func (t *Tx) adopt(x *index, folder string, like *item) {
 	d, err := t.o.Tree.OpenFolder(folder)
 	if err != nil {
@@ -665,8 +669,8 @@ func (t *Tx) CatchUp(ctx context.Context, deltas ...Delta) error {
 	return err
 }
 
-// oneAndBelow compares a path with the index. Where a folder was or is, and something else is or
-// was, so is all that is in it.
+// oneAndBelow records the difference at a path. If the path became a folder or was one before, it also
+// records the paths below.
 func (r *recorder) oneAndBelow(ctx context.Context, name string) error {
 	was := r.index.find(name)
 	var below []*item
@@ -691,7 +695,7 @@ func (r *recorder) oneAndBelow(ctx context.Context, name string) error {
 	return nil
 }
 
-// allBelow compares all that is in a folder with the index, and follows it.
+// allBelow records the differences below a folder, and updates the index.
 func (r *recorder) allBelow(ctx context.Context, folder string) error {
 	r.index = r.index.folded()
 	found, err := r.Tx.scan(ctx, r.index, folder, r.plainWalk(folder))
@@ -710,7 +714,7 @@ func (r *recorder) allBelow(ctx context.Context, folder string) error {
 	return nil
 }
 
-// withParents returns paths after the folders above them.
+// withParents returns the paths, each after the folders above it.
 func withParents(names []Name) (list []Name) {
 	for _, name := range names {
 		for i := range name {
@@ -723,7 +727,7 @@ func withParents(names []Name) (list []Name) {
 	return list
 }
 
-// runningCommand names the commands that run, and says what they have in common.
+// runningCommand joins the command lines of the running commands, and returns what they have in common.
 func (t *Tx) runningCommand() (about About) {
 	d, err := t.runningFolder()
 	if err != nil {
@@ -748,7 +752,7 @@ func (t *Tx) runningCommand() (about About) {
 	return about
 }
 
-// common returns what two changes have in common.
+// common returns the fields that a and b have in common.
 func (a About) common(b About) About {
 	same := func(x, y string) string {
 		if x == y {
@@ -800,8 +804,8 @@ func (t *Tx) statAt(name Name) (tree.Info, error) {
 	return d.Lstat(base)
 }
 
-// sameIndex reports whether two versions of git's index differ only in what git writes again whenever
-// it looks at files.
+// sameIndex reports whether two versions of git's index differ only in stat data, which git status
+// rewrites.
 func (s *Store) sameIndex(a, b *item) bool {
 	var sums []string
 	for _, e := range []*item{a, b} {

@@ -12,7 +12,7 @@ import (
 
 // This file undoes moves: rule 11 of the package.
 
-// isSource reports whether a path is where another delta moves from.
+// isSource reports whether another delta moves the file at a path elsewhere.
 func isSource(deltas []Delta, name Name) bool {
 	return slices.ContainsFunc(deltas, func(d Delta) bool { return d.From == name })
 }
@@ -20,15 +20,15 @@ func isSource(deltas []Delta, name Name) bool {
 // isMovedWith reports whether two deltas are the two paths of one move.
 func (d Delta) isMovedWith(o Delta) bool { return d.From != "" && o.Path == d.From || o.From == d.Path }
 
-// movesAway reports whether what is at the path of a delta goes to another path, although the same
-// is to be there afterwards: a whole folder, or a file that was moved over one with the same
-// content.
+// movesAway reports whether the undo moves the file at the path of a delta elsewhere, although the path
+// has the same state afterwards: for a whole folder, or for a file that was moved over a file with the
+// same content.
 func (p *planner) movesAway(d Delta) bool {
 	return d.Before.Whole && !d.After.Whole || !d.After.Whole &&
 		slices.ContainsFunc(p.after.Deltas, func(o Delta) bool { return o.Path == d.Path && o.From != "" })
 }
 
-// stopMoves lets a file whose new place is empty come back from its blob: there is nothing to move.
+// stopMoves turns a move whose source no longer exists into a restore from the blob.
 func (p *planner) stopMoves() {
 	for i := range p.Op.Deltas {
 		d := &p.Op.Deltas[i]
@@ -41,7 +41,7 @@ func (p *planner) stopMoves() {
 	}
 }
 
-// elsewhere reports whether another path of the undo has the content.
+// elsewhere reports whether another path of the undo has the content that d needs.
 func (p *planner) elsewhere(d Delta) bool {
 	return slices.ContainsFunc(p.Op.Deltas, func(o Delta) bool {
 		c, err := p.contentOf(o.Path, d.After)
@@ -52,8 +52,8 @@ func (p *planner) elsewhere(d Delta) bool {
 	})
 }
 
-// moveAll moves files back that are under another name now: paths of a tool's move, and paths of a
-// command's whose content is not kept.
+// moveAll moves files back to their old paths: moves of a tool, and moves of a command whose content is
+// not kept.
 func (a *applier) moveAll() error {
 	from := sources(a.op.Deltas)
 	for i, d := range a.op.Deltas {
@@ -73,8 +73,8 @@ func (a *applier) moveAll() error {
 	return nil
 }
 
-// sources returns, by the number of a delta whose content is now at the path of another one, that
-// other's number.
+// sources returns which deltas are moves: from the number of the delta that gets the file to the number
+// of the delta whose path has the file now.
 func sources(deltas []Delta) map[int]int {
 	byName, byIno := map[Name]int{}, map[uint64]int{}
 	for i, d := range deltas {
@@ -103,8 +103,8 @@ func sources(deltas []Delta) map[int]int {
 // isContent reports whether an entry is a file, or a pipe, socket or device.
 func isContent(e Entry) bool { return e.Kind == File || e.Kind == Other }
 
-// moveOne moves what is at the path of src to that of d. It is not an error where that is no longer
-// possible: then the content comes from a blob.
+// moveOne moves the file or folder at the path of src to the path of d. If that is no longer possible,
+// moved is false, and the content comes from a blob.
 func (a *applier) moveOne(d, src Delta) (moved bool, err error) {
 	now, err := a.at(src.Path, src.Before)
 	if err != nil || !now.Same(src.Before) {
@@ -124,7 +124,7 @@ func (a *applier) moveOne(d, src Delta) (moved bool, err error) {
 		return false, err
 	}
 	to, newName, err := a.makeParent(d.Path)
-	if noFolder(err) { // where its folder was is something else, which is still to go
+	if noFolder(err) { // another file has the folder's path, and a later step removes it
 		return false, nil
 	}
 	if err != nil {
@@ -133,7 +133,7 @@ func (a *applier) moveOne(d, src Delta) (moved bool, err error) {
 	defer to.Close()
 	a.touch(from)
 	a.touch(to)
-	if there.Kind == Dir { // an empty one
+	if there.Kind == Dir { // removes only an empty folder
 		to.Remove(newName, true)
 	}
 	return a.renameOrCopy(from, name, to, newName, now)
@@ -156,7 +156,7 @@ func (a *applier) renameOrCopy(from tree.Folder, name string, to tree.Folder, ne
 // moveAcross copies a file or folder to another file system, and removes it once the copy is durable.
 func (a *applier) moveAcross(from tree.Folder, name string, to tree.Folder, newName string,
 	e Entry) (err error) {
-	Discard(to, TempName) // of a process that was killed
+	Discard(to, TempName) // left by a killed process
 	switch e.Kind {
 	case Dir:
 		err = copyTree(from, name, to, TempName, false)
@@ -189,8 +189,8 @@ func (a *applier) moveAcross(from tree.Folder, name string, to tree.Folder, newN
 	return err
 }
 
-// contentToPut opens what a file is to hold. That of a file that was moved may be where another
-// delta is.
+// contentToPut opens the new content of a file. After a move, another path of the op may hold that
+// content.
 func (a *applier) contentToPut(d *Delta) (*content, error) {
 	c, err := a.contentOf(d.Path, d.After)
 	if errors.Is(err, errGone) && d.Splice == nil {

@@ -49,8 +49,8 @@ type Undone struct {
 	Stays   []Name           // folders that stay, because they are not empty
 }
 
-// active returns the op that an undo of an op takes back now: the op itself, or the redo that put it
-// in force again. ok is false if it is not in force.
+// active returns the op that an undo of id now undoes: id itself, or the redo that put it in force
+// again. ok is false if id is not in force.
 func (l *logFile) active(id int64) (at int64, ok bool) {
 	at = id
 	for n := l.undoes[at]; n != 0; n = l.undoes[at] {
@@ -62,7 +62,7 @@ func (l *logFile) active(id int64) (at int64, ok bool) {
 	return at, l.depth[at]%2 == l.depth[id]%2
 }
 
-// origin returns the change that an op makes, takes back or makes again.
+// origin returns the change that an op makes, undoes or redoes.
 func (l *logFile) origin(at line) line {
 	for at.undoes != 0 {
 		up, ok := l.find(at.undoes)
@@ -103,7 +103,7 @@ func (t *Tx) Undo(ctx context.Context, id int64, how How) (Undone, error) {
 	if err := t.Add(p.Op); err != nil {
 		return p.Undone, err
 	}
-	// after the op: by that, the locks of a killed process are found
+	// after Add: recover finds the lock files of a killed process by its op
 	unlock, err := t.gitLocks(pathsOf(p.Op.Deltas))
 	if err != nil {
 		return p.Undone, t.Void(p.Op, p.named(err))
@@ -114,7 +114,7 @@ func (t *Tx) Undo(ctx context.Context, id int64, how How) (Undone, error) {
 	}
 	a := &applier{Tx: t, op: p.Op, done: make([]bool, len(p.Op.Deltas))}
 	err = a.run()
-	unlock() // a lock of git's is in the way of the folder that it is in
+	unlock() // before removeEmpty: a lock file keeps its folder from being empty
 	p.Stays = append(p.Stays, a.removeEmpty()...)
 	if err != nil {
 		return p.Undone, t.Void(p.Op, err)
@@ -132,12 +132,12 @@ func pathsOf(deltas []Delta) []Name {
 	return list
 }
 
-// A planner finds what an undo has to do, before anything is changed.
+// A planner determines the steps of an undo, before anything changes.
 type planner struct {
 	*Tx
 	Undone
 	how   How
-	after *Op // the op that is taken back: Of, or what made it again
+	after *Op // the op to undo: Of, or its redo
 }
 
 // plan describes the undo of an op.
@@ -183,7 +183,7 @@ func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 	return p, p.planAll()
 }
 
-// stillRuns is the conflict of an undo of the newest change, where a command that runs has made a newer one.
+// stillRuns returns the conflict for How.Newest if a running command has made the newer change id.
 func (p *planner) stillRuns(id int64) error {
 	at, _ := p.log.find(id)
 	op := p.log.op(at)
@@ -194,8 +194,8 @@ func (p *planner) stillRuns(id int64) error {
 		fmt.Sprintf("was changed by a command that still runs; change %d is what it did so far", id))
 }
 
-// allDeltas returns the deltas of an op. If it made a change again, it had no need of paths that were as
-// the change had left them: their deltas come from the change.
+// allDeltas returns the deltas of an op. A redo has no deltas for paths that were already in the state
+// after the change. allDeltas takes these deltas from the change.
 func (t *Tx) allDeltas(op *Op) []Delta {
 	all := slices.Clone(op.Deltas)
 	if t.log.depth[op.ID]%2 != 0 {
@@ -224,7 +224,7 @@ func (t *Tx) allDeltas(op *Op) []Delta {
 	return all
 }
 
-// onlyLeft is the error for a command that changed nothing which is kept.
+// onlyLeft returns the error for an op without deltas.
 func (p *planner) onlyLeft() error {
 	if len(p.after.Left) == 0 {
 		return ErrNoEffect
@@ -233,6 +233,7 @@ func (p *planner) onlyLeft() error {
 	return p.conflict(l.Path, "is not kept: "+l.Why)
 }
 
+// planAll plans the deltas of the undo.
 func (p *planner) planAll() error {
 	deltas := reversed(p.after.Deltas)
 	for i := 0; i < len(deltas); i++ {
@@ -270,7 +271,8 @@ func (p *planner) planAll() error {
 	return p.contents()
 }
 
-// refOf returns the conflict of a ref, if one of the deltas has one: it says more than that of a file.
+// refOf returns the conflict of a git ref among the deltas, which explains more than no. It returns no if
+// there is no such conflict.
 func (p *planner) refOf(deltas []Delta, no *ConflictError) *ConflictError {
 	for _, d := range deltas {
 		if _, rest, ok := gitPart(string(d.Path)); !ok || !strings.HasPrefix(rest, "refs/") {
@@ -284,7 +286,7 @@ func (p *planner) refOf(deltas []Delta, no *ConflictError) *ConflictError {
 	return no
 }
 
-// addFolders adds the folders that the undo has to make for what comes back.
+// addFolders adds deltas for the missing folders above restored paths.
 func (p *planner) addFolders() {
 	has := map[Name]bool{}
 	for _, d := range p.Op.Deltas {
@@ -305,8 +307,8 @@ func (p *planner) addFolders() {
 	}
 }
 
-// keepFull leaves out folders that the undo would remove and that hold something else. Where
-// something else is to be in its place, that is a conflict; force keeps the whole folder.
+// keepFull drops the removal of folders that would not be empty. If the undo must replace such a folder,
+// it is a conflict; with force, the whole folder is saved and replaced.
 func (p *planner) keepFull() error {
 	goes := map[Name]bool{}
 	for _, d := range p.Op.Deltas {
@@ -336,7 +338,7 @@ func (p *planner) keepFull() error {
 	return nil
 }
 
-// empties reports whether all that is in a folder goes.
+// empties reports whether the undo removes all entries of a folder.
 func (p *planner) empties(folder Name, goes map[Name]bool) bool {
 	d, base, err := p.parent(folder)
 	if err != nil {
@@ -380,7 +382,7 @@ func (p *planner) named(err error) error {
 	return err
 }
 
-// one plans the undo of one path. needed is false if the path is as it is to be.
+// one plans the undo of one path. needed is false if there is nothing to do.
 func (p *planner) one(d Delta) (step Delta, needed bool, err error) {
 	if d.Before.equal(d.After) && !d.After.Whole && !p.movesAway(d) {
 		return d, false, nil
@@ -415,8 +417,9 @@ func (p *planner) one(d Delta) (step Delta, needed bool, err error) {
 	return d, true, nil
 }
 
-// fit plans for what is at a path now: what the op left, the same with other permissions, or a text
-// whose other lines have changed. Everything else is a conflict, unless it is replaced by force.
+// fit adapts a delta to the current state of its path: the state that the op left, the same with other
+// permissions, or a text with other changed lines. Any other state is a conflict, unless force replaces
+// it.
 func (p *planner) fit(d Delta, now Entry) (fitted Delta, forced bool, err error) {
 	switch {
 	case d.isThere(now, d.Before), p.hasSameSize(d, now):
@@ -442,8 +445,8 @@ func (p *planner) fit(d Delta, now Entry) (fitted Delta, forced bool, err error)
 	return d, false, nil
 }
 
-// hasSameSize reports whether a file to which an op added is as long as the op left it, and the log
-// holds what was added, which is then compared. The file may be a copy that an undo brought back.
+// hasSameSize reports whether a file still has the size that an append left, and the log holds the
+// appended bytes, which the caller compares. The file may be a copy that an undo restored.
 func (p *planner) hasSameSize(d Delta, now Entry) bool {
 	return d.Added && now.Kind == File && now.Size == d.Before.Size &&
 		slices.ContainsFunc(p.after.Deltas, func(o Delta) bool {
@@ -451,9 +454,9 @@ func (p *planner) hasSameSize(d Delta, now Entry) bool {
 		})
 }
 
-// lookedAt reports whether git's index is as the op left it, but for times that git writes again
-// when it looks at files. Where it is so of what the undo would write, that is returned as what is
-// there.
+// lookedAt compares git's index without stat data, which git status rewrites. It returns true if the index
+// equals the state that the op left. If it equals the state that the undo would write, lookedAt returns
+// that state as the current one.
 func (p *planner) lookedAt(d Delta, now Entry) (Entry, bool) {
 	if now.Kind != File || !isGitIndex(string(d.Path)) || now.Same(d.Before) || now.Same(d.After) {
 		return now, false
@@ -477,8 +480,8 @@ func (p *planner) lookedAt(d Delta, now Entry) (Entry, bool) {
 	return now, false
 }
 
-// changedBelow returns a later change in force in a folder that the undo would remove with everything in
-// it; 0 if no change does.
+// changedBelow returns the newest later change in force below a folder that the undo would remove as a
+// whole, 0 if there is none.
 func (p *planner) changedBelow(d Delta) int64 {
 	if !d.Before.Whole || d.After.Kind != absent || isSource(reversed(p.after.Deltas), d.Path) {
 		return 0
@@ -487,8 +490,8 @@ func (p *planner) changedBelow(d Delta) int64 {
 	return p.later(prefix, func(name Name) bool { return strings.HasPrefix(string(name), prefix) })
 }
 
-// later returns the newest change in force that was made after the one that is undone, and is about a path
-// for which about is true; 0 if no change does. text is in the line of each such change.
+// later returns the newest change in force after the undone op that has a path for which about is true, 0
+// if there is none. The log line of each such change must contain text.
 func (p *planner) later(text string, about func(Name) bool) int64 {
 	self, _ := p.log.find(p.after.ID)
 	origin := p.log.origin(self).id
@@ -509,7 +512,7 @@ func (p *planner) later(text string, about func(Name) bool) int64 {
 	return 0
 }
 
-// forbidden returns why a tool's undo may not write a path; "" if it may.
+// forbidden returns why the undo may not write a path, "" if it may.
 func (p *planner) forbidden(name Name) string {
 	if p.how.Config || p.o.Forbids == nil {
 		return ""
@@ -517,18 +520,18 @@ func (p *planner) forbidden(name Name) string {
 	return p.o.Forbids(string(name))
 }
 
-// otherMode plans the undo of a file whose permissions something else has changed since.
+// otherMode adapts the delta of a file whose permissions have changed since.
 func (p *planner) otherMode(d Delta, now Entry) (Delta, error) {
 	if d.isMode() && !p.how.Force {
 		return d, p.conflict(d.Path, "has other permissions now")
 	}
 	if d.After.Kind == now.Kind && !d.isMode() {
-		d.After.Mode = now.Mode // its content goes back, and it keeps its permissions
+		d.After.Mode = now.Mode // restore the content and keep the permissions
 	}
 	return d, nil
 }
 
-// forced plans to replace what something else has left at a path, or says what is in the way.
+// forced plans to replace the changed file at a path, with force. Otherwise it returns the conflict.
 func (p *planner) forced(d Delta, now Entry) (Delta, bool, error) {
 	err := p.changedSince(d, now)
 	if !p.how.Force || d.Added {
@@ -546,7 +549,7 @@ func (p *planner) forced(d Delta, now Entry) (Delta, bool, error) {
 	return d, true, nil
 }
 
-// changedSince returns the conflict of a path that is not as the op left it.
+// changedSince returns the conflict of a path that has changed since the op.
 func (p *planner) changedSince(d Delta, now Entry) error {
 	reason := ""
 	by := p.later(string(d.Path), func(name Name) bool { return name == d.Path })
@@ -566,8 +569,8 @@ func (p *planner) changedSince(d Delta, now Entry) error {
 	return p.conflict(d.Path, reason+p.sides(d, now))
 }
 
-// texts reads the three versions that a merge needs: what the op left, what is there now, and what
-// was there before the op. ok is false if one of them is not a text that is kept.
+// texts reads the three versions for a merge: after the op, now, and before the op. ok is false if one of
+// them is not a text or is not kept.
 func (p *planner) texts(d Delta, now Entry) (base, ours, theirs []byte, ok bool) {
 	mergeable := now.Kind == File &&
 		d.Before.Kind == File && d.After.Kind == File && !d.Added &&
@@ -585,8 +588,8 @@ func (p *planner) texts(d Delta, now Entry) (base, ours, theirs []byte, ok bool)
 	return base, ours, theirs, err == nil
 }
 
-// readLeft reads what the op left at the path of a delta that takes it back. Where something else
-// has replaced that, it is made again from what was there before, and the op's splice.
+// readLeft reads the content that the op left, which is Before of the undo's delta. If that is no longer
+// kept, readLeft computes it from the content before the op and the op's splice.
 func (p *planner) readLeft(d Delta) ([]byte, error) {
 	data, err := p.read(d.Path, d.Before)
 	if errors.Is(err, errGone) {
@@ -597,6 +600,7 @@ func (p *planner) readLeft(d Delta) ([]byte, error) {
 	return data, err
 }
 
+// read returns the saved content of an entry.
 func (s *Store) read(name Name, e Entry) ([]byte, error) {
 	c, err := s.contentOf(name, e)
 	if err != nil {
@@ -606,6 +610,7 @@ func (s *Store) read(name Name, e Entry) ([]byte, error) {
 	return c.all()
 }
 
+// readNow returns the current content of a file. More than most bytes are EFBIG.
 func (s *Store) readNow(name Name, most int64) ([]byte, error) {
 	d, base, err := s.parent(name)
 	if err != nil {
@@ -620,7 +625,8 @@ func (s *Store) readNow(name Name, most int64) ([]byte, error) {
 	return f.ReadAll(most)
 }
 
-// merge keeps what was changed since in other lines of a text. ok is false if that is not possible.
+// merge undoes the op's lines of a text and keeps other lines that have changed since. ok is false if that
+// is impossible.
 func (p *planner) merge(d Delta, now Entry) (merged Entry, ok bool, err error) {
 	base, ours, theirs, ok := p.texts(d, now)
 	if !ok {
@@ -640,8 +646,7 @@ func (p *planner) merge(d Delta, now Entry) (merged Entry, ok bool, err error) {
 	return merged, true, p.blobs.keepContent(merged.Sum, strings.NewReader(string(text)), nil)
 }
 
-// sides shows the lines that both the op and something else have changed, as a diff: what is there
-// now, and what an undo would write.
+// sides returns a diff of the conflicting lines: the lines now, and the lines that the undo would write.
 func (p *planner) sides(d Delta, now Entry) string {
 	const most, width = 3, 200
 	base, ours, theirs, ok := p.texts(d, now)
@@ -673,7 +678,7 @@ func (p *planner) sides(d Delta, now Entry) string {
 	return strings.TrimSuffix(text, "\n")
 }
 
-// appended plans to take off what was added to the end of a file, or to add it again.
+// appended plans to truncate an append, or to append again. It fails if the appended bytes have changed.
 func (p *planner) appended(d *Delta, now Entry) error {
 	const most = 1 << 20
 	short, long := d.After.Size, d.Before.Size
@@ -716,8 +721,7 @@ func (p *planner) appended(d *Delta, now Entry) error {
 	return nil
 }
 
-// contents fails if a content that a path is to get is not kept, or is not what was saved, or a ref
-// of git would name an object that is gone.
+// contents checks that each path can get its content. With force it skips paths that cannot.
 func (p *planner) contents() error {
 	from := sources(p.Op.Deltas)
 	kept := p.Op.Deltas[:0:0]
@@ -743,8 +747,8 @@ func (p *planner) contents() error {
 	return nil
 }
 
-// content returns the conflict of a path that cannot get its content. moves says that a file with the content is
-// moved there.
+// content returns a conflict if a path cannot get its content. moves says that the undo moves a file with
+// the content there.
 func (p *planner) content(d *Delta, moves bool) error {
 	if above := p.noFolderAbove(*d); above != "" {
 		return p.conflict(d.Path, "cannot come back: "+p.PathOf(above)+" is not a folder any more")
@@ -763,14 +767,15 @@ func (p *planner) content(d *Delta, moves bool) error {
 	return p.gitContent(d.Path, c)
 }
 
-// needsContent reports whether the undo of a path writes a content that is kept now. A dry run keeps no
-// merged texts.
+// needsContent reports whether the undo of a path needs a saved content. It returns false for the merged
+// texts of a dry run, which are not saved.
 func (p *planner) needsContent(d Delta) bool {
 	merged := p.how.Dry && slices.Contains(p.Merged, d.Path)
 	return d.After.Kind == File && !d.Added && !merged && !d.After.equalContent(d.Before)
 }
 
-// noContent returns the conflict of a path whose content cannot be read, if nothing else has that content.
+// noContent returns the conflict of a path whose content cannot be read. It returns nil if another path of
+// the undo has that content.
 func (p *planner) noContent(d *Delta, err error) error {
 	switch {
 	case errors.Is(err, errWritten) && p.how.Force:
@@ -787,7 +792,7 @@ func (p *planner) noContent(d *Delta, err error) error {
 	return err
 }
 
-// gitContent returns a conflict if content of git's state names a commit that is not there any more.
+// gitContent returns a conflict if a file in .git names a commit that no longer exists.
 func (p *planner) gitContent(path Name, c *content) error {
 	if _, _, git := gitPart(string(path)); !git || c.size >= MaxKept {
 		return nil
@@ -802,8 +807,8 @@ func (p *planner) gitContent(path Name, c *content) error {
 	return nil
 }
 
-// noFolderAbove returns a path above that of a delta where something is that is no folder, and that
-// the undo does not make one; "" if nothing has to be made.
+// noFolderAbove returns a path above the path of a delta that is not a folder and that the undo does not
+// make a folder. It returns "" if there is no such path.
 func (p *planner) noFolderAbove(d Delta) Name {
 	for at := d.Path; d.After.Kind != absent; {
 		above := Name(path.Dir(string(at)))
@@ -824,7 +829,7 @@ func (p *planner) noFolderAbove(d Delta) Name {
 	return ""
 }
 
-// takeWritten makes the content of a blob that something wrote to what a path is to get.
+// takeWritten makes the current content of a blob that a program wrote to the new content of a path.
 func (p *planner) takeWritten(d *Delta) error {
 	c, err := p.rawBlob(d.After.blob())
 	if err != nil {
@@ -841,15 +846,14 @@ func (p *planner) takeWritten(d *Delta) error {
 // equalContent reports whether only the permissions of a file differ.
 func (e Entry) equalContent(o Entry) bool { return e.Kind == o.Kind && e.Same(o) }
 
-// Describe returns now with the way in which the content of the path will be kept: in a blob named
-// after its sum, by the splice of the op that made it, or in a blob named after the number of the
-// op.
+// Describe returns the entry now, with the way to keep the content: as a blob named by its hash, as the
+// splice of the op that made it, or as a blob named by the number of the op.
 func (t *Tx) Describe(name Name, now Entry) Entry {
 	if now.Kind != File || now.Size < SpliceFrom || t.blobs.has(now.blob()) {
 		return now.Keep()
 	}
 	last, ok := t.lastSplice(name, now)
-	if last.After.Derived != 0 && last.After.Same(now) { // an undo has brought it back
+	if last.After.Derived != 0 && last.After.Same(now) { // an undo has restored it
 		now.Derived, now.Depth = last.After.Derived, last.After.Depth
 		return now
 	}
@@ -860,18 +864,18 @@ func (t *Tx) Describe(name Name, now Entry) Entry {
 	return now
 }
 
-// SpliceFrom is the smallest size in bytes of a file that is kept as a splice of an earlier
-// version. A smaller file takes one block of the disk anyway.
+// SpliceFrom is the size in bytes from which a file may be kept as a splice of an earlier version. A
+// smaller file occupies one block of the disk anyway.
 const SpliceFrom = 4 << 10
 
-// A spliceOp is a delta with a splice, and the op that it is of.
+// A spliceOp is a delta and the number of its op.
 type spliceOp struct {
 	Delta
 	op int64
 }
 
-// lastSplice returns the delta that made the content of a path, if it did that by a splice and is
-// among the last ops.
+// lastSplice returns the last delta of a path among the last 200 ops. ok is false if that delta did not
+// make the content by a splice.
 func (t *Tx) lastSplice(name Name, now Entry) (found spliceOp, ok bool) {
 	const most = 200
 	key := `"path":` + quoted(name)
