@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 // hostileTexts are tried as every text that is no path, like a pattern or an id.
@@ -18,7 +20,7 @@ var hostileTexts = []string{"../outside/secret.txt", "$BASE/outside/secret.txt",
 	"[z-a]", "(?P<x", "", " "}
 
 // TestHostileTexts gives every tool every hostile text in place of every text that is
-// neither a path nor a command.
+// neither a path nor a command; every fourth one where tests may be skipped.
 func TestHostileTexts(t *testing.T) {
 	r := newHostileRun(t)
 	for _, d := range filled {
@@ -31,11 +33,13 @@ func TestHostileTexts(t *testing.T) {
 					p.Enum != nil || p.Name == "command" || p.Name == "args" || handed[tool.Name] {
 					continue
 				}
-				for _, value := range hostileTexts {
+				first := r.tried % needs.Step(4)
+				r.tried++
+				for k := first; k < len(hostileTexts); k += needs.Step(4) {
 					if r.spoiled {
 						r.fresh()
 					}
-					value = strings.ReplaceAll(value, "$BASE", r.base)
+					value := strings.ReplaceAll(hostileTexts[k], "$BASE", r.base)
 					r.call(hostileCall{d, tool, p, value, arguments(tool, p, quoted(value), r.url)})
 				}
 				r.unmoved(d.Name + " " + tool.Name + " " + p.Name)
@@ -52,13 +56,17 @@ var known = []string{"MEMORY.md", "memory/x.md", "AGENTS.md", "SOUL.md", "TOOLS.
 	".venv", "node_modules"}
 
 // TestHostileFiles puts links that lead outside, or a FIFO, in place of every file that
-// a tool looks for by itself.
+// a tool looks for by itself. Each trap is for every third tool where tests may be skipped.
 func TestHostileFiles(t *testing.T) {
 	r := newHostileRun(t)
-	for _, trap := range []string{"../outside/secret.txt", "../outside", r.base + "/outside/made.txt",
+	for n, trap := range []string{"../outside/secret.txt", "../outside", r.base + "/outside/made.txt",
 		"loop", "fifo"} {
+		r.tried = n // other tools
 		for _, d := range filled {
 			for i := range d.Tools {
+				if r.tried++; r.tried%needs.Step(3) != 0 {
+					continue
+				}
 				r.fresh()
 				tool := &d.Tools[i]
 				for _, name := range known {
