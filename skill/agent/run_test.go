@@ -117,7 +117,7 @@ func TestToolFailuresReachTheModel(t *testing.T) {
 	l.ran("go")
 	results := l.asked[1].Messages[3].Contents
 	for i, want := range []string{"Tool fly not found", "no JSON object: they are [1]",
-		"File no does not exist.", "expected string, received undefined"} {
+		"File no does not exist.", "path is required"} {
 		if got := results[i].Contents[0].Text; !strings.Contains(got, want) {
 			t.Errorf("result %d is %s, want %q in it", i, got, want)
 		}
