@@ -26,6 +26,12 @@ func (s setting) parts() (section, of, name string) {
 	return section, "", rest
 }
 
+// runsFilter reports whether s names a program that a filter runs.
+func (s setting) runsFilter() bool {
+	section, _, name := s.parts()
+	return section == "filter" && slices.Contains([]string{"clean", "smudge", "process"}, name)
+}
+
 // fixedSettings apply to every command: no background jobs, no visits to other
 // repositories, no colours.
 var fixedSettings = []setting{
@@ -77,7 +83,7 @@ func (r *repository) settings() []string {
 	for _, s := range r.config {
 		section, of, name := s.parts()
 		switch {
-		case section == "filter" && (name == "clean" || name == "smudge" || name == "process"):
+		case s.runsFilter():
 			set = append(set, setting{key: s.key},
 				setting{key: "filter." + of + ".required", value: fmt.Sprint(r.writes)})
 		case section == "merge" && name == "driver":
@@ -188,13 +194,11 @@ func (r *repository) notRun(hooks ...string) (names []string) {
 	dir := filepath.Join(r.commonDir, "hooks")
 	attributes, _ := r.x.ws.ReadUpTo(filepath.Join(r.top, ".gitattributes"), maxRepoFile)
 	for _, s := range r.config {
-		section, of, name := s.parts()
+		_, of, _ := s.parts()
 		switch {
 		case s.key == "core.hookspath":
 			dir = r.x.ws.Abs(r.top, s.value)
-		case section == "filter" &&
-			(name == "clean" || name == "smudge" || name == "process") &&
-			(s.fromRepo || bytes.Contains(attributes, []byte("filter="+of))):
+		case s.runsFilter() && (s.fromRepo || bytes.Contains(attributes, []byte("filter="+of))):
 			names = append(names, "filter "+of)
 		case s.key == "commit.gpgsign" && isTrue(s.value) && slices.Contains(hooks, "pre-commit"):
 			names = append(names, "signing")

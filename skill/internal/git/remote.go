@@ -225,9 +225,8 @@ func (x *Git) openRemote(ctx context.Context, base string, use remoteUse) (*repo
 	return r, via, nil
 }
 
-// transport returns how a remote of the repository is reached, or an error if it may not
-// be reached.
-func (r *repository) transport(ctx context.Context, use remoteUse) (transport, error) {
+// checkRemoteName refuses what is not the name of a remote of the repository.
+func (r *repository) checkRemoteName(name string) error {
 	var known []string
 	for _, s := range r.config {
 		if section, of, name := s.parts(); section == "remote" && of != "" && name == "url" &&
@@ -235,13 +234,22 @@ func (r *repository) transport(ctx context.Context, use remoteUse) (transport, e
 			known = append(known, of)
 		}
 	}
-	if strings.HasPrefix(use.remote, "-") || !slices.Contains(known, use.remote) {
-		have := "the repository has no remote"
-		if len(known) > 0 {
-			have = "the repository has " + strings.Join(known, ", ")
-		}
-		return transport{}, &refusal.ArgError{Arg: "remote",
-			Reason: fmt.Sprintf("%q is not the name of a remote; %s", use.remote, have)}
+	if !strings.HasPrefix(name, "-") && slices.Contains(known, name) {
+		return nil
+	}
+	have := "the repository has no remote"
+	if len(known) > 0 {
+		have = "the repository has " + strings.Join(known, ", ")
+	}
+	return &refusal.ArgError{Arg: "remote",
+		Reason: fmt.Sprintf("%q is not the name of a remote; %s", name, have)}
+}
+
+// transport returns how a remote of the repository is reached, or an error if it may not
+// be reached.
+func (r *repository) transport(ctx context.Context, use remoteUse) (transport, error) {
+	if err := r.checkRemoteName(use.remote); err != nil {
+		return transport{}, err
 	}
 	args := []string{"remote", "get-url"}
 	if use.command == "push" {
