@@ -78,15 +78,8 @@ func (x *Tools) plan(base string, a Task) (*project, *runner, error) {
 		for _, e := range entries {
 			names[e.Name] = true
 		}
-		for _, k := range kinds {
-			if !slices.ContainsFunc(k.markers, func(m string) bool { return names[m] }) ||
-				!at.accepts(k, a.Runner) {
-				continue
-			}
-			p := at.project(x, dir, names)
-			if r, err := k.plan(p, a); r != nil || err != nil {
-				return p, r, err
-			}
+		if p, r, err := x.planIn(dir, names, at, a); r != nil || err != nil {
+			return p, r, err
 		}
 		if dir == filepath.Dir(dir) {
 			break
@@ -98,31 +91,40 @@ func (x *Tools) plan(base string, a Task) (*project, *runner, error) {
 	return x.planBelow(at, a)
 }
 
+// planIn returns the plan of the first kind that a directory with these names is a project of. It
+// returns no runner if no kind has a program for the task.
+func (x *Tools) planIn(dir string, names map[string]bool, at taskPath, a Task) (*project, *runner, error) {
+	for _, k := range kinds {
+		marked := slices.ContainsFunc(k.markers, func(m string) bool { return names[m] })
+		if !marked || !at.accepts(k, a.Runner) {
+			continue
+		}
+		p := at.project(x, dir, names)
+		if r, err := k.plan(p, a); r != nil || err != nil {
+			return p, r, err
+		}
+	}
+	return nil, nil, nil
+}
+
 // planBelow returns the plan for the one project below a directory that is in none. A
 // directory with Python files of its own needs no marker.
 func (x *Tools) planBelow(at taskPath, a Task) (*project, *runner, error) {
+	entries, _ := x.ws.ReadDir(at.start)
+	if slices.ContainsFunc(entries, func(e workspace.Entry) bool {
+		return slices.Contains([]string{".py", ".pyi"}, filepath.Ext(e.Name))
+	}) {
+		return x.planUnmarked(at, a)
+	}
 	var found []string
 	level := []string{at.start}
 	for depth := 0; depth < 3 && len(found) == 0; depth++ {
-		var below []string
+		level = x.foldersIn(level)
 		for _, dir := range level {
-			entries, _ := x.ws.ReadDir(dir)
-			for _, e := range entries {
-				if depth == 0 && slices.Contains([]string{".py", ".pyi"}, filepath.Ext(e.Name)) {
-					return x.planUnmarked(at, a)
-				}
-				if e.Type.IsDir() && !strings.HasPrefix(e.Name, ".") && e.Name != "node_modules" &&
-					e.Name != "vendor" && len(below) < maxLooked {
-					below = append(below, filepath.Join(dir, e.Name))
-				}
-			}
-		}
-		for _, dir := range below {
 			if x.isProject(dir) {
 				found = append(found, dir)
 			}
 		}
-		level = below
 	}
 	switch len(found) {
 	case 0:
@@ -140,6 +142,20 @@ func (x *Tools) planBelow(at taskPath, a Task) (*project, *runner, error) {
 
 // maxLooked is how many directories of one depth are searched for projects.
 const maxLooked = 500
+
+// foldersIn returns the directories in dirs that may be, or hold, projects of the user.
+func (x *Tools) foldersIn(dirs []string) (list []string) {
+	for _, dir := range dirs {
+		entries, _ := x.ws.ReadDir(dir)
+		for _, e := range entries {
+			own := !strings.HasPrefix(e.Name, ".") && e.Name != "node_modules" && e.Name != "vendor"
+			if own && e.Type.IsDir() && len(list) < maxLooked {
+				list = append(list, filepath.Join(dir, e.Name))
+			}
+		}
+	}
+	return list
+}
 
 // isProject reports whether a directory has the marker of a kind other than make.
 func (x *Tools) isProject(dir string) bool {

@@ -36,9 +36,15 @@ func planNode(p *project, a Task) (*runner, error) {
 			return p.script(a, manager, name, script), nil
 		}
 	}
-	switch {
-	case a.Do == Test && p.has("package.json"):
+	if a.Do == Test && p.has("package.json") {
 		return p.nodeTest(a, pkg)
+	}
+	return p.nodeProgram(a)
+}
+
+// nodeProgram returns the usual program for a task, other than tests.
+func (p *project) nodeProgram(a Task) (*runner, error) {
+	switch {
 	case a.Do == Lint:
 		return &runner{argv: []string{"eslint", p.arg}}, nil
 	case a.Do == Format && a.Check:

@@ -193,7 +193,23 @@ func (p *project) checkWheels(file string, seen map[string]bool) error {
 	if err != nil || len(seen) > 100 || encoding != nil && !strings.EqualFold(string(encoding[1]), "utf-8") {
 		return errUnread
 	}
-	text := strings.Map(func(c rune) rune {
+	for line := range strings.Lines(joinedLines(string(data))) {
+		line, _, _ = strings.Cut(" "+strings.TrimSpace(line), " #")
+		err := p.checkRequirement(file, strings.TrimSpace(line), seen)
+		if err == errUnread {
+			err = fmt.Errorf("%s may have pip build %q, which runs its programs; scripts: true allows it",
+				file, strings.TrimSpace(line))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// joinedLines returns the text of a requirements file with the lines that pip reads.
+func joinedLines(text string) string {
+	text = strings.Map(func(c rune) rune {
 		if c == '\t' {
 			return ' '
 		}
@@ -202,32 +218,24 @@ func (p *project) checkWheels(file string, seen map[string]bool) error {
 			return '\n'
 		}
 		return c
-	}, strings.TrimPrefix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\ufeff"))
+	}, strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff"))
 	text = commentLine().ReplaceAllLiteralString(text, " #") // a \ at its end does not continue it
-	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", "")) {
-		line, _, _ = strings.Cut(" "+strings.TrimSpace(line), " #")
-		line = strings.TrimSpace(line)
-		err := errUnread
-		if more := moreRequirements().FindStringSubmatch(line); more != nil {
-			// an address may have the form of a path
-			if name := more[1]; !filepath.IsAbs(name) && !strings.Contains(name, ":") {
-				dir, _ := filepath.Split(file)
-				// not cleaned: link/../name is beside what the link leads to
-				err = p.checkWheels(dir+name, seen)
-			}
-		} else if line == "" || plainOption().MatchString(line) || plainRequirement().MatchString(line) &&
-			!archive().MatchString(line) {
-			err = nil
-		}
-		if err == errUnread {
-			err = fmt.Errorf("%s may have pip build %q, which runs its programs; scripts: true allows it",
-				file, line)
-		}
-		if err != nil {
-			return err
-		}
+	return strings.ReplaceAll(text, "\\\n", "")
+}
+
+// checkRequirement is checkWheels for one line of the file. It returns errUnread for a line that may have pip
+// build a package.
+func (p *project) checkRequirement(file, line string, seen map[string]bool) error {
+	plain := plainRequirement().MatchString(line) && !archive().MatchString(line)
+	if line == "" || plain || plainOption().MatchString(line) {
+		return nil
 	}
-	return nil
+	more := moreRequirements().FindStringSubmatch(line)
+	if more == nil || filepath.IsAbs(more[1]) || strings.Contains(more[1], ":") { // an address may look like a path
+		return errUnread
+	}
+	dir, _ := filepath.Split(file)
+	return p.checkWheels(dir+more[1], seen) // not cleaned: link/../name is beside what the link leads to
 }
 
 var errUnread = errors.New("requirements.txt cannot be read, is not in UTF-8, or has more than 1 MiB; scripts: true installs it all the same")
