@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"runtime"
 	"strings"
@@ -37,16 +36,7 @@ func (e *endpointOptions) givenKey() (string, error) {
 	if e.keyFile == "" {
 		return "", nil
 	}
-	data, err := readRegular(e.keyFile)
-	key := strings.TrimSpace(string(data))
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("--openai-api-key-file: %w", err)
-	case key == "":
-		return "", fmt.Errorf("--openai-api-key-file: %w",
-			&fs.PathError{Op: "read", Path: e.keyFile, Err: errors.New("it holds no key")})
-	}
-	return key, nil
+	return secretIn(e.keyFile, "--openai-api-key-file", "key", readRegular)
 }
 
 // fallbackOptions say how plain words are read. Flags set the fields of [llmfallback.Config]

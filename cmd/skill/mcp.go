@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"os"
 	"os/signal"
@@ -255,7 +254,7 @@ func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
 	h := &mcpserver.HTTP{Addr: m.http, NoToken: m.noToken, Hosts: m.names}
 	var unread error
 	if m.tokenFile != "" {
-		h.Token, unread = givenToken(m.tokenFile)
+		h.Token, unread = secretIn(m.tokenFile, "--http-token-file", "token", os.ReadFile)
 	}
 	wrong := h.Check()
 	if errors.Is(wrong, mcpserver.ErrNoToken) {
@@ -268,18 +267,4 @@ func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
 		return h, err
 	}
 	return h, skill.Undumpable()
-}
-
-// givenToken returns the token in the file of --http-token-file.
-func givenToken(file string) (string, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("--http-token-file: %w", err)
-	}
-	token := strings.TrimSpace(string(data))
-	if token == "" {
-		return "", fmt.Errorf("--http-token-file: %w",
-			&fs.PathError{Op: "read", Path: file, Err: errors.New("it holds no token")})
-	}
-	return token, nil
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -112,9 +114,24 @@ func (v *variables) secrets() (values []string) {
 	return values
 }
 
+// secretIn returns the secret in the file of a flag, without white space around it.
+func secretIn(file, flag, what string, read func(string) ([]byte, error)) (string, error) {
+	data, err := read(file)
+	secret := strings.TrimSpace(string(data))
+	if err == nil && secret == "" {
+		err = &fs.PathError{Op: "read", Path: file, Err: errors.New("it holds no " + what)}
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", flag, err)
+	}
+	return secret, nil
+}
+
 // readRegular reads a regular file of at most 1 MiB that the command line names.
-func readRegular(name string) ([]byte, error) {
-	const limit = 1 << 20
+func readRegular(name string) ([]byte, error) { return readAtMost(name, 1<<20) }
+
+// readAtMost reads a regular file of at most some bytes.
+func readAtMost(name string, limit int64) ([]byte, error) {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -9,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"runtime/debug"
@@ -132,29 +130,20 @@ const maxResults = 16 << 20
 // Results implements [page.Tests].
 func (f testResults) Results(context.Context) (t page.TestRun, err error) {
 	info, err := os.Stat(f.name)
-	switch {
-	case err != nil:
-		return t, err
-	case !info.Mode().IsRegular(): // to open a pipe would wait
-		return t, fmt.Errorf("%s is not a regular file", f.name)
-	case info.Size() > maxResults:
-		return t, fmt.Errorf("%s has %d bytes; at most %d are read", f.name, info.Size(), maxResults)
-	}
-	in, err := os.Open(f.name)
 	if err != nil {
 		return t, err
 	}
-	defer in.Close()
+	data, err := readAtMost(f.name, maxResults)
+	if err != nil {
+		return t, err
+	}
 	t.Source, t.Time = f.name, info.ModTime()
-	lines := bufio.NewScanner(io.LimitReader(in, maxResults))
-	lines.Buffer(nil, maxResults)
-	for lines.Scan() {
+	for line := range bytes.Lines(data) {
 		var r struct {
 			goldenResult
 			Passed *int `json:"passed"` // of the last line
 		}
-		line := bytes.TrimSpace(lines.Bytes())
-		if len(line) == 0 {
+		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
 		if err := json.Unmarshal(line, &r); err != nil || r.File == "" && r.Passed == nil {
@@ -171,5 +160,5 @@ func (f testResults) Results(context.Context) (t page.TestRun, err error) {
 		t.Results = append(t.Results, page.Result{File: r.File, OK: r.OK, Text: cmp.Or(r.Error, r.Diff),
 			More: f.program + " test " + shellWord(r.File)})
 	}
-	return t, lines.Err()
+	return t, nil
 }
