@@ -57,12 +57,7 @@ func (g goldenRunner) testFile(ctx context.Context, name string, update bool) (d
 			fmt.Errorf("it has not ended after %v; --timeout gives it longer", g.limit))
 		defer stop()
 	}
-	lf, crlf := []byte("\n"), []byte("\r\n")
-	// as git may write it there: CR is of the file, not of what is in it
-	windows := bytes.Count(data, lf) == bytes.Count(data, crlf)
-	if windows {
-		data = bytes.ReplaceAll(data, crlf, lf)
-	}
+	data, restore := unixLines(data) // git may have written others
 	archive := txtar.Parse(data)
 	moved, err := inOrder(archive)
 	if err != nil {
@@ -83,10 +78,7 @@ func (g goldenRunner) testFile(ctx context.Context, name string, update bool) (d
 		return "", 0, false, nil
 	}
 	if update {
-		if windows {
-			after = bytes.ReplaceAll(after, lf, crlf)
-		}
-		return "", 0, true, os.WriteFile(name, after, 0o666)
+		return "", 0, true, os.WriteFile(name, restore(after), 0o666)
 	}
 	same := 0
 	for same < min(len(data), len(after)) && data[same] == after[same] {

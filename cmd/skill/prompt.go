@@ -117,7 +117,7 @@ func limited(d *dialect.Dialect, maxText int) *dialect.Dialect {
 type printer struct {
 	*console
 	json, verbose bool
-	ignores       bool // the caller is not told what of a command is ignored
+	silent        bool // do not warn about words of a command that are ignored
 	dir           string
 
 	line int // number of the line that is answered, from 1; 0 without --lines
@@ -143,8 +143,8 @@ func (c *cli) prompter(o *promptOptions) (*prompter, error) {
 		x.Close()
 		return nil, err
 	}
-	// who names the dialect sends what the original takes
-	out := printer{console: &c.console, json: o.json, verbose: o.verbose, ignores: o.tools == dialect.Achilles.Name,
+	// a caller that names the dialect expects what the original accepts
+	out := printer{console: &c.console, json: o.json, verbose: o.verbose, silent: o.tools == dialect.Achilles.Name,
 		dir: x.Dir()}
 	return &prompter{printer: out, o: o, x: x, s: &skill.Session{}, ask: ask}, nil
 }
@@ -226,7 +226,7 @@ func (p *printer) print(r dialect.Reply) error {
 	if !p.json && len(r.Repairs) > 0 {
 		p.say(p.where()+"repaired:", strings.Join(r.Repairs, ", "))
 	}
-	if !p.ignores {
+	if !p.silent {
 		for _, what := range r.Ignored {
 			p.say(what)
 		}

@@ -32,16 +32,19 @@ func (h host) edit(data []byte, e entry) ([]byte, error) {
 	}
 	text := bytes.TrimPrefix(data, []byte("\ufeff"))
 	mark := data[:len(data)-len(text)]
-	lf, crlf := []byte("\n"), []byte("\r\n")
-	windows := bytes.Contains(text, lf) && bytes.Count(text, lf) == bytes.Count(text, crlf)
-	if windows {
-		text = bytes.ReplaceAll(text, crlf, lf)
-	}
+	text, restore := unixLines(text)
 	text, err := edit(text, append(h.keys, serverName), e)
-	if windows {
-		text = bytes.ReplaceAll(text, lf, crlf)
+	return slices.Concat(mark, restore(text)), err
+}
+
+// unixLines returns a text with line ends of Unix, and the function that gives a text the line ends
+// that this one had.
+func unixLines(text []byte) (unix []byte, restore func([]byte) []byte) {
+	lf, crlf := []byte("\n"), []byte("\r\n")
+	if n := bytes.Count(text, lf); n == 0 || n != bytes.Count(text, crlf) {
+		return text, func(text []byte) []byte { return text }
 	}
-	return slices.Concat(mark, text), err
+	return bytes.ReplaceAll(text, crlf, lf), func(text []byte) []byte { return bytes.ReplaceAll(text, lf, crlf) }
 }
 
 // setMembers sets the members of an object whose line is indented by outer.
