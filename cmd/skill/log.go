@@ -54,15 +54,15 @@ func (c *cli) logCommand(*configuration) *cobra.Command {
 		Example: logExample,
 		Args:    usage.Arguments(0, 0, "--run ID shows a run"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			inStep, err := steps(l.step)
-			if err != nil {
-				return err
-			}
+			inStep, wrong := steps(l.step)
 			for _, name := range l.types {
 				if !slices.Contains(agent.EventTypes, agent.EventType(name)) {
-					return fmt.Errorf("--type %s is not a type of event; there are %s", name,
-						strings.ReplaceAll(strings.Trim(fmt.Sprint(agent.EventTypes), "[]"), " ", ", "))
+					wrong = errors.Join(wrong, fmt.Errorf("--type %s is not a type of event; there are %s", name,
+						strings.ReplaceAll(strings.Trim(fmt.Sprint(agent.EventTypes), "[]"), " ", ", ")))
 				}
+			}
+			if wrong != nil {
+				return wrong
 			}
 			return c.failed(c.log(cmd.Context(), &l, inStep))
 		},

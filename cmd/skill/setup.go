@@ -307,20 +307,26 @@ func hostNamed(name string) (host, error) {
 		strings.Join(append(hostNames(), packageNames()...), ", "))
 }
 
+// host returns the host of a name. It names all that is wrong with the flags.
+func (s *setupOptions) host(name string) (host, error) {
+	h, unknown := hostNamed(name)
+	_, err := dialectsOf(s.tools, -1)
+	wrong := errors.Join(unknown, err)
+	if s.Network && len(s.AllowDomains) > 0 {
+		wrong = errors.Join(wrong,
+			errors.New("--network reaches every host; leave it out to name hosts with --allow-domain"))
+	}
+	if s.project && unknown == nil && h.inside == "" {
+		wrong = errors.Join(wrong, fmt.Errorf("%s has no project; leave --project out", h.title))
+	}
+	return h, wrong
+}
+
 // setup is skill setup.
 func (c *console) setup(ctx context.Context, s *setupOptions, name string) error {
-	h, err := hostNamed(name)
+	h, err := s.host(name)
 	if err != nil {
 		return err
-	}
-	if _, err := dialectsOf(s.tools, -1); err != nil {
-		return err
-	}
-	if s.Network && len(s.AllowDomains) > 0 {
-		return errors.New("--network reaches every host; leave it out to name hosts with --allow-domain")
-	}
-	if s.project && h.inside == "" {
-		return fmt.Errorf("%s has no project; leave --project out", h.title)
 	}
 	var words []string
 	if !s.remove && !s.check {
