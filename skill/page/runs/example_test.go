@@ -9,7 +9,7 @@ import (
 	"textskill/skill/page/runs"
 )
 
-// A page shows the recorded runs of a workspace, and what each cost at list prices.
+// Show the recorded runs of a workspace, with their costs at list prices.
 func ExampleOf() {
 	x, err := skill.New(skill.Config{Dir: "."})
 	if err != nil {
@@ -21,5 +21,5 @@ func ExampleOf() {
 		log.Fatal(err)
 	}
 	c := page.Config{Title: x.Dir(), Token: "a token", Runs: runs.Of(agent.Records{Executor: x}, prices)}
-	_ = c // goes to page.Serve
+	_ = c // for page.Serve
 }

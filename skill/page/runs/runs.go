@@ -1,5 +1,5 @@
-// Package runs lets a page show the runs of package agent: those that are recorded in a
-// workspace, and other runs by [Event] and [Run].
+// Package runs shows runs of experts on a page. [Of] returns the recorded runs of a workspace.
+// [Event] converts an event of any run, for other implementations of [page.Runs].
 package runs
 
 import (
@@ -16,13 +16,13 @@ import (
 	"textskill/skill/page"
 )
 
-// maxText is how many bytes of an event's text are kept; a page shows fewer.
+// maxText is how many bytes of an event's text are cached. A page shows fewer.
 const maxText = 32 << 10
 
-// maxKept is how many events are kept that were read. Records do not change.
+// maxKept is the size of a cache. Entries stay valid, because records do not change.
 const maxKept = 2500
 
-// Of returns the runs that are recorded. The prices are per model.
+// Of returns the recorded runs. prices are the prices of models.
 func Of(records agent.Records, prices agent.Prices) page.Runs {
 	return &recorded{Records: records, prices: prices, events: map[string]page.Event{},
 		runs: map[string]page.Run{}, calls: map[string]string{}}
@@ -33,9 +33,9 @@ type recorded struct {
 	prices agent.Prices
 
 	mu     sync.Mutex
-	events map[string]page.Event // by run and name
-	runs   map[string]page.Run   // by run and the name of its last record
-	calls  map[string]string     // what calls said, by run and ID of the call
+	events map[string]page.Event // by run and name of the record
+	runs   map[string]page.Run   // by run and name of its last record
+	calls  map[string]string     // texts of calls, by run and ID of the call
 }
 
 // List implements [page.Runs].
@@ -57,7 +57,7 @@ func (r *recorded) List(ctx context.Context, limit int) (list []page.Run, more i
 	return list, more, nil
 }
 
-// run returns how a run is.
+// run returns a run in its current state.
 func (r *recorded) run(ctx context.Context, s agent.RunSetting, files []agent.RecordName) page.Run {
 	key := s.RunID
 	if len(files) > 0 {
@@ -85,7 +85,7 @@ func (r *recorded) run(ctx context.Context, s agent.RunSetting, files []agent.Re
 	return run
 }
 
-// read returns how a run is by its last checkpoint that can be read.
+// read reads a run from its last readable checkpoint.
 func (r *recorded) read(ctx context.Context, s agent.RunSetting, files []agent.RecordName) page.Run {
 	run := page.Run{ID: s.RunID, Expert: s.ExpertKey, Model: s.Model, Query: s.Input.Text, Problem: s.Damage,
 		State: "nothing recorded", Started: time.UnixMilli(s.StartedAt)}
@@ -109,7 +109,7 @@ func (r *recorded) read(ctx context.Context, s agent.RunSetting, files []agent.R
 	return run
 }
 
-// stateOf returns a status in a word or two, of a run that nobody works on.
+// stateOf returns the state of a run that no process works on, in a few words.
 func stateOf(s agent.Status) (state string, failed bool) {
 	switch s {
 	case agent.Completed:
@@ -149,7 +149,7 @@ func (r *recorded) Run(ctx context.Context, id string, limit int) (run page.Run,
 	for _, n := range shown[before:] {
 		e := r.event(ctx, id, n)
 		if e.Text == s.Input.Text {
-			e.Text = "" // the query of the run
+			e.Text = "" // the page already shows the query
 		}
 		events = append(events, e)
 	}
@@ -171,9 +171,9 @@ func (r *recorded) event(ctx context.Context, run string, n agent.RecordName) pa
 			What: "a record that cannot be read", Text: err.Error(), Failed: true}
 	}
 	e = Event(read)
-	r.once(run, read, &e)
+	r.omitRepeated(run, read, &e)
 	e.More = fmt.Sprintf("%s log --run %s --step %d --json", r.Executor.Program(), run, read.StepNumber)
-	e.ID = n.String() // two records may say the same
+	e.ID = n.String() // two records may have the same event ID
 	e.Text, e.Words = clipped(e.Text), clipped(e.Words)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,8 +184,8 @@ func (r *recorded) event(ctx context.Context, run string, n agent.RecordName) pa
 	return e
 }
 
-// once leaves out of a result what the call said.
-func (r *recorded) once(run string, read agent.Event, e *page.Event) {
+// omitRepeated removes the parts of a result that repeat the text of the call.
+func (r *recorded) omitRepeated(run string, read agent.Event, e *page.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -208,10 +208,10 @@ func (r *recorded) once(run string, read agent.Event, e *page.Event) {
 	}
 }
 
-// fewBytes are so few that they are shown again.
+// fewBytes is the length up to which a part is repeated.
 const fewBytes = 80
 
-// words say what the events are that a page shows.
+// words are the texts for events. A page does not show other types of events.
 var words = map[agent.EventType]string{
 	agent.StartRun: "begins", agent.Retry: "asks the model again", agent.CallTool: "calls",
 	agent.CallInteractiveTool: "asks",
@@ -222,7 +222,7 @@ var words = map[agent.EventType]string{
 	agent.StopRunByError:            "stops by an error", agent.CompleteRun: "reports",
 }
 
-// Event returns what a page shows of an event.
+// Event returns an event in the form of a page.
 func Event(e agent.Event) page.Event {
 	shown := page.Event{
 		ID: strconv.FormatInt(e.Timestamp, 10), Time: time.UnixMilli(e.Timestamp), Step: e.StepNumber,
@@ -259,11 +259,11 @@ func Event(e agent.Event) page.Event {
 	return shown
 }
 
-// readable returns a JSON object as lines of names and values, with texts as they are, and
-// any other text unchanged.
+// readable returns the members of a JSON object as lines, with decoded strings. It returns any
+// other text unchanged.
 func readable(text string) string { return strings.Join(readables(text), "") }
 
-// readables returns the parts of a readable text, a member each.
+// readables returns the parts of a readable text: a part for each member.
 func readables(text string) (parts []string) {
 	object := []byte(strings.TrimSpace(text))
 	if len(object) == 0 || object[0] != '{' || !json.Valid(object) {
@@ -284,7 +284,7 @@ func readables(text string) (parts []string) {
 	return parts
 }
 
-// clipped returns the beginning of a text, which does not keep the rest in memory.
+// clipped returns the beginning of a text, without keeping the rest in memory.
 func clipped(s string) string {
 	if len(s) > maxText {
 		return strings.Clone(s[:maxText])

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(needs.Run(m))
 }
 
-// script is a model that gives its answers in turn, and then fails.
+// script is a model that returns its answers in order, then fails.
 type script []agent.Answer
 
 func (s *script) Next(context.Context, agent.Request) (agent.Answer, error) {
@@ -38,14 +38,14 @@ func call(name, args string) agent.Answer {
 		Calls: []agent.Call{{ID: name, Name: name, Arguments: args}}}
 }
 
-// run lets a model work.
+// run carries out a run with a model.
 func run(t *testing.T, x *skill.Executor, id string, answers ...agent.Answer) {
 	t.Helper()
 	model := script(answers)
 	cfg := agent.Config{Executor: x, Model: &model, Expert: "writer",
 		Experts: map[string]agent.Expert{"writer": {Version: "1.0.0", Instruction: "You write."}},
 		RunID:   id, MaxRetries: -1, About: agent.About{Provider: "openai", Model: "gpt-4o"}}
-	for range agent.Run(t.Context(), cfg, "Write "+id) { // the error of the last one is recorded
+	for range agent.Run(t.Context(), cfg, "Write "+id) { // an error becomes a record
 	}
 }
 
@@ -123,7 +123,7 @@ func TestRuns(t *testing.T) {
 		t.Error("a run elsewhere is shown")
 	}
 
-	// Two records that say that they are one event are still two.
+	// Two records with the same event ID are two events.
 	name := filepath.Join(x.Dir(), "perstack/runs/good/event-%d-1-callTool.json")
 	for _, at := range []int{1, 2} {
 		if err := os.WriteFile(fmt.Sprintf(name, at), []byte(`{"type":"callTool","timestamp":7}`), 0o600); err != nil {
@@ -135,7 +135,7 @@ func TestRuns(t *testing.T) {
 		t.Errorf("two records with the same time: %+v, %v", same, err)
 	}
 
-	all = runs.Of(agent.Records{Executor: x}, prices) // has read nothing yet
+	all = runs.Of(agent.Records{Executor: x}, prices) // with empty caches
 	files, err := filepath.Glob(filepath.Join(x.Dir(), "perstack/runs/bad/*"))
 	if err != nil {
 		t.Fatal(err)
@@ -152,8 +152,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestEvent has an event keep no more of a text than is shown, and a text that only looks
-// like an object as it is.
+// TestEvent cuts long texts, and does not change a text that only looks like a JSON object.
 func TestEvent(t *testing.T) {
 	for _, text := range []string{"", "{", `{"a"`, "words", `["a"]`} {
 		e := agent.Event{Type: agent.ResolveToolResult, ToolResult: &agent.ToolResult{ToolName: "x",
