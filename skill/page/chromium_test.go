@@ -22,7 +22,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// patience is how long a page is waited for.
+// patience is how long a test waits for a page.
 const patience = time.Minute
 
 // A tab is a page in a browser.
@@ -31,7 +31,7 @@ type tab struct {
 	ctx context.Context
 }
 
-// openTab starts a browser of its own.
+// openTab starts a browser.
 func openTab(t *testing.T, url string) tab {
 	t.Helper()
 	needs.Browser(t)
@@ -54,7 +54,7 @@ func (b tab) do(a chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// eval returns what an expression is in the page, as text.
+// eval evaluates an expression in the page, and returns its value as text.
 func (b tab) eval(expression string) string {
 	b.Helper()
 	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("String("+expression+")"))
@@ -78,7 +78,7 @@ func (b tab) wait(expression string) {
 	}
 }
 
-// has waits until a text is to be seen.
+// has waits until the page shows a text.
 func (b tab) has(text string) {
 	b.Helper()
 	b.wait(fmt.Sprintf("document.body?.innerText.includes(%q)", text))
@@ -91,7 +91,7 @@ func (b tab) follow(selector string) {
 	b.eval(fmt.Sprintf("document.querySelector(%q).click()", selector))
 }
 
-// picture keeps a picture of the whole page.
+// picture takes a picture of the whole page.
 func (b tab) picture(name string) {
 	b.Helper()
 	data, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
@@ -133,7 +133,7 @@ func write(t *testing.T, x *skill.Executor, name, content string) {
 	}
 }
 
-// held fails unless a file has a content.
+// held fails unless a file has this content.
 func held(t *testing.T, x *skill.Executor, name, want string) {
 	t.Helper()
 	if got, err := os.ReadFile(filepath.Join(x.Dir(), name)); string(got) != want {
@@ -172,7 +172,7 @@ func serve(t *testing.T, c page.Config) (link string) {
 	return link
 }
 
-// steps is a model that gives an answer when it gets one.
+// steps is a model that passes on the answers of the test.
 type steps chan agent.Answer
 
 func (s steps) Next(ctx context.Context, _ agent.Request) (agent.Answer, error) {
@@ -189,7 +189,7 @@ func call(name, args string) []agent.Call {
 	return []agent.Call{{ID: name, Name: name, Arguments: args}}
 }
 
-// begin begins a run, and returns its model and what waits for its end.
+// begin begins a run. It returns the model, and a function that waits for the end of the run.
 func begin(t *testing.T, x *skill.Executor, query string) (steps, func()) {
 	t.Helper()
 	model, done := make(steps), make(chan error, 1)
@@ -211,8 +211,8 @@ func begin(t *testing.T, x *skill.Executor, query string) (steps, func()) {
 	}
 }
 
-// TestRunIsFollowedAndUndone follows a run as it happens, and undoes what it changed:
-// with the script and without it, also where something else has changed the file since.
+// TestRunIsFollowedAndUndone follows a run as it happens, and undoes its changes, with the script
+// and without it. It also undoes a change of a file that was changed later.
 func TestRunIsFollowedAndUndone(t *testing.T) {
 	x := workspace(t)
 	b := openTab(t, serve(t, pageOf(t, x)))
@@ -239,7 +239,7 @@ func TestRunIsFollowedAndUndone(t *testing.T) {
 	b.has("Step 1 · result of writeTextFile")
 	b.has("step 2 · 1050 tokens · $0.0030")
 	held(t, x, "notes.md", "after\n")
-	b.follow("summary") // opens what stays open
+	b.follow("summary") // must stay open after updates
 	model <- agent.Answer{Calls: call("attemptCompletion", "{}")}
 	model <- agent.Answer{Text: "The notes are written."}
 	end()
@@ -281,15 +281,15 @@ func TestRunIsFollowedAndUndone(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.do(chromedp.Reload())
-	b.has("Reload the page to see what is new.")
+	b.has("Reload the page to see changes.")
 	redo := b.eval(`document.querySelector("form button").id`)
 	b.do(chromedp.Click("#" + redo))
 	b.has("Done: change " + strings.TrimPrefix(redo, "undo-") + " is undone.")
 	held(t, x, "notes.md", "by another\n")
 }
 
-// TestPageOpensFromAnotherSite follows the link from a page of another site, such as a
-// terminal in a browser.
+// TestPageOpensFromAnotherSite clicks the link in a page of another site, such as a terminal in a
+// browser.
 func TestPageOpensFromAnotherSite(t *testing.T) {
 	link := serve(t, pageOf(t, workspace(t)))
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -302,8 +302,8 @@ func TestPageOpensFromAnotherSite(t *testing.T) {
 	b.has("No runs are recorded")
 }
 
-// TestPageFits has every view fit into a phone and a window, in both colour schemes, with
-// texts that are one long word, and none that becomes markup.
+// TestPageFits opens all views on a phone and in a window, in both colour schemes. Texts of one
+// long word fit, and no text becomes markup.
 func TestPageFits(t *testing.T) {
 	f := &fake{n: 4, text: hostile + strings.Repeat("long", 100)}
 	b := openTab(t, serve(t, f.config()))
@@ -335,7 +335,7 @@ func TestPageFits(t *testing.T) {
 	}
 }
 
-// contrast lists the texts whose colour differs from the ground by less than 4.5 to 1.
+// contrast lists the texts with a contrast below 4.5 to 1.
 const contrast = `(() => {
 	const channels = (colour) => (colour.match(/[\d.]+/g) || []).map(Number);
 	const light = (c) => { const [r, g, b] = c.map((v) => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
@@ -350,8 +350,8 @@ const contrast = `(() => {
 	return [...low].join("\n");
 })()`
 
-// unnamed lists what a screen reader meets and has no name for, headings that leave a level
-// out, and ids that occur twice.
+// unnamed lists elements without a name for screen readers, headings that skip a level, and
+// duplicate IDs.
 const unnamed = `(() => {
 	const wrong = [];
 	for (const e of document.querySelectorAll("a, button, summary, [role=region], nav")) {
@@ -370,7 +370,7 @@ const unnamed = `(() => {
 	return wrong.join("\n");
 })()`
 
-// TestPageByAxe has axe-core find nothing wrong in any view. SKILL_TEST_AXE names its axe.min.js.
+// TestPageByAxe checks all views with axe-core. SKILL_TEST_AXE is the path of axe.min.js.
 func TestPageByAxe(t *testing.T) {
 	script, err := os.ReadFile(os.Getenv("SKILL_TEST_AXE"))
 	if err != nil {
@@ -416,13 +416,13 @@ func TestPageByAxe(t *testing.T) {
 	b.wait(`globalThis.found?.includes("image-alt")`)
 }
 
-// TestPageByKeyboard opens a change and undoes it with keys alone.
+// TestPageByKeyboard opens and undoes a change with the keyboard only.
 func TestPageByKeyboard(t *testing.T) {
 	x := workspace(t)
 	write(t, x, "notes.md", "after\n")
 	b := openTab(t, serve(t, pageOf(t, x)))
 	const active = `(document.activeElement.innerText || document.activeElement.tagName).trim()`
-	// until presses Tab until the text of what has the focus is as wanted.
+	// until presses Tab until the focused element has a text.
 	until := func(want string) {
 		t.Helper()
 		for range 40 {

@@ -11,7 +11,7 @@ import (
 	"textskill/skill/page/runs"
 )
 
-// A program serves a page on its workspace, and prints the link that opens it.
+// Serve a page about a workspace, and print the link that opens the page.
 func ExampleServe() {
 	x, err := skill.New(skill.Config{Dir: "."})
 	if err != nil {

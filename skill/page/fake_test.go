@@ -11,12 +11,12 @@ import (
 	"textskill/skill/page"
 )
 
-// hostile is text that tries to be more than text.
+// hostile is a text with markup and hidden characters.
 const hostile = `</code></pre><script>document.title="owned"</script><img src=x onerror="document.title='owned'">" onmouseover="owned" '&amp; javascript:alert(1) ` + "\x1b[31m\x00\u202egnp.exe\u200b\xff end"
 
 var then = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 
-// A fake has so many of everything, all of it hostile.
+// A fake has many items of each kind, all with hostile texts.
 type fake struct {
 	n      int
 	text   string
@@ -145,6 +145,6 @@ func (f *fake) Results(context.Context) (page.TestRun, error) {
 	return t, nil
 }
 
-// paths are all views of a fake.
+// paths are the paths of all views of a fake.
 var paths = []string{"", "runs", "runs?more", "runs/run1", "runs/none", "changes", "changes/2",
 	"changes/2?done", "changes/none", "servers", "servers/srv0", "tests", "nowhere"}

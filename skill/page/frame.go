@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// A query says what is to be seen.
+// A query is a request for a view.
 type query struct {
 	path    string // below the folder of the page, like "runs/ID"
-	more    bool   // more of a list than usual
-	done    bool   // the change was just made
+	more    bool   // a longer list than usual
+	done    bool   // the undo was just made
 	find    string // only changes with these words; "" for all
-	stream  bool   // only what may change is needed
-	refused error  // why the change was not undone
+	stream  bool   // for a stream: leave out parts that never change
+	refused error  // why the undo was refused
 }
 
-// why returns the reason of a refusal, "" without one.
-func (q query) why() string {
+// refusal returns the text of refused, or "".
+func (q query) refusal() string {
 	if q.refused == nil {
 		return ""
 	}
 	return q.refused.Error()
 }
 
-// live returns the path of the stream of what is seen.
+// live returns the path of the stream of the view.
 func (q query) live() string {
 	at := "live/" + (&url.URL{Path: q.path}).EscapedPath()
 	switch {
@@ -38,31 +38,31 @@ func (q query) live() string {
 	return at
 }
 
-// A view is what main holds.
+// A view is the content of the element main.
 type view struct {
 	Title string
-	Tab   string // the path of the link in the navigation that is current
-	Live  string // the path of the stream of its changes; "" if it does not change
+	Tab   string // the path of the current link in the navigation
+	Live  string // the path of the stream; "" for a view that never changes
 	Main  template.HTML
 
 	status int
-	every  time.Duration // between two looks at what may have changed
+	every  time.Duration // time between two updates of the stream
 }
 
-// escape returns text as a part of a path.
+// escape escapes a text as a part of a path.
 func escape(text string) string { return url.PathEscape(text) }
 
 func (p *page) missing() view {
 	return view{status: http.StatusNotFound, Title: "Not found", Main: p.html("missing", nil)}
 }
 
-// unread is the view of what cannot be shown.
+// unread makes v the view of an error.
 func (p *page) unread(v *view, err error) {
 	v.status = http.StatusNotFound
 	v.Main = p.html("problem of", struct{ Title, Problem string }{v.Title, err.Error()})
 }
 
-// problem shows in a list why it cannot be read.
+// problem returns an error in place of a list.
 func (p *page) problem(err error) template.HTML { return p.html("problem", err.Error()) }
 
 // frame returns a whole page.
@@ -74,11 +74,11 @@ func (p *page) frame(v view) template.HTML {
 	}{p.Config, p.tabs(), v})
 }
 
-// A tab is a link of the navigation, and the list that it leads to.
+// A tab is a link of the navigation, with its list.
 type tab struct {
 	Path, Name string
 	every      time.Duration
-	list       func(ctx context.Context, limit int) template.HTML // also a part of the overview
+	list       func(ctx context.Context, limit int) template.HTML // the overview also calls it
 }
 
 // tabs returns the links of the navigation. The first one is the overview.

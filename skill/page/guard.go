@@ -12,24 +12,24 @@ import (
 	"textskill/skill/internal/door"
 )
 
-// A guard answers the requests that may be answered.
+// A guard refuses requests without a key.
 //
-// Who opens the page has the token in the address. The first answer puts a key in a cookie
-// and leads to the address without the token. The cookie belongs to a folder of the server
-// that nobody else knows: cookies are not kept apart by ports, so that other servers of
-// this machine would be sent one of /. It is Lax, for a Strict one is not sent after a
-// click on the link in a page of another site, such as a terminal in a browser.
+// A user opens the page by a link with the token. The answer sets a cookie with a key, and
+// redirects to the address without the token. Browsers send a cookie to all ports of a host, so
+// the cookie is for a secret folder: other servers on this machine do not get it. The cookie is
+// Lax, because browsers send no Strict cookie after a click in a page of another site, such as a
+// terminal in a browser.
 //
-// A request that changes something also needs a second key, which the pages hold: in a header, as
-// the script sends it, or in a hidden field, for without a script no form can send a header.
-// A page of another origin can neither read it nor set the header.
+// A request that changes files also needs a second key, which the pages contain. The script sends
+// it in a header. Without the script, a hidden field of the form sends it. A page of another
+// origin can neither read this key nor set the header.
 type guard struct {
 	door    *door.Door
 	token   string
-	program string // what to type for the program
-	base    string // the folder, like "/4f5a…"
+	program string // name of the program in commands to type
+	base    string // the secret folder, like "/4f5a…"
 	read    string // key in the cookie
-	change  string // key of changes
+	change  string // key for changes
 }
 
 func newGuard(d *door.Door, token, program string) *guard {
@@ -37,7 +37,7 @@ func newGuard(d *door.Door, token, program string) *guard {
 		derive(token, "change")}
 }
 
-// derive returns a key from which neither the token nor another key can be found.
+// derive derives a key from the token. The key reveals neither the token nor other keys.
 func derive(token, use string) string {
 	mac := hmac.New(sha256.New, []byte(token))
 	mac.Write([]byte(use))
@@ -46,8 +46,8 @@ func derive(token, use string) string {
 
 const (
 	cookieName  = "skill-page"
-	keyHeader   = "Skill-Key" // of changes
-	keyField    = "key"       // the same, in a form
+	keyHeader   = "Skill-Key" // has the key for changes
+	keyField    = "key"       // has the key for changes, in a form
 	tokenInLink = "token"
 	maxForm     = 4 << 10
 )
@@ -55,8 +55,7 @@ const (
 // policy is the Content-Security-Policy of every answer.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// admits reports whether a request is answered by the page itself. If not, it has been
-// answered.
+// admits reports whether the page may answer a request. If not, admits has answered the request.
 func (g *guard) admits(w http.ResponseWriter, r *http.Request) bool {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
@@ -65,7 +64,7 @@ func (g *guard) admits(w http.ResponseWriter, r *http.Request) bool {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
-	h.Set("Connection", "close") // others do not keep the connections that there are
+	h.Set("Connection", "close") // a refused client must not occupy a connection
 	switch token := r.URL.Query().Get(tokenInLink); {
 	case !g.door.Host(r.Host):
 		http.Error(w, fmt.Sprintf("Host %q is not a name of this server", r.Host), http.StatusForbidden)
@@ -92,9 +91,9 @@ func (g *guard) admits(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// sameSite reports whether a request comes from no other site's page. A browser sends
-// "null" as the origin of a form on a page without a referrer, and says beside it where
-// the form is from.
+// sameSite reports whether a request does not come from a page of another site. For a form on a
+// page without a referrer, browsers send the origin "null", and Sec-Fetch-Site says where the
+// form is from.
 func (g *guard) sameSite(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
 	own := r.Header.Get("Sec-Fetch-Site") == "same-origin"

@@ -6,7 +6,7 @@ import (
 	"textskill/skill"
 )
 
-// TestLabel has an undo of the page recorded by the name that the program was started by.
+// TestLabel undoes a change on the page. The record has the name that started the program.
 func TestLabel(t *testing.T) {
 	dir := t.TempDir()
 	x, err := skill.New(skill.Config{Dir: dir, State: t.TempDir(), Program: "textskill", NoSync: true})

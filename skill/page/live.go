@@ -11,11 +11,11 @@ import (
 
 const (
 	maxStreams = 64
-	quiet      = 15 * time.Second // after which a stream shows that it still is there
-	pause      = 10               // times as long as a view took to write is waited before the next one
+	quiet      = 15 * time.Second // an unchanged stream sends a comment after this time
+	pause      = 10               // the stream waits at least so many times the time to write a view
 )
 
-// stream sends what main holds as server-sent events, whenever it has changed.
+// stream sends the view as a server-sent event each time it has changed.
 func (p *page) stream(w http.ResponseWriter, r *http.Request, q query) {
 	select {
 	case p.streams <- struct{}{}:
@@ -26,7 +26,7 @@ func (p *page) stream(w http.ResponseWriter, r *http.Request, q query) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	c := http.NewResponseController(w)
-	c.SetReadDeadline(time.Time{}) // the request is read
+	c.SetReadDeadline(time.Time{}) // the whole request was read
 	defer context.AfterFunc(r.Context(), func() { c.SetWriteDeadline(time.Now()) })()
 	var sent [sha256.Size]byte
 	var last time.Time
@@ -37,16 +37,16 @@ func (p *page) stream(w http.ResponseWriter, r *http.Request, q query) {
 			return
 		}
 		if v.Live == "" {
-			http.Error(w, "there is nothing here that could change", http.StatusNotFound)
+			http.Error(w, "this view never changes", http.StatusNotFound)
 			return
 		}
 		main := string(v.Main)
 		if sum := sha256.Sum256([]byte(main)); sum != sent || time.Since(last) > quiet {
 			last = time.Now()
-			c.SetWriteDeadline(last.Add(writeTime)) // without deadlines, a slow browser is waited for
+			c.SetWriteDeadline(last.Add(writeTime)) // gives up on a slow browser
 			if sum != sent {
 				sent = sum
-				for line := range strings.Lines(main) { // a copy of all of them could have megabytes
+				for line := range strings.Lines(main) { // saves a copy, which may have megabytes
 					io.WriteString(w, "data: ")
 					io.WriteString(w, line)
 				}

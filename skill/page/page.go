@@ -1,13 +1,11 @@
-// Package page serves a web page on what happens in a workspace, or on many machines: runs of
-// experts as they go, changes of files with their diffs and a button to undo each, servers
-// and their logs, and how golden files did.
+// Package page serves a web page about a workspace, or about a fleet of machines. The page shows
+// runs of experts as they happen, changes of files with diffs and undo buttons, servers with
+// their logs, and results of golden files.
 //
-// A page takes all that it shows from the interfaces of a [Config]. [Workspace] implements
-// some of them for a workspace, and package runs beside this one implements [Runs] for
-// recorded runs.
+// A page reads its data through the interfaces of a [Config]. [Workspace] implements [Changes] and
+// [Servers] for a workspace. Package runs implements [Runs] for recorded runs.
 //
-// [Serve] runs until its context ends. It demands the token of the Config, and answers
-// nobody else.
+// [Serve] runs until its context ends. It answers only requests with the token of the Config.
 package page
 
 import (
@@ -17,12 +15,12 @@ import (
 
 // A Config says what a page shows. A nil part is left out.
 type Config struct {
-	Title    string   // what the page is of, such as the path of a workspace
-	Program  string   // how a person starts the program, for what the page says to type; "" means skill
-	Begin    string   // the words after it that begin a run; "" means run EXPERT "QUERY"
-	Token    string   // what opens the page; required
+	Title    string   // subject of the page, such as the path of a workspace
+	Program  string   // name of the program in commands to type; "" means skill
+	Begin    string   // arguments that begin a run; "" means run EXPERT "QUERY"
+	Token    string   // opens the page; required
 	Hosts    []string // further host names that clients may use, without a port
-	ReadOnly bool     // nothing can be undone
+	ReadOnly bool     // show no undo buttons, and refuse to undo
 	Runs     Runs
 	Changes  Changes
 	Servers  Servers
@@ -31,12 +29,12 @@ type Config struct {
 
 // Runs are the runs of experts.
 type Runs interface {
-	// List returns at most limit runs, the one that was last active first, and how many
-	// more there are.
+	// List returns at most limit runs, the last active run first. more is the number of
+	// further runs.
 	List(ctx context.Context, limit int) (runs []Run, more int, err error)
 
-	// Run returns a run with its last events, at most limit, the oldest first, and how
-	// many there are before them.
+	// Run returns a run with its last events, at most limit, the oldest first. before is the
+	// number of earlier events.
 	Run(ctx context.Context, id string, limit int) (r Run, events []Event, before int, err error)
 }
 
@@ -47,15 +45,15 @@ type Run struct {
 	Model   string
 	Query   string
 	State   string // in a word or two: "running", "completed"
-	Live    bool   // somebody is working on it
+	Live    bool   // a process works on the run
 	Failed  bool
-	Holder  string // where it runs; "" for this machine
-	Step    int    // the last one, from 1
+	Holder  string // the worker of the run; "" for this machine
+	Step    int    // the last step, counted from 1
 	Tokens  int
-	Cost    string // like "$0.0012"; "" if it is not known
+	Cost    string // like "$0.0012"; "" if unknown
 	Started time.Time
 	Updated time.Time
-	Problem string // why this is not all that is to be known; "" if it is
+	Problem string // why data is missing, or why the run failed; "" for no problem
 }
 
 // An Event is something that happened in a run.
@@ -64,33 +62,33 @@ type Event struct {
 	Time    time.Time
 	Step    int
 	What    string // in a few words: "calls readFile"
-	Words   string // the model's own
-	Text    string // what was asked for or answered
+	Words   string // of the model
+	Text    string // the arguments or the result of a call, or another text
 	Report  bool   // Words are the report of the run
-	More    string // the command that prints both, if they are cut
+	More    string // command that prints Words and Text in full
 	Failed  bool
-	Changes []string // IDs of changes that were made
+	Changes []string // IDs of changes that the event made
 }
 
 // Changes are the recorded changes of files.
 type Changes interface {
-	// List returns at most limit changes, the newest first, and how many more there are,
-	// or [skill.MaxMore] if there are that many or more.
+	// List returns at most limit changes, the newest first. more is the number of older changes,
+	// at most [skill.MaxMore].
 	List(ctx context.Context, limit int) (changes []Change, more int, err error)
 
 	// Change returns a change.
 	Change(ctx context.Context, id string) (Change, error)
 
-	// Diff returns what a change did, as a unified diff.
+	// Diff returns the unified diff of a change.
 	Diff(ctx context.Context, id string) (string, error)
 
-	// Undo undoes a change, and returns the ID of that undo, which is a change too. Force
-	// undoes it also where a file was changed since. If force would help, the error is a
-	// [*skill.UndoError] that says so.
+	// Undo undoes a change, and returns the ID of the undo, which is a change too. With force, it
+	// also undoes files that were changed later. If force would help, the error is a
+	// [*skill.UndoError] with Force set.
 	Undo(ctx context.Context, id string, force bool) (undo string, err error)
 
-	// UndoAll undoes a change and all later ones or, if run is not "", the changes of that
-	// run.
+	// UndoAll undoes the changes of a run. If run is "", it undoes the change since and all later
+	// changes.
 	UndoAll(ctx context.Context, since, run string) error
 }
 
@@ -99,20 +97,20 @@ type Change struct {
 	ID      string
 	Time    time.Time
 	What    string // in a sentence: "write notes/a.txt"
-	By      string // what made it: a tool, a command; "" if that is not known
-	Run     string // the run that made it; "" for none
+	By      string // the tool or command that made the change; "" if unknown
+	Run     string // the run that made the change; "" for none
 	Step    int    // of the run
-	Of      string // the change that this one undid; "" if it is not an undo
+	Of      string // the undone change, if this change is an undo; else ""
 	Undone  bool
-	Idle    bool   // it changed nothing
-	NotKept string // why it cannot be undone; "" if it can
+	Idle    bool   // the change left all files as they were
+	NotKept string // why the change cannot be undone; "" if it can be undone
 }
 
 // Servers are commands that run in the background.
 type Servers interface {
 	List(ctx context.Context) ([]Server, error)
 
-	// Log returns a server and the end of its output.
+	// Log returns a server and the end of its log. more says that the log has earlier lines.
 	Log(ctx context.Context, id string) (s Server, log string, more bool, err error)
 }
 
@@ -123,7 +121,7 @@ type Server struct {
 	State   string // in a sentence
 	Running bool
 	Started time.Time
-	Log     string // the file of its output
+	Log     string // path of the log
 }
 
 // Tests are the last results of golden files.
@@ -131,19 +129,19 @@ type Tests interface {
 	Results(ctx context.Context) (TestRun, error)
 }
 
-// A TestRun is how golden files did.
+// A TestRun is the results of golden files.
 type TestRun struct {
-	Source  string    // where the results come from
-	Time    time.Time // when they were written
-	Done    bool      // all have been played
+	Source  string    // the file with the results
+	Time    time.Time // when the results were written
+	Done    bool      // all golden files were played
 	Passed  int
 	Results []Result
 }
 
-// A Result is how a golden file did.
+// A Result is the result of a golden file.
 type Result struct {
 	File string
 	OK   bool
-	Text string // what it printed instead, or why it could not be played
-	More string // the command that prints that, if it is cut
+	Text string // the diff to the expected output, or an error
+	More string // command that prints Text in full
 }

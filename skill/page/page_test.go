@@ -24,10 +24,10 @@ import (
 type browser struct {
 	*testing.T
 	http.Client
-	base string // of the page
+	base string // the secret folder of the page
 }
 
-// open opens the page of a link.
+// open opens a link.
 func open(t *testing.T, link string) *browser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -47,7 +47,7 @@ func open(t *testing.T, link string) *browser {
 	return b
 }
 
-// ask sends a request that a test may change.
+// ask sends a request; change may change it first.
 func (b *browser) ask(method, path, body string, change func(*http.Request)) (status int, header http.Header,
 	text string) {
 	b.Helper()
@@ -73,7 +73,7 @@ func (b *browser) ask(method, path, body string, change func(*http.Request)) (st
 	return answer.StatusCode, answer.Header, string(data)
 }
 
-// key returns what changes need.
+// key returns the key for changes.
 func (b *browser) key() string {
 	b.Helper()
 	_, _, text := b.ask("GET", "changes", "", nil)
@@ -84,8 +84,8 @@ func (b *browser) key() string {
 	return m[1]
 }
 
-// TestPageRefuses sends requests of others: of other hosts and pages, without the token,
-// and without the key that changes need.
+// TestPageRefuses sends requests from other hosts and pages, without the token, and without the
+// key for changes.
 func TestPageRefuses(t *testing.T) {
 	f := &fake{n: 5}
 	b := open(t, serve(t, f.config()))
@@ -113,7 +113,7 @@ func TestPageRefuses(t *testing.T) {
 		status             int
 	}{
 		{"a reader", "GET", "", nil, 200},
-		// the cookie is of 127.0.0.1
+		// the cookie is for 127.0.0.1
 		{"a name of this machine", "GET", "", host("localhost:" + u.Port()), 401},
 		{"a rebound name", "GET", "", host("evil.example.com:" + u.Port()), 403},
 		{"another machine's address", "GET", "", host("192.0.2.1"), 403},
@@ -199,8 +199,8 @@ func TestPageRefuses(t *testing.T) {
 	}
 }
 
-// TestPageLink has the link set a cookie that no script, no other site and no other folder
-// of this address gets, and lead to an address without the token.
+// TestPageLink opens the link. It sets a cookie that scripts, other sites and other folders do not
+// get, and redirects to an address without the token.
 func TestPageLink(t *testing.T) {
 	link := serve(t, (&fake{}).config())
 	c := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -225,8 +225,8 @@ func TestPageLink(t *testing.T) {
 	r.Body.Close()
 }
 
-// TestPageShowsHostileText has every text be text: no element and no attribute comes of
-// it, and what would not be seen is shown.
+// TestPageShowsHostileText shows texts with markup. They add no elements or attributes, and hidden
+// characters become visible.
 func TestPageShowsHostileText(t *testing.T) {
 	plain := open(t, serve(t, (&fake{n: 4, text: strings.Repeat("x", len(hostile))}).config()))
 	b := open(t, serve(t, (&fake{n: 4, text: hostile}).config()))
@@ -246,8 +246,8 @@ func TestPageShowsHostileText(t *testing.T) {
 	}
 }
 
-// shape returns the elements of a page with their attributes, whose values count only
-// where they lead somewhere or say what something is.
+// shape returns the elements of a page with their attributes. It omits values of attributes
+// except links, types and similar values.
 func shape(t *testing.T, page string) string {
 	t.Helper()
 	var b strings.Builder
@@ -276,7 +276,7 @@ func shape(t *testing.T, page string) string {
 	}
 }
 
-// TestPageIsBounded has more of everything than is shown.
+// TestPageIsBounded has more of each item than a page shows.
 func TestPageIsBounded(t *testing.T) {
 	b := open(t, serve(t, (&fake{n: 30000, text: strings.Repeat("long ", 20)}).config()))
 	for path, want := range map[string]string{
@@ -284,7 +284,7 @@ func TestPageIsBounded(t *testing.T) {
 		"runs/run1":    "29900 earlier events are not shown",
 		"changes":      "Show 1900 more changes",
 		"changes/2":    "This is cut; <code>skill diff 2</code> prints all of it.",
-		"servers/srv0": "This is the end of the log; all of it is in <code>/state/server.log",
+		"servers/srv0": "This is the end of the log; the whole log is in <code>/state/server.log",
 		"tests":        "28000 more files are not shown",
 	} {
 		status, _, text := b.ask("GET", path, "", nil)
@@ -297,7 +297,7 @@ func TestPageIsBounded(t *testing.T) {
 	}
 }
 
-// TestPageCountsToABound has more changes than are counted.
+// TestPageCountsToABound has more changes than a page counts.
 func TestPageCountsToABound(t *testing.T) {
 	for n, want := range map[int]string{1100: "Show at least 1000 more changes",
 		1099: "Show 999 more changes"} {
@@ -308,7 +308,7 @@ func TestPageCountsToABound(t *testing.T) {
 	}
 }
 
-// TestPageCutsNames has names and sentences that are far too long.
+// TestPageCutsNames shows names and sentences that are too long.
 func TestPageCutsNames(t *testing.T) {
 	b := open(t, serve(t, (&fake{n: 3, text: strings.Repeat("long ", 1<<18)}).config()))
 	for _, path := range paths {
@@ -318,7 +318,7 @@ func TestPageCutsNames(t *testing.T) {
 	}
 }
 
-// TestPageUndoesAll undoes a run, and a change with all later ones, and finds changes by words.
+// TestPageUndoesAll undoes a run, and a change with all later changes. It finds changes by words.
 func TestPageUndoesAll(t *testing.T) {
 	f := &fake{n: 150}
 	b := open(t, serve(t, f.config()))
@@ -328,7 +328,7 @@ func TestPageUndoesAll(t *testing.T) {
 		text       string
 	}{
 		{"runs/run1", "", 200, "the changes of this run are undone"},
-		{"changes/3", "&since=1", 200, "What it did"},
+		{"changes/3", "&since=1", 200, "Changed files"},
 		{"runs/refused", "", 409, ""},
 		{"servers/srv1", "", 404, ""},
 	} {
@@ -349,7 +349,7 @@ func TestPageUndoesAll(t *testing.T) {
 	}
 }
 
-// TestPageShowsMarkdown shows what a model wrote with its marks, and the report first.
+// TestPageShowsMarkdown shows the Markdown of a model, and the report first.
 func TestPageShowsMarkdown(t *testing.T) {
 	f := &fake{n: 1, words: "# Done\nI ran `go <test>` and **all** of *it*, 2**3.\n```sh\n**x** <b>\n```\n[x](javascript:alert(1)) ![p](https://example.com/p.png)"}
 	b := open(t, serve(t, f.config()))
@@ -357,16 +357,16 @@ func TestPageShowsMarkdown(t *testing.T) {
 	const want = "<h2>Report</h2><div class=\"words\"><strong>Done</strong>\nI ran <code>go &lt;test&gt;</code> and <strong>all</strong> of *it*, 2**3.\n" +
 		"<pre class=\"text\">**x** &lt;b&gt;\n</pre>[x](javascript:alert(1)) ![p](https://example.com/p.png)</div>"
 	if !strings.Contains(text, want) || strings.Count(text, "<strong>Done") != 1 ||
-		strings.Index(text, "Report") > strings.Index(text, "What happened") {
+		strings.Index(text, "Report") > strings.Index(text, `id="h-events"`) {
 		t.Errorf("the run is shown as %s", text)
 	}
 }
 
-// TestPageReadOnly has a page that may change nothing offer no undo, and refuse one.
+// TestPageReadOnly opens a read-only page. It offers no undo, and refuses a request to undo.
 func TestPageReadOnly(t *testing.T) {
 	f := &fake{n: 5}
 	c := f.config()
-	key := open(t, serve(t, c)).key() // of the same token
+	key := open(t, serve(t, c)).key() // a page with the same token has the same key
 	c.ReadOnly = true
 	b := open(t, serve(t, c))
 	for _, path := range []string{"", "changes", "changes/2"} {
@@ -379,7 +379,7 @@ func TestPageReadOnly(t *testing.T) {
 	}
 }
 
-// TestPageStreams has a stream send what main holds, and again once it has changed.
+// TestPageStreams reads a view from a stream, and reads it again after a change.
 func TestPageStreams(t *testing.T) {
 	x := workspace(t)
 	b := open(t, serve(t, pageOf(t, x)))
@@ -409,7 +409,7 @@ func TestPageStreams(t *testing.T) {
 	until(`id="change-2"`)
 }
 
-// TestPageStreamsNothing refuses a stream of what is not there, which would never end.
+// TestPageStreamsNothing refuses the stream of a missing view, which would never end.
 func TestPageStreamsNothing(t *testing.T) {
 	b := open(t, serve(t, (&fake{}).config()))
 	if status, _, text := b.ask("GET", "live/nowhere", "", nil); status != 404 {
@@ -417,8 +417,8 @@ func TestPageStreamsNothing(t *testing.T) {
 	}
 }
 
-// TestPageBoundsConnections has clients that ask nothing hold all the connections that a
-// page has: another waits, and is answered once one of them has gone.
+// TestPageBoundsConnections opens all connections of a page without a request. Another client
+// waits until a connection is closed.
 func TestPageBoundsConnections(t *testing.T) {
 	link := serve(t, (&fake{}).config())
 	u, err := url.Parse(link)
@@ -453,7 +453,7 @@ func TestPageBoundsConnections(t *testing.T) {
 	}
 }
 
-// results are golden files that have all failed by as much.
+// results are failed golden files with long diffs.
 type results struct{ n, lines int }
 
 // Results implements [page.Tests].
@@ -466,7 +466,7 @@ func (f results) Results(context.Context) (t page.TestRun, err error) {
 	return t, nil
 }
 
-// TestPageBoundsResults has so many golden files fail by so much that not all is shown.
+// TestPageBoundsResults has more failed golden files, with longer diffs, than a page shows.
 func TestPageBoundsResults(t *testing.T) {
 	c := (&fake{}).config()
 	c.Tests = results{1000, 1000}

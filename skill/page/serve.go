@@ -23,30 +23,29 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// types are the content types of the assets; the system may have others.
+// types are the content types of the assets. The tables of the system may differ.
 var types = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml"}
 
 const (
-	headerTime    = 10 * time.Second // for the head of a request
-	keepAliveTime = 2 * time.Minute  // between two requests of one connection
-	writeTime     = 30 * time.Second // for a browser to take what is written at once
-	stopTime      = 2 * time.Second  // for answers under way when the page ends
+	headerTime    = 10 * time.Second // to receive the head of a request
+	keepAliveTime = 2 * time.Minute  // between two requests of a connection
+	writeTime     = 30 * time.Second // for a browser to receive one write
+	stopTime      = 2 * time.Second  // to finish answers when the page ends
 	maxHeader     = 16 << 10
-	maxViews      = 4   // that are written at a time; one may have megabytes
-	maxOpen       = 256 // connections; a browser opens six; others wait
+	maxViews      = 4   // views written at a time; a view may have megabytes
+	maxOpen       = 256 // open connections; further clients wait; a browser opens six
 )
 
-// CheckAddress returns an error for what is not an address that [Serve] can serve at. It opens
-// nothing.
+// CheckAddress checks whether [Serve] accepts an address. It opens no connection.
 func CheckAddress(addr string) error {
 	_, err := door.Address(addr)
 	return err
 }
 
-// Serve serves a page at an address, HOST:PORT or a port, until ctx is done. Without a host
-// it listens on the loopback interface. ready is called with the link that opens the page
-// on this machine.
+// Serve serves a page at an address, HOST:PORT or a port, until ctx is done. Without a host it
+// listens on the loopback interface. It calls ready with a link that opens the page on this
+// machine.
 func Serve(ctx context.Context, c Config, addr string, ready func(link string)) error {
 	if c.Token == "" {
 		return errors.New("a page needs a token")
@@ -66,7 +65,7 @@ func Serve(ctx context.Context, c Config, addr string, ready func(link string)) 
 	case link.IP.IsUnspecified():
 		link.IP = net.IPv6loopback
 	}
-	var silent sync.Map // connections without a request, for which Shutdown waits
+	var silent sync.Map // connections without a request; Shutdown would wait for them
 	c.Program, c.Begin = cmp.Or(c.Program, "skill"), cmp.Or(c.Begin, `run EXPERT "QUERY"`)
 	p := &page{Config: c, guard: newGuard(door.New(listener.Addr(), addr, c.Hosts), c.Token, c.Program),
 		streams: make(chan struct{}, maxStreams), views: make(chan struct{}, maxViews)}
@@ -113,13 +112,13 @@ type page struct {
 	Config
 	guard     *guard
 	templates *template.Template
-	streams   chan struct{} // those that are open
-	views     chan struct{} // those that are being written
+	streams   chan struct{} // limits open streams
+	views     chan struct{} // limits views that are being written
 }
 
 // ServeHTTP implements [http.Handler].
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// without deadlines, a slow browser is waited for
+	// The deadline gives up on a slow browser.
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
 	if !p.guard.admits(w, r) {
 		return
@@ -148,7 +147,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.write(w, p.view(r.Context(), q))
 }
 
-// post undoes a change, and leads to what that has become.
+// post undoes a change, and redirects to the undo.
 func (p *page) post(w http.ResponseWriter, r *http.Request, q query) {
 	section, id, _ := strings.Cut(q.path, "/")
 	if section != "changes" && section != "runs" ||
@@ -175,8 +174,7 @@ func (p *page) post(w http.ResponseWriter, r *http.Request, q query) {
 	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
-// undoAll undoes a run, or a change and all later ones, and leads back to where that was
-// asked for.
+// undoAll undoes a run, or a change and all later changes. It redirects to the page of the form.
 func (p *page) undoAll(w http.ResponseWriter, r *http.Request, q query, id string, since bool) {
 	run := id
 	if since {

@@ -12,7 +12,7 @@ import (
 //go:embed views.html
 var views string
 
-// parse returns the templates of the views, with what they ask of the page.
+// parse returns the templates of the views, with the functions that they call.
 func (p *page) parse() (*template.Template, error) {
 	all, err := template.New("").Funcs(template.FuncMap{
 		"base":     func() string { return p.guard.base },
@@ -37,14 +37,14 @@ func (p *page) parse() (*template.Template, error) {
 		return nil, err
 	}
 	for _, t := range all.Templates() {
-		if t.Tree != nil { // the empty name has none
+		if t.Tree != nil { // the template with the empty name has no tree
 			showValues(t.Tree.Root)
 		}
 	}
 	return all, nil
 }
 
-// showValues ends each pipeline of a template whose value is written with the function shown.
+// showValues passes each written value of a template through the function shown.
 func showValues(node parse.Node) {
 	var lists []*parse.ListNode
 	switch n := node.(type) {
@@ -71,8 +71,7 @@ func showValues(node parse.Node) {
 	}
 }
 
-// shown returns a value as it is written: a name or a sentence is cut, and in text the
-// characters are shown that cannot be seen, or that change the order of others.
+// shown cuts names and sentences, and makes hidden characters of all texts visible.
 func shown(value any) any {
 	switch v := value.(type) {
 	case string:
@@ -87,7 +86,7 @@ func shown(value any) any {
 	return value // HTML of another template, or a number
 }
 
-// html executes a template. An error is one of the template, and shown in its place.
+// html executes a template. It returns an error of the template as text.
 func (p *page) html(name string, data any) template.HTML {
 	var b strings.Builder
 	if err := p.templates.ExecuteTemplate(&b, name, data); err != nil {
@@ -96,7 +95,7 @@ func (p *page) html(name string, data any) template.HTML {
 	return template.HTML(b.String())
 }
 
-// visible shows the characters of a text that cannot be seen, or that change the order of others.
+// visible replaces hidden characters by visible names.
 func visible(s string) string {
 	var b strings.Builder
 	for _, r := range s { // invalid UTF-8 becomes U+FFFD
@@ -116,7 +115,7 @@ func visible(s string) string {
 	return b.String()
 }
 
-// hidden reports whether a character cannot be seen, or changes the order in which others are.
+// hidden reports whether a character is invisible, or changes the direction of text.
 func hidden(r rune) bool {
 	switch {
 	case 0x80 <= r && r < 0xa0, // controls
@@ -124,7 +123,7 @@ func hidden(r rune) bool {
 		r == 0x34f, r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0, // joiners, fillers
 		r == 0x200b, r == 0x200e, r == 0x200f,
 		0x2028 <= r && r <= 0x202e, 0x2060 <= r && r <= 0x206f, // lines, directions
-		// annotations, tags, variants that hold any text
+		// annotations, tags and variants, which can hide a whole text
 		0xfff9 <= r && r <= 0xfffb, 0xe0000 <= r && r <= 0xe0fff:
 		return true
 	}

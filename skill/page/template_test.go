@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestOnlyTemplatesWriteHTML looks for text that is taken for HTML elsewhere than in page.html.
+// TestOnlyTemplatesWriteHTML looks for code outside of page.html that converts text to HTML.
 func TestOnlyTemplatesWriteHTML(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {

@@ -8,19 +8,19 @@ import (
 // How much of a text is shown.
 const (
 	maxSentence = 1000      // bytes of a name or a sentence
-	maxText     = 8 << 10   // bytes of what was said, asked for or answered
-	maxLines    = 200       // lines of that
+	maxText     = 8 << 10   // bytes of words, arguments or results
+	maxLines    = 200       // lines of words, arguments or results
 	maxDiff     = 256 << 10 // bytes of a diff or a log
 	maxDiffs    = 3000      // lines of a diff
 )
 
-// A long is text that is shown whole. Of a string, a name or a sentence, maxSentence bytes are shown.
+// A long is a text that templates show in full. They cut a string after maxSentence bytes.
 type long string
 
 // An excerpt is the beginning of a text.
 type excerpt struct {
 	Text long
-	Cut  bool // the text goes on
+	Cut  bool // the text is longer
 }
 
 // cut returns the beginning of a text: at most so many bytes and lines.
@@ -45,7 +45,7 @@ func cut(text string, bytes, lines int) excerpt {
 	return excerpt{long(head), len(head) < len(text)}
 }
 
-// line returns the first line of a text, and … for the others.
+// line returns the first line of a text, and … in place of further lines.
 func line(text string) string {
 	text = strings.TrimSpace(text)
 	if first, _, more := strings.Cut(text, "\n"); more {
@@ -54,12 +54,12 @@ func line(text string) string {
 	return text
 }
 
-// A folded text is shown once its first line is opened, unless it is short.
+// A folded text shows only its first line until the reader opens it. A short text is not folded.
 type folded struct {
 	excerpt
 	First string // "" for a short text
 	Lines int
-	More  string // the command that prints all of it
+	More  string // command that prints the whole text
 }
 
 func fold(text, more string) folded {
@@ -76,7 +76,7 @@ type diff struct {
 	Label string
 	Lines []diffLine
 	Cut   bool
-	More  string // the command that prints all of it
+	More  string // command that prints the whole diff
 }
 
 type diffLine struct {
@@ -84,7 +84,7 @@ type diffLine struct {
 	Text  long
 }
 
-// difference returns so many bytes and lines of a unified diff, or of what else a change did.
+// difference returns a diff of at most so many bytes and lines.
 func difference(label, text, more string, bytes, lines int) *diff {
 	d := &diff{Label: label, More: more}
 	if strings.TrimSpace(text) == "" {
@@ -109,7 +109,7 @@ func difference(label, text, more string, bytes, lines int) *diff {
 	return d
 }
 
-// A block is a part of what a model wrote: a fence of code, or a line.
+// A block is a part of a model's text: a code block, or a line.
 type block struct {
 	Code  long
 	Spans []span
@@ -121,8 +121,8 @@ type span struct {
 	Bold, Code bool
 }
 
-// marked finds the headings, code and bold words of what a model wrote. All of it is text:
-// a link in it leads nowhere, and a picture is not fetched.
+// marked finds the headings, code and bold words of a model's text. It ignores links and pictures,
+// so that the page does not fetch them.
 func marked(text long) (blocks []block) {
 	fence := false
 	for line := range strings.Lines(string(text)) {
@@ -145,7 +145,7 @@ func marked(text long) (blocks []block) {
 	return blocks
 }
 
-// spans finds the code and the bold words of a line.
+// spans finds the code and bold words of a line.
 func spans(line string) (list []span) {
 	add := func(s span) {
 		if s.Text != "" {

@@ -22,7 +22,7 @@ func (p *page) changes(ctx context.Context, limit int) template.HTML {
 	}{list, olderThan("changes", len(list), more, more == skill.MaxMore)})
 }
 
-// found lists the changes in which all words occur: in what they did, or what made them.
+// found lists the changes that contain all words of find, in their texts or IDs.
 func (p *page) found(ctx context.Context, find string) template.HTML {
 	list, more, err := p.Changes.List(ctx, manyItems)
 	if err != nil {
@@ -41,7 +41,7 @@ func (p *page) found(ctx context.Context, find string) template.HTML {
 	}{list[:len(list)-cut], len(list), searched, cut, more})
 }
 
-// A button undoes a change, or says that this was done. Without a verb it is not shown.
+// A button undoes a change, or shows that the change is undone. A button without a verb is hidden.
 type button struct {
 	ID, Verb, What string
 	Undone, Force  bool
@@ -77,14 +77,14 @@ func (p *page) change(ctx context.Context, v *view, id string, q query) {
 	data := struct {
 		Change
 		Refused  string
-		Forcible bool // the undo was refused, and force would help
+		Forcible bool // force would undo the change
 		Done     bool
 		Since    buttonForAll
 		Diff     *diff
 		Problem  string
-	}{Change: c, Refused: q.why(), Forcible: ok && refused.Force, Done: q.done,
+	}{Change: c, Refused: q.refusal(), Forcible: ok && refused.Force, Done: q.done,
 		Since: buttonForAll{"changes", id, "since", "Undo this and all later changes"}}
-	if !q.stream { // what a change did stays as it is
+	if !q.stream { // the diff never changes
 		text, err := p.Changes.Diff(ctx, id)
 		if err != nil {
 			data.Problem = err.Error()

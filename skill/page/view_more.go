@@ -31,13 +31,13 @@ func (p *page) server(ctx context.Context, v *view, id string) {
 	}{s, long(log), more})
 }
 
-// A shownResult is a result with what is shown of it.
+// A shownResult is a result with its diff.
 type shownResult struct {
 	Result
-	Diff *diff // nil where only the command that prints it is shown
+	Diff *diff // nil to show only the command that prints the diff
 }
 
-// tests shows how golden files did, those that failed first.
+// tests shows the results of golden files, failed files first.
 func (p *page) tests(ctx context.Context, limit int) template.HTML {
 	t, err := p.Tests.Results(ctx)
 	if err != nil {

@@ -28,15 +28,15 @@ func (p *page) run(ctx context.Context, v *view, id string, q query) {
 	data := struct {
 		Run
 		Events   []Event
-		Last     string // what happened last
+		Last     string // the last event
 		Report   *Event
 		Refused  string
 		Done     bool
 		Undoable bool
 		All      buttonForAll
-		Before   int // events that are not shown
-		Earlier  int // how many events a link shows
-	}{Run: r, Events: events, Refused: q.why(), Done: q.done, Before: before,
+		Before   int // earlier events, not shown
+		Earlier  int // how many of them a link shows
+	}{Run: r, Events: events, Refused: q.refusal(), Done: q.done, Before: before,
 		All: buttonForAll{"runs", r.ID, "run", "Undo this run"}}
 	if len(events) > 0 {
 		last := &events[len(events)-1]

@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// How much of a list is shown, on the overview, usually, and of those who want more.
+// How many items of a list a view shows.
 const (
-	fewItems   = 5
+	fewItems   = 5 // on the overview
 	usualItems = 100
-	manyItems  = 2000
+	manyItems  = 2000 // after a click on "Show more"
 )
 
-// How often views are written again while they are looked at.
+// How often a stream writes its view again.
 const (
 	soon  = 500 * time.Millisecond
-	later = 2 * time.Second // servers are asked whether they listen
+	later = 2 * time.Second // for views that connect to servers
 )
 
-// items returns how many items of a list are asked for.
+// items returns how many items of a list the view shows.
 func (q query) items() int {
 	if q.more {
 		return manyItems
@@ -31,24 +31,24 @@ func (q query) items() int {
 	return usualItems
 }
 
-// view returns what a path shows. At most maxViews are written at a time.
+// view returns the view of a path. It writes at most maxViews views at a time.
 func (p *page) view(ctx context.Context, q query) (v view) {
 	select {
 	case p.views <- struct{}{}:
 		defer func() { <-p.views }()
 	case <-ctx.Done():
-		return p.missing() // nobody reads it
+		return p.missing() // the client has gone
 	}
-	section, id, one := strings.Cut(q.path, "/")
+	section, id, single := strings.Cut(q.path, "/")
 	tabs := p.tabs()
 	i := slices.IndexFunc(tabs, func(t tab) bool { return t.Path == section })
-	if i < 0 || one && section == "" {
+	if i < 0 || single && section == "" {
 		return p.missing()
 	}
 	t := tabs[i]
 	v = view{status: http.StatusOK, Title: t.Name, Tab: t.Path, Live: q.live(), every: t.every}
 	switch {
-	case !one:
+	case !single:
 		v.Main = p.listing(ctx, t, q)
 	case section == "runs":
 		v.Title = "Run " + id
@@ -68,18 +68,18 @@ func (p *page) view(ctx context.Context, q query) (v view) {
 // A list is a list with its heading.
 type list struct {
 	Path, Name string
-	Search     bool   // it can be searched
-	Find       string // the words that it was searched for
+	Search     bool   // has a search form
+	Find       string // the searched words
 	List       template.HTML
 }
 
-// listing shows what a link of the navigation leads to.
+// listing shows the list of a tab.
 func (p *page) listing(ctx context.Context, t tab, q query) template.HTML {
 	l := list{Path: t.Path, Name: t.Name, Search: t.Path == "changes", Find: q.find}
 	switch {
 	case l.Search && q.find != "":
 		l.List = p.found(ctx, q.find)
-	case t.Path == "tests": // no link leads to more of them
+	case t.Path == "tests": // the view has no link to more items
 		l.List = t.list(ctx, manyItems)
 	default:
 		l.List = t.list(ctx, q.items())
@@ -87,7 +87,7 @@ func (p *page) listing(ctx context.Context, t tab, q query) template.HTML {
 	return p.html("listing", l)
 }
 
-// overview shows the first of everything.
+// overview shows the first items of all lists.
 func (p *page) overview(ctx context.Context, _ int) template.HTML {
 	var lists []list
 	for _, t := range p.tabs()[1:] {
@@ -96,7 +96,7 @@ func (p *page) overview(ctx context.Context, _ int) template.HTML {
 	return p.html("overview", lists)
 }
 
-// older ends a list that is cut, with a link to more of it or without one.
+// older is the last line of a cut list. Path is a link to more items; "" for no link.
 type older struct{ Path, Text string }
 
 func olderThan(path string, shown, more int, least bool) older {

@@ -10,13 +10,13 @@ import (
 	"textskill/skill"
 )
 
-// A Workspace is what a page shows of a workspace.
+// A Workspace is a workspace in the form of a page.
 type Workspace struct{ Executor *skill.Executor }
 
 // Changes returns the history of the workspace.
 func (w Workspace) Changes() Changes { return changes(w) }
 
-// Servers returns the servers that were started in the workspace.
+// Servers returns the servers of the workspace.
 func (w Workspace) Servers() Servers { return servers(w) }
 
 type changes Workspace
@@ -46,7 +46,7 @@ func (w changes) List(ctx context.Context, limit int) (list []Change, more int, 
 	return list, history.More, nil
 }
 
-// short returns a path without that of the workspace.
+// short returns a path relative to the workspace.
 func (w changes) short(name string) string {
 	if rel, ok := strings.CutPrefix(name, w.Executor.Dir()+string(filepath.Separator)); ok {
 		return filepath.ToSlash(rel)

@@ -1,11 +1,11 @@
-// Keeps the page as the server has it now, and sends its forms with the key in a header.
-// Without this script everything can be read and done, after a reload.
+// Updates the page when the server sends a change, and sends forms with the key in a header.
+// Without this script, a reload of the page shows changes, and forms work.
 "use strict";
 
 const main = document.getElementById("main");
 const status = document.getElementById("stream");
 const at = document.body.dataset.stream;
-const seen = new Map(); // what the server sent of each part, for the reader may have opened or closed it since
+const seen = new Map(); // the last HTML from the server, by part; the reader may have opened or closed the part
 
 const parts = (root) => root.querySelectorAll("[data-live], [data-list]");
 const key = (item) => item.id || item.outerHTML;
@@ -17,7 +17,7 @@ function remember(root) {
   }
 }
 
-// merge changes, adds and removes items of a list, and leaves all others alone.
+// merge changes, adds and removes items of a list. It does not touch the other items.
 function merge(list, fresh) {
   const kept = new Set();
   const had = new Map([...list.children].map((old) => [key(old), old]));
@@ -77,7 +77,7 @@ function follow() {
 if (at) {
   remember(main);
   follow();
-  // A browser opens six connections to a server: pages that nobody looks at give theirs back.
+  // A browser opens only six connections to a server, so a hidden page closes its stream.
   document.addEventListener("visibilitychange", () => {
     source.close();
     if (!document.hidden) follow();
@@ -103,7 +103,7 @@ document.addEventListener("submit", async (event) => {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = page.getElementById("main");
     if (!fresh) throw new Error(page.body.textContent);
-    source?.close(); // what the stream sends has no answer in it
+    source?.close(); // the stream would replace the answer
     main.replaceChildren(...fresh.childNodes);
     status.textContent = "";
     main.querySelector(".notice")?.focus();
