@@ -1,5 +1,5 @@
-// Package audit keeps a log of the calls of tools, reads included: a line of JSON for each,
-// in a file that several processes may write at a time.
+// Package audit logs tool calls, reads included. A [Log] appends a line of JSON for each call to
+// a file. Several processes may write to the file at the same time.
 package audit
 
 import (
@@ -24,19 +24,19 @@ const (
 	DefaultKeep     = 8
 )
 
-// A Log appends to a file. When the file has grown to MaxBytes, it is renamed to the same
-// name with the time after it, and a new one is begun. It is safe for concurrent use.
+// A Log appends lines to a file. When the file has MaxBytes, the Log adds the time to its name
+// and starts a new file. A Log is safe for concurrent use.
 type Log struct {
-	Redact   func(json.RawMessage) json.RawMessage // takes secrets out of a line; nil takes none
-	MaxBytes int64                                 // of one file; 0 means 16 MiB
-	Keep     int                                   // how many renamed files are kept; 0 means 8
+	Redact   func(json.RawMessage) json.RawMessage // removes secrets from a line; may be nil
+	MaxBytes int64                                 // of a file; 0 means 16 MiB
+	Keep     int                                   // number of old files to keep; 0 means 8
 
 	name  string
 	mu    sync.Mutex
-	short bool // the last line was not written whole
+	short bool // the last line is incomplete
 }
 
-// A line is one of the file.
+// A line is a line of the file.
 type line struct {
 	Time      string         `json:"time"` // when the call began
 	PID       int            `json:"pid"`
@@ -49,17 +49,18 @@ type line struct {
 	Ms        float64        `json:"ms"`
 }
 
-// maxError is how many bytes of an error's first line a line has: what follows may be of a file.
+// maxError is how many bytes of an error's first line are logged. Further lines may be the
+// contents of a file.
 const maxError = 4096
 
-// Open opens the log, and creates a missing one for this user alone.
+// Open opens a log. It creates a missing file that only this user can read.
 func Open(name string) (*Log, error) {
 	name, err := filepath.Abs(name)
 	if err != nil {
 		return nil, err
 	}
 	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
-		return nil, fmt.Errorf("%s is a named pipe, which is not opened before somebody reads it; name a file", name)
+		return nil, fmt.Errorf("%s is a named pipe, and opening it waits for a reader; name a file", name)
 	}
 	l := &Log{name: name}
 	f, err := l.open()
@@ -73,8 +74,8 @@ func (l *Log) open() (*os.File, error) {
 	return os.OpenFile(l.name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 }
 
-// Add appends a call. Its line is one write at the end of the file, which lines of other
-// processes do not interrupt; it survives the end of this one.
+// Add appends a call in one write, so that lines of other processes do not interrupt its line. The
+// line survives the end of this process.
 func (l *Log) Add(c skill.Call) error {
 	failure, _, _ := strings.Cut(c.Failure, "\n")
 	failure = strings.ToValidUTF8(failure[:min(len(failure), maxError)], "")
@@ -101,12 +102,12 @@ func (l *Log) Add(c skill.Call) error {
 	return errors.Join(err, failed, f.Close())
 }
 
-// rotate renames the file if it is full. Two processes may do so at once: the new name is
-// not used twice, so that none takes a file from the other.
+// rotate renames a full file. Two processes may rename at once, so the new name has the process
+// ID: neither overwrites a file of the other.
 func (l *Log) rotate() error {
 	info, err := os.Stat(l.name)
 	if err != nil || info.Size() < cmp.Or(l.MaxBytes, DefaultMaxBytes) {
-		return nil // what is wrong is said when it is opened
+		return nil // open reports an error
 	}
 	aside := fmt.Sprintf("%s.%s-%d", l.name, time.Now().UTC().Format("20060102T150405.000000000"),
 		os.Getpid())
@@ -116,7 +117,7 @@ func (l *Log) rotate() error {
 	return l.prune()
 }
 
-// prune removes the oldest files that were renamed.
+// prune removes the oldest renamed files.
 func (l *Log) prune() error {
 	old, err := filepath.Glob(globbed(l.name) + ".[0-9]*T*-*")
 	if err != nil {
@@ -131,7 +132,7 @@ func (l *Log) prune() error {
 	return err
 }
 
-// globbed returns a name as a pattern that matches it alone.
+// globbed returns a pattern that matches only this name.
 func globbed(name string) string {
 	var pattern []rune
 	for _, r := range name {

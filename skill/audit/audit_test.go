@@ -36,8 +36,8 @@ const (
 	calls     = 200 // of each process
 )
 
-// TestProcesses has several processes write one log, which is renamed many times: each line
-// is whole, and none is missing.
+// TestProcesses writes a log from several processes, and rotates it many times. Each line is
+// complete, and no line is missing.
 func TestProcesses(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "audit [1].jsonl")
 	program, err := os.Executable()
@@ -82,7 +82,7 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// TestKeep removes the oldest of the renamed files.
+// TestKeep removes the oldest renamed files.
 func TestKeep(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a")
 	l, err := Open(name)

@@ -11,7 +11,7 @@ import (
 	"textskill/skill/audit"
 )
 
-// Each call of an executor becomes a line of a file outside the workspace.
+// Log each call of an executor to a file outside of the workspace.
 func Example() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -32,7 +32,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer x.Close()
-	// From now on the log records each call that a dialect carries out with x. A program may add lines:
+	// The log now records each tool call of x. A program can also add a line itself:
 	if err := calls.Add(skill.Call{Dialect: "own", Tool: "hello"}); err != nil {
 		log.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestPipe refuses a named pipe, which would wait for a reader, deaf to every signal.
+// TestPipe refuses a named pipe. Opening it would wait for a reader, and ignore signals.
 func TestPipe(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
