@@ -1,4 +1,5 @@
-// Package contrib holds what other programs need to use this one, and installs it.
+// Package contrib has the files through which other programs call skill. It installs and removes
+// the files for "skill setup".
 package contrib
 
 import (
@@ -24,12 +25,12 @@ var files embed.FS
 // A Package is a set of files for another program.
 type Package struct {
 	Name string // as in "skill setup NAME"
-	Doc  string // whom it is for
+	Doc  string // its users
 
-	from string   // the folder here
-	to   []string // the folders below the place that get a copy
-	fill func(text, program string) string
-	mode fs.FileMode // of the files; 0 is 0644
+	from string                            // a folder of this package
+	to   []string                          // folders below dir; each gets a copy
+	fill func(text, program string) string // writes the path of the program into a file
+	mode fs.FileMode                       // of the files; 0 means 0644
 }
 
 // Packages lists the packages.
@@ -58,20 +59,20 @@ var Hooks = []Package{
 	{Name: "goose", from: "hooks/goose", to: []string{".agents/plugins/skill"}, fill: quoted},
 }
 
-// quoted names the program in a text of JavaScript.
+// quoted writes the path of the program into JavaScript or JSON.
 func quoted(text, program string) string {
 	return strings.Replace(text, `"PROGRAM"`, string(rawjson.Encode(program)), 1)
 }
 
-// inShell names the program in a script.
+// inShell writes the path of the program into a shell script.
 func inShell(text, program string) string {
 	return strings.Replace(text, "PROGRAM", "'"+strings.ReplaceAll(program, "'", `'\''`)+"'", 1)
 }
 
-// HookOf returns the files of a host; nil if it has none of its own.
+// HookOf returns the hook files of a host; nil if the host needs no files.
 func HookOf(host string) *Package { return named(Hooks, host) }
 
-// Named returns the package of a name, nil for none.
+// Named returns the package with a name, or nil.
 func Named(name string) *Package { return named(Packages, name) }
 
 func named(list []Package, name string) *Package {
@@ -83,7 +84,8 @@ func named(list []Package, name string) *Package {
 	return nil
 }
 
-// Files returns the files below a place, by their paths with slashes, as they name the program.
+// Files returns the files of a package with the path of the program. The keys are relative paths
+// with slashes.
 func (p *Package) Files(program string) (map[string][]byte, error) {
 	list := map[string][]byte{}
 	err := fs.WalkDir(files, p.from, func(name string, d fs.DirEntry, err error) error {
@@ -99,11 +101,11 @@ func (p *Package) Files(program string) (map[string][]byte, error) {
 	return list, err
 }
 
-// mark stands in each file that Install writes.
+// mark returns a text that each file of Install contains.
 func (p *Package) mark() []byte { return []byte("skill setup " + p.Name) }
 
-// Install writes the files below dir. It returns the names of those that were not there like this.
-// A file of another origin stays, and is an error, before anything is written.
+// Install writes the files below dir, and returns the names of new and changed files. It fails,
+// and writes nothing, if it would replace a file that it did not write.
 func (p *Package) Install(dir, program string) (written []string, err error) {
 	list, err := p.Files(program)
 	for name := range list {
@@ -127,7 +129,7 @@ func (p *Package) Install(dir, program string) (written []string, err error) {
 	return written, nil
 }
 
-// Missing returns the files below dir that are not there as Install writes them.
+// Missing returns the files below dir that are missing or differ from the files of Install.
 func (p *Package) Missing(dir, program string) (missing []string, err error) {
 	list, err := p.Files(program)
 	for _, name := range sorted(list) {
@@ -142,7 +144,8 @@ func (p *Package) Missing(dir, program string) (missing []string, err error) {
 // Folder returns the first folder that gets the files, with slashes.
 func (p *Package) Folder() string { return p.to[0] }
 
-// Remove deletes the files below dir that Install has written, and the folders that are empty then.
+// Remove deletes the files below dir that Install has written. It also deletes folders that are
+// empty then.
 func (p *Package) Remove(dir string) (removed []string, err error) {
 	list, err := p.Files("")
 	if err != nil {
@@ -163,14 +166,14 @@ func (p *Package) Remove(dir string) (removed []string, err error) {
 		removed = append(removed, at)
 		for below := path.Dir(name); below != "."; below = path.Dir(below) {
 			if os.Remove(filepath.Join(dir, filepath.FromSlash(below))) != nil {
-				break // it holds something else
+				break // the folder has other files
 			}
 		}
 	}
 	return removed, nil
 }
 
-// own reports whether there is a file, and fails if it is not one that Install has written.
+// own reports whether a file exists. It fails if Install has not written the file.
 func (p *Package) own(at string) (bool, error) {
 	info, err := os.Lstat(at)
 	switch {
@@ -179,16 +182,16 @@ func (p *Package) own(at string) (bool, error) {
 	case err != nil:
 		return false, err
 	case !info.Mode().IsRegular():
-		return false, fmt.Errorf("%s is not a file; move it away, and type this again", at)
+		return false, fmt.Errorf("%s is not a file; move it away, and try again", at)
 	}
 	text, err := os.ReadFile(at)
 	if err == nil && !bytes.Contains(text, p.mark()) {
-		err = fmt.Errorf("%s is not of this program; move it away, and type this again", at)
+		err = fmt.Errorf("%s was not written by this program; move it away, and try again", at)
 	}
 	return err == nil, err
 }
 
-// replace puts a file in the place of another in one step.
+// replace writes a new file and gives it the name at in one step.
 func replace(at string, data []byte, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// TestSkillMD holds SKILL.md to what agents demand of its front matter.
+// TestSkillMD checks the rules of agents for the front matter of SKILL.md.
 func TestSkillMD(t *testing.T) {
 	p := Named("agent-skill")
 	list, err := p.Files("/opt/x y/skill")
@@ -42,7 +42,7 @@ func TestSkillMD(t *testing.T) {
 	}
 }
 
-// TestInstall writes and removes each package beside files of others.
+// TestInstall writes and removes each package beside other files.
 func TestInstall(t *testing.T) {
 	for _, p := range Packages {
 		dir := t.TempDir()
@@ -81,16 +81,16 @@ func TestInstall(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := p.Install(dir, "/opt/skill"); err == nil ||
-			!strings.Contains(err.Error(), "is not of this program") {
-			t.Errorf("%s: over a file of somebody else: %v", p.Name, err)
+			!strings.Contains(err.Error(), "was not written by this program") {
+			t.Errorf("%s: over a file of another program: %v", p.Name, err)
 		}
 		if _, err := p.Remove(dir); err == nil {
-			t.Errorf("%s removed a file of somebody else", p.Name)
+			t.Errorf("%s removed a file of another program", p.Name)
 		}
 	}
 }
 
-// build makes the program.
+// build builds the program skill.
 func build(t *testing.T) string {
 	program := filepath.Join(t.TempDir(), "skill")
 	if out, err := exec.Command("go", "build", "-o", program, "../cmd/skill").CombinedOutput(); err != nil {
@@ -137,8 +137,8 @@ ERR Unknown operation: eraseFile
 	}
 }
 
-// TestAchillesRows calls the actions of the package as rows do that were recorded from the library's own
-// skills of these names.
+// TestAchillesRows repeats recorded calls of the library's own skills. The actions of the package
+// must give the same answers.
 func TestAchillesRows(t *testing.T) {
 	needs.Program(t, "bash", "node")
 	program := build(t)
@@ -146,7 +146,7 @@ func TestAchillesRows(t *testing.T) {
 	if _, err := Named("achilles").Install(agent, program); err != nil {
 		t.Fatal(err)
 	}
-	unfenced := filepath.Join(t.TempDir(), "unfenced") // a machine may have no fence
+	unfenced := filepath.Join(t.TempDir(), "unfenced") // not all machines can build the fence
 	if err := replace(unfenced, []byte("#!/bin/sh\nexec "+program+" --fence off \"$@\"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ console.log(JSON.stringify(answer));`
 	for line := range strings.Lines(string(data)) {
 		var row achillesRow
 		if strings.Contains(line, `"vendor": "perstack"`) {
-			continue // facts of a command line
+			continue // rows about a command line
 		}
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			t.Fatal(err)
@@ -180,11 +180,11 @@ console.log(JSON.stringify(answer));`
 		t.Run(row.ID, func(t *testing.T) { row.play(t, agent) })
 	}
 	if n == 0 {
-		t.Error("no row is of a skill")
+		t.Error("no row has a skill")
 	}
 }
 
-// An achillesRow is what a skill of the library did with a prompt.
+// An achillesRow is a recorded call of a library skill.
 type achillesRow struct {
 	ID, Skill, Prompt, Result, Error string
 	Setup, After                     []struct {
@@ -243,12 +243,12 @@ func (row achillesRow) play(t *testing.T, agent string) {
 		delete(tree, f.Path)
 	}
 	if len(tree) > 0 {
-		t.Errorf("there is more than the row has: %q", tree)
+		t.Errorf("files that the row does not have: %q", tree)
 	}
 }
 
-// TestAchillesLibrary has the library itself find the skills and carry them out. SKILL_TEST_ACHILLES names
-// the folder with the library.
+// TestAchillesLibrary carries out the skills through the library itself. SKILL_TEST_ACHILLES is the
+// folder of the library.
 func TestAchillesLibrary(t *testing.T) {
 	library := os.Getenv("SKILL_TEST_ACHILLES")
 	if library == "" {

@@ -1,5 +1,5 @@
-// Written by "skill setup opencode": tells skill of each call, so that it can be undone. opencode works on without it.
-// Only the default is exported: opencode takes other exports for plugins, too.
+// Written by "skill setup opencode": reports each tool call to skill, which can undo it. opencode also works without skill.
+// There is only a default export, because opencode loads every export as a plugin.
 import { spawn } from "node:child_process"
 const bin = "PROGRAM"
 const tell = (event: string, data: object) => new Promise<void>((done) => {

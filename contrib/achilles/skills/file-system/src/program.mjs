@@ -3,24 +3,24 @@ import { spawn } from 'node:child_process';
 
 const program = process.env.SKILL_BINARY || 'skill';
 
-// run starts the program in the current folder and gives it a text.
+// run starts the program in the current folder with a text on standard input.
 export async function run(args, text) {
   const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
   let out = '', err = '';
   child.stdout.setEncoding('utf8').on('data', (s) => { out += s; });
   child.stderr.setEncoding('utf8').on('data', (s) => { err += s; });
-  child.stdin.on('error', () => {}); // it has ended without reading; its answer says why
+  child.stdin.on('error', () => {}); // the program has ended without reading; its output says why
   child.stdin.end(text);
   const code = await new Promise((resolve, reject) => { child.on('error', reject); child.on('close', resolve); });
   return { out, err, code };
 }
 
-// A dependsOn: at the end of a prompt is for the agent that plans the steps.
+// A dependsOn: at the end of a prompt is for the agent's planner; prompt removes it.
 const dependsOn = /(?:^|\n)[ \t]*dependsOn:[^\n]*\s*$|[ \t]+dependsOn:[^\n]*$/;
 
 export const prompt = (text) => String(text ?? '').replace(dependsOn, '');
 
-// tool has the program carry out one call of a vendor's tool, and returns what it answers.
+// tool calls one of the program's native tools, and returns the answer.
 export async function tool(name, input) {
   const call = { role: 'assistant', content: [{ type: 'tool_use', id: '1', name, input }] };
   const { out, err, code } = await run(['--tools', 'native'], JSON.stringify(call));
@@ -37,14 +37,14 @@ const value = (text) => {
   return text !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
 };
 
-const literal = (text) => { // in backticks, with \` and \\ for these two
+const literal = (text) => { // a text in backticks; \` is a backtick, \\ a backslash
   const quoted = /^\s*`((?:[^`\\]|\\[\s\S])*)`/.exec(text);
   return quoted && { text: quoted[1].replace(/\\([`\\])/g, '$1'), length: quoted[0].length };
 };
 
-// arguments_ reads KEY: VALUE, which end at a newline or at a comma before the next key; the values
-// of the long keys go on over the lines up to the next key, that of the last key to the end. A text
-// without a key is the first argument.
+// arguments_ reads pairs KEY: VALUE. A value ends at a newline, or at a comma before the next key.
+// The value of a long key ends at the next key, and the value of the last key at the end of the
+// text. A text without a key is the argument first.
 export function arguments_(text, first, { long = [], last } = {}) {
   const key = /(?:^|\n|,)[ \t]*([A-Za-z0-9_.-]+):/g, input = {};
   let found = key.exec(text);

@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { arguments_, prompt, tool } from '../../file-system/src/program.mjs';
 
-const most = 2000; // lines, and characters of a line
+const most = 2000; // lines of a file, and characters of a line
 
 export async function action({ promptText }) {
   const { file_path, offset, limit } = arguments_(prompt(promptText), 'file_path');
