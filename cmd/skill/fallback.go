@@ -175,7 +175,7 @@ func (i *interpreter) silent(err error, prompt, operation string) error {
 	unset := errors.Is(err, llmfallback.ErrNoModel)
 	switch {
 	case i.o.llm.Mode == llmfallback.None, dialect.Achilles.Lookup(operation) != nil, f.Hint == "" &&
-		dialect.Achilles.Nearest(operation) != nil:
+		dialect.Nearest(operation, dialect.Achilles) != nil:
 		return fmt.Errorf("%w: %w", dialect.ErrSilent, err)
 	case f.Hint == "" && unset && i.told.CompareAndSwap(false, true):
 		f.Hint = "no model is set: to have one read such prompts, set OPENAI_BASE_URL or OPENAI_API_KEY, and SKILL_MODEL; a command is like: " + i.program() + " readFile a.txt"

@@ -3,6 +3,7 @@ package dialect
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"syscall"
@@ -52,6 +53,11 @@ func besides(err error, errno syscall.Errno) string {
 		return ""
 	}
 	return "; " + rest
+}
+
+// isMissing reports whether an error means that nothing is there.
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // hintOf returns what an error says to do next, "" if it says nothing.

@@ -140,7 +140,7 @@ var Filesystem = &Dialect{
 				return skill.DeleteFile{Path: path, Tree: true}, err
 			},
 			tolerate: func(in *call, err error) (string, bool) {
-				return in.tool.Name + " OK: already not exists: " + in.at("path"), fsMissing(err)
+				return in.tool.Name + " OK: already not exists: " + in.at("path"), isMissing(err)
 			},
 			reply: typed(fsChangeReply),
 		},
@@ -168,7 +168,7 @@ var Filesystem = &Dialect{
 			Name: "file_exists", Doc: "Check whether a file or directory exists.", Params: []Param{fsPath},
 			operation: fsStatOperation,
 			tolerate: func(_ *call, err error) (string, bool) {
-				return "exists: " + pyBool(false), fsMissing(err) || errors.Is(err, syscall.ELOOP)
+				return "exists: " + pyBool(false), isMissing(err) || errors.Is(err, syscall.ELOOP)
 			},
 			reply: typed(func(_ *call, r skill.Described) string { return "exists: " + pyBool(r.Exists) }),
 		},

@@ -12,16 +12,11 @@ import (
 	"textskill/skill"
 )
 
-// fsMissing reports whether an error means, to Python's exists, that nothing is there.
-func fsMissing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
-}
-
-// fsMissingFolder is fsMissing for what has to be a directory: if something else is
+// fsMissingFolder is isMissing for what has to be a directory: if something else is
 // there, listing it fails with ENOTDIR too.
 func fsMissingFolder(err error) bool {
 	var pe *fs.PathError
-	return errors.Is(err, fs.ErrNotExist) || fsMissing(err) && errors.As(err, &pe) && pe.Op == "stat"
+	return errors.Is(err, fs.ErrNotExist) || isMissing(err) && errors.As(err, &pe) && pe.Op == "stat"
 }
 
 func fsNotFoundError(in *call, err error) error {
@@ -53,7 +48,7 @@ func fsReadError(in *call, err error) error {
 		return failf("the lines asked for of %s hold more than the %d bytes of one answer; ask for fewer with head or tail", in.at("path"), large.Limit)
 	case errors.Is(err, syscall.EISDIR), errors.As(err, &special):
 		return failf("not a file: %s", in.at("path"))
-	case fsMissing(err):
+	case isMissing(err):
 		return failf("not found: %s", in.at("path"))
 	}
 	return err
@@ -63,7 +58,7 @@ func fsEditError(in *call, err error) error {
 	switch {
 	case errors.As(err, new(*skill.NoMatchError)):
 		return failf("old_text not found in %s", in.at("path"))
-	case fsMissing(err):
+	case isMissing(err):
 		return failf("not found: %s", in.at("path"))
 	}
 	return err
@@ -127,7 +122,7 @@ func fsOnePath(err error) error {
 // error is about something below it.
 func fsSourceError(in *call, err error) error {
 	var le interface{ Unwrap() error }
-	if fsMissing(err) && errors.As(err, &le) {
+	if isMissing(err) && errors.As(err, &le) {
 		var pe *fs.PathError
 		if !errors.As(err, &pe) {
 			return failf("source not found: %s", in.at("src"))

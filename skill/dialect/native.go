@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -213,7 +212,7 @@ const (
 func (in *call) place(name string, follow bool) (place, error) {
 	info, err := in.x.Look(in.s, name, follow)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+	case isMissing(err):
 		return nothing, nil
 	case err != nil:
 		return nothing, err

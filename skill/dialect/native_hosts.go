@@ -146,7 +146,7 @@ func claudeWrite(ctx context.Context, in *call) (skill.Result, error) {
 	r, err := in.revise(ctx, func(r *skill.Revision) error {
 		before, err := r.Text(name)
 		done = "The file %s has been updated successfully."
-		if errorIsMissing(err) {
+		if isMissing(err) {
 			done, err = "File created successfully at: %s", nil
 		} else if err == nil && in.stale(name, before) {
 			err = failf(claudeStale)
@@ -200,7 +200,7 @@ func claudeEdit(ctx context.Context, in *call) (skill.Result, error) {
 	name, after := in.str("file_path"), ""
 	r, err := in.revise(ctx, func(r *skill.Revision) error {
 		text, err := r.Text(name)
-		switch missing := errorIsMissing(err); {
+		switch missing := isMissing(err); {
 		case missing && edits[0].old != "":
 			return in.claudeMissing()
 		case err != nil && !missing:
@@ -465,7 +465,7 @@ func geminiWrite(ctx context.Context, in *call) (skill.Result, error) {
 		did = "overwrote file"
 	}
 	r, err := in.revise(ctx, func(r *skill.Revision) error {
-		if before, err = r.Text(name); err != nil && !errorIsMissing(err) {
+		if before, err = r.Text(name); err != nil && !isMissing(err) {
 			return err
 		}
 		return r.Set(name, text)
@@ -647,11 +647,6 @@ func geminiGrep(ctx context.Context, in *call) (skill.Result, error) {
 	return answer(text + "---")
 }
 
-// errorIsMissing reports whether an error says that there is no file.
-func errorIsMissing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
-}
-
 // openReadFile is read of opencode.
 func openReadFile(ctx context.Context, in *call) (skill.Result, error) {
 	name := in.str("filePath")
@@ -725,9 +720,9 @@ func openEdit(ctx context.Context, in *call) (skill.Result, error) {
 	r, err := in.revise(ctx, func(r *skill.Revision) error {
 		text, err := r.Text(name)
 		switch {
-		case old == "" && (errorIsMissing(err) || err == nil && text == ""):
+		case old == "" && (isMissing(err) || err == nil && text == ""):
 			return r.Set(name, new)
-		case errorIsMissing(err):
+		case isMissing(err):
 			return failf("File %s not found", in.x.Abs(in.s, name))
 		case errors.Is(err, syscall.EISDIR):
 			return failf("Path is a directory, not a file: %s", in.x.Abs(in.s, name))

@@ -29,23 +29,23 @@ func plainMessage(err error) string {
 	return text
 }
 
-// Nearest returns the name of the tool that an unknown name may mean, or "": a tool with a
-// similar name, or with a name that the unknown one begins with.
-func Nearest(name string, list ...*Dialect) (best string) {
-	const longest = 32 // bytes
-	name, least := strings.ToLower(name), min(3, (len(name)+1)/2)
-	if len(name) > longest {
-		return ""
-	}
+// Nearest returns the tool that an unknown name may mean, or nil: a tool with a similar name, or one
+// whose name begins with the unknown one, or is the beginning of it.
+func Nearest(name string, list ...*Dialect) (best *Tool) {
+	name = strings.ToLower(name[:min(len(name), 32)]) // no tool has a longer name
+	least := min(4, (len(name)+1)/2)
 	for _, d := range list {
-		for _, t := range d.Tools {
-			own := strings.ToLower(t.Name)
+		for i := range d.Tools {
+			own := strings.ToLower(d.Tools[i].Name)
 			n := skill.Distance(name, own)
-			if strings.HasPrefix(name, own) {
+			switch {
+			case len(name) > 2 && strings.HasPrefix(own, name):
+				n = 0
+			case strings.HasPrefix(name, own):
 				n = min(n, 2)
 			}
 			if n < least {
-				best, least = t.Name, n
+				best, least = &d.Tools[i], n
 			}
 		}
 	}
@@ -54,8 +54,8 @@ func Nearest(name string, list ...*Dialect) (best string) {
 
 // unknown says that the dialect has no tool of the name, and what to try.
 func (in *call) unknown() string {
-	if best := Nearest(in.sent, in.dialect); best != "" {
-		return fmt.Sprintf("there is no tool %s; is it %s?", in.sent, best)
+	if best := Nearest(in.sent, in.dialect); best != nil {
+		return fmt.Sprintf("there is no tool %s; is it %s?", in.sent, best.Name)
 	}
 	return fmt.Sprintf("there is no tool %s; \"%s tools --tools %s\" lists them", in.sent, in.x.Program(),
 		in.dialect.Name)
@@ -103,27 +103,10 @@ func each[T, U any](list []T, of func(T) U) []U {
 
 // nearest suggests the operation whose name is most like the given one.
 func (d *Dialect) nearest(name string) string {
-	if best := d.Nearest(name); best != nil {
+	if best := Nearest(name, d); best != nil {
 		return "did you mean " + best.Name + "? " + best.Usage()
 	}
 	return "the operations are " + strings.Join(each(d.Tools, func(t Tool) string { return t.Name }), ", ")
-}
-
-// Nearest returns the tool with the most similar name, or nil if no name is similar.
-func (d *Dialect) Nearest(name string) *Tool {
-	best, least := (*Tool)(nil), 4
-	name = strings.ToLower(name[:min(len(name), 32)]) // no operation is as long
-	for i := range d.Tools {
-		t := &d.Tools[i]
-		n := skill.Distance(strings.ToLower(t.Name), name)
-		if len(name) > 2 && strings.HasPrefix(strings.ToLower(t.Name), name) {
-			n = 0
-		}
-		if n < least {
-			best, least = t, n
-		}
-	}
-	return best
 }
 
 // Usage returns the usage line of a text command, or "" for a nil Tool.

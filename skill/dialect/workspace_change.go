@@ -246,11 +246,8 @@ var moveTool = Tool{
 	Params: slices.Concat([]Param{ownSource, ownDest, overwrite}, conditions), Output: movedOutput,
 	Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
-		if t, err := in.lineTransfer(false); t != nil || err != nil {
-			return *cmp.Or(t, &skill.TransferLines{}), err
-		}
-		return skill.MoveFile{Source: in.str("source"), Dest: in.destination(), Parents: true,
-			NoReplace: !in.flag("overwrite")}, nil
+		return in.linesOr(skill.MoveFile{Source: in.str("source"), Dest: in.destination(), Parents: true,
+			NoReplace: !in.flag("overwrite")}, false)
 	},
 	reword: refusedToReplace,
 	reply:  transferred("moved"),
@@ -264,11 +261,8 @@ var copyTool = Tool{
 		{Name: "overwrite", Type: "boolean", Doc: overwrite.Doc}}, conditions),
 	Output: movedOutput, Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
-		if t, err := in.lineTransfer(true); t != nil || err != nil {
-			return *cmp.Or(t, &skill.TransferLines{}), err
-		}
-		return skill.CopyFile{Source: in.str("source"), Dest: in.destination(), Tree: true, Parents: true,
-			NoReplace: !in.flag("overwrite")}, nil
+		return in.linesOr(skill.CopyFile{Source: in.str("source"), Dest: in.destination(), Tree: true,
+			Parents: true, NoReplace: !in.flag("overwrite")}, true)
 	},
 	reword: refusedToReplace,
 	reply:  transferred("copied"),
@@ -584,9 +578,10 @@ func lineRange(name string, v any, place skill.Place) (*skill.LineRange, error) 
 	return nil, fmt.Errorf("%s is %.80q; it must be like 12ab or 12ab-14cd, as read numbers them", name, text)
 }
 
+// lineRef reads the number of a line, 0 if there is none.
 func lineRef(number, letters string) skill.LineRef {
 	n, err := strconv.Atoi(number)
-	if err != nil {
+	if err != nil && number != "" {
 		n = 1 << 40 // it has more digits than any line
 	}
 	return skill.LineRef{Number: n, Letters: letters}
@@ -599,30 +594,15 @@ func lineRefOr(number, letters, end string) skill.LineRef {
 	return lineRef(number, letters)
 }
 
-var linesOf = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?s)^(.*):L?(\d+):?([a-z]{2})?(?:(-)(?:L?(\d+):?([a-z]{2})?|(end|\$))?)?$`)
-})
-
-// lineTransfer reads source and destination if the source names lines; nil if it names a file.
-func (in *call) lineTransfer(duplicate bool) (*skill.TransferLines, error) {
-	source, dest := in.str("source"), in.str("destination")
-	if _, err := in.x.Look(in.s, source, false); err == nil {
-		return nil, nil
+// linesOr returns the move or copy of lines if the source names lines, else that of a file.
+func (in *call) linesOr(file skill.Args, duplicate bool) (skill.Args, error) {
+	dest := in.str("destination")
+	n, ok := in.namedLines(in.str("source"), false)
+	if !ok || n.at > 0 || n.count > 0 {
+		return file, nil
 	}
-	m := linesOf().FindStringSubmatch(source)
-	if m == nil {
-		return nil, nil
-	}
-	t := &skill.TransferLines{Source: m[1], From: lineRef(m[2], m[3]), Dest: dest,
+	t := skill.TransferLines{Source: n.path, From: n.from, To: n.to, Dest: dest,
 		After: skill.LineRef{End: true}, Copy: duplicate}
-	switch {
-	case m[4] == "":
-		t.To = t.From
-	case m[5] == "":
-		t.To = skill.LineRef{End: true}
-	default:
-		t.To = lineRef(m[5], m[6])
-	}
 	_, err := in.x.Look(in.s, dest, false)
 	switch colon := strings.LastIndexByte(dest, ':'); {
 	case err == nil:

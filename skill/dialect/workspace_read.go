@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -78,43 +77,55 @@ func (in *call) rangeArguments() string {
 	return fmt.Sprintf(":%d-%d", first, last)
 }
 
-var readLines = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?s)^(.*):(?:(\d+):?(?:[a-z]{2})?@(\d+)|(\d+):?(?:[a-z]{2})?(-)?(?:(\d+):?(?:[a-z]{2})?|end)?|-(\d+))$`)
+// pathAndLines matches a path with lines: PATH:LINE@BYTE, PATH:LINE, PATH:FIRST-LAST, PATH:FIRST-,
+// PATH:FIRST-end and PATH:-COUNT. Letters may follow the number of a line.
+var pathAndLines = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)^(.*):(?:L?(\d+):?([a-z]{2})?(?:@(\d+)|(-)(?:L?(\d+):?([a-z]{2})?|(?:end|\$))?)?|-(\d+))$`)
 })
 
-// fileRange reads a path that may end with the numbers of lines. A file that has all of it as
-// its name is meant itself.
-func (in *call) fileRange(text string) (skill.FileRange, error) {
-	f := skill.FileRange{Path: text, To: skill.End}
-	m := readLines().FindStringSubmatch(text)
+// namedLines are the lines that follow a path.
+type namedLines struct {
+	path     string
+	from, to skill.LineRef // to may be the end
+	at       int64         // of a single line: the byte from which it is read
+	count    int           // instead of from and to: so many lines at the end
+}
+
+// namedLines reads a path that ends with lines; ok is false for other paths, and for a file that has
+// all of it as its name.
+func (in *call) namedLines(text string, follow bool) (n namedLines, ok bool) {
+	m := pathAndLines().FindStringSubmatch(text)
 	if m == nil {
-		return f, nil
+		return n, false
 	}
-	if _, err := in.x.Look(in.s, text, true); err == nil {
-		return f, nil
+	if _, err := in.x.Look(in.s, text, follow); err == nil {
+		return n, false
 	}
-	number := func(i int) (n int) {
-		n, err := strconv.Atoi(m[i])
-		if err != nil {
-			n = 1 << 40 // it has more digits than any line
-		}
-		return n
+	n = namedLines{path: m[1], from: lineRef(m[2], m[3]), count: lineRef(m[8], "").Number}
+	n.at = int64(lineRef(m[4], "").Number)
+	switch n.to = n.from; {
+	case m[6] != "":
+		n.to = lineRef(m[6], m[7])
+	case m[5] != "":
+		n.to = skill.LineRef{End: true}
 	}
-	f.Path = m[1]
+	return n, true
+}
+
+// fileRange reads a path that may end with the numbers of lines.
+func (in *call) fileRange(text string) (skill.FileRange, error) {
+	n, ok := in.namedLines(text, true)
+	f := skill.FileRange{Path: n.path, From: n.from.Number - 1, To: n.to.Number, At: n.at}
 	switch {
-	case m[2] != "":
-		f.From, f.To, f.At = number(2)-1, number(2), int64(number(3))
-	case m[7] != "":
-		f.From = -number(7)
-	case m[5] == "":
-		f.From, f.To = number(4)-1, number(4)
-	case m[6] == "":
-		f.From = number(4) - 1
-	default:
-		f.From, f.To = number(4)-1, number(6)
+	case !ok:
+		return skill.FileRange{Path: text, To: skill.End}, nil
+	case n.count > 0:
+		f.From, f.To = -n.count, skill.End
+		return f, nil
+	case n.to.End:
+		f.To = skill.End
 	}
-	if m[7] == "" && (f.From < 0 || f.To <= f.From) ||
-		m[7] != "" && f.From == 0 {
+	if f.From < 0 || f.To <= f.From {
 		return f, fmt.Errorf("%s names no lines; PATH:10-40 is lines 10 to 40", wellFormed(text))
 	}
 	return f, nil

@@ -283,8 +283,8 @@ func (s *Server) otherwise(req mcp.Request) string {
 			}
 		}
 	}
-	if best := dialect.Nearest(p.Name, s.cfg.Dialects...); best != "" {
-		return "; is it " + best + "?"
+	if best := dialect.Nearest(p.Name, s.cfg.Dialects...); best != nil {
+		return "; is it " + best.Name + "?"
 	}
 	return "; there are " + strings.Join(s.order, ", ")
 }
