@@ -34,8 +34,8 @@ func decodeAnswer(text string) (e Extraction, repairs []string, err error) {
 	if err != nil {
 		return e, repairs, undecodable(err)
 	}
-	if value[0] == '"' {
-		inner, more, err := rawjson.DecodeNested(value, Names()...)
+	if encoded, ok := rawjson.String(value); ok {
+		inner, more, err := rawjson.Decode(encoded, Names()...)
 		if err != nil {
 			return e, repairs, undecodable(err)
 		}

@@ -274,7 +274,8 @@ func TestDecodeCorpus(t *testing.T) {
 		if r.Class == "clean" && repairs != nil {
 			t.Errorf("%s: repaired: %q", r.ID, repairs)
 		}
-		if inner, _, err := rawjson.DecodeNested(value, names...); err == nil {
+		encoded, _ := rawjson.String(value)
+		if inner, _, err := rawjson.Decode(encoded, names...); err == nil {
 			value = inner
 		}
 		members, twice, ok := rawjson.Members(value)

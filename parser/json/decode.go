@@ -134,18 +134,6 @@ func DecodeAt(text string, start int, keys ...string) (value json.RawMessage, en
 	return value, d.pos, err
 }
 
-// DecodeNested decodes the JSON that stands inside a JSON string: the second
-// half of a value that was encoded twice. It reports [ErrSyntax] when value is
-// not a string; else it is [Decode] on the string's text, and offsets count there.
-func DecodeNested(value json.RawMessage, keys ...string) (inner json.RawMessage, repairs []string,
-	err error) {
-	text, ok := String(value)
-	if !ok {
-		return nil, nil, &Error{Reason: "want a string that holds JSON, not " + Kind(value), Err: ErrSyntax}
-	}
-	return Decode(text, keys...)
-}
-
 func compact(value json.RawMessage) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, value) != nil {

@@ -216,14 +216,3 @@ func TestMembers(t *testing.T) {
 		}
 	}
 }
-
-func TestDecodeNested(t *testing.T) {
-	inner, repairs, err := rawjson.DecodeNested(json.RawMessage(`"{path: 'a',}"`), "path")
-	want := []string{"bare key quoted", "single quotes replaced", "trailing comma removed"}
-	if string(inner) != `{"path": "a"}` || !slices.Equal(repairs, want) || err != nil {
-		t.Errorf("got %s %q %v", inner, repairs, err)
-	}
-	if _, _, err := rawjson.DecodeNested(json.RawMessage(`{"a":1}`)); !errors.Is(err, rawjson.ErrSyntax) {
-		t.Errorf("of an object: %v, want ErrSyntax", err)
-	}
-}

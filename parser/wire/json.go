@@ -35,14 +35,7 @@ func split(raw json.RawMessage) value {
 			v.elements = append(v.elements, e)
 		}
 	case raw[0] == '{':
-		v.members = map[string]json.RawMessage{}
-		for key, member := range rawjson.EachMember(raw) {
-			name, _ := rawjson.String(key)
-			if _, given := v.members[name]; given && v.twice == "" {
-				v.twice = name
-			}
-			v.members[name] = member
-		}
+		v.members, v.twice, _ = rawjson.Members(raw)
 	}
 	return v
 }
