@@ -183,9 +183,9 @@ func (t *Tx) rollBack(op *Op) error {
 }
 
 // apply makes the deltas of an op: first moves, then removals from the innermost path, then new paths
-// from the outermost. It skips steps that are made already, and deltas for which only returns false.
-func (t *Tx) apply(op *Op, only func(d Delta, now Entry) bool) error {
-	a := &applier{Tx: t, op: op, only: only, done: make([]bool, len(op.Deltas))}
+// from the outermost. It skips steps that are made already, and deltas for which accepts returns false.
+func (t *Tx) apply(op *Op, accepts func(d Delta, now Entry) bool) error {
+	a := &applier{Tx: t, op: op, accepts: accepts, done: make([]bool, len(op.Deltas))}
 	return a.run()
 }
 
@@ -265,9 +265,9 @@ func (a *applier) stepError(i int, err error) error {
 // An applier makes the deltas of an op.
 type applier struct {
 	*Tx
-	op   *Op
-	only func(d Delta, now Entry) bool // selects the deltas to make; nil means all
-	done []bool                        // by delta
+	op      *Op
+	accepts func(d Delta, now Entry) bool // selects the deltas to make; nil means all
+	done    []bool                        // by delta
 
 	noSwap  bool                   // files cannot be exchanged with blobs
 	stays   []Name                 // folders that stay because they are not empty
@@ -333,7 +333,7 @@ func (s *Store) makeParent(name Name) (tree.Folder, string, error) {
 func (a *applier) step(i int) error {
 	d := a.op.Deltas[i]
 	now, err := a.at(d.Path, d.Before, d.After)
-	if err != nil || d.isThere(now, d.After) || a.only != nil && !a.only(d, now) {
+	if err != nil || d.isThere(now, d.After) || a.accepts != nil && !a.accepts(d, now) {
 		return err
 	}
 	if d.After.Kind == absent {
@@ -409,7 +409,7 @@ func (a *applier) remove(k *Keeper, dir tree.Folder, base string, now Entry) err
 		}
 		return err
 	}
-	if now.Kind == File && d.Before.Kind == File && !now.Same(d.Before) && a.only == nil {
+	if now.Kind == File && d.Before.Kind == File && !now.Same(d.Before) && a.accepts == nil {
 		return ErrChanged
 	}
 	return a.take(now, k.needs(), dir, base)

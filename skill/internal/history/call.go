@@ -259,8 +259,8 @@ func begun(open []*openCall, c Call) *openCall {
 	return nil
 }
 
-// errTold means that the end of a call was reported before.
-var errTold = errors.New("told before")
+// errReported means that the end of a call was reported before.
+var errReported = errors.New("told before")
 
 const (
 	outsideReason = "it lies outside of the workspace, and what changes there is not recorded"
@@ -274,8 +274,8 @@ const (
 func (t *Tx) begunCall(call Call, base string) (o *openCall, unsure string, err error) {
 	o = begun(t.calls(), call)
 	switch {
-	case o == nil && t.wasTold(call):
-		return nil, "", errTold
+	case o == nil && t.wasReported(call):
+		return nil, "", errReported
 	case o == nil:
 		return &openCall{Call: call, Base: base}, unsureMissed, nil
 	case strings.HasPrefix(o.name, openLate):
@@ -309,7 +309,7 @@ func (s *Store) EndCall(ctx context.Context, call Call, base string, walk Walker
 	}
 	x := t.index
 	t.End()
-	if errors.Is(err, errTold) {
+	if errors.Is(err, errReported) {
 		return nil
 	}
 	if err != nil {
@@ -327,7 +327,7 @@ func (s *Store) EndCall(ctx context.Context, call Call, base string, walk Walker
 	if _, err = c.record(ctx, t, found); err == nil {
 		if o.Late = call.Late; o.Late {
 			o.Told, o.Since = true, t.log.last()
-			err = errors.Join(t.tell(call), t.saveCall(o))
+			err = errors.Join(t.addReportedEnd(call), t.saveCall(o))
 		} else {
 			err = t.closeCall(o, &call)
 		}
@@ -444,7 +444,7 @@ func (t *Tx) closeCall(o *openCall, told *Call) error {
 	if told == nil {
 		return nil
 	}
-	return t.tell(*told)
+	return t.addReportedEnd(*told)
 }
 
 // CloseCalls records the changes of an agent's open calls, and closes the calls. Agent "" means all
@@ -551,22 +551,22 @@ const (
 	maxTold  = 64
 )
 
-type toldEnd struct {
+type reportedEnd struct {
 	Key, Twin, Host, Tool string
 	Unkeyed               bool
 	Time                  time.Time
 }
 
-func (t *Tx) told() (list []toldEnd) {
+func (t *Tx) reportedEnds() (list []reportedEnd) {
 	if data, err := t.dir.Load().ReadFile(toldName); err == nil {
 		json.Unmarshal(data, &list) // a damaged file counts as empty
 	}
 	return list
 }
 
-// tell records that the end of a call was reported.
-func (t *Tx) tell(c Call) error {
-	list := append(t.told(), toldEnd{c.Key, c.Twin, c.Host, c.Tool, c.Unkeyed, time.Now()})
+// addReportedEnd records that the end of a call was reported.
+func (t *Tx) addReportedEnd(c Call) error {
+	list := append(t.reportedEnds(), reportedEnd{c.Key, c.Twin, c.Host, c.Tool, c.Unkeyed, time.Now()})
 	data, err := json.Marshal(list[max(0, len(list)-maxTold):])
 	if err != nil {
 		return err
@@ -574,9 +574,9 @@ func (t *Tx) tell(c Call) error {
 	return named(t.Path(), t.dir.Load().WriteFile(toldName, data, 0o600))
 }
 
-// wasTold reports whether the end of a call was reported before, by the same program or a twin.
-func (t *Tx) wasTold(c Call) bool {
-	return slices.ContainsFunc(t.told(), func(o toldEnd) bool {
+// wasReported reports whether the end of a call was reported before, by the same program or a twin.
+func (t *Tx) wasReported(c Call) bool {
+	return slices.ContainsFunc(t.reportedEnds(), func(o reportedEnd) bool {
 		fresh := time.Since(o.Time) < twinTime
 		twin := o.Twin != "" && o.Twin == c.Twin && (o.Host != c.Host || o.Tool != c.Tool)
 		return o.Key == c.Key && !c.Unkeyed ||

@@ -137,7 +137,7 @@ func (c *Command) refresh(ctx context.Context, old *index, spared map[string]boo
 			x = newIndex(slices.Clone(old.list))
 			x.upTo = old.upTo
 		}
-		whole, err := s.keepAll(ctx, x.fit(c.limit), found.begin)
+		whole, err := s.keepAll(ctx, x.choose(c.limit), found.begin)
 		if err != nil {
 			return err
 		}
@@ -428,9 +428,9 @@ func (c *Command) record(ctx context.Context, t *Tx, found *scan) (op *Op, err e
 	r.gitObjects(c)
 	switch others := c.name != "" && (c.beside || t.othersRun(c.name) || t.ranSince(c.since)); {
 	case others && len(r.op.Deltas) > 0:
-		r.leave("", "another command ran at the same time, and what it changed may be among these changes")
+		r.addLeft("", "another command ran at the same time, and what it changed may be among these changes")
 	case others:
-		r.leave("", "another command ran at the same time, and what this one changed may be among that one's changes")
+		r.addLeft("", "another command ran at the same time, and what this one changed may be among that one's changes")
 	}
 	op = r.op
 	op.bound(c.alone)
@@ -446,7 +446,7 @@ func (c *Command) record(ctx context.Context, t *Tx, found *scan) (op *Op, err e
 	if !changed {
 		return op, nil
 	}
-	if err := t.writeIndex(x); !isFull(err) { // on a full disk the old index stays, and replayAll updates it from the log
+	if err := t.writeIndex(x); !isFull(err) { // on a full disk, replayAll updates the old index
 		return op, named(t.Path(), err)
 	}
 	return op, nil
@@ -677,7 +677,7 @@ func (r *recorder) oneAndBelow(ctx context.Context, name string) error {
 	if was != nil && was.kind == aFolder {
 		below = r.index.below(name)
 	}
-	if err := r.one(name); err != nil {
+	if err := r.recordPath(name); err != nil {
 		return err
 	}
 	now := r.index.find(name)
@@ -688,7 +688,7 @@ func (r *recorder) oneAndBelow(ctx context.Context, name string) error {
 		return r.allBelow(ctx, name)
 	}
 	for _, e := range below {
-		if err := r.one(e.path); err != nil {
+		if err := r.recordPath(e.path); err != nil {
 			return err
 		}
 	}
@@ -707,7 +707,7 @@ func (r *recorder) allBelow(ctx context.Context, folder string) error {
 		return err
 	}
 	for _, e := range r.index.below(folder) {
-		if err := r.one(e.path); err != nil {
+		if err := r.recordPath(e.path); err != nil {
 			return err
 		}
 	}

@@ -174,7 +174,7 @@ func (l *logFile) take(data []byte) error {
 			}
 			l.first = h.First
 		case ok && bytes.HasPrefix(body, []byte(`{"id":`)):
-			l.note(at, body)
+			l.parseOp(at, body)
 		default:
 			at.id, at.bad = l.last()+1, true
 			l.damaged = append(l.damaged, at.id)
@@ -184,8 +184,8 @@ func (l *logFile) take(data []byte) error {
 	return nil
 }
 
-// note parses the start of an op's line, and calls count.
-func (l *logFile) note(at line, body []byte) {
+// parseOp parses the start of an op's line, and calls count.
+func (l *logFile) parseOp(at line, body []byte) {
 	at.id = leadingNumber(body[len(`{"id":`):])
 	_, rest, _ := bytes.Cut(body, []byte(","))
 	if number, ok := bytes.CutPrefix(rest, []byte(`"undoes":`)); ok {

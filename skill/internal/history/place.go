@@ -67,7 +67,7 @@ func Find(o Options) (Place, error) {
 		}
 	}
 	if o.Dir != "" {
-		err = f.named(o.Dir)
+		err = f.addNamed(o.Dir)
 	} else {
 		f.search(cmp.Or(o.User, userDir()))
 	}
@@ -128,8 +128,8 @@ func (f *finder) add(rule int, path, why string) {
 		ignore: rule == 3 || rule == 4 || rule == 6})
 }
 
-// named adds the place of rule 1.
-func (f *finder) named(dir string) error {
+// addNamed adds the place of rule 1.
+func (f *finder) addNamed(dir string) error {
 	path, err := filepath.Abs(dir)
 	if err != nil {
 		return err

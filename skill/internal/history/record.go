@@ -17,18 +17,18 @@ import (
 // updates the index from the disk.
 type recorder struct {
 	*Tx
-	scan    *scan
-	op      *Op
-	changed bool              // the index has changed
-	found   map[string]*item  // the items that the scan found, by path
-	moved   map[string]string // folders that were moved whole: old path to new path
-	movedTo map[uint64]string // paths of new files with one link, by inode
-	only    map[uint64]*item  // files that are not at their old path and not kept, by inode
-	spared  map[string]bool   // paths whose difference belongs to another change
+	scan        *scan
+	op          *Op
+	changed     bool              // the index has changed
+	found       map[string]*item  // the items that the scan found, by path
+	moved       map[string]string // folders that were moved whole: old path to new path
+	movedTo     map[uint64]string // paths of new files with one link, by inode
+	unkeptFiles map[uint64]*item  // files that are not at their old path and not kept, by inode
+	spared      map[string]bool   // paths whose difference belongs to another change
 }
 
-// leave adds to the op that undo does not revert a path, and why.
-func (r *recorder) leave(name, why string) {
+// addLeft adds to the op that undo does not revert a path, and why.
+func (r *recorder) addLeft(name, why string) {
 	for _, l := range r.op.Left {
 		if string(l.Path) == name && l.Why == why {
 			return
@@ -41,9 +41,9 @@ func (r *recorder) leave(name, why string) {
 // contents. It reads a file again that has changed since the scan.
 func (r *recorder) compare(ctx context.Context) error {
 	fresh := r.scan.fresh()
-	gone := r.scan.gone(fresh)
+	missing := r.scan.missing(fresh)
 	r.found = make(map[string]*item, len(fresh))
-	paths := make([]string, 0, len(fresh)+len(gone))
+	paths := make([]string, 0, len(fresh)+len(missing))
 	var todo []*item
 	for i := range fresh {
 		e := &fresh[i]
@@ -56,12 +56,12 @@ func (r *recorder) compare(ctx context.Context) error {
 	if _, err := r.keepAll(ctx, todo, r.scan.begin); err != nil {
 		return err
 	}
-	for _, e := range gone {
+	for _, e := range missing {
 		paths = append(paths, e.path)
 	}
 	slices.SortFunc(paths, byPath)
-	slices.SortFunc(gone, func(a, b *item) int { return byPath(a.path, b.path) })
-	r.findMoves(gone)
+	slices.SortFunc(missing, func(a, b *item) int { return byPath(a.path, b.path) })
+	r.findMoves(missing)
 	for _, name := range paths {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -69,7 +69,7 @@ func (r *recorder) compare(ctx context.Context) error {
 		if r.spared[name] {
 			continue
 		}
-		if err := r.one(name); err != nil {
+		if err := r.recordPath(name); err != nil {
 			return err
 		}
 	}
@@ -79,15 +79,15 @@ func (r *recorder) compare(ctx context.Context) error {
 
 // findMoves finds folders that were moved whole, and moved files whose content is not kept. An undo
 // moves these back, because they are the only copies.
-func (r *recorder) findMoves(gone []*item) {
-	r.moved, r.movedTo, r.only = map[string]string{}, map[uint64]string{}, map[uint64]*item{}
+func (r *recorder) findMoves(missing []*item) {
+	r.moved, r.movedTo, r.unkeptFiles = map[string]string{}, map[uint64]string{}, map[uint64]*item{}
 	folders := map[tree.FileID]*item{}
 	for _, e := range r.found {
 		was := r.index.find(e.path)
 		if was != nil && was.id == e.id {
 			continue
 		}
-		r.noteOnly(was)
+		r.noteUnkept(was)
 		switch {
 		case e.kind == aFolder:
 			folders[e.id] = e
@@ -95,8 +95,8 @@ func (r *recorder) findMoves(gone []*item) {
 			r.movedTo[e.id.Ino] = e.path
 		}
 	}
-	for _, e := range gone {
-		r.noteOnly(e)
+	for _, e := range missing {
+		r.noteUnkept(e)
 		to := folders[e.id]
 		if e.kind == aFolder && to != nil &&
 			to.mode == e.mode && r.sameFile(e, to) &&
@@ -106,10 +106,10 @@ func (r *recorder) findMoves(gone []*item) {
 	}
 }
 
-// noteOnly adds a file that is no longer at its path to r.only, if its content is not kept.
-func (r *recorder) noteOnly(was *item) {
+// noteUnkept adds a file that is no longer at its path to r.unkeptFiles, if its content is not kept.
+func (r *recorder) noteUnkept(was *item) {
 	if was != nil && was.kind != aFolder && !was.kept() {
-		r.only[was.id.Ino] = was
+		r.unkeptFiles[was.id.Ino] = was
 	}
 }
 
@@ -168,9 +168,9 @@ func (r *recorder) inMoved(name string) bool {
 	return false
 }
 
-// one records the difference at a path, and updates the index.
-func (r *recorder) one(name string) error {
-	if r.moved != nil && r.oneMoved(name) {
+// recordPath records the difference at a path, and updates the index.
+func (r *recorder) recordPath(name string) error {
+	if r.moved != nil && r.recordMoved(name) {
 		return nil
 	}
 	was := r.index.find(name)
@@ -199,8 +199,8 @@ func (r *recorder) sameAs(name string, was, now *item) bool {
 	return known && was.entry().equal(now.entry()) || isGitIndex(name) && r.sameIndex(was, now)
 }
 
-// oneMoved is one for the paths of a folder that was moved whole. It returns false for other paths.
-func (r *recorder) oneMoved(name string) bool {
+// recordMoved is recordPath for the paths of a folder that was moved whole. It returns false for other paths.
+func (r *recorder) recordMoved(name string) bool {
 	for from, to := range r.moved {
 		switch {
 		case name == from:
@@ -271,9 +271,9 @@ func (r *recorder) difference(name string, was, now *item) {
 	case was != nil && !was.kept():
 		r.unkept(d, was, now)
 	case was == nil && r.isLeftBehind(name, now):
-		r.leave(name, "it was at "+r.only[now.id.Ino].path+" and is not kept, and undo leaves it as it is")
+		r.addLeft(name, "it was at "+r.unkeptFiles[now.id.Ino].path+" and is not kept, and undo leaves it as it is")
 	case isFolder(now) && !now.kept():
-		r.leave(name, whyNotKept(now))
+		r.addLeft(name, whyNotKept(now))
 	default:
 		d.InPlace = isFile(was) && isFile(now) && now.links > 1 && was.id == now.id
 		r.op.Deltas = append(r.op.Deltas, d)
@@ -291,7 +291,7 @@ func (r *recorder) unkept(d Delta, was, now *item) {
 	case now == nil && r.isMoved(was):
 		r.op.Deltas = append(r.op.Deltas, d)
 	case now == nil || !was.stamp.sameContent(now.stamp) || was.kind != now.kind:
-		r.leave(string(d.Path), whyNotKept(was))
+		r.addLeft(string(d.Path), whyNotKept(was))
 	case !d.Before.sameMode(d.After):
 		r.op.Deltas = append(r.op.Deltas, d)
 	}
@@ -300,7 +300,7 @@ func (r *recorder) unkept(d Delta, was, now *item) {
 // isLeftBehind reports whether the file at a new path was moved there, is not kept, and cannot be moved
 // back by undo.
 func (r *recorder) isLeftBehind(name string, now *item) bool {
-	was := r.only[now.id.Ino]
+	was := r.unkeptFiles[now.id.Ino]
 	return was != nil && r.sameFile(was, now) && !r.isMovedTo(name, now)
 }
 
@@ -327,7 +327,7 @@ func (r *recorder) isMoved(was *item) bool {
 
 // isMovedTo reports whether the file at name is not kept and was moved there.
 func (r *recorder) isMovedTo(name string, now *item) bool {
-	was := r.only[now.id.Ino]
+	was := r.unkeptFiles[now.id.Ino]
 	return r.movedTo[now.id.Ino] == name && r.found[was.path] == nil && r.sameFile(was, now) &&
 		was.sameContent(now.stamp)
 }
@@ -339,12 +339,12 @@ func (s stamp) sameContent(o stamp) bool { return s.id == o.id && s.size == o.si
 func (r *recorder) folder(d Delta, was, now *item) {
 	if !was.kept() && !now.kept() {
 		if was.stamp.mod != now.stamp.mod || was.id != now.id {
-			r.leave(string(d.Path), whyNotKept(was))
+			r.addLeft(string(d.Path), whyNotKept(was))
 		}
 		return
 	}
 	if was.mode&0o500 != 0o500 && now.mode&0o500 == 0o500 && os.Geteuid() != 0 {
-		r.leave(string(d.Path), "what was in it could not be read, and undo leaves it as it is")
+		r.addLeft(string(d.Path), "what was in it could not be read, and undo leaves it as it is")
 	}
 	if !d.Before.sameMode(d.After) {
 		r.op.Deltas = append(r.op.Deltas, d)
@@ -393,7 +393,7 @@ func (r *recorder) gitObjects(c *Command) {
 		now := r.objectNames(dir)
 		for name := range before {
 			if !now[name] {
-				r.leave(dir+"/objects", "git's objects were removed or packed again: a commit that only a removed object held does not come back")
+				r.addLeft(dir+"/objects", "git's objects were removed or packed again: a commit that only a removed object held does not come back")
 				break
 			}
 		}

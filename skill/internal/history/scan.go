@@ -163,7 +163,7 @@ func (c *scan) found(part *scanPart, info tree.Info, e item) error {
 	isGit := string(name) == ".git"
 	e.git = e.git || isGit
 	e.ignored = e.ignored && !isGit || info.IsDir() && IsCache(string(name))
-	c.note(part, info, e)
+	c.check(part, info, e)
 	if part.names++; part.names == countEach {
 		part.names = 0
 		if c.count.Add(countEach) > MaxVisited {
@@ -179,8 +179,8 @@ func (c *scan) found(part *scanPart, info tree.Info, e item) error {
 	return fs.SkipDir
 }
 
-// note compares the file at part.path with the index, and adds a new or changed item to part.fresh.
-func (c *scan) note(part *scanPart, info tree.Info, e item) {
+// check compares the file at part.path with the index, and adds a new or changed item to part.fresh.
+func (c *scan) check(part *scanPart, info tree.Info, e item) {
 	e.kind, e.stamp = letterOf(info), stampOf(info)
 	i, ok := c.old.number(part.path, part.next)
 	if ok {
@@ -225,7 +225,7 @@ func (c *scan) enter(part *scanPart, folder string, like item, deep int) {
 		}
 		at := folder + "/" + e.Name
 		part.path = append(part.path[:0], at...)
-		c.note(part, info, like)
+		c.check(part, info, like)
 		c.count.Add(1)
 		if info.IsDir() && (like.git || !isRebuilt(e.Name)) {
 			c.enter(part, at, like, deep+1)
@@ -270,8 +270,8 @@ func (c *scan) left() (list []Left) {
 	return list
 }
 
-// gone returns the items of paths that no longer exist.
-func (c *scan) gone(fresh []item) (list []*item) {
+// missing returns the items of paths that no longer exist.
+func (c *scan) missing(fresh []item) (list []*item) {
 	there := make(map[string]bool, len(fresh))
 	for i := range fresh {
 		there[fresh[i].path] = true
@@ -301,9 +301,9 @@ func (c *scan) updated() *index {
 	return n
 }
 
-// fit chooses the contents that the index keeps: up to limit bytes, the smallest files first. It clears
+// choose chooses the contents that the index keeps: up to limit bytes, the smallest files first. It clears
 // the digests of the other files, and returns the items whose content must still be saved.
-func (x *index) fit(limit int64) (todo []*item) {
+func (x *index) choose(limit int64) (todo []*item) {
 	var files, ignored []*item
 	for i := range x.list {
 		e := &x.list[i]
@@ -324,7 +324,7 @@ func (x *index) fit(limit int64) (todo []*item) {
 		list  []*item
 		limit int64
 	}{{files, limit}, {ignored, allIgnored}} {
-		fits, rest := fitting(f.list, f.limit)
+		fits, rest := smallest(f.list, f.limit)
 		for _, e := range rest {
 			e.digest = ""
 		}
@@ -349,8 +349,8 @@ func maxSize(e *item) int64 {
 	return MaxKept
 }
 
-// fitting divides a list into the smallest files that fit into limit bytes, and the rest.
-func fitting(list []*item, limit int64) (fit, rest []*item) {
+// smallest divides a list into the smallest files that fit into limit bytes, and the rest.
+func smallest(list []*item, limit int64) (fit, rest []*item) {
 	var sum int64
 	for _, e := range list {
 		sum += e.diskSize()

@@ -106,7 +106,7 @@ func (t *Tx) Undo(ctx context.Context, id int64, how How) (Undone, error) {
 	// after Add: recover finds the lock files of a killed process by its op
 	unlock, err := t.gitLocks(pathsOf(p.Op.Deltas))
 	if err != nil {
-		return p.Undone, t.Void(p.Op, p.named(err))
+		return p.Undone, t.Void(p.Op, p.withID(err))
 	}
 	if err := t.flushOp(); err != nil {
 		unlock()
@@ -238,17 +238,17 @@ func (p *planner) planAll() error {
 	deltas := reversed(p.after.Deltas)
 	for i := 0; i < len(deltas); i++ {
 		d := deltas[i]
-		step, needed, err := p.one(d)
-		no, refused := errors.AsType[*ConflictError](err)
+		step, needed, err := p.planPath(d)
+		conflict, refused := errors.AsType[*ConflictError](err)
 		switch {
 		case refused && p.how.Force:
-			p.Skipped = append(p.Skipped, no)
+			p.Skipped = append(p.Skipped, conflict)
 			p.Op.Deltas = slices.DeleteFunc(p.Op.Deltas, d.isMovedWith)
 			deltas = append(deltas[:i+1], slices.DeleteFunc(deltas[i+1:], d.isMovedWith)...)
 		case refused:
-			no = p.refOf(deltas[i+1:], no)
-			no.Force = p.forceHelps()
-			return no
+			conflict = p.refOf(deltas[i+1:], conflict)
+			conflict.Force = p.forceHelps()
+			return conflict
 		case err != nil:
 			return err
 		case needed:
@@ -256,8 +256,8 @@ func (p *planner) planAll() error {
 		}
 	}
 	p.stopMoves()
-	if no := p.keepFull(); no != nil {
-		return no
+	if conflict := p.keepFull(); conflict != nil {
+		return conflict
 	}
 	p.addFolders()
 	switch {
@@ -271,19 +271,19 @@ func (p *planner) planAll() error {
 	return p.contents()
 }
 
-// refOf returns the conflict of a git ref among the deltas, which explains more than no. It returns no if
-// there is no such conflict.
-func (p *planner) refOf(deltas []Delta, no *ConflictError) *ConflictError {
+// refOf returns the conflict of a git ref among the deltas, which explains more than the given conflict.
+// Without a conflict of a ref it returns the given one.
+func (p *planner) refOf(deltas []Delta, conflict *ConflictError) *ConflictError {
 	for _, d := range deltas {
 		if _, rest, ok := gitPart(string(d.Path)); !ok || !strings.HasPrefix(rest, "refs/") {
 			continue
 		}
-		_, _, err := p.one(d)
+		_, _, err := p.planPath(d)
 		if ref, refused := errors.AsType[*ConflictError](err); refused {
 			return ref
 		}
 	}
-	return no
+	return conflict
 }
 
 // addFolders adds deltas for the missing folders above restored paths.
@@ -328,9 +328,9 @@ func (p *planner) keepFull() error {
 			d.Before = d.Before.Keep()
 			p.Lost = append(p.Lost, d.Path)
 		default:
-			no := &ConflictError{ID: p.id(), Path: d.Path, Reason: "holds files that were made since"}
-			no.Force = p.forceHelps()
-			return no
+			conflict := &ConflictError{ID: p.id(), Path: d.Path, Reason: "holds files that were made since"}
+			conflict.Force = p.forceHelps()
+			return conflict
 		}
 	}
 	p.Op.Deltas = slices.DeleteFunc(p.Op.Deltas,
@@ -374,16 +374,16 @@ func (p *planner) id() int64 {
 	return p.after.ID
 }
 
-// named gives a conflict the number of the op.
-func (p *planner) named(err error) error {
+// withID gives a conflict the number of the op.
+func (p *planner) withID(err error) error {
 	if c, ok := errors.AsType[*ConflictError](err); ok && c.ID == 0 {
 		c.ID = p.id()
 	}
 	return err
 }
 
-// one plans the undo of one path. needed is false if there is nothing to do.
-func (p *planner) one(d Delta) (step Delta, needed bool, err error) {
+// planPath plans the undo of one path. needed is false if there is nothing to do.
+func (p *planner) planPath(d Delta) (step Delta, needed bool, err error) {
 	if d.Before.equal(d.After) && !d.After.Whole && !p.movesAway(d) {
 		return d, false, nil
 	}
@@ -400,7 +400,7 @@ func (p *planner) one(d Delta) (step Delta, needed bool, err error) {
 	}
 	if !looked {
 		forced := false
-		if d, forced, err = p.fit(d, now); err != nil || forced {
+		if d, forced, err = p.adapt(d, now); err != nil || forced {
 			return d, forced, err
 		}
 	}
@@ -417,10 +417,10 @@ func (p *planner) one(d Delta) (step Delta, needed bool, err error) {
 	return d, true, nil
 }
 
-// fit adapts a delta to the current state of its path: the state that the op left, the same with other
+// adapt adapts a delta to the current state of its path: the state that the op left, the same with other
 // permissions, or a text with other changed lines. Any other state is a conflict, unless force replaces
 // it.
-func (p *planner) fit(d Delta, now Entry) (fitted Delta, forced bool, err error) {
+func (p *planner) adapt(d Delta, now Entry) (adapted Delta, forced bool, err error) {
 	switch {
 	case d.isThere(now, d.Before), p.hasSameSize(d, now):
 		if by := p.changedBelow(d); by != 0 {
@@ -438,7 +438,7 @@ func (p *planner) fit(d Delta, now Entry) (fitted Delta, forced bool, err error)
 		return d, false, err
 	}
 	if !ok {
-		return p.forced(d, now)
+		return p.replaceByForce(d, now)
 	}
 	d.After, d.Splice = merged, nil
 	p.Merged = append(p.Merged, d.Path)
@@ -531,8 +531,8 @@ func (p *planner) otherMode(d Delta, now Entry) (Delta, error) {
 	return d, nil
 }
 
-// forced plans to replace the changed file at a path, with force. Otherwise it returns the conflict.
-func (p *planner) forced(d Delta, now Entry) (Delta, bool, error) {
+// replaceByForce plans to replace the changed file at a path, with force. Otherwise it returns the conflict.
+func (p *planner) replaceByForce(d Delta, now Entry) (Delta, bool, error) {
 	err := p.changedSince(d, now)
 	if !p.how.Force || d.Added {
 		return d, false, err
@@ -728,13 +728,13 @@ func (p *planner) contents() error {
 	for i, d := range p.Op.Deltas {
 		_, moves := from[i]
 		err := p.content(&d, moves)
-		no, refused := errors.AsType[*ConflictError](err)
+		conflict, refused := errors.AsType[*ConflictError](err)
 		switch {
 		case refused && p.how.Force:
-			p.Skipped = append(p.Skipped, no)
+			p.Skipped = append(p.Skipped, conflict)
 		case refused:
-			no.Force = p.forceHelps()
-			return no
+			conflict.Force = p.forceHelps()
+			return conflict
 		case err != nil:
 			return err
 		default:
