@@ -131,6 +131,7 @@ func TestNothingOutlivesItsHelper(t *testing.T) {
 // Where there is a PID namespace, nothing is left of a command whose helper and program are
 // killed at once, nor of a server whose helper is.
 func TestNothingOutlivesHelperAndProgram(t *testing.T) {
+	t.Parallel()
 	needs.That(t, fenced(t, Config{}).process.Fence().Processes, "PID namespaces",
 		"run the tests as root, or allow user namespaces")
 	users := []uint32{uint32(os.Geteuid())}

@@ -185,6 +185,7 @@ var escapes = map[string]string{
 }
 
 func TestNoProcessIsLeftAfterATimeout(t *testing.T) {
+	t.Parallel()
 	x := newExecutor(t, Config{Helper: self(t)})
 	for name, script := range escapes {
 		mark := marker(t)

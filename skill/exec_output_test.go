@@ -48,6 +48,7 @@ func TestExecMaxOutput(t *testing.T) {
 
 // Exec does not wait for a stream that another process holds open.
 func TestExecAnswersThoughAPipeIsHeldOpen(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, helper string) {
 		x := newExecutor(t, Config{Helper: helper})
 		for _, script := range []string{"sleep 60 & printf x", "setsid sleep 60 & sleep 0.1; printf x"} {

@@ -359,6 +359,7 @@ func timedOut(t *testing.T, x *Executor, a Exec) Executed {
 }
 
 func TestExecTimesOut(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, helper string) {
 		x := newExecutor(t, Config{Helper: helper})
 		got := timedOut(t, x, sh("printf er >&2; printf part; sleep 1000"))
@@ -410,6 +411,7 @@ func TestExecIsCancelled(t *testing.T) {
 }
 
 func TestExecOvercomesWhatIgnoresSIGTERM(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, helper string) {
 		x := newExecutor(t, Config{Helper: helper})
 		got := timedOut(t, x, sh(`trap "" TERM; echo ready; while :; do sleep 1000; done`))
@@ -421,6 +423,7 @@ func TestExecOvercomesWhatIgnoresSIGTERM(t *testing.T) {
 }
 
 func TestExecLetsSIGTERMBeAnswered(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, helper string) {
 		x := newExecutor(t, Config{Helper: helper})
 		got := timedOut(t, x, sh(`trap "echo tidy; exit 7" TERM; echo ready; while :; do sleep 0.05; done`))

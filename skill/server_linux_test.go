@@ -131,6 +131,7 @@ func TestServerOutlivesTheProgram(t *testing.T) {
 }
 
 func TestServerThatEndsOrDoesNotListen(t *testing.T) {
+	t.Parallel()
 	x := newExecutor(t, Config{Helper: self(t)})
 	endServers(t, x)
 	for _, tt := range []struct {

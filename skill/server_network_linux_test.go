@@ -16,6 +16,7 @@ import (
 // A server of a workspace is reached by its commands, also from another program, and by
 // programs of this machine at the server's port. Nothing else of the workspace is.
 func TestServersMeetCommands(t *testing.T) {
+	t.Parallel()
 	needs.Program(t, "python3", "curl")
 	x := fenced(t, Config{})
 	needs.That(t, x.process.Fence().Alone, "network namespaces", "let users make them")
@@ -62,6 +63,7 @@ func TestServersMeetCommands(t *testing.T) {
 
 // A server in the foreground is reached at its port while it runs.
 func TestServerInTheForeground(t *testing.T) {
+	t.Parallel()
 	needs.Program(t, "python3")
 	x := fenced(t, Config{})
 	port := needs.Port(t)
@@ -172,6 +174,7 @@ http.server.HTTPServer(('127.0.0.1', %d), H).serve_forever()
 
 // A server without a port runs; what is typed into it reaches it from any program of its user.
 func TestServersTakeInput(t *testing.T) {
+	t.Parallel()
 	needs.Shell(t)
 	x := newExecutor(t, Config{Helper: self(t)})
 	endServers(t, x)

@@ -87,7 +87,7 @@ func TestKilledJournal(t *testing.T) {
 			t.Fatal(err)
 		}
 		first, changes := s.tree(), 0
-		for round := range 60 {
+		for round := range 60 / needs.Step(3) {
 			changes += killMixed(t, s, round)
 			s.wholeAfterKill()
 			w := s.open(Options{NoSync: true})
@@ -115,7 +115,7 @@ func TestKilledJournal(t *testing.T) {
 			os.RemoveAll(s.base + "/" + stateHome)
 		}
 		t.Logf("%d changes", changes)
-		if changes < 1000 {
+		if changes < 1000/needs.Step(3) {
 			t.Errorf("only %d changes were made", changes)
 		}
 	})

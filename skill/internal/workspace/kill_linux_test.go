@@ -78,7 +78,7 @@ func TestKilled(t *testing.T) {
 			s.layout(fmt.Sprintf("tree/%d/%d=x", n%4, n))
 		}
 		var left int
-		for round := range 100 {
+		for round := range 100 / needs.Step(3) {
 			killOne(t, s, round)
 			left += s.checkAfterKill(t)
 			if t.Failed() {

@@ -257,7 +257,7 @@ func TestModel(t *testing.T) {
 			}
 			defer w.Close()
 			x := &world{s: &inner, w: w, m: model{}}
-			for range 100 {
+			for range 100 / needs.Step(2) {
 				x.step(r)
 				if got, want := inner.onDisk(r).String(), x.m.String(); got != want {
 					x.fail(r, "there is\n%s\nwant\n%s", got, want)

@@ -57,9 +57,9 @@ func TestFolderSwappedWithLink(t *testing.T) {
 				inside++
 			}
 		}
-		rounds := 5_000 // of ten reads and writes
+		rounds := 5_000 / needs.Step(5) // of ten reads and writes
 		if s.portable {
-			rounds = 1_500
+			rounds = 1_500 / needs.Step(3)
 		}
 		for n := range rounds {
 			name := s.p([]string{"a/f", "link/f", "a/sub/f", "link/sub/f"}[n%4])
@@ -108,7 +108,7 @@ func TestFileSwappedWithLink(t *testing.T) {
 		w := s.open(Options{NoSync: true})
 		before := s.snapshot()
 		stop := swapping(t, s.p("d/f"), s.p("d/link"))
-		for range 1000 {
+		for range 1000 / needs.Step(4) {
 			if data, err := w.ReadFile(s.p("d/f")); err == nil && string(data) != "inside" {
 				t.Fatalf("read %q", data)
 			}
