@@ -171,7 +171,7 @@ func (p *anthropic) send(ctx context.Context, q question, r anthropicRequest) (a
 		return agent.Answer{}, err
 	}
 	kind, _ := r.Thinking["type"].(string)
-	request := remote.Request{Path: "/messages", Body: body, Stream: r.Stream, Heard: func() { q.Heard("") },
+	request := remote.Request{Path: "/messages", Body: body, Stream: r.Stream,
 		Refused: refusedOf(
 			optional{toolChoice, r.ToolChoice != nil, []string{"toolchoice"}},
 			optional{temperature, r.Temperature != nil, []string{"temperature"}},
@@ -183,13 +183,8 @@ func (p *anthropic) send(ctx context.Context, q question, r anthropicRequest) (a
 			optional{images, body.ListHas(`"type":"image"`), []string{"image"}},
 			optional{files, body.ListHas(`"type":"document"`), []string{"document", "pdf"}},
 		)}
-	a := anthropicAnswer{assembly: assembly{heard: q.Heard}}
-	_, err = p.client.Ask(ctx, request, a.add)
-	answer := a.answer()
-	if err == nil && a.stop == "refusal" {
-		err = filtered()
-	}
-	return answer, err
+	var a anthropicAnswer
+	return q.exchange(ctx, p.client, request, &a.assembly, a.add)
 }
 
 // spell leaves out instructions, which are the system prompt.

@@ -56,8 +56,8 @@ func (a *anthropicAnswer) add(data []byte, whole bool) (complete bool, err error
 		for i, p := range e.Whole {
 			a.end(i, p.Part)
 		}
-		a.stop = e.Stop
-		return true, nil
+		_, err := a.stopped(e.Stop)
+		return true, err
 	case e.Type == "content_block_start" && e.Block != nil:
 		a.begin(e.Index, e.Block.Part)
 	case e.Type == "content_block_delta":
@@ -73,9 +73,18 @@ func (a *anthropicAnswer) add(data []byte, whole bool) (complete bool, err error
 		if err := decode(e.Delta, &delta); err != nil {
 			return false, err
 		}
-		a.stop = cmp.Or(delta.Stop, a.stop)
+		return a.stopped(cmp.Or(delta.Stop, a.stop))
 	}
-	return e.Type == "message_stop" || a.stop != "", nil // some endpoints leave out message_stop
+	return e.Type == "message_stop" || a.stop != "", nil
+}
+
+// stopped notes why the model stopped. Some endpoints leave out message_stop after that.
+func (a *anthropicAnswer) stopped(reason string) (complete bool, err error) {
+	a.stop, a.cut = reason, reason == "max_tokens" || reason == "model_context_window_exceeded"
+	if reason == "refusal" {
+		return false, filtered()
+	}
+	return reason != "", nil
 }
 
 // count takes over what a usage says, which repeats and completes what was said before.
@@ -89,10 +98,4 @@ func (a *anthropicAnswer) count(u anthropicUsage) {
 		ReasoningTokens: a.used.Details.Thinking,
 	}
 	a.usage.TotalTokens = a.usage.InputTokens + a.usage.OutputTokens
-}
-
-func (a *anthropicAnswer) answer() agent.Answer {
-	out := a.assembly.answer()
-	out.Cut = a.stop == "max_tokens" || a.stop == "model_context_window_exceeded"
-	return out
 }

@@ -119,7 +119,6 @@ func (p *google) ask(ctx context.Context, q question) (agent.Answer, error) {
 	request := remote.Request{
 		Path: "/models/" + url.PathEscape(strings.TrimPrefix(p.endpoint.Model, "models/")) +
 			":streamGenerateContent?alt=sse", Body: body, Stream: true,
-		Heard: func() { q.Heard("") },
 		Refused: refusedOf(
 			optional{toolChoice, r.ToolConfig != nil,
 				[]string{"toolconfig", "functioncallingconfig", "function calling config"}},
@@ -131,9 +130,8 @@ func (p *google) ask(ctx context.Context, q question) (agent.Answer, error) {
 			optional{images, body.ListHas(`"mimeType":"image/`), []string{"image"}},
 			optional{files, body.ListHas(`"mimeType":"application/`), []string{"document", "pdf"}},
 		)}
-	a := googleAnswer{assembly{heard: q.Heard}}
-	_, err = p.client.Ask(ctx, request, a.add)
-	answer := a.answer()
+	var a googleAnswer
+	answer, err := q.exchange(ctx, p.client, request, &a.assembly, a.add)
 	if !q.accepts(remote.OpenAPI) {
 		for i, c := range answer.Calls {
 			answer.Calls[i].Arguments = string(wire.GeminiArguments(json.RawMessage(c.Arguments),
@@ -235,7 +233,7 @@ func (a *googleAnswer) add(data []byte, whole bool) (complete bool, err error) {
 	case "":
 		return a.stop != "", nil
 	case "STOP", "MAX_TOKENS":
-		a.stop = c.FinishReason
+		a.stop, a.cut = c.FinishReason, c.FinishReason == "MAX_TOKENS"
 		return true, nil
 	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY":
 		return false, filtered()
@@ -252,10 +250,4 @@ func (a *googleAnswer) part(p wire.Part) {
 		return
 	}
 	a.begin(n, p)
-}
-
-func (a *googleAnswer) answer() agent.Answer {
-	out := a.assembly.answer()
-	out.Cut = a.stop == "MAX_TOKENS"
-	return out
 }

@@ -1,11 +1,13 @@
 package provider
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"textskill/llmfallback/remote"
 	rawjson "textskill/parser/json"
 	"textskill/parser/wire"
 	"textskill/skill/agent"
@@ -18,6 +20,15 @@ type assembly struct {
 	parts []*assembled
 	usage agent.Usage
 	stop  string // why the model stopped, as its provider says it
+	cut   bool   // it reached its limit of tokens
+}
+
+// exchange sends a request, and has add put the answer together.
+func (q question) exchange(ctx context.Context, c *remote.Client, r remote.Request, a *assembly,
+	add func(data []byte, whole bool) (complete bool, err error)) (agent.Answer, error) {
+	a.heard, r.Heard = q.Heard, func() { q.Heard("") }
+	_, err := c.Ask(ctx, r, add)
+	return a.answer(), err
 }
 
 // An assembled part grows with each piece of it.
@@ -95,7 +106,7 @@ type mark struct {
 
 // answer returns what has come. It marks the parts up to the last one that the model wants back.
 func (a *assembly) answer() agent.Answer {
-	out := agent.Answer{Usage: a.usage}
+	out := agent.Answer{Usage: a.usage, Cut: a.cut}
 	var marks []mark
 	wanted := 0
 	for _, part := range a.parts {

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -89,7 +88,7 @@ func (p *responses) ask(ctx context.Context, q question) (agent.Answer, error) {
 	if err != nil {
 		return agent.Answer{}, err
 	}
-	request := remote.Request{Path: "/responses", Body: body, Stream: r.Stream, Heard: func() { q.Heard("") },
+	request := remote.Request{Path: "/responses", Body: body, Stream: r.Stream,
 		Refused: refusedOf(
 			optional{toolChoice, r.ToolChoice != "", []string{"toolchoice"}},
 			optional{temperature, r.Temperature != nil, []string{"temperature"}},
@@ -102,13 +101,8 @@ func (p *responses) ask(ctx context.Context, q question) (agent.Answer, error) {
 			optional{images, body.ListHas(`"type":"input_image"`), []string{"image"}},
 			optional{files, body.ListHas(`"type":"input_file"`), []string{"file", "pdf"}},
 		)}
-	a := responsesAnswer{assembly{heard: q.Heard}}
-	_, err = p.client.Ask(ctx, request, a.add)
-	answer := a.answer()
-	if err == nil && a.stop == "content_filter" {
-		err = filtered()
-	}
-	return answer, err
+	var a responsesAnswer
+	return q.exchange(ctx, p.client, request, &a.assembly, a.add)
 }
 
 func (p *responses) spell(m agent.Message, s spelling) []any {
@@ -214,7 +208,10 @@ func (a *responsesAnswer) ended(r response) (complete bool, err error) {
 	case r.Status == "":
 		return false, &remote.Error{Reason: "the answer is not a response"}
 	case r.Status == "incomplete":
-		a.stop = cmp.Or(r.Incomplete.Reason, r.Status)
+		a.cut = true
+	}
+	if a.cut && r.Incomplete.Reason == "content_filter" {
+		return false, filtered()
 	}
 	if len(r.Output) > 0 {
 		a.parts = nil
@@ -223,10 +220,4 @@ func (a *responsesAnswer) ended(r response) (complete bool, err error) {
 		a.end(i, p.Part)
 	}
 	return true, nil
-}
-
-func (a *responsesAnswer) answer() agent.Answer {
-	out := a.assembly.answer()
-	out.Cut = a.stop != ""
-	return out
 }
