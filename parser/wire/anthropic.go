@@ -131,18 +131,22 @@ func answerAnthropic(answers []Answer) []any {
 		if len(a.Media) > 0 {
 			parts := []object{{"type": "text", "text": a.Text}}
 			for _, m := range a.Media {
-				kind := "document"
-				if m.isImage() {
-					kind = "image"
-				}
-				parts = append(parts, object{"type": kind,
-					"source": object{"type": "base64", "media_type": m.Type, "data": m.base64()}})
+				parts = append(parts, m.block())
 			}
 			block["content"] = parts
 		}
 		blocks[i] = block
 	}
 	return []any{object{"role": "user", "content": blocks}}
+}
+
+// block returns the media as Anthropic has it.
+func (m Media) block() object {
+	kind := "document"
+	if m.isImage() {
+		kind = "image"
+	}
+	return object{"type": kind, "source": object{"type": "base64", "media_type": m.Type, "data": m.base64()}}
 }
 
 func defineAnthropic(tools []Tool) any {

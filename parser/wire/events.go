@@ -118,21 +118,14 @@ func answerEvents(answers []Answer) []any {
 		}
 		content := []object{{"type": "text", "text": text}}
 		for _, m := range a.Media {
-			kind := "document"
-			if m.isImage() {
-				kind = "image"
-			}
-			content = append(content,
-				object{"type": kind, "source": object{"type": "base64", "media_type": m.Type,
-					"data": m.base64()}})
+			content = append(content, m.block())
 		}
-		e := object{"type": "user.tool_result", "tool_use_id": a.Call.ID, "is_error": a.Failed,
-			"content": content}
+		kind := "tool_"
 		if a.Call.Kind == customUse {
-			e = object{"type": "user.custom_tool_result", "custom_tool_use_id": a.Call.ID,
-				"is_error": a.Failed, "content": content}
+			kind = "custom_tool_"
 		}
-		events[i] = e
+		events[i] = object{"type": "user." + kind + "result", kind + "use_id": a.Call.ID,
+			"is_error": a.Failed, "content": content}
 	}
 	return events
 }
