@@ -106,18 +106,7 @@ func (q question) words(m agent.Message) agent.Message {
 		}
 	case agent.ToolMessage:
 		m.Type = agent.UserMessage
-		for _, r := range m.Contents {
-			result := ""
-			for _, p := range r.Contents {
-				if p.Type == agent.TextPart {
-					result += p.Text
-				} else {
-					result += "\n(" + p.MimeType + " cannot be shown to this model.)"
-				}
-			}
-			data, _ := json.Marshal(map[string]string{"name": r.ToolName, "content": result})
-			text += "<tool_response>\n" + string(data) + "\n</tool_response>\n"
-		}
+		text = wire.Hermes.Answer(q.answers(m), nil)
 	}
 	m.Contents = []agent.Part{{Type: agent.TextPart, Text: strings.TrimSpace(text)}}
 	return m
