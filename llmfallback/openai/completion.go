@@ -1,12 +1,9 @@
 package openai
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -197,8 +194,8 @@ func (a *answer) holds() bool {
 
 // piece adds a piece, which must be one JSON value.
 func (a *answer) piece(piece []byte) error {
-	c, err := decode(piece)
-	if err != nil {
+	var c chunk
+	if err := remote.Decode(piece, &c, "a chat completion"); err != nil {
 		return err
 	}
 	switch {
@@ -240,24 +237,6 @@ func (a *answer) choice(c choice, at int) error {
 		a.message(m, c.Index+at)
 	}
 	return nil
-}
-
-func decode(piece []byte) (c chunk, err error) {
-	dec := json.NewDecoder(bytes.NewReader(piece))
-	err = dec.Decode(&c)
-	_, mistyped := errors.AsType[*json.UnmarshalTypeError](err)
-	switch {
-	case err == io.EOF:
-		return c, &remote.Error{Reason: "the answer is empty", Retry: true}
-	case mistyped:
-		return c, &remote.Error{Reason: "the answer is not a chat completion", Err: err}
-	case err != nil:
-		return c, &remote.Error{Reason: "the answer is not valid JSON", Retry: true, Err: err}
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return c, &remote.Error{Reason: "the answer goes on after its end"}
-	}
-	return c, nil
 }
 
 // message adds a message, or a piece of one, of a choice.

@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"slices"
@@ -30,6 +31,26 @@ func (l *List) Append(elements ...any) error {
 
 // Empty reports whether the list has no elements.
 func (l List) Empty() bool { return len(l.encoded) == 0 }
+
+// Decode reads an answer, or an event of one, which must be one JSON value. form says what it is
+// where it is right.
+func Decode(data []byte, into any, form string) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	err := d.Decode(into)
+	_, mistyped := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case err == io.EOF:
+		return &Error{Reason: "the answer is empty", Retry: true}
+	case mistyped:
+		return &Error{Reason: "the answer is not " + form, Err: err}
+	case err != nil:
+		return &Error{Reason: "the answer is not valid JSON", Retry: true, Err: err}
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return &Error{Reason: "the answer goes on after its end"}
+	}
+	return nil
+}
 
 // A Body is a request as it is sent: the JSON before its list, the list, and the JSON
 // after it.

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -177,16 +176,5 @@ func decode(data []byte, into any) error {
 	if data == nil || string(data) == done {
 		return nil
 	}
-	err := json.Unmarshal(data, into)
-	if err == nil {
-		return nil
-	}
-	_, mistyped := errors.AsType[*json.UnmarshalTypeError](err)
-	switch {
-	case mistyped:
-		return &remote.Error{Reason: "the answer is not of the provider's form", Err: err}
-	case len(bytes.TrimSpace(data)) == 0:
-		return &remote.Error{Reason: "the answer is empty", Retry: true}
-	}
-	return &remote.Error{Reason: "the answer is not valid JSON", Retry: true, Err: err}
+	return remote.Decode(data, into, "of the provider's form")
 }
