@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -68,7 +69,8 @@ func (h *helperProcess) run(spec Spec, report, stdin, stdout, stderr *os.File) e
 		stdinFD - 3: stdin}, spec.Files...) {
 		fds = append(fds, int(f.Fd()))
 	}
-	fds = append(fds, spec.extraFiles()...)
+	network, share, relay := spec.extraFiles()
+	fds = slices.Concat(fds, network, share, relay)
 	data := spec.encode()
 	if _, err := h.send(data[:4], fds); err != nil {
 		return err
