@@ -49,10 +49,8 @@ func foreground(ctx context.Context, a Command, spec Spec) (Executed, error) {
 	}()
 	waitChild(cmd)
 	close(ended)
-	done := Executed{Command: a.Name, ExitCode: cmd.ProcessState.ExitCode(), Elapsed: time.Since(begin)}
-	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok {
-		done.ExitCode, done.Signal = outcome(ws)
-	}
+	done := endOf(cmd)
+	done.Command, done.Elapsed = a.Name, time.Since(begin)
 	return done, nil
 }
 

@@ -74,11 +74,16 @@ func (g *group) wait() {
 		killGroup(g.cmd.Process) // a group's id is not reused while it has members
 	}
 	g.mu.Unlock()
-	e := Ending{Executed: Executed{ExitCode: g.cmd.ProcessState.ExitCode()}}
-	if ws, ok := g.cmd.ProcessState.Sys().(syscall.WaitStatus); ok {
+	g.ends <- Ending{Executed: endOf(g.cmd)}
+}
+
+// endOf says how a command ended that was waited for.
+func endOf(cmd *exec.Cmd) (e Executed) {
+	e.ExitCode = cmd.ProcessState.ExitCode()
+	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok {
 		e.ExitCode, e.Signal = outcome(ws)
 	}
-	g.ends <- e
+	return e
 }
 
 func (g *group) Done() <-chan Ending { return g.ends }

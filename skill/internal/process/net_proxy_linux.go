@@ -199,12 +199,7 @@ func (x *Runner) pose(n *network, p *egress.Proxy, name string, ports []int) (ad
 	number := len(s.posed) + 1
 	addr = netip.AddrFrom4([4]byte{127, 1, byte(number >> 8), byte(number)})
 	for _, port := range ports {
-		fds, err := x.socketsIn(n)
-		if err != nil {
-			return addr, false
-		}
-		unix.Close(fds[1])
-		l, err := listenOn(fds[0], &unix.SockaddrInet4{Port: port, Addr: addr.As4()})
+		l, err := x.listenIn(n, addr, port)
 		if err != nil {
 			continue // a command listens there at every address
 		}
@@ -252,14 +247,22 @@ func (x *Runner) listenApart() (*network, net.Listener) {
 	if err != nil {
 		return nil, nil
 	}
-	if fds, err := x.socketsIn(n); err == nil {
-		unix.Close(fds[1])
-		if l, err := listenOn(fds[0], &unix.SockaddrInet4{Addr: localhost.As4()}); err == nil {
-			return n, l
-		}
+	l, err := x.listenIn(n, localhost, 0)
+	if err != nil {
+		n.close()
+		return nil, nil
 	}
-	n.close()
-	return nil, nil
+	return n, l
+}
+
+// listenIn listens in a network, at an address of IPv4.
+func (x *Runner) listenIn(n *network, addr netip.Addr, port int) (net.Listener, error) {
+	fds, err := x.socketsIn(n)
+	if err != nil {
+		return nil, err
+	}
+	unix.Close(fds[1])
+	return listenOn(fds[0], &unix.SockaddrInet4{Port: port, Addr: addr.As4()})
 }
 
 // socketsIn has a helper make two sockets of TCP in n, of IPv4 and of IPv6.

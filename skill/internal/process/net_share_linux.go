@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -190,42 +189,37 @@ func typeInto(dir *os.Root, id, text string) error {
 // meetTimeout is how long a program waits for the helper of a server, and the other way round.
 const meetTimeout = time.Second
 
-// doorPath returns a name of a server's socket that is short enough for the kernel.
-func doorPath(dir *os.Root, id string) (path string, done func(), err error) {
+// atDoor calls do with a name of a server's socket that is short enough for the kernel.
+func atDoor[T any](dir *os.Root, id string, do func(*net.UnixAddr) (T, error)) (t T, err error) {
 	d, err := dir.Open(".")
 	if err != nil {
-		return "", nil, err
+		return t, err
 	}
-	return "/proc/self/fd/" + strconv.Itoa(int(d.Fd())) + "/" + id + doorSuffix, func() { d.Close() }, nil
+	defer d.Close()
+	return do(&net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", d.Fd(), id+doorSuffix), Net: "unix"})
 }
 
 // listenForServer makes the socket of a server.
 func listenForServer(dir *os.Root, id string) (*os.File, error) {
-	path, done, err := doorPath(dir, id)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		return nil, err
-	}
-	defer l.Close()
-	l.SetUnlinkOnClose(false)
-	return l.File()
+	return atDoor(dir, id, func(at *net.UnixAddr) (*os.File, error) {
+		l, err := net.ListenUnix("unix", at)
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		l.SetUnlinkOnClose(false)
+		return l.File()
+	})
 }
 
 func dialServer(dir *os.Root, id string) (*net.UnixConn, error) {
-	path, done, err := doorPath(dir, id)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
-	if err == nil {
-		c.SetDeadline(time.Now().Add(meetTimeout))
-	}
-	return c, err
+	return atDoor(dir, id, func(at *net.UnixAddr) (*net.UnixConn, error) {
+		c, err := net.DialUnix("unix", nil, at)
+		if err == nil {
+			c.SetDeadline(time.Now().Add(meetTimeout))
+		}
+		return c, err
+	})
 }
 
 // meet answers the programs of this user that connect with a server's socket. It closes the socket.

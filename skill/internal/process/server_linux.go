@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -119,25 +118,21 @@ func waitEnd(pidfd int, limit time.Duration) bool {
 func exitStatus(e event) (code int, signal string) { return outcome(syscall.WaitStatus(e.Value)) }
 
 func listeningPid(port int) int {
-	sockets := map[string]bool{}
+	var sockets []string
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		data, _ := os.ReadFile(table)
 		for line := range strings.Lines(string(data)) {
 			f := strings.Fields(line)
 			if len(f) > 9 && f[3] == "0A" && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) {
-				sockets["socket:["+f[9]+"]"] = true
+				sockets = append(sockets, "socket:["+f[9]+"]")
 			}
 		}
 	}
 	if len(sockets) == 0 {
 		return 0
 	}
-	files, _ := filepath.Glob("/proc/[0-9]*/fd/*")
-	for _, file := range files {
-		if name, _ := os.Readlink(file); sockets[name] {
-			pid, _ := strconv.Atoi(strings.Split(file, "/")[2])
-			return pid
-		}
+	for pid := range openFiles(sockets) {
+		return pid
 	}
 	return 0
 }

@@ -2,6 +2,7 @@ package process
 
 import (
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,14 +23,26 @@ func pipeName(f *os.File) string {
 // the only trace of what they started.
 func endWriters(pipes []string) {
 	for range 3 { // catches processes that are starting meanwhile
+		for pid, file := range openFiles(pipes) {
+			if pid != os.Getpid() && opensToWrite(file) {
+				unix.Kill(pid, unix.SIGKILL)
+			}
+		}
+	}
+}
+
+// openFiles yields the processes that have one of the pipes or sockets open, and the names of the
+// descriptors in /proc.
+func openFiles(names []string) iter.Seq2[int, string] {
+	return func(yield func(pid int, file string) bool) {
 		files, _ := filepath.Glob("/proc/[0-9]*/fd/*")
 		for _, file := range files {
 			name, err := os.Readlink(file)
-			if err != nil || !slices.Contains(pipes, name) || !opensToWrite(file) {
+			if err != nil || !slices.Contains(names, name) {
 				continue
 			}
-			if pid, err := strconv.Atoi(strings.Split(file, "/")[2]); err == nil && pid != os.Getpid() {
-				unix.Kill(pid, unix.SIGKILL)
+			if pid, err := strconv.Atoi(strings.Split(file, "/")[2]); err == nil && !yield(pid, file) {
+				return
 			}
 		}
 	}
