@@ -6,14 +6,8 @@ import (
 	"textskill/cmd/internal/usage"
 )
 
-// diffOptions are the flags of skill diff.
-type diffOptions struct {
-	workspaceOptions
-	json bool
-}
-
 func (c *cli) diffCommand(*configuration) *cobra.Command {
-	var o diffOptions
+	var o changeOptions
 	cmd := &cobra.Command{
 		Use:     "diff [flags] ID",
 		Short:   "Show a change as a unified diff",
@@ -22,13 +16,9 @@ func (c *cli) diffCommand(*configuration) *cobra.Command {
 			" history\" lists them"),
 		ValidArgsFunction: c.completeChange(&o.workspaceOptions),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.journal(cmd.Context(), &o.workspaceOptions, o.json, cmd.Name(),
-				map[string]any{"id": args[0]})
+			return c.journal(cmd.Context(), &o, cmd.Name(), map[string]any{"id": args[0]})
 		},
 	}
-	f := cmd.Flags()
-	o.addPlace(f)
-	only(f, o.addUndo, "state")
-	addJSON(f, &o.json)
+	o.addReading(cmd.Flags())
 	return cmd
 }

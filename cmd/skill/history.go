@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"textskill/cmd/internal/usage"
 	"textskill/parser"
@@ -16,12 +17,31 @@ import (
 	"textskill/skill/dialect"
 )
 
+// changeOptions are the flags of commands about recorded changes.
+type changeOptions struct {
+	workspaceOptions
+	json bool
+}
+
+// addReading adds the flags of a command that changes nothing.
+func (o *changeOptions) addReading(f *pflag.FlagSet) {
+	o.addPlace(f)
+	only(f, o.addUndo, "state")
+	addJSON(f, &o.json)
+}
+
+// addWriting adds the flags of a command that changes files.
+func (o *changeOptions) addWriting(f *pflag.FlagSet) {
+	o.addWorkspace(f)
+	only(f, o.addUndo, keptFlags...)
+	addJSON(f, &o.json)
+}
+
 // historyOptions are the flags of skill history.
 type historyOptions struct {
-	workspaceOptions
+	changeOptions
 	run   string
 	limit int
-	json  bool
 }
 
 func (c *cli) historyCommand(*configuration) *cobra.Command {
@@ -42,21 +62,19 @@ func (c *cli) historyCommand(*configuration) *cobra.Command {
 			if len(args) > 0 {
 				in["path"] = args[0]
 			}
-			return c.journal(cmd.Context(), &o.workspaceOptions, o.json, cmd.Name(), in)
+			return c.journal(cmd.Context(), &o.changeOptions, cmd.Name(), in)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.run, "run", "", "list only the changes of the expert's run `ID`; \"skill log\" lists runs")
 	f.IntVarP(&o.limit, "limit", "n", 50, "list at most `N` changes")
-	o.addPlace(f)
-	only(f, o.addUndo, "state")
-	addJSON(f, &o.json)
+	o.addReading(f)
 	return cmd
 }
 
 // journal carries out a call of the undo dialect and prints the answer.
-func (c *cli) journal(ctx context.Context, w *workspaceOptions, json bool, tool string,
-	in map[string]any) error {
+func (c *cli) journal(ctx context.Context, o *changeOptions, tool string, in map[string]any) error {
+	w := &o.workspaceOptions
 	if err := c.historyAbove(w, tool, in); err != nil {
 		return c.failed(err)
 	}
@@ -74,7 +92,7 @@ func (c *cli) journal(ctx context.Context, w *workspaceOptions, json bool, tool 
 			return c.failed(err)
 		}
 	}
-	return c.paged(func(c *console) error { return (&printer{console: c, json: json, dir: x.Dir()}).print(reply) })
+	return c.paged(func(c *console) error { return (&printer{console: c, json: o.json, dir: x.Dir()}).print(reply) })
 }
 
 // historyAbove is an error that says what to type where the current folder has no history, but one above

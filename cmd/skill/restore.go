@@ -10,9 +10,9 @@ import (
 
 // restoreOptions are the flags of skill restore.
 type restoreOptions struct {
-	workspaceOptions
-	to          string
-	print, json bool
+	changeOptions
+	to    string
+	print bool
 }
 
 func (c *cli) restoreCommand(*configuration) *cobra.Command {
@@ -41,14 +41,12 @@ restore leaves the other files alone.`,
 				in["back"] = true
 			}
 			o.AllowConfig = true // a person typed it
-			return c.journal(cmd.Context(), &o.workspaceOptions, o.json, cmd.Name(), in)
+			return c.journal(cmd.Context(), &o.changeOptions, cmd.Name(), in)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.to, "to", "", "write the content to `FILE`, in the workspace")
 	f.BoolVar(&o.print, "print", false, "print the content instead of writing it")
-	o.addWorkspace(f)
-	only(f, o.addUndo, "journal-changes", "journal-age", "journal-bytes", "state")
-	addJSON(f, &o.json)
+	o.addWriting(f)
 	return cmd
 }

@@ -19,10 +19,10 @@ import (
 
 // undoOptions are the flags of skill undo.
 type undoOptions struct {
-	workspaceOptions
-	since, run  string
-	step        int // -1 if none is named
-	force, json bool
+	changeOptions
+	since, run string
+	step       int // -1 if none is named
+	force      bool
 }
 
 func (c *cli) undoCommand(*configuration) *cobra.Command {
@@ -60,7 +60,7 @@ there; with --files it does both.`,
 			if len(args) > 0 {
 				in["id"] = args[0]
 			}
-			return c.journal(cmd.Context(), &o.workspaceOptions, o.json, cmd.Name(), in)
+			return c.journal(cmd.Context(), &o.changeOptions, cmd.Name(), in)
 		},
 	}
 	f := cmd.Flags()
@@ -71,9 +71,7 @@ there; with --files it does both.`,
 	f.IntVar(&o.step, "step", 0, "with --run, undo only the changes after step `N`")
 	f.BoolVar(&o.force, "force", false,
 		"undo even if a file has changed since, and save its current version; skip what cannot be undone")
-	o.addWorkspace(f)
-	only(f, o.addUndo, "journal-changes", "journal-age", "journal-bytes", "state")
-	addJSON(f, &o.json)
+	o.addWriting(f)
 	return cmd
 }
 

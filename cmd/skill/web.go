@@ -62,7 +62,7 @@ func (c *cli) webCommand(*configuration) *cobra.Command {
 		"show the results of golden files in `FILE`, the output of \"skill test --json\"")
 	f.StringVar(&w.prices, "prices", "", "read prices of models from `FILE`, as \"skill run\" does")
 	w.addWorkspace(f)
-	only(f, w.addUndo, "journal-changes", "journal-age", "journal-bytes", "state")
+	only(f, w.addUndo, keptFlags...)
 	return cmd
 }
 

@@ -65,6 +65,9 @@ func (w *workspaceOptions) addUndo(f *pflag.FlagSet) {
 		"save at most `SIZE` of the workspace before a command runs, to undo its changes (0: nothing)")
 }
 
+// keptFlags are the flags of addUndo that say where changes are kept, and how many.
+var keptFlags = []string{"journal-changes", "journal-age", "journal-bytes", "state"}
+
 // kept limits what cfg keeps of changes. In cfg, 0 means the default. In a flag, 0 leaves only
 // the last change, and no snapshot.
 func (w *workspaceOptions) kept(cfg *skill.Config) {
