@@ -4,9 +4,13 @@ import (
 	"cmp"
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // An environment returns the value of a variable, or "". Its methods return the folders that the
@@ -104,4 +108,39 @@ func writeNew(name string, data []byte, lasting bool) error {
 		f.Sync() // some file systems cannot
 	}
 	return errors.Join(err, f.Close())
+}
+
+// secretIn returns the secret in the file of a flag, without white space around it.
+func secretIn(file, flag, what string, read func(string) ([]byte, error)) (string, error) {
+	data, err := read(file)
+	secret := strings.TrimSpace(string(data))
+	if err == nil && secret == "" {
+		err = &fs.PathError{Op: "read", Path: file, Err: errors.New("it holds no " + what)}
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", flag, err)
+	}
+	return secret, nil
+}
+
+// readRegular reads a regular file of at most 1 MiB that the command line names.
+func readRegular(name string) ([]byte, error) { return readAtMost(name, 1<<20) }
+
+// readAtMost reads a regular file of at most some bytes.
+func readAtMost(name string, limit int64) ([]byte, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	case info.Size() > limit:
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, limit)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit))
 }

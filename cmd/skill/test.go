@@ -20,7 +20,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/sync/errgroup"
 
 	"textskill/cmd/internal/usage"
 	"textskill/skill"
@@ -252,14 +251,14 @@ func (c *console) testFiles(ctx context.Context, t goldenTest, files []string) e
 	for i := range results {
 		results[i] = make(chan goldenResult, 1)
 	}
-	go func() {
-		var workers errgroup.Group
-		workers.SetLimit(runtime.GOMAXPROCS(0))
+	busy := make(chan struct{}, runtime.GOMAXPROCS(0))
+	go func() { // it ends when the last file is played
 		for i := range files {
-			workers.Go(func() error {
+			busy <- struct{}{}
+			go func() {
 				results[i] <- t.result(ctx, files[i])
-				return nil
-			})
+				<-busy
+			}()
 		}
 	}()
 	passed := 0
