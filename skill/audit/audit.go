@@ -103,7 +103,7 @@ func (l *Log) Add(c skill.Call) error {
 }
 
 // rotate renames a full file. Two processes may rename at once, so the new name has the process
-// ID: neither overwrites a file of the other.
+// ID, and no process overwrites a file of another.
 func (l *Log) rotate() error {
 	info, err := os.Stat(l.name)
 	if err != nil || info.Size() < cmp.Or(l.MaxBytes, DefaultMaxBytes) {

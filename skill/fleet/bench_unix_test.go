@@ -17,13 +17,13 @@ import (
 )
 
 // BenchmarkStep measures 200 steps of a run whose model answers at once, in a folder with many
-// files. It alternates between a cluster of three servers and a run without a fleet, which waits
-// for the disk as skill run does. The overhead is the difference.
+// files. It alternates between a cluster of three servers and a run without a fleet. The run
+// without a fleet waits for the disk, as skill run does. The overhead is the difference.
 //
 // Other work on the machine changes the figures much, so the benchmark also measures one
-// published and acknowledged message. A step creates six files. After files were removed, each
-// takes up to 0.8 ms for minutes on ext4 without a journal, and 10 µs with a journal: the kernel
-// avoids the inodes of removed files, and looks at each.
+// published and acknowledged message. A step creates six files. A new file takes 10 µs on ext4,
+// but up to 0.8 ms without a journal for minutes after files were removed: the kernel avoids the
+// inodes of removed files, and looks at each.
 func BenchmarkStep(b *testing.B) {
 	const steps = 200
 	for _, later := range []bool{false, true} {

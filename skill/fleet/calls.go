@@ -17,7 +17,7 @@ type Holding struct {
 	Executor *skill.Executor
 
 	// Commit stores the current files and the todos. While an expert works, Commit waits for
-	// the end of the step, so that the fleet never stores files of half a step.
+	// the end of the step: the fleet never stores half a step.
 	Commit func(ctx context.Context, todos skill.Snapshot) error
 }
 
@@ -186,9 +186,6 @@ func (h *ownedRun) storeCalls(ctx context.Context) (err error) {
 		return err
 	}
 	h.walk = false
-	if h.steps++; h.steps >= purgeEvery {
-		h.steps = 0
-		h.purge(ctx, began)
-	}
+	h.purge(ctx, began)
 	return nil
 }

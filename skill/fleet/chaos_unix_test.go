@@ -142,7 +142,7 @@ func connectCluster(t testing.TB, patience time.Duration, servers []string) *jet
 func long() bool { return os.Getenv("SKILL_TEST_LONG") != "" }
 
 // TestMachinesLost kills and stops workers and nodes while they carry out runs. Each run ends
-// with the right bytes, each step ends once in its events, and no living worker loses a run.
+// with the right bytes, and its events have one end of each step. No living worker loses a run.
 func TestMachinesLost(t *testing.T) {
 	kills, runs, steps := 10, 12, 12
 	switch {

@@ -59,8 +59,8 @@ func explainMissing(ctx context.Context, p Plane, r Run, err error) error {
 		"fetch run %[2]s", r.ID, last.ID, r.Workspace)
 }
 
-// restoreAt restores a whole manifest, or nothing. It does not replace an empty directory, which
-// may be a mount point, a symbolic link, or the current directory of a shell.
+// restoreAt restores a whole manifest, or nothing. It does not replace an empty directory: a
+// shell may be in it, or it may be a mount point or a symbolic link.
 func restoreAt(ctx context.Context, o pack.Options, manifest, dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		_, err := pack.Restore(ctx, o, manifest, dir)

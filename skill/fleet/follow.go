@@ -23,9 +23,9 @@ func AgentEvent(ctx context.Context, p Plane, run string, e Event) (a agent.Even
 }
 
 // Follow returns the stored events of a run, then further events until the run has ended or
-// ctx is done. If live is not nil, another goroutine calls it with the model's words (kind
-// [Words]) and with events that are not stored yet. Follow returns these events again when
-// they are stored.
+// ctx is done. If live is not nil, another goroutine calls it with events that are not stored
+// yet, and with the model's words (kind [Words]). Follow returns these events again when they
+// are stored, but not the words.
 func Follow(ctx context.Context, p Plane, run string, live func(Event)) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if live != nil {

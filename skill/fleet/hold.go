@@ -27,7 +27,7 @@ type ownedRun struct {
 	folder   *pack.Folder
 	position []string // in the history, at the last snapshot of the folder
 	records  []string // paths of the run's records since the last snapshot
-	steps    int      // since the last purge
+	commits  int      // since the last purge
 
 	events []Event      // of the current step
 	walk   bool         // the current step may have changed files outside of the history
@@ -216,20 +216,21 @@ func (h *ownedRun) storeStep(ctx context.Context) (err error) {
 		return err
 	}
 	h.events, h.walk, h.ended = nil, false, nil
-	if h.steps++; h.steps >= purgeEvery || h.run.Status.Over() {
-		h.steps = 0
-		h.purge(ctx, began)
-	}
+	h.purge(ctx, began)
 	return nil
 }
 
-// purgeEvery is how many steps pass between two purges.
+// purgeEvery is how many commits pass between two purges.
 const purgeEvery = 32
 
-// purge removes blobs that the last manifest does not need. It must not remove blobs of another
-// worker that has taken the run. No worker takes the run within the patience after began, the
-// time of the last commit.
+// purge counts commits. After purgeEvery commits, and at the end of the run, it removes blobs that
+// the last manifest does not need. It must not remove blobs of another worker that has taken the
+// run. No worker takes the run within the patience after began, the time of the last commit.
 func (h *ownedRun) purge(ctx context.Context, began time.Time) {
+	if h.commits++; h.commits < purgeEvery && !h.run.Status.Over() {
+		return
+	}
+	h.commits = 0
 	ctx, cancel := context.WithDeadline(ctx, began.Add(h.Patience/2))
 	defer cancel()
 	if ctx.Err() == nil {

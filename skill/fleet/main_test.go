@@ -52,7 +52,7 @@ type role struct {
 	Slots      int
 	Patience   time.Duration
 	Steps      int           // of each run
-	Thinks     time.Duration // how long the model takes for a step
+	Thinks     time.Duration // time of the model for a step
 }
 
 func (r role) play() error {
@@ -118,7 +118,7 @@ func (m appending) Next(ctx context.Context, r agent.Request) (agent.Answer, err
 		Arguments: string(args)}}}, err
 }
 
-// numbers returns what log holds after the steps.
+// numbers returns the content of log after the steps.
 func numbers(steps int) string {
 	var b strings.Builder
 	for n := range steps {

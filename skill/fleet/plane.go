@@ -80,7 +80,7 @@ type Blobs interface {
 	Put(ctx context.Context, sum string, data []byte) error
 	// Get returns a blob. It fails with [ErrNoBlob] if the blob is unknown.
 	Get(ctx context.Context, sum string) ([]byte, error)
-	// Purge removes all blobs except those with the sums in keep.
+	// Purge removes all blobs whose sums are not in keep.
 	Purge(ctx context.Context, keep map[string]bool) error
 }
 
@@ -91,8 +91,8 @@ type Jobs interface {
 	Close()
 }
 
-// A Job says that a run may need a worker. If its worker calls no method for the plane's
-// patience (30 seconds by default), the plane gives the job to a worker again.
+// A Job says that a run may need a worker. The plane gives it to a worker again if its worker
+// calls no method for the plane's patience, 30 seconds by default.
 type Job interface {
 	Run() string                                      // the ID of the run
 	Working() error                                   // restarts the patience

@@ -49,7 +49,7 @@ type Begun struct {
 	Args json.RawMessage `json:"args"`
 }
 
-// A Status says what a run is doing.
+// A Status is the status of a run.
 type Status string
 
 // The values of Status.

@@ -145,7 +145,7 @@ func noFolder(err error) error {
 	return fmt.Errorf("cannot make the folder for copies of workspaces: %w; choose another with --root", err)
 }
 
-// refuseShared fails if several machines share a folder. hint says what to do instead.
+// refuseShared fails if several machines share a folder. The error ends with hint.
 func refuseShared(dir, hint string) error {
 	kind, err := pack.SharedFilesystem(dir)
 	if err == nil && kind != "" {
@@ -157,8 +157,8 @@ func refuseShared(dir, hint string) error {
 
 // takeName reserves the worker's name for this process until release is called. The name is a
 // workspace that no run can name, and the ID of the process is its run. Only one process can
-// commit that state. If the stored process does not answer calls to its ID within the patience,
-// it has ended, and takeName replaces it.
+// commit that state. takeName replaces a stored process that does not answer calls to its ID
+// within the patience.
 func (w *worker) takeName(ctx context.Context) (release func(), err error) {
 	name, process := WorkerName+w.Name, rand.Text()
 	release, err = w.Plane.Serve(name+"."+process, w.answer)

@@ -17,8 +17,8 @@ import (
 // A user opens the page by a link with the token. The answer sets a cookie with a key, and
 // redirects to the address without the token. Browsers send a cookie to all ports of a host, so
 // the cookie is for a secret folder: other servers on this machine do not get it. The cookie is
-// Lax, because browsers send no Strict cookie after a click in a page of another site, such as a
-// terminal in a browser.
+// Lax: users may click the link in a page of another site, such as a terminal in a browser.
+// Browsers send no Strict cookie then.
 //
 // A request that changes files also needs a second key, which the pages contain. The script sends
 // it in a header. Without the script, a hidden field of the form sends it. A page of another
@@ -91,9 +91,8 @@ func (g *guard) admits(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// sameSite reports whether a request does not come from a page of another site. For a form on a
-// page without a referrer, browsers send the origin "null", and Sec-Fetch-Site says where the
-// form is from.
+// sameSite reports whether a request does not come from a page of another site. The pages send no
+// referrer, so browsers send the origin "null" with their forms. Then Sec-Fetch-Site decides.
 func (g *guard) sameSite(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
 	own := r.Header.Get("Sec-Fetch-Site") == "same-origin"

@@ -1,6 +1,9 @@
-// Package page serves a web page about a workspace, or about a fleet of machines. The page shows
-// runs of experts as they happen, changes of files with diffs and undo buttons, servers with
-// their logs, and results of golden files.
+// Package page serves a web page about a workspace, or about a fleet of machines. The page shows:
+//
+//   - runs of experts, as they happen;
+//   - changes of files, with diffs and undo buttons;
+//   - servers, with their logs;
+//   - results of golden files.
 //
 // A page reads its data through the interfaces of a [Config]. [Workspace] implements [Changes] and
 // [Servers] for a workspace. Package runs implements [Runs] for recorded runs.
@@ -13,7 +16,7 @@ import (
 	"time"
 )
 
-// A Config says what a page shows. A nil part is left out.
+// A Config is the configuration of a page. The page omits nil parts.
 type Config struct {
 	Title    string   // subject of the page, such as the path of a workspace
 	Program  string   // name of the program in commands to type; "" means skill

@@ -199,8 +199,8 @@ func TestPageRefuses(t *testing.T) {
 	}
 }
 
-// TestPageLink opens the link. It sets a cookie that scripts, other sites and other folders do not
-// get, and redirects to an address without the token.
+// TestPageLink opens the link, which redirects to an address without the token. Scripts, other sites
+// and other folders do not get its cookie.
 func TestPageLink(t *testing.T) {
 	link := serve(t, (&fake{}).config())
 	c := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -24,11 +24,11 @@ const (
 	// jobs whose announcement was lost.
 	poll = time.Second
 	// maxSilent is how many requests in a row a consumer may leave without an answer before it
-	// is recreated. After a restart of all servers at once, 1 of 12 consumers kept counting
-	// deliveries that no worker received (NATS 2.15.2).
+	// is recreated. After a restart of all servers, 1 of 12 consumers kept counting deliveries
+	// that no worker received (NATS 2.15.2).
 	maxSilent = 4
-	// lookAfter is how many requests in a row may find no job, though the subject has jobs,
-	// before the plane looks for lost jobs. Usually other workers have the jobs.
+	// lookAfter is how many requests in a row may find no job in a subject that has jobs. Then
+	// the plane looks for lost jobs. Usually other workers have the jobs.
 	lookAfter = 8
 	// announced is the topic on which Queue announces a job.
 	announced = "skill.queued"

@@ -9,7 +9,7 @@ import (
 const maxName = 256
 
 // token returns a name as one token of a subject. It escapes all bytes except letters, digits, _
-// and -, so that different names have different tokens and no name contains a wildcard.
+// and -. Different names have different tokens, and no token contains a wildcard.
 func token(name string) (string, error) {
 	if name == "" || len(name) > maxName {
 		return "", fmt.Errorf("the name %.40q has %d bytes; names have 1 to %d", name, len(name), maxName)

@@ -78,8 +78,8 @@ func (c *children) all() iter.Seq2[string, *node] {
 }
 
 const (
-	// maxSettled is the largest size of a settled file. Snapshots do not find the content of a
-	// settled file under a new name, so they store a small renamed file again.
+	// maxSettled is the largest size of a settled file. A snapshot does not compare new files
+	// with settled files, so it stores a small renamed file again.
 	maxSettled = 16 << 10
 	// minSettle is the least number of files to settle at once in a folder.
 	minSettle = 8

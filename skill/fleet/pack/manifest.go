@@ -17,9 +17,9 @@ import (
 //
 // A reader applies the records of all manifests in order. A record has an operation, a path and
 // metadata. A path is the number of bytes that it shares with the path before, and the rest. A
-// time is the difference to the time before. A file has its mode, time and size, and for each
-// piece the number of the pack and the offset there. Numbers are varints. Texts follow their
-// lengths.
+// time is the difference to the time before. The metadata of a file are mode, time and size, and
+// for each piece the number of its pack and its offset there. Numbers are varints. Texts follow
+// their lengths.
 const (
 	opRemove = iota
 	opFolder

@@ -1,5 +1,5 @@
-// Package toolcall carries tool calls and MCP messages from any machine of a fleet to the worker
-// that holds a workspace. The worker opens a [Desk]. Callers use [Relay] for MCP messages, and
+// Package toolcall carries tool calls and MCP messages to the worker that holds a workspace. The
+// worker opens a [Desk]. Callers on any machine of the fleet use [Relay] for MCP messages, and
 // [Call] for a single tool call.
 //
 // A call that may have changed files is answered after its changes are stored. Messages that are
