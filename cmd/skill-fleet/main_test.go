@@ -410,8 +410,8 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestSecretsUnsaid checks that the help shows no secret of the environment.
-func TestSecretsUnsaid(t *testing.T) {
+// TestHelpHidesSecrets checks that the help shows no secret of the environment.
+func TestHelpHidesSecrets(t *testing.T) {
 	t.Parallel()
 	cmd := program(t, "runs", "--help")
 	cmd.Env = append(cmd.Env, "NATS_URL=nats://me:passphrase@127.0.0.1:1")
@@ -420,9 +420,9 @@ func TestSecretsUnsaid(t *testing.T) {
 	}
 }
 
-// TestSettingsUnread wants an error for settings that cannot be read, because the settings may
+// TestUnreadableSettings wants an error for settings that cannot be read, because the settings may
 // encrypt or exclude files.
-func TestSettingsUnread(t *testing.T) {
+func TestUnreadableSettings(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CONFIG_HOME", home)
@@ -441,8 +441,8 @@ func TestSettingsUnread(t *testing.T) {
 	}
 }
 
-// TestSettingsRefused wants errors for invalid settings.
-func TestSettingsRefused(t *testing.T) {
+// TestInvalidSettings wants errors for invalid settings.
+func TestInvalidSettings(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"[tenants.t]\nwaiting = -1":      "tenants.t: waiting is -1; it must be at least 0",

@@ -8,8 +8,8 @@ import (
 	"textskill/skill"
 )
 
-// TestStoredWhenTheCallEnds stores the changes of a call at the moment of its cancellation.
-func TestStoredWhenTheCallEnds(t *testing.T) {
+// TestCommitDuringCancel stores the changes of a call at the moment of its cancellation.
+func TestCommitDuringCancel(t *testing.T) {
 	for range 100 { // select chooses a ready case at random
 		ctx, cancel := context.WithCancel(t.Context())
 		var c callers
@@ -58,7 +58,7 @@ func (waitingRuns) Run(ctx context.Context, id string) (Run, error) {
 	return Run{ID: id, Status: Waiting}, ctx.Err()
 }
 
-func TestJobWhenTheWorkerEnds(t *testing.T) {
+func TestJobAtTheEndOfAWorker(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	jobs := &lastJobs{end: cancel}
 	w := &worker{WorkerConfig: WorkerConfig{Plane: waitingRuns{}, Worker: Worker{Slots: 1},

@@ -68,8 +68,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestOneName starts two workers with each of twenty names at once. One of the two gets the name.
-func TestOneName(t *testing.T) {
+// TestOneWorkerPerName starts two workers with each of twenty names at once. One of the two gets the name.
+func TestOneWorkerPerName(t *testing.T) {
 	t.Parallel()
 	server := newServer(t)
 	planes := []fleet.Plane{connect(t, patience, server), connect(t, patience, server)}
@@ -145,8 +145,8 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// TestGivenBack ends a worker in the middle of a run. Another worker continues at once.
-func TestGivenBack(t *testing.T) {
+// TestWorkerStops ends a worker in the middle of a run. Another worker continues at once.
+func TestWorkerStops(t *testing.T) {
 	t.Parallel()
 	url := newServer(t)
 	p := connect(t, patience, url)
@@ -184,8 +184,8 @@ func abandon(t *testing.T, p fleet.Plane, id string, change func(r *fleet.Run)) 
 	}
 }
 
-// TestTold tells the expert which calls a lost worker may have made.
-func TestTold(t *testing.T) {
+// TestLostCalls tells the expert which calls a lost worker may have made.
+func TestLostCalls(t *testing.T) {
 	t.Parallel()
 	p := connect(t, patience, newServer(t))
 	abandon(t, p, "one", func(r *fleet.Run) {
@@ -221,9 +221,9 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestBegins stores a call that acts outside of the workspace before the call. It does not store
+// TestOutsideCalls stores a call that acts outside of the workspace before the call. It does not store
 // calls of the tools in Repeat.
-func TestBegins(t *testing.T) {
+func TestOutsideCalls(t *testing.T) {
 	t.Parallel()
 	p := connect(t, patience, newServer(t))
 	cfg := newWorker(t, p, "w1", 0)
@@ -260,8 +260,8 @@ func TestBegins(t *testing.T) {
 	}
 }
 
-// TestFull returns a run to the queue when the disk of its worker is full.
-func TestFull(t *testing.T) {
+// TestFullDisk returns a run to the queue when the disk of its worker is full.
+func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	p := connect(t, patience, newServer(t))
 	cfg, full := newWorker(t, p, "w1", 2), true
@@ -389,8 +389,8 @@ func TestLargeEvents(t *testing.T) {
 	}
 }
 
-// TestReconciled queues all lost runs again, although the queue still has another run.
-func TestReconciled(t *testing.T) {
+// TestLostJobs queues all lost runs again, although the queue still has another run.
+func TestLostJobs(t *testing.T) {
 	t.Parallel()
 	p := connect(t, patience, newServer(t))
 	jobs, err := p.Jobs(t.Context(), fleet.Worker{Name: "w0"})

@@ -43,8 +43,8 @@ func holdsTheLaws(t *testing.T, n int) {
 		{"quota", refusesOverQuota},
 		{"urgent", givesUrgentJobsFirst},
 		{"again", givesAJobAgain},
-		{"anew", makesAQueueAnew},
-		{"passed", findsAJobPassedOver},
+		{"anew", recreatesAQueue},
+		{"passed", findsALostJob},
 		{"places", keepsToPlaces},
 		{"limit", keepsToTheQuotaOfATenant},
 		{"classes", keepsToItOverClasses},
@@ -435,9 +435,9 @@ func givesAJobAgain(t *testing.T, p, other *Plane) {
 	}
 }
 
-// makesAQueueAnew removes a consumer after it has delivered a job. The new consumer delivers both
+// recreatesAQueue removes a consumer after it has delivered a job. The new consumer delivers both
 // jobs, and the first job can still be ended.
-func makesAQueueAnew(t *testing.T, p, other *Plane) {
+func recreatesAQueue(t *testing.T, p, other *Plane) {
 	ctx := within(t)
 	a, b := submit(t, p, fleet.Run{ID: "anew-a", Tenant: "anew"}),
 		submit(t, p, fleet.Run{ID: "anew-b", Tenant: "anew"})
@@ -467,9 +467,9 @@ func makesAQueueAnew(t *testing.T, p, other *Plane) {
 	_ = first.Done(ctx) // must return
 }
 
-// findsAJobPassedOver makes a consumer lose a job: the queue has the job, but the job neither
+// findsALostJob makes a consumer lose a job: the queue has the job, but the job neither
 // waits nor is with a worker.
-func findsAJobPassedOver(t *testing.T, p, other *Plane) {
+func findsALostJob(t *testing.T, p, other *Plane) {
 	ctx := within(t)
 	r := submit(t, p, fleet.Run{ID: "passed", Tenant: "passed"})
 	subj, err := jobSubject(r)

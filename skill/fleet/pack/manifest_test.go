@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestParts reads a folder whose records fill several manifests. One manifest has a file of the
+// TestManyManifests reads a folder whose records fill several manifests. One manifest has a file of the
 // largest size.
-func TestParts(t *testing.T) {
+func TestManyManifests(t *testing.T) {
 	m := newMemory()
 	o := Options{Blobs: m, MaxBytes: maxMaxBytes}
 	f := open(t, o, t.TempDir())

@@ -308,8 +308,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestHints refuses paths outside of the folder.
-func TestHints(t *testing.T) {
+// TestOutsidePaths refuses paths outside of the folder.
+func TestOutsidePaths(t *testing.T) {
 	f := open(t, Options{Blobs: newMemory()}, t.TempDir())
 	for _, name := range []string{"", "..", "/nowhere", "../x", "a/../../x"} {
 		if _, err := f.Snapshot(t.Context(), []string{name}, false); err == nil {
@@ -323,9 +323,9 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// TestBusy takes snapshots while a program writes. The stored file is the content at one moment,
+// TestChangingFile takes snapshots while a program writes. The stored file is the content at one moment,
 // or the snapshot fails with the name of the file.
-func TestBusy(t *testing.T) {
+func TestChangingFile(t *testing.T) {
 	dir, o := t.TempDir(), Options{Blobs: newMemory()}
 	const size = 2*pieceSize + 10
 	path := filepath.Join(dir, "busy")

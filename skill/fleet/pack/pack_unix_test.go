@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestExact copies modes, times, links and empty folders, but no pipes and sockets.
-func TestExact(t *testing.T) {
+// TestMetadata copies modes, times, links and empty folders, but no pipes and sockets.
+func TestMetadata(t *testing.T) {
 	dir, o := t.TempDir(), Options{Blobs: newMemory()}
 	defer removeAll(dir)
 	write(t, dir, map[string]string{"run": "x", "closed/deep/f": "x", "empty/": "", "\xff\n": "bytes",
