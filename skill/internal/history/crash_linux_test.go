@@ -15,7 +15,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// walkOf visits all that is in a folder.
+// walkOf returns a Walker of a folder.
 func walkOf(dir string) Walker {
 	return func(_ context.Context, visit func(int, Visited) error) error {
 		return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
@@ -39,7 +39,7 @@ func (i infoOf) Stat() (tree.Info, error) {
 	return tree.InfoOf(info), nil
 }
 
-// treeOf describes what is in a folder: kinds, permissions and contents.
+// treeOf describes the files in a folder: kinds, permissions and contents.
 func treeOf(t testing.TB, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -66,7 +66,7 @@ func treeOf(t testing.TB, dir string) string {
 	return b.String()
 }
 
-// commands change what fill makes.
+// commands are commands that change the files that fill makes.
 var commands = map[string]func(in func(string) string){
 	"contents": func(in func(string) string) {
 		os.WriteFile(in("a"), []byte("new a"), 0o644)
@@ -127,11 +127,11 @@ func fill(t testing.TB, in func(string) string) {
 	}
 }
 
-// killed is what a step panics with that ends the process.
+// killed is the panic value of a step that ends the process.
 type killed struct{}
 
-// dies runs do, and ends it before the n-th step, like a kill: nothing that is deferred in do counts, for
-// the store is not used again. It reports whether there were so many steps.
+// dies runs do and ends it before the n-th step, like a kill. Deferred calls in do have no effect, because
+// the store is not used again. dies returns false if do has fewer steps.
 func dies(s *Store, n int, do func()) (died bool) {
 	steps := 0
 	s.crash = func(string) {
@@ -145,22 +145,22 @@ func dies(s *Store, n int, do func()) (died bool) {
 				panic(r)
 			}
 			died = true
-			s.lock.Close() // as the end of the process does
-			<-s.busy       // for Close
+			s.lock.Close() // like the end of the process
+			<-s.busy       // so that Close does not block
 		}
 	}()
 	do()
 	return false
 }
 
-// An undo and a redo of a command are ended before each of their steps; where tests may be skipped,
-// before every sixth. The next process finds the workspace as before or as after, and can undo and redo.
+// A kill ends an undo and a redo of a command before each step, or before every sixth step in short tests.
+// The next process finds the state before or after the undo, and can undo and redo.
 func TestKilledAtEachStep(t *testing.T) {
 	needs.InMemory(t)
 	kills, first := 0, 0
 	for name, command := range commands {
 		for _, redo := range []bool{false, true} {
-			first++ // with fewer steps, each time other ones
+			first++ // in short tests, each case uses other steps
 			for n := 1 + first%needs.Step(6); ; n += needs.Step(6) {
 				died := false
 				t.Run(fmt.Sprintf("%s/redo %v/%d", name, redo, n), func(t *testing.T) {
@@ -265,7 +265,7 @@ func killedAt(t *testing.T, command func(in func(string) string), redo bool, n i
 	return died
 }
 
-// A command whose process is killed is a change like others.
+// A command whose process is killed becomes an ordinary change.
 func TestKilledCommand(t *testing.T) {
 	for name, command := range commands {
 		t.Run(name, func(t *testing.T) {
@@ -282,7 +282,7 @@ func TestKilledCommand(t *testing.T) {
 				t.Fatal(err)
 			}
 			command(in)
-			c.file.Close() // the process is gone
+			c.file.Close() // ends the process's lock
 			last := treeOf(t, ws)
 			fresh := open(t, o)
 			tx, err := fresh.Lock(t.Context())
@@ -318,7 +318,7 @@ func TestKilledCommand(t *testing.T) {
 	}
 }
 
-// A log of a newer version is refused with words, and left as it is.
+// A log of a newer version is refused with an explanation, and not changed.
 func TestNewerLog(t *testing.T) {
 	base := t.TempDir()
 	ws := base + "/ws"
@@ -421,7 +421,7 @@ func checkLog(t testing.TB, data []byte) {
 	}
 }
 
-// A log with any byte changed, or cut off anywhere, is read as far as it can be.
+// A log that is damaged at any byte or truncated anywhere is read as far as possible.
 func TestLogDamagedAnywhere(t *testing.T) {
 	needs.InMemory(t)
 	whole := aLog(t, 4)
@@ -442,8 +442,8 @@ func TestLogDamagedAnywhere(t *testing.T) {
 	}
 }
 
-// A command whose process is killed, and whose index is lost too, is recorded with unknown changes:
-// no file of the user's counts as made by it.
+// A killed command with a lost index is recorded with unknown changes: no file of the user counts as its
+// own.
 func TestKilledCommandWithoutIndex(t *testing.T) {
 	for name, damage := range map[string]func(index string) error{
 		"lost":   os.Remove,

@@ -25,7 +25,7 @@ func someIndex() *index {
 	return x
 }
 
-// FuzzIndex reads damaged indexes. An index that can be read is written as it was read.
+// FuzzIndex reads damaged indexes. Encoding a decoded index gives the same bytes.
 func FuzzIndex(f *testing.F) {
 	data := someIndex().encode()
 	f.Add(data[4:])
@@ -104,7 +104,7 @@ func someLog(t testing.TB) []byte {
 	return data
 }
 
-// FuzzLog reads logs that something has written to. After that an op can be added, and is read.
+// FuzzLog reads damaged logs. Afterwards an op can be added and read.
 func FuzzLog(f *testing.F) {
 	data := someLog(f)
 	f.Add(data)
@@ -126,7 +126,7 @@ func FuzzLog(f *testing.F) {
 	})
 }
 
-// A byte of a log that is damaged costs the op of its line, or of two where it is between them.
+// A damaged byte of a log costs the op of its line, or two ops if it is the line end.
 func TestDamagedLog(t *testing.T) {
 	data := someLog(t)
 	for i := range data {
@@ -149,7 +149,7 @@ func TestDamagedLog(t *testing.T) {
 	}
 }
 
-// A log of a newer version is refused with words.
+// A log of a newer version is refused with an explanation.
 func TestNewerVersion(t *testing.T) {
 	line, err := seal(header{Version: logVersion + 1})
 	if err != nil {

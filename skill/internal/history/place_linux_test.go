@@ -15,7 +15,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// mounted mounts a file system of its own.
+// mounted mounts a new file system.
 func mounted(t *testing.T, source, kind string, flags uintptr, data string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -145,7 +145,7 @@ func TestPlaceIsRefused(t *testing.T) {
 	}
 }
 
-// An existing history is found again when a rule comes to hold that comes before its own.
+// An existing history is found again when an earlier rule applies later.
 func TestPlaceStays(t *testing.T) {
 	m := mounted(t, "none", "tmpfs", 0, "")
 	o := Options{Root: mkdir(t, m+"/a/ws", 0), User: "/proc/none"}
@@ -158,7 +158,7 @@ func TestPlaceStays(t *testing.T) {
 	}
 }
 
-// Another user finds nothing, or a place of the own.
+// Another user finds no place, or a place of their own.
 func TestPlaceOfAnotherUser(t *testing.T) {
 	if where := os.Getenv("STATE_TEST_PLACE"); where != "" {
 		p, err := Find(Options{Root: where, User: "/root/none"})
@@ -198,7 +198,7 @@ func TestPlaceOfAnotherUser(t *testing.T) {
 	}
 }
 
-// A user without a home folder, below a folder of somebody else's, has the history inside.
+// A user without a home folder, in a folder of another user, has the history in the workspace.
 func TestPlaceWithoutHome(t *testing.T) {
 	needs.That(t, os.Geteuid() == 0, "another user", "run the tests as root")
 	parent, err := os.MkdirTemp("/dev/shm", "")
@@ -279,7 +279,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// A history whose root is gone is deleted after some time, if nobody uses it.
+// A history whose root is missing is deleted after some time without use.
 func TestForgotten(t *testing.T) {
 	base, dir := t.TempDir(), t.TempDir()
 	old := open(t, Options{Root: mkdir(t, base+"/old", 0), Dir: dir, NoSync: true})

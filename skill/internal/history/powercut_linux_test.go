@@ -9,8 +9,8 @@ import (
 	"textskill/testdata/needs"
 )
 
-// A power cut may take the number in the lock file. A change that was acknowledged stays in force,
-// whatever happened to its file since.
+// A power cut may lose the number in the lock file. An acknowledged change stays in force, even if its
+// file has changed since.
 func TestPowerCutTakesNumber(t *testing.T) {
 	for _, later := range []string{"removed", "written", "moved"} {
 		t.Run(later, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestPowerCutTakesNumber(t *testing.T) {
 	}
 }
 
-// writeBy gives a file a new content, as a tool does.
+// writeBy writes a file like a tool.
 func writeBy(t testing.TB, s *Store, name, content string) {
 	t.Helper()
 	tx, err := s.Lock(t.Context())
@@ -95,8 +95,7 @@ func writeBy(t testing.TB, s *Store, name, content string) {
 	tx.Made()
 }
 
-// Files that a command found are kept by copies that no flush makes durable. A tool that takes the file away does not
-// rely on them.
+// Copies made before a command are not flushed. A tool that removes the file does not rely on its copy.
 func TestPowerCutAfterCommand(t *testing.T) {
 	needs.EachDisk(t, 1, "SKILL_TEST_CUTS", func(t *testing.T, _ int, disks []*needs.Disk) {
 		for _, links := range []int{1, 2} {
@@ -156,7 +155,7 @@ func cutAfterCommand(t *testing.T, disk *needs.Disk, tool string, links int) {
 	}
 }
 
-// deleteBy removes a file, as a tool does.
+// deleteBy removes a file like a tool.
 func deleteBy(t testing.TB, s *Store, name string) {
 	t.Helper()
 	tx, err := s.Lock(t.Context())
@@ -183,7 +182,7 @@ func deleteBy(t testing.TB, s *Store, name string) {
 	tx.Made()
 }
 
-// A process that is killed in an undo leaves it to the next one, which leaves alone what the user has written
+// The next process finishes the undo of a killed process, and does not overwrite what the user has written
 // meanwhile.
 func TestKilledUndoKeepsEdits(t *testing.T) {
 	base := t.TempDir()
@@ -229,7 +228,7 @@ func TestKilledUndoKeepsEdits(t *testing.T) {
 	}
 }
 
-// A process that is killed while it holds git's locks leaves none to the next one.
+// The next process removes git's lock files of a killed process.
 func TestKilledWithGitLocks(t *testing.T) {
 	for n := 1; ; n++ {
 		ws := t.TempDir() + "/ws"
