@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// apply is what patch does with a diff, and stricter: every count and every line
-// has to be right.
+// apply applies a diff like patch, but strictly: every count and every line must be right.
 func apply(before []byte, diff string) ([]byte, error) {
 	var out bytes.Buffer
 	old := strings.SplitAfter(string(before), "\n")

@@ -11,13 +11,12 @@ import (
 	"testing"
 )
 
-// fixed is a compute that always says the same.
+// fixed returns a compute that always returns the same list.
 func fixed(list ...FileChange) func() ([]FileChange, error) {
 	return func() ([]FileChange, error) { return list, nil }
 }
 
-// TestChangeFiles replaces, creates, moves and removes files as one change, takes it back
-// and makes it again.
+// TestChangeFiles replaces, creates, moves and removes files as one change, undoes it and redoes it.
 func TestChangeFiles(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		for _, journal := range []bool{true, false} {
@@ -81,7 +80,7 @@ func TestChangeFiles(t *testing.T) {
 	})
 }
 
-// TestChangeFilesAllOrNone fails at the last of several files: the others hold what they held.
+// TestChangeFilesAllOrNone fails at the last of several files: the other files keep their contents.
 func TestChangeFilesAllOrNone(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		for _, journal := range []bool{true, false} {
@@ -108,7 +107,7 @@ func TestChangeFilesAllOrNone(t *testing.T) {
 	})
 }
 
-// TestChangeFilesRefuses finds what is in the way before anything is changed.
+// TestChangeFilesRefuses checks that ChangeFiles fails before its first change.
 func TestChangeFilesRefuses(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.put(s.p("a.txt"), "a")
@@ -158,7 +157,7 @@ func TestChangeFilesRefuses(t *testing.T) {
 	})
 }
 
-// TestChangeFilesDryRun describes the changes and makes none.
+// TestChangeFilesDryRun describes the changes without making them.
 func TestChangeFilesDryRun(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.put(s.p("a.txt"), "a\n")
@@ -175,8 +174,7 @@ func TestChangeFilesDryRun(t *testing.T) {
 	})
 }
 
-// TestChangeFilesAgain computes the change again where something else has written to a file
-// after it was read.
+// TestChangeFilesAgain computes the change again after another program has written to a file.
 func TestChangeFilesAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.put(s.p("a.txt"), "a")

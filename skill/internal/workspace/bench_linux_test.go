@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// versus runs the reference and ours in turns of n, so that both have the same
-// machine, and reports the medians and their ratio.
+// versus runs the reference and our code in turns of n, so that both see the same load. It reports the
+// medians and their ratio.
 func versus(b *testing.B, n int, reference, ours func() error) {
 	var times [2][]float64
 	for b.Loop() {
@@ -71,8 +71,8 @@ func BenchmarkWriteFile(b *testing.B) {
 	}
 }
 
-// BenchmarkCopyTree copies to a fresh name each time: ext4 is slow to give out
-// numbers that were just freed.
+// BenchmarkCopyTree copies to a new name each time, because ext4 is slow to reuse inodes that were just
+// freed.
 // BenchmarkChangeFiles changes 30 files of a folder as one change, and each by itself.
 func BenchmarkChangeFiles(b *testing.B) {
 	s := newSite(b, false)
@@ -113,8 +113,7 @@ func BenchmarkCopyTree(b *testing.B) {
 		func() error { return failed(w.Copy(bg, s.p("tree"), fresh(), CopyOptions{Tree: true})) })
 }
 
-// BenchmarkEditLarge replaces a word near the end of 1 GB, and reports by how much
-// the process grew for it.
+// BenchmarkEditLarge replaces a word near the end of 1 GB, and reports how much memory that needs.
 func BenchmarkEditLarge(b *testing.B) {
 	s := newSite(b, false)
 	const size = 1 << 30
@@ -138,7 +137,7 @@ func BenchmarkEditLarge(b *testing.B) {
 	b.ReportMetric(float64(maxRSS()-before)/1024, "MB")
 }
 
-// findWord finds the one word through a small window, as whoever edits has to.
+// findWord searches for the word through a small window.
 func findWord(src io.ReaderAt, size int64) (Splice, error) {
 	buf := make([]byte, 1<<20)
 	for at := int64(0); at < size; at += int64(len(buf)) - 5 {

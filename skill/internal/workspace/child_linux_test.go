@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// children are what this test binary does when it is started as a child.
+// children are the functions that this test binary can run as a child process.
 var children = map[string]func(t testing.TB, args []string){
 	"foreign": func(t testing.TB, args []string) {
 		w, err := Open(Options{Dir: args[0], Portable: args[1] == "true"})

@@ -17,7 +17,7 @@ import (
 
 const editsEach = 40
 
-// count edits the line of a writer, so often, each time by one.
+// count increments the number in a writer's line n times.
 func count(w *Workspace, abs string, writer int) error {
 	for n := range editsEach {
 		_, err := w.EditFile(bg, abs, WriteOptions{}, swap(counted(writer, n), counted(writer, n+1)))
@@ -70,7 +70,7 @@ func countChild(t testing.TB, args []string) {
 	}
 }
 
-// Appends from everywhere all land, none in the middle of another.
+// All concurrent appends land, and none splits another.
 func TestConcurrentAppends(t *testing.T) {
 	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
@@ -104,7 +104,7 @@ func TestConcurrentAppends(t *testing.T) {
 	})
 }
 
-// Of many who make the same new file one succeeds.
+// Only one of many concurrent creations of the same file succeeds.
 func TestConcurrentCreation(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		a, b := s.open(Options{NoSync: true}), s.open(Options{NoSync: true})
@@ -130,7 +130,7 @@ func TestConcurrentCreation(t *testing.T) {
 	})
 }
 
-// A change that fails takes its folders back under the feet of one that does not.
+// A change that fails removes its new folders while another change succeeds in them.
 func TestFoldersTakenBack(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		w := s.open(Options{NoSync: true})
@@ -154,7 +154,7 @@ func TestFoldersTakenBack(t *testing.T) {
 	})
 }
 
-// A folder that somebody else removes all the time is made as often as needed.
+// A change makes its folder again whenever another program removes it.
 func TestFolderComesAndGoes(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("from=x")
@@ -191,7 +191,7 @@ func TestFolderComesAndGoes(t *testing.T) {
 	})
 }
 
-// A reader sees the old file or the new one.
+// A reader sees either the old file or the new one.
 func TestReaderSeesWholeFiles(t *testing.T) {
 	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
@@ -229,7 +229,7 @@ func TestReaderSeesWholeFiles(t *testing.T) {
 	})
 }
 
-// A tree is there whole, or not at all.
+// A reader sees a tree completely or not at all.
 func TestReaderSeesWholeTrees(t *testing.T) {
 	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {

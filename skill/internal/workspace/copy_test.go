@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// checkLinkError is checkPathError for an operation on two names. An op of "mkdir"
-// means a PathError of the folder above the second.
+// checkLinkError is checkPathError for an operation on two names. For the op "mkdir" it expects a PathError
+// of the folder above the second name.
 func checkLinkError(t *testing.T, err error, op, from, to string, want error) {
 	t.Helper()
 	if op == "mkdir" {
@@ -121,7 +121,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// holds checks entries as layout takes them.
+// holds checks that the site has entries in the format of layout.
 func (s *site) holds(entries ...string) {
 	s.t.Helper()
 	for _, e := range entries {
@@ -158,7 +158,7 @@ func TestCopyTreeFails(t *testing.T) {
 	})
 }
 
-// Links in a tree are followed; those that cannot be are copied as links.
+// Copy follows links in a tree, and copies links that it cannot follow.
 func TestCopyTreeLinks(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("d/a/f=x", "d/b/l => ../../../out/secret", "d/c/a/up => ..", "d/m/l => missing",
@@ -201,7 +201,7 @@ func TestCopyTimes(t *testing.T) {
 	})
 }
 
-// Large, sparse and many files, in folders deep and wide.
+// A tree with large, sparse and many files, in deep and wide folders.
 func TestCopyLargeTree(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		var want []string
@@ -225,8 +225,7 @@ func TestCopyLargeTree(t *testing.T) {
 	})
 }
 
-// The workspace itself is copied to an allowed folder, and one into the other only
-// where neither holds the other.
+// The workspace can be copied to an allowed folder, but not if one contains the other.
 func TestCopyBetweenRoots(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		out := filepath.Join(s.base, "out")

@@ -12,7 +12,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// damaged makes a history of some changes and returns its folder, and the texts that files ever had.
+// damaged makes a history of some changes. It returns its folder and all texts that files ever had.
 func damagedSite(t *testing.T) (s *site, history string, texts map[string]bool) {
 	t.Helper()
 	s = newSite(t, false)
@@ -56,7 +56,8 @@ func damagedSite(t *testing.T) (s *site, history string, texts map[string]bool) 
 	return s, history, texts
 }
 
-// undoesWhatItCan undoes until nothing more goes, and fails the test where a file then holds what no file held.
+// undoesWhatItCan undoes as much as possible, and fails the test if a file then has a text that no file
+// ever had.
 func undoesWhatItCan(t *testing.T, s *site, texts map[string]bool, what string) {
 	t.Helper()
 	w, err := Open(Options{Dir: s.dir, NoSync: true})
@@ -88,7 +89,7 @@ func undoesWhatItCan(t *testing.T, s *site, texts map[string]bool, what string) 
 	})
 }
 
-// A history in which something is broken gives back what is whole, and never what no file held.
+// A damaged history restores undamaged contents, and never a content that no file had.
 func TestDamagedHistory(t *testing.T) {
 	needs.InMemory(t)
 	rounds := 40
@@ -141,7 +142,7 @@ func TestDamagedHistory(t *testing.T) {
 	}
 }
 
-// withDamage adds the damaged content of a blob to the texts: with force it comes back as it is now.
+// withDamage adds the damaged content of a blob to the texts: force restores the blob as it is now.
 func withDamage(texts map[string]bool, what string, data []byte) map[string]bool {
 	if strings.HasPrefix(what, "/blobs/") {
 		texts[string(data)] = true
@@ -149,7 +150,7 @@ func withDamage(texts map[string]bool, what string, data []byte) map[string]bool
 	return texts
 }
 
-// Without force a blob that is not what was saved is a conflict.
+// Without force, a damaged blob is a conflict.
 func TestDamagedBlob(t *testing.T) {
 	needs.InMemory(t)
 	s, history, _ := damagedSite(t)
@@ -169,7 +170,7 @@ func TestDamagedBlob(t *testing.T) {
 	s.unchanged(before)
 }
 
-// An index that is lost or broken while a command runs takes no file for the command's.
+// If the index is lost or damaged while a command runs, no file counts as changed by the command.
 func TestIndexLostDuringCommand(t *testing.T) {
 	needs.InMemory(t)
 	for name, damage := range map[string]func(index string){

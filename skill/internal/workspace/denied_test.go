@@ -48,9 +48,8 @@ func TestRecordsAreDenied(t *testing.T) {
 	}
 }
 
-// The user's state folder, with its tokens and records of trust, is denied where it is
-// in a root, by every spelling; it cannot be taken away with a folder above it, and a
-// copy of that folder leaves it out.
+// The user's state folder, with its tokens and trust, is denied inside a root, in every spelling. It
+// cannot be removed or moved with a folder above it, and a copy of that folder omits it.
 func TestUserStateIsDenied(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		t.Setenv("XDG_STATE_HOME", s.p("home/state"))
@@ -129,7 +128,7 @@ var configPaths = []string{
 	"perstack/x", "a/perstack/b/c", "Perstack/x", "per\u017ftack/x",
 }
 
-// Files that make other programs run code are read and not changed.
+// Files that make other programs run code can be read, but not changed.
 func TestConfigIsNotContent(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=content", "tree/f=content")
@@ -171,7 +170,7 @@ func TestConfigAllowed(t *testing.T) {
 	})
 }
 
-// Names that only look alike are free.
+// Names that only look similar are allowed.
 func TestConfigLookalikes(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		w := s.open(Options{NoSync: true})
@@ -184,8 +183,7 @@ func TestConfigLookalikes(t *testing.T) {
 	})
 }
 
-// A copy must not make what could not be written; a whole repository is removed
-// and moved like any folder.
+// A copy must not create denied names. A whole repository can be removed and moved like any folder.
 func TestConfigInATree(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("repo/.git/config=x", "repo/a=b", "plain/a=b", "plain/l => ../repo")
@@ -208,8 +206,8 @@ func TestConfigInATree(t *testing.T) {
 	})
 }
 
-// The workspace and the allowed folders stay, by whatever name, and so does what
-// holds them.
+// The workspace, the allowed folders and the folders above them cannot be removed or moved, in any
+// spelling.
 func TestRootsStay(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("a/f=x", "up => ..", "self => .", "nested/allowed/f=x", "../alias => ws")

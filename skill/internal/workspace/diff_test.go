@@ -114,7 +114,7 @@ func FuzzSpliceDiff(f *testing.F) {
 	})
 }
 
-// Many lines, all different: more than there are characters that could stand for them.
+// More different lines than the diff has runes to represent them.
 func TestUnifiedOfManyLines(t *testing.T) {
 	var before, after bytes.Buffer
 	for n := range 90_000 {
@@ -130,7 +130,7 @@ func TestUnifiedOfManyLines(t *testing.T) {
 	}
 }
 
-// randomVersions are two texts with something in common.
+// randomVersions returns two texts with common lines.
 func randomVersions(r *rand.Rand) (before, after []byte) {
 	lines := []string{"a\n", "b\n", "\n", "c\r\n", "\t x\n", "+a\n", "-b\n", "\\ No\n", "@@ -1 +1 @@\n"}
 	for range r.IntN(60) {
@@ -150,7 +150,7 @@ func randomVersions(r *rand.Rand) (before, after []byte) {
 	return append([]byte{}, before...), append([]byte{}, after...)
 }
 
-// The programs that people apply diffs with agree.
+// patch and git apply our diffs.
 func TestPatchAgrees(t *testing.T) {
 	programs := map[string][]string{"patch": {"patch", "-s", "--binary", "f", "diff"},
 		"git": {"git", "apply", "--whitespace=nowarn", "diff"}}

@@ -15,7 +15,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// names reads all names of a folder, with a sign for their type.
+// names reads all names of a folder, each with a sign for its type.
 func names(t *testing.T, d *Dir) []string {
 	t.Helper()
 	var b Block
@@ -81,7 +81,7 @@ func TestDir(t *testing.T) {
 	})
 }
 
-// TestDirRefuses opens what is not below, not a file, or not to be seen.
+// TestDirRefuses opens names that are outside, not files, or denied.
 func TestDirRefuses(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=one", "d/g=two", "l => d", "lf => f", "away => ../out", ".skill/journal=x")
@@ -114,7 +114,7 @@ func TestDirRefuses(t *testing.T) {
 	})
 }
 
-// TestDirUnreadable opens folders and files without the right to.
+// TestDirUnreadable opens folders and files without permission.
 func TestDirUnreadable(t *testing.T) {
 	if !asNobody(t) {
 		return

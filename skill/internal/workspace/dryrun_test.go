@@ -84,7 +84,7 @@ var attempts = []attempt{
 	}},
 }
 
-// A dry run describes the change and makes nothing, not even a folder.
+// A dry run describes the change and makes no file and no folder.
 func TestDryRun(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout(attemptLayout...)
@@ -119,7 +119,7 @@ func withoutHeader(diff string) string {
 	return diff
 }
 
-// A dry run describes a change, which then can be made.
+// A change that a dry run describes can be made afterwards.
 func TestDryRunIsTrue(t *testing.T) {
 	for _, a := range attempts {
 		each(t, func(t *testing.T, s *site) {
@@ -156,7 +156,7 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
-// A folder that is read-only stays as it is, to the times, also for its owner.
+// A read-only workspace and a dry run change no file times.
 func TestReadOnlyLeavesTimes(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout(attemptLayout...)

@@ -33,7 +33,7 @@ func immutable(t *testing.T, name string) {
 	t.Cleanup(func() { set(0) })
 }
 
-// A move to another file system that cannot remove its source brings back the file that it replaced.
+// A move to another file system that cannot remove its source restores the file that it replaced.
 func TestMoveAcrossFails(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		far := elsewhere(t, s)
@@ -53,7 +53,7 @@ func TestMoveAcrossFails(t *testing.T) {
 	})
 }
 
-// The power fails after files that were to be changed together could not be: all are there.
+// After a failed change of several files and a power cut, all files exist.
 func TestPowerCutAfterBatchFailed(t *testing.T) {
 	needs.EachDisk(t, 1, "SKILL_TEST_CUTS", func(t *testing.T, cuts int, disks []*needs.Disk) {
 		disk := disks[0]
@@ -84,7 +84,8 @@ func TestPowerCutAfterBatchFailed(t *testing.T) {
 	})
 }
 
-// syncAt makes a file or folder durable, and so on ext4 all names, but no content of another file.
+// syncAt makes a file or folder durable. On ext4 this also makes all names durable, but no contents of
+// other files.
 func syncAt(t *testing.T, name string) {
 	t.Helper()
 	f, err := os.Open(name)
@@ -131,7 +132,7 @@ func TestUndoFails(t *testing.T) {
 	})
 }
 
-// A command that made a folder with a link to a file, and wrote to that, is undone and made again.
+// The undo and redo of a command that made a folder with a hard link to a file and wrote to the file.
 func TestRedoOfFolderWithLink(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("a=old")

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// operation is one way to use a name, for tests of what holds for all of them.
+// operation is one way to use a name, for tests that apply to all operations.
 type operation struct {
 	name    string
 	needs   string // what the name must lead to: "file", "folder", "nothing", "link"
@@ -21,7 +21,7 @@ type operation struct {
 	done func(s *site, rel string)
 }
 
-// Beside the name that is tested, every site may hold these.
+// Every site may hold these besides the tested name.
 const (
 	spare     = "spare"      // a file
 	spareTree = "spare-tree" // a folder with a file "f"
@@ -176,7 +176,7 @@ func isFolder(s *site, rel string) {
 	}
 }
 
-// unspared is snapshot without what Copy to and Move to put there themselves.
+// unspared is snapshot without the files that Copy to and Move to create.
 func (s *site) unspared() string {
 	var keep []string
 	for line := range strings.Lines(s.snapshot()) {

@@ -71,7 +71,7 @@ func (s *site) ran(t testing.TB, w *Workspace, script string) (Change, []Untrack
 	return change, left
 }
 
-// repository describes what git and the folder say.
+// repository describes the repository by git's output and by its files.
 func (s *site) repository(t testing.TB) string {
 	t.Helper()
 	return s.shell(t, `export GIT_OPTIONAL_LOCKS=0
@@ -85,7 +85,7 @@ find . -path ./.git -prune -o -path ./node_modules -prune -o -type f -print | so
 true`)
 }
 
-// healthy fails the test where git finds an error in the repository.
+// healthy fails the test if git finds an error in the repository.
 func (s *site) healthy(t testing.TB) {
 	t.Helper()
 	if out := s.shell(t, "git fsck --no-dangling 2>&1"); strings.Contains(out, "error") ||
@@ -106,7 +106,7 @@ git tag light; git tag -a heavy -m heavy
 echo SECRET=1 >.env; mkdir data node_modules; echo rows >data/rows; echo m >node_modules/m; echo new >untracked`)
 }
 
-// Undo takes back a command's changes of git's own state with everything else, and makes them again.
+// Undo and redo of a command include its changes in .git.
 func TestUndoOfGit(t *testing.T) {
 	needs.InMemory(t)
 	needs.Program(t, "git", "sh")
@@ -204,7 +204,7 @@ func lineDifference(got, want string) string {
 	return b.String()
 }
 
-// A repository that has moved on is a conflict that names the ref, and nothing is changed.
+// If the repository has newer commits, undo is a conflict that names the ref, and changes nothing.
 func TestUndoOfGitThatMovedOn(t *testing.T) {
 	needs.InMemory(t)
 	needs.Program(t, "git", "sh")
@@ -233,7 +233,7 @@ func TestUndoOfGitThatMovedOn(t *testing.T) {
 	}
 }
 
-// A command that only looks records nothing, also where git writes its index again.
+// A command that only reads records nothing, even if git rewrites its index.
 func TestGitStatusRecordsNothing(t *testing.T) {
 	needs.Program(t, "git", "sh")
 	s := newSite(t, false)
@@ -254,7 +254,7 @@ func TestGitStatusRecordsNothing(t *testing.T) {
 	}
 }
 
-// An undo waits for no git: a lock that git holds is a conflict which names it.
+// An undo does not wait for git: a lock file of git is a conflict that names the file.
 func TestUndoWhileGitHoldsALock(t *testing.T) {
 	needs.Program(t, "git", "sh")
 	s := newSite(t, false)
@@ -283,7 +283,7 @@ func TestUndoWhileGitHoldsALock(t *testing.T) {
 	}
 }
 
-// A tool's undo does not write files that make programs run code; a person's undo does.
+// An undo by a tool does not write files that make programs run code; an undo by a person does.
 func TestUndoOfGitConfig(t *testing.T) {
 	needs.Program(t, "git", "sh")
 	s := newSite(t, false)
@@ -310,7 +310,7 @@ func TestUndoOfGitConfig(t *testing.T) {
 	s.lacks(".git/hooks/pre-commit")
 }
 
-// Of a repository that a command made, the objects are not kept: its folders stay, and the undo names them.
+// The undo of git init keeps the folders of objects, because objects are not kept, and names them.
 func TestUndoOfGitInit(t *testing.T) {
 	needs.Program(t, "git", "sh")
 	s := newSite(t, false)
@@ -334,7 +334,7 @@ func TestUndoOfGitInit(t *testing.T) {
 	}
 }
 
-// A ref is not set to a commit that is gone.
+// An undo does not set a ref to a missing commit.
 func TestUndoOfGitWithoutObjects(t *testing.T) {
 	needs.Program(t, "git", "sh")
 	s := newSite(t, false)

@@ -15,8 +15,8 @@ import (
 	"textskill/testdata/needs"
 )
 
-// mixed makes changes of every kind, undo among them, until it is killed. It says
-// when it begins, and after each change one byte.
+// mixed makes changes of every kind, including undo, until it is killed. It writes a byte when it begins
+// and after each change.
 func mixed(t testing.TB, args []string) {
 	w, err := Open(Options{Dir: args[0], Portable: args[1] == "true", NoSync: true})
 	if err != nil {
@@ -72,9 +72,8 @@ func mixed(t testing.TB, args []string) {
 	}
 }
 
-// A process is killed in the middle of mixed changes, many times over: nothing is
-// torn or left, the journal is read whole, and undoing everything gives the first
-// tree.
+// A process is killed during mixed changes, many times. No file is torn or left over, the journal is
+// readable, and undoing everything restores the first tree.
 func TestKilledJournal(t *testing.T) {
 	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
@@ -121,7 +120,7 @@ func TestKilledJournal(t *testing.T) {
 	})
 }
 
-// short leaves out most of what repeats.
+// short omits most repetitions.
 func short(tree string) string {
 	var b strings.Builder
 	for line := range strings.Lines(tree) {

@@ -11,7 +11,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// sharing makes numbered changes in a folder of its own, and in one that all share.
+// sharing makes numbered changes in its own folder and in a shared folder.
 func sharing(t testing.TB, args []string) {
 	w, err := Open(Options{Dir: args[0], Portable: args[1] == "true", NoSync: true})
 	if err != nil {
@@ -33,8 +33,7 @@ func sharing(t testing.TB, args []string) {
 	}
 }
 
-// Processes and goroutines share one journal: every change has an ID of its own, and
-// all are taken back in order.
+// Processes and goroutines share one journal: each change has a unique ID, and undo reverts all in order.
 func TestJournalIsShared(t *testing.T) {
 	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
@@ -76,8 +75,8 @@ func TestJournalIsShared(t *testing.T) {
 	})
 }
 
-// The journal is kept from every operation, however it is spelled or linked, and no
-// tree is copied or listed with it.
+// Every operation denies the journal, in every spelling and through links, and no copy or listing of a tree
+// includes it.
 func TestJournalIsHidden(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=x", "l => .skill", "d/l => ../.skill/journal", "deep => d/l")
@@ -112,8 +111,8 @@ func TestJournalIsHidden(t *testing.T) {
 	})
 }
 
-// A change below a narrower Workspace is recorded with the changes of the whole, and only
-// its own are seen from there.
+// A change in a narrower Workspace is recorded in the journal of the whole. The narrower Workspace sees
+// only its own changes.
 func TestNarrowed(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=x", "d/f=x")

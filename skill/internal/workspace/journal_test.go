@@ -17,8 +17,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// tree is what is at the site's workspace, names, kinds, permissions and contents,
-// without the journal.
+// tree describes the site's workspace without the journal: names, kinds, permissions and contents.
 func (s *site) tree() string {
 	s.t.Helper()
 	var b strings.Builder
@@ -49,7 +48,7 @@ func (s *site) tree() string {
 	return b.String()
 }
 
-// changes are one of every kind, each with what has to be there.
+// changes has one change of every kind, with the files that each needs.
 var changes = []struct {
 	name   string
 	layout []string
@@ -133,7 +132,7 @@ var changes = []struct {
 	}},
 }
 
-// Every kind of change is taken back, made again, and taken back again.
+// Every kind of change can be undone, redone and undone again.
 func TestUndo(t *testing.T) {
 	needs.InMemory(t)
 	for _, c := range changes {
@@ -181,8 +180,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// A file that something else has changed since is not undone without force; with it, it
-// is kept.
+// Undo refuses a file that another program has changed since. With force, it saves that version first.
 func TestUndoRefuses(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=old")
@@ -208,7 +206,7 @@ func TestUndoRefuses(t *testing.T) {
 	})
 }
 
-// A change that a later one builds upon waits for that.
+// A change cannot be undone before a later change of the same file.
 func TestUndoInOrder(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		w := s.open(Options{NoSync: true})
@@ -233,8 +231,7 @@ func TestUndoInOrder(t *testing.T) {
 	})
 }
 
-// A change that left all as it was is undone and made again, among others that were undone
-// before: an undo that names nothing still knows that those are.
+// A change without effect is undone and redone among undone changes: a bare undo still skips these.
 func TestUndoAmongUndone(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.put(s.p("idle"), "")
@@ -266,8 +263,7 @@ func TestUndoAmongUndone(t *testing.T) {
 	})
 }
 
-// A file of several names that is given the content which it has keeps its mode, so an undo
-// that names nothing passes over that.
+// Writing the same content to a file with hard links keeps its mode, so a bare undo skips the change.
 func TestUndoPassesOverSameContent(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=old")
@@ -305,7 +301,7 @@ func (s *site) history() string {
 	return filepath.Dir(list[0])
 }
 
-// Old changes, and those beyond the limit, are dropped, but for the last block.
+// Old changes and changes beyond the limit are dropped, except those in the last block.
 func TestPruned(t *testing.T) {
 	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
@@ -334,7 +330,7 @@ func TestPruned(t *testing.T) {
 	})
 }
 
-// Nothing is made where nothing is to be changed, or nothing recorded.
+// No history is made if nothing may change or nothing is recorded.
 func TestNoJournal(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=old")

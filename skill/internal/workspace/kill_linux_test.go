@@ -13,8 +13,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// version is the n-th content of a file in the stream: one letter, of a length that
-// goes with it.
+// version is the n-th content of a file in the stream: a repeated letter; its length depends on the letter.
 func version(n int) string {
 	return strings.Repeat(string(rune('a'+n%26)), 5000*(n%26+1))
 }
@@ -23,7 +22,7 @@ func isVersion(data []byte) bool {
 	return len(data) > 0 && string(data) == version(int(data[0]-'a'))
 }
 
-// stream changes things until it is killed. It says when it begins.
+// stream makes changes until it is killed. It reports when it begins.
 func stream(t testing.TB, args []string) {
 	w, err := Open(Options{Dir: args[0], Portable: args[1] == "true", NoSync: args[2] == "true"})
 	if err != nil {
@@ -50,7 +49,7 @@ func stream(t testing.TB, args []string) {
 	}
 }
 
-// begun tells a test when a child has said so, and has then said as many dots.
+// begun waits until a child has reported that it begins, and has then written the given number of dots.
 type begun struct {
 	dots int
 	out  bytes.Buffer
@@ -112,7 +111,7 @@ func killOne(t *testing.T, s *site, round int) {
 	}
 }
 
-// checkAfterKill returns how much was left over. It puts all back in place.
+// checkAfterKill returns how many files were left over. It restores all files.
 func (s *site) checkAfterKill(t *testing.T) (left int) {
 	t.Helper()
 	for _, name := range []string{"f", "d/f"} {

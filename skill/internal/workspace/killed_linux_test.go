@@ -22,8 +22,8 @@ import (
 	"textskill/testdata/needs"
 )
 
-// A process is ended before each of the system calls by which a change, its undo or its
-// redo is made, and what it left is looked at.
+// These tests kill a process before each system call of a change, its undo or its redo, and check the
+// files that it leaves.
 
 // changing are the calls that change a file system. A read of the log that follows none of
 // them finds nothing new.
@@ -195,7 +195,7 @@ func relinked(old, name string) error {
 	return os.Link(old, name)
 }
 
-// walk visits all that is in the workspace.
+// walk is a Walker of the workspace.
 func (s *site) walk(_ context.Context, visit func(int, Visited) error) error {
 	return filepath.WalkDir(s.dir, func(p string, d fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(s.dir, p)
@@ -216,7 +216,7 @@ func (s *site) walk(_ context.Context, visit func(int, Visited) error) error {
 	})
 }
 
-// dying makes a change, its undo or its redo, and does not come to the end of it.
+// dying makes a change, its undo or its redo, and is killed before the end.
 func dying(t testing.TB, args []string) {
 	base, far, portable, name, way := args[0], args[1], args[2] == "true", args[3], args[4]
 	n, err := strconv.Atoi(args[5])
@@ -326,7 +326,7 @@ var undoOfSeveral = killedChange{"undo of several", []string{"f=0", "g=0"}, true
 		return last, err
 	}}
 
-// An undo of several changes that is killed leaves a history in which each is undone or is not.
+// After a kill during an undo of several changes, each change is either undone or not.
 func TestKilledInUndoOfSeveral(t *testing.T) {
 	needs.InMemory(t)
 	far := t.TempDir() + "/far"
@@ -385,7 +385,7 @@ func (s *site) die(t *testing.T, c killedChange, far, way string, n int) int {
 	return calls
 }
 
-// both describes the workspace and the far folder.
+// both describes the files in the workspace and in the far folder.
 func (s *site) both(far string) string {
 	other := *s
 	other.dir = far

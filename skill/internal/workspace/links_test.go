@@ -15,7 +15,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// lead is a name and where it leads.
+// lead is a name and its target.
 type lead struct {
 	name    string
 	layout  []string
@@ -88,7 +88,7 @@ func TestLeads(t *testing.T) {
 	}
 }
 
-// expect says what the operation should act on.
+// expect returns the path that the operation should act on.
 func (l lead) expect(o operation) (at string, fails bool) {
 	if !o.follow && l.ltarget != "" {
 		return l.ltarget, false
@@ -120,7 +120,7 @@ func (l lead) run(t *testing.T, s *site, o operation, at string, fails bool) {
 	s.outside(before)
 }
 
-// outside fails the test if anything outside the workspace is not as it was.
+// outside fails the test if anything outside the workspace has changed.
 func (s *site) outside(before string) {
 	s.t.Helper()
 	pick := func(snapshot string) (lines string) {
@@ -269,8 +269,7 @@ func TestManyLinks(t *testing.T) {
 	})
 }
 
-// Names that are wrong by themselves fail alike in every operation, at once, and
-// change nothing.
+// Invalid names fail with the same error in every operation, and change nothing.
 func TestBadNames(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("file=content", "folder/f", spare+"=new", spareTree+"/f=new")

@@ -16,7 +16,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// Whoever locks what, in whatever order: everybody gets done.
+// No order of locks leads to a deadlock.
 func TestNoDeadlock(t *testing.T) {
 	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
@@ -77,8 +77,7 @@ func bustle(ctx context.Context, w *Workspace, s *site, n, i int) error {
 	return errors.Join(errs...)
 }
 
-// A workspace inside another locks its root first, where the other goes by the
-// folders' numbers.
+// A workspace inside another locks its root first; the other locks in the order of inodes.
 func TestNestedWorkspaces(t *testing.T) {
 	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
@@ -119,7 +118,7 @@ func TestNestedWorkspaces(t *testing.T) {
 
 func cmpErr(_ Change, err error) error { return err }
 
-// Who wants the whole workspace gets it from a crowd that wants parts.
+// An operation on the whole workspace gets the lock although many others use parts of it.
 func TestTreesAreNotStarved(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("a/", "b/", "tree/f=x")

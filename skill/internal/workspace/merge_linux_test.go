@@ -10,7 +10,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// numbered is a text of twenty lines, with some lines replaced.
+// numbered returns a text of twenty lines with some lines replaced.
 func numbered(other map[int]string) string {
 	var b strings.Builder
 	for n := 1; n <= 20; n++ {
@@ -57,7 +57,7 @@ func (s *site) inLine(w *Workspace, by string, n int, text string) string {
 	return c.ID
 }
 
-// The undo of a change keeps what tools, commands and users changed later in other lines; so does its redo.
+// Undo and redo of a change keep later changes of other lines by tools, commands and users.
 func TestUndoMerges(t *testing.T) {
 	needs.InMemory(t)
 	for _, first := range []string{"tool", "write", "command"} {
@@ -98,8 +98,8 @@ func TestUndoMerges(t *testing.T) {
 	}
 }
 
-// Lines that both have changed are a conflict that shows both; force writes the earlier ones, and its undo brings
-// the later ones back.
+// Lines changed twice are a conflict that shows both versions. Force restores the earlier lines, and the undo
+// of that restores the later lines.
 func TestUndoConflictShowsBothSides(t *testing.T) {
 	needs.InMemory(t)
 	for _, later := range []string{"tool", "command", "user"} {
@@ -139,7 +139,7 @@ func TestUndoConflictShowsBothSides(t *testing.T) {
 	}
 }
 
-// A change of many is taken back and each of the others stays.
+// The undo of one of many changes keeps the others.
 func TestUndoOfOneOfMany(t *testing.T) {
 	needs.InMemory(t)
 	s := newSite(t, false)
@@ -191,7 +191,7 @@ func TestDryUndoThatMerges(t *testing.T) {
 	s.unchanged(before)
 }
 
-// Windows line endings, a missing last one, and permissions stay.
+// A merge keeps Windows line ends, a missing last line end, and permissions.
 func TestUndoMergesLineEndings(t *testing.T) {
 	for name, ends := range map[string]func(string) string{
 		"windows":     func(text string) string { return strings.ReplaceAll(text, "\n", "\r\n") },
@@ -217,8 +217,8 @@ func TestUndoMergesLineEndings(t *testing.T) {
 	}
 }
 
-// While a command runs, a tool writes the file that the command wrote: both texts are in the history, and
-// each undo takes one back.
+// While a command runs, a tool writes a file that the command has written. Both texts are in the history,
+// and each undo reverts one.
 func TestWriteBesideCommand(t *testing.T) {
 	needs.InMemory(t)
 	for _, after := range []string{"", "overwritten\n"} {
@@ -259,8 +259,8 @@ func TestWriteBesideCommand(t *testing.T) {
 	}
 }
 
-// While a command runs that has changed a file, a bare undo does not take back the older change of the file: it
-// names the command's part, which the next undo takes back.
+// While a command that changed a file runs, a bare undo does not undo an older change of the file. It names
+// the command's change so far, which the next undo reverts.
 func TestBareUndoBesideCommand(t *testing.T) {
 	needs.InMemory(t)
 	s := newSite(t, false)
@@ -291,8 +291,8 @@ func TestBareUndoBesideCommand(t *testing.T) {
 	s.lacks("e")
 }
 
-// A command gives a file with two names a third one, in place of another file. Undo takes the third name away and
-// writes the file in place; redo still has both contents.
+// A command replaces a file by a third hard link to another file. Undo removes that link and writes the old
+// file in place; redo still has both contents.
 func TestRedoBesideOtherNames(t *testing.T) {
 	needs.InMemory(t)
 	s := newSite(t, false)
@@ -326,7 +326,7 @@ func TestRedoBesideOtherNames(t *testing.T) {
 	}
 }
 
-// One command removes a folder, and another one that begins and ends meanwhile makes it again.
+// One command removes a folder, and another command that runs meanwhile makes it again.
 func TestFolderBesideCommands(t *testing.T) {
 	needs.InMemory(t)
 	s := newSite(t, false)

@@ -16,7 +16,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// acl is a POSIX access list: the owner, user 1234, the group, the mask, others.
+// acl is a POSIX ACL: the owner, user 1234, the group, the mask, others.
 var acl = []byte{2, 0, 0, 0,
 	1, 0, 6, 0, 0xff, 0xff, 0xff, 0xff,
 	2, 0, 6, 0, 0xd2, 4, 0, 0,
@@ -82,7 +82,7 @@ func TestOwnerStays(t *testing.T) {
 	})
 }
 
-// A file whose owner a new one could not have is written in place.
+// A file is written in place if a new file cannot get its owner.
 func TestForeignFile(t *testing.T) {
 	needs.Users(t)
 	base, err := os.MkdirTemp("", "foreign")
@@ -126,7 +126,7 @@ func TestForeignFile(t *testing.T) {
 	}
 }
 
-// A limit on the size of files stops changes in the middle: nothing is changed.
+// A file size limit stops changes in the middle: nothing changes.
 func TestLimit(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.put(filepath.Join(s.base, "big"), strings.Repeat("b", 600<<10))
@@ -134,7 +134,7 @@ func TestLimit(t *testing.T) {
 	})
 }
 
-// So does a disk that is full.
+// A full disk stops changes in the middle: nothing changes.
 func TestDiskFull(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		small := filepath.Join(s.base, "small")
@@ -190,8 +190,7 @@ func fullDisk(t testing.TB, s *site, want error) {
 	}
 }
 
-// A new version of a file with several names fits on the disk beside the old one,
-// but not twice: what is there stays whole.
+// The disk has room for one new version of a file with hard links, but not for two: the file stays whole.
 func TestDiskFullInPlace(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		small := filepath.Join(s.base, "small")
@@ -216,7 +215,7 @@ func TestDiskFullInPlace(t *testing.T) {
 	})
 }
 
-// A file that something is mounted on cannot be renamed over.
+// A rename cannot replace a file that is a mount point.
 func TestMountedFile(t *testing.T) {
 	eachChange(t, func(t *testing.T, s *site, change func(*Workspace, string) (Change, error), want string) {
 		s.layout("f=x", "d/sub/in")
@@ -235,7 +234,7 @@ func TestMountedFile(t *testing.T) {
 	})
 }
 
-// A folder that another file system is mounted on is not emptied.
+// A folder that is a mount point is not emptied.
 func TestMountedFolder(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("d/a/f=x", "d/sub/", "d/z/f=x")
@@ -256,7 +255,7 @@ func TestMountedFolder(t *testing.T) {
 	})
 }
 
-// A file of a tree that cannot be removed comes back under its name.
+// If a file of a tree cannot be removed, the tree gets its name back.
 func TestRemoveTreeStops(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("d/a/f=x", "d/b/c/f=x", "d/z=x")

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// changers are the ways to give the file f, which holds "content", other content.
+// changers are the ways to change the content of the file f, which holds "content".
 var changers = []struct {
 	name string
 	want string
@@ -60,7 +60,7 @@ func TestModeStays(t *testing.T) {
 	})
 }
 
-// A file of several names stays one file.
+// Hard links to a file stay hard links.
 func TestHardLinksStay(t *testing.T) {
 	eachChange(t, func(t *testing.T, s *site, change func(*Workspace, string) (Change, error), want string) {
 		s.layout("f=content", "d/")
@@ -101,7 +101,7 @@ func TestCopyOverHardLink(t *testing.T) {
 	})
 }
 
-// A file that may not be written is not replaced either, though its folder could.
+// A file that may not be written is not replaced, even if its folder is writable.
 func TestReadOnlyFile(t *testing.T) {
 	if !asNobody(t) {
 		return
@@ -133,7 +133,7 @@ func TestReadOnlyFile(t *testing.T) {
 	})
 }
 
-// In a folder that cannot be written files are written in place.
+// In a folder that is not writable, files are written in place.
 func TestReadOnlyFolder(t *testing.T) {
 	if !asNobody(t) {
 		return
@@ -182,7 +182,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	})
 }
 
-// A tree with a folder that cannot be emptied is not removed by half.
+// A tree with a folder that cannot be emptied is not removed in part.
 func TestRemoveTreeThatCannot(t *testing.T) {
 	if !asNobody(t) {
 		return
@@ -236,7 +236,7 @@ func TestCopyReadOnlyTree(t *testing.T) {
 	})
 }
 
-// The next change in a folder removes whatever a killed process left there.
+// The next change in a folder removes the leftovers of a killed process.
 func TestLeftOver(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		w := s.open(Options{NoSync: true})
@@ -270,7 +270,7 @@ func TestLeftOver(t *testing.T) {
 	})
 }
 
-// A left-over tree of read-only folders goes as well.
+// It also removes a leftover tree of read-only folders.
 func TestLeftOverReadOnly(t *testing.T) {
 	if !asNobody(t) {
 		return
@@ -289,7 +289,7 @@ func TestLeftOverReadOnly(t *testing.T) {
 	})
 }
 
-// The modes of a copy are the source's, without the bits that lend an owner's power.
+// A copy has the modes of the source without the set-uid, set-gid and sticky bits.
 func TestCopyModes(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		defer syscall.Umask(syscall.Umask(0o077))
@@ -319,7 +319,7 @@ func TestCopyModes(t *testing.T) {
 	})
 }
 
-// A copy that changes only permissions is undone, and made again.
+// Undo and redo of a copy that changes only permissions.
 func TestUndoCopyModes(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=x", "there=x")

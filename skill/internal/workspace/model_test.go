@@ -19,7 +19,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is a file system in memory: what is at a name. Names of one file share it.
+// model is a file system in memory, by name. Hard links share a file.
 type model map[string]*node
 
 type node struct {
@@ -71,7 +71,7 @@ func (m model) below(dir string) []string {
 	return names
 }
 
-// folders makes those above name; false where a file is in the way.
+// folders makes the folders above name. It returns false if a file has the place of a folder.
 func (m model) folders(name string) bool {
 	var missing []string
 	for dir := path.Dir(name); !m.isDir(dir); dir = path.Dir(dir) {
@@ -211,7 +211,7 @@ func (s *site) onDisk(t *rapid.T) model {
 	return m
 }
 
-// done is a change that the model keeps, to take it back.
+// done is a change that the model can undo.
 type done struct {
 	id            string
 	before, after model
@@ -227,7 +227,7 @@ type world struct {
 	log  []string
 }
 
-// fail says what was done last, too.
+// fail fails the test and prints the last operations.
 func (x *world) fail(r *rapid.T, format string, args ...any) {
 	r.Helper()
 	r.Fatalf(format+"\nafter\n%s", append(args, strings.Join(x.log[max(0, len(x.log)-25):], "\n"))...)
@@ -237,7 +237,7 @@ func (x *world) told(format string, args ...any) {
 	x.log = append(x.log, fmt.Sprintf(format, args...))
 }
 
-// Random operations, undo among them, leave what the model says.
+// Random operations, including undo, give the same result as the model.
 func TestModel(t *testing.T) {
 	needs.SameDraws(t)
 	needs.InMemory(t)
@@ -278,7 +278,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// start is what was there before the first change that is in effect.
+// start returns the state before the first change in force.
 func (x *world) start() model {
 	for _, d := range x.past {
 		if !d.undone && d.before.String() != d.after.String() {
@@ -293,7 +293,7 @@ var (
 	modelTexts = rapid.SampledFrom([]string{"", "one\n", "two\n", "one\ntwo\n", strings.Repeat("x", 50)})
 )
 
-// step takes one random operation, in the workspace and in the model.
+// step makes one random operation in the workspace and in the model.
 func (x *world) step(r *rapid.T) {
 	name, other, text := modelNames.Draw(r, "name"), modelNames.Draw(r, "other"), modelTexts.Draw(r, "text")
 	flag, second := rapid.Bool().Draw(r, "flag"), rapid.Bool().Draw(r, "second")
@@ -355,7 +355,7 @@ func (x *world) step(r *rapid.T) {
 	x.m = m
 }
 
-// last is what an undo takes back that names nothing.
+// last returns the change that a bare undo reverts.
 func (x *world) last() *done {
 	for _, d := range slices.Backward(x.past) {
 		if !d.undone && d.before.String() != d.after.String() {
@@ -388,7 +388,7 @@ func (x *world) undoLast(r *rapid.T) {
 	}
 }
 
-// undoAny takes any change back and makes it again, or is refused.
+// undoAny undoes and redoes any change, or is refused.
 func (x *world) undoAny(r *rapid.T) {
 	if len(x.past) == 0 {
 		return

@@ -31,7 +31,7 @@ func elsewhere(t *testing.T, s *site) string {
 	return far
 }
 
-// A move between file systems keeps what a rename would have kept.
+// A move between file systems keeps the same metadata as a rename.
 func TestMoveAcross(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		far := elsewhere(t, s)
@@ -146,8 +146,8 @@ func TestMoveAcrossRefused(t *testing.T) {
 	})
 }
 
-// A move to another file system, a delete into a history there, and the undo of a move that fail have changed
-// nothing, whatever of the source was removed before.
+// After a failed move or delete to another file system, or a failed undo of a move, nothing has changed, even
+// if a part of the source was removed before.
 func TestFailedMoveLeavesNothing(t *testing.T) {
 	needs.InMemory(t)
 	small := t.TempDir()
@@ -234,7 +234,7 @@ func TestFailedMoveLeavesNothing(t *testing.T) {
 	}
 }
 
-// A copy is not removed where its source is gone: it is all that there is.
+// A copy is not removed if its source no longer exists, because it is the only copy.
 func TestTakeBackOfOnlyCopy(t *testing.T) {
 	s := newSite(t, false)
 	s.layout("copy=x")

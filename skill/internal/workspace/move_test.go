@@ -103,7 +103,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// Two names of one file: after the move there is one.
+// A move onto a hard link of the same file leaves one name.
 func TestMoveOntoTwin(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("a=x", "d/")
@@ -122,7 +122,7 @@ func TestMoveOntoTwin(t *testing.T) {
 	})
 }
 
-// A file moves with everything that it has, as by rename.
+// A file keeps all its metadata, as with rename(2).
 func TestMoveKeepsTheFile(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("a=x", "d/")

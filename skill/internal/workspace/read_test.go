@@ -37,7 +37,7 @@ func TestReadFile(t *testing.T) {
 	})
 }
 
-// The answers for names that cannot be read, by system call and error.
+// The errors for names that cannot be read, by system call.
 func TestReadErrors(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("d/f", "file", "loop => loop", "dangling => missing", "todir => d")
@@ -257,7 +257,7 @@ func TestReadHuge(t *testing.T) {
 	})
 }
 
-// A FIFO, socket or device is refused at once. It can be moved and removed.
+// Reading a FIFO, socket or device fails at once. It can be moved and removed.
 func TestSpecialFiles(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		kinds := []string{"named pipe", "socket"}
@@ -320,7 +320,7 @@ func TestSpecialFileInATree(t *testing.T) {
 	})
 }
 
-// within fails the test if do hangs.
+// within fails the test if do blocks.
 func within(t *testing.T, d time.Duration, do func() error) error {
 	t.Helper()
 	done := make(chan error, 1)
@@ -334,7 +334,7 @@ func within(t *testing.T, d time.Duration, do func() error) error {
 	}
 }
 
-// Open gives what was there when it was opened, whatever comes in its place.
+// An open file keeps its content when another file takes its name.
 func TestOpenStays(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=old content")

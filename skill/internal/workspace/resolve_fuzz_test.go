@@ -13,8 +13,7 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// maze is a layout of links in every direction. Whatever a name does in it, the
-// files called "secret" lie outside and the others inside.
+// maze is a layout of links in every direction. Files called "secret" are outside, all others inside.
 var maze = []string{
 	"a/b/c/f=inside", "a/f=inside", "f=inside", "d/",
 	"a/up => ..", "a/b/upup => ../..", "out => ../out", "abs => $WS/a", "absup => $WS/a/../..", "all => /",
@@ -26,8 +25,8 @@ var maze = []string{
 	"a/.git/config=inside", ".skill/records=hidden", "records => .skill",
 }
 
-// A name that resolves, resolves inside: the result is clean, below the workspace,
-// has no link on its way, and what is read by the name is what is there.
+// A resolved name is clean, inside the workspace and free of links. Reading the name gives the file at
+// the resolved path.
 func FuzzResolve(f *testing.F) {
 	for _, name := range []string{"", ".", "..", "a/b/c/f", "chain/c/f", "out/secret", "absup/ws/f",
 		"self/self/../a/up/f", "all/etc/passwd",
@@ -55,7 +54,7 @@ func FuzzResolve(f *testing.F) {
 	})
 }
 
-// checkResolve returns where the name leads, "" if nowhere.
+// checkResolve returns the resolved path of the name, "" if it cannot be resolved.
 func checkResolve(t *testing.T, w *Workspace, s *site, name string, follow bool) string {
 	t.Helper()
 	real, err := w.Real("", name, follow)

@@ -9,8 +9,8 @@ import (
 	"textskill/testdata/needs"
 )
 
-// The power fails while several files are changed together, or that is undone, and after all names so
-// far are on the disk: it is in the history, and can be taken back.
+// After a power cut during a change of several files or its undo, the change is in the history and can be
+// undone.
 func TestPowerCutInSeveral(t *testing.T) {
 	needs.EachDisk(t, 1, "SKILL_TEST_CUTS", func(t *testing.T, cuts int, disks []*needs.Disk) {
 		for i := range min(cuts, 5) {

@@ -26,10 +26,10 @@ type site struct {
 	portable bool
 }
 
-// stateHome is the folder beside a site's in which the histories are kept.
+// stateHome is the folder beside the site's folder that holds the histories.
 const stateHome = "state"
 
-// each runs a test over both ways of confinement.
+// each runs a test with both backends, openat2 and os.Root.
 func each(t *testing.T, test func(t *testing.T, s *site)) {
 	t.Helper()
 	for _, portable := range []bool{false, true} {
@@ -40,7 +40,7 @@ func each(t *testing.T, test func(t *testing.T, s *site)) {
 	}
 }
 
-// odd is a file name that is as strange as the system takes.
+// odd is the strangest file name that the system accepts.
 func odd() string {
 	if runtime.GOOS == "linux" {
 		return "\xff\n"
@@ -88,7 +88,7 @@ func (s *site) open(o Options) *Workspace {
 	return w
 }
 
-// p returns the absolute name of something in the site's folder.
+// p returns the absolute path of a name in the site's folder.
 func (s *site) p(rel string) string { return s.dir + "/" + rel }
 
 // layout makes files ("f", "f=content"), folders ("d/") and links ("l => target").
@@ -137,7 +137,7 @@ func (s *site) has(rel, content string) {
 	}
 }
 
-// lacks fails the test if there is something of that name.
+// lacks fails the test if the name exists.
 func (s *site) lacks(rel string) {
 	s.t.Helper()
 	if _, err := os.Lstat(s.p(rel)); err == nil {
@@ -181,7 +181,7 @@ func (s *site) snapshot() string {
 	return b.String()
 }
 
-// unchanged fails the test if the site is not as it was.
+// unchanged fails the test if the site has changed.
 func (s *site) unchanged(before string) {
 	s.t.Helper()
 	after := s.snapshot()
@@ -201,7 +201,7 @@ func (s *site) unchanged(before string) {
 	}
 }
 
-// must fails the test unless a change was made.
+// must fails the test unless the change was applied.
 func must(t testing.TB, c Change, err error) {
 	t.Helper()
 	if err != nil {
@@ -212,7 +212,7 @@ func must(t testing.TB, c Change, err error) {
 	}
 }
 
-// swap returns a splice that puts new in the place of the first old.
+// swap returns a splice that replaces the first occurrence of old by new.
 func swap(old, new string) func(io.ReaderAt, int64) (Splice, error) {
 	return func(src io.ReaderAt, size int64) (Splice, error) {
 		data, err := io.ReadAll(io.NewSectionReader(src, 0, size))

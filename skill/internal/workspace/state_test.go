@@ -13,7 +13,7 @@ import (
 	"textskill/skill/internal/history"
 )
 
-// The output of commands can be read, and nothing else of the records can.
+// Of this program's records, only the output of commands can be read.
 func TestOutputIsReadAndNotChanged(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("d/f=x", ".skill/output/a.log=x", "d/.skill/output/a.log=x", "l => output")

@@ -34,8 +34,7 @@ func swapping(t *testing.T, a, b string) (stop func()) {
 	}
 }
 
-// A folder is a folder inside one moment and a link to outside the next: nothing
-// outside is read or changed.
+// While a folder is exchanged with a link to outside all the time, nothing outside is read or changed.
 func TestFolderSwappedWithLink(t *testing.T) {
 	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
@@ -100,7 +99,7 @@ func TestFolderSwappedWithLink(t *testing.T) {
 	})
 }
 
-// So is the file itself, and what its name then stands for is what is written.
+// While a file is exchanged with a link all the time, nothing outside is read or changed.
 func TestFileSwappedWithLink(t *testing.T) {
 	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {
@@ -120,7 +119,7 @@ func TestFileSwappedWithLink(t *testing.T) {
 	})
 }
 
-// A tree is removed while one of its folders is now a link to outside, now a folder.
+// A tree is removed while one of its folders is exchanged with a link to outside all the time.
 func TestRemoveWhileSwapped(t *testing.T) {
 	needs.InMemory(t)
 	each(t, func(t *testing.T, s *site) {

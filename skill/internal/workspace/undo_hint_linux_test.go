@@ -13,7 +13,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// An undo that is refused and says that force goes on goes on with force, whatever was done before.
+// If the hint of a refused undo says that force helps, force does help.
 func TestForceHelpsWhereItIsNamed(t *testing.T) {
 	needs.SameDraws(t)
 	needs.InMemory(t)
@@ -94,8 +94,8 @@ func TestForceHelpsWhereItIsNamed(t *testing.T) {
 	})
 }
 
-// A file that an undo took away comes back with force as it is now, if a program wrote to it afterwards that had
-// it open: what that wrote is nowhere else.
+// A program writes to an open file after an undo removed the file. A redo with force restores the file with
+// that text, because no other copy has it.
 func TestForceBringsBackWhatWasWrittenTo(t *testing.T) {
 	s := newSite(t, false)
 	s.layout("f=old", "g=old")
@@ -133,7 +133,7 @@ func TestForceBringsBackWhatWasWrittenTo(t *testing.T) {
 
 var hintNames = rapid.SampledFrom([]string{"a", "b", "d", "d/a", "d/b"})
 
-// outside does what no record says: it writes, replaces, removes or moves.
+// outside makes an unrecorded change: it writes, replaces, removes or moves a file.
 func outside(s *site, name, other, text string) {
 	switch len(text) {
 	case 0:

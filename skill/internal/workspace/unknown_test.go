@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Commands whose changes are unknown leave one record as long as they are the same, so that a
-// loop of them does not push changes out of the history.
+// Repeated equal commands with unknown changes leave one record, so that a loop does not push changes out
+// of the history.
 func TestRecordUnknown(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=old")
@@ -65,7 +65,7 @@ func TestRecordUnknown(t *testing.T) {
 	})
 }
 
-// However many commands leave records of what was not kept, the change before them can be undone.
+// Any number of commands with unkept changes does not prevent the undo of the change before them.
 func TestUnkeptCommandsPushNothingOut(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=old")
@@ -97,8 +97,8 @@ func TestUnkeptCommandsPushNothingOut(t *testing.T) {
 	})
 }
 
-// A run is undone back to a position although nothing that was recorded before can be undone, and the history
-// drops the oldest of that. Where the history has dropped changes, the run is not undone.
+// A run can be undone back to a position after the history dropped older records that cannot be undone. If
+// the history dropped changes of the run, the undo is refused.
 func TestUndoRunAfterUnkeptCommands(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=old")

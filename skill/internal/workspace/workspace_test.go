@@ -79,8 +79,8 @@ func TestClosed(t *testing.T) {
 	})
 }
 
-// A descriptor's number may belong to another folder once it is closed: whoever
-// still uses the workspace must not get to see that one.
+// After Close, the number of a descriptor may belong to another folder. An operation on the closed
+// workspace must not access that folder.
 func TestCloseWhileReading(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=inside")
@@ -116,7 +116,7 @@ func TestCloseWhileReading(t *testing.T) {
 	})
 }
 
-// The workspace is the folder that was opened, wherever it goes.
+// The workspace is the folder that was opened, even after a rename.
 func TestMovedAway(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=old")

@@ -151,7 +151,7 @@ func TestAppendFile(t *testing.T) {
 	})
 }
 
-// An edit changes the bytes that it names and no other.
+// An edit changes only the bytes of its splice.
 func TestEditFile(t *testing.T) {
 	for _, c := range []struct{ content, old, new, want string }{
 		{"a b c", "b", "B", "a B c"},
@@ -222,7 +222,7 @@ func TestEditErrors(t *testing.T) {
 	})
 }
 
-// Folders that were made for a change go when it fails, and no others.
+// A failed change removes only the folders that it made.
 func TestFoldersGoBack(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("there/", "dir/f", "file=x")
@@ -249,8 +249,8 @@ func TestFoldersGoBack(t *testing.T) {
 	})
 }
 
-// TestFolderNameTooLong writes below a folder whose name no folder can have: to make the
-// folder is what fails, however deep the file is in it.
+// TestFolderNameTooLong writes below a folder with an invalid name: making the folder fails, at any depth
+// of the file.
 func TestFolderNameTooLong(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		w := s.open(Options{NoSync: true})
@@ -269,7 +269,7 @@ func TestFolderNameTooLong(t *testing.T) {
 	})
 }
 
-// A change that was given up leaves nothing, and says so.
+// A canceled change leaves nothing, and returns the context's error.
 func TestCanceled(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=content", "d/f=content", spare+"=new", spareTree+"/f=new")
