@@ -131,7 +131,8 @@ func (r *Replaced) check(a ReplaceText) error {
 	case r.Matched == 0:
 		return fmt.Errorf("no file is like %s", a.Glob)
 	case r.Total == 0:
-		return fmt.Errorf("old_text is in none of %s like %s", words.Count(r.Matched, "file", "files"), a.Glob)
+		return fmt.Errorf("old_text is in none of %s like %s", words.Count(r.Matched, "file", "files"),
+			a.Glob)
 	case a.Count >= 0 && a.Count != r.Total:
 		return &CountError{*r, a.Count}
 	case a.Preview:

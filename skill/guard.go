@@ -372,7 +372,8 @@ func (x *Executor) checkWhole(ctx context.Context, s *Session, abs string, what 
 		}
 		switch {
 		case !known && unread > 0 && s.Guard == GuardStrict && !forced:
-			return stalef("%s is there, and you have not read it; %s. Read it first, or set force", abs, what.not)
+			return stalef("%s is there, and you have not read it; %s. Read it first, or set force",
+				abs, what.not)
 		case !known || forced:
 			return nil
 		}

@@ -201,7 +201,8 @@ var (
 )
 
 // residentBash runs a command in the shell that stays.
-func (in *call) residentBash(ctx context.Context, timeout time.Duration, say residentWords) (skill.Result, error) {
+func (in *call) residentBash(ctx context.Context, timeout time.Duration,
+	say residentWords) (skill.Result, error) {
 	sh, command := in.resident("bash"), in.str("command")
 	if in.flag("restart") {
 		sh.restart()

@@ -39,12 +39,13 @@ var Perstack = &Dialect{
 			Name: "exec", Open: true,
 			Doc: "Run a program without a shell and return its output. Nothing it starts outlives the call.",
 			Params: []Param{
-				{Name: "command", Type: "string", Required: true, Empty: true, Doc: "a program, not a command line"},
+				{Name: "command", Type: "string", Required: true, Empty: true,
+					Doc: "a program, not a command line"},
 				{Name: "args", Type: "array", Of: "string", Required: true,
 					Doc: "its arguments; no shell reads them"},
 				{Name: "env", Type: "object", Of: "string", Content: true, Required: true,
 					Doc: "added to the environment of this server"},
-				{Name: "cwd", Type: "string", Path: true, Required: true, Empty: true, Doc: "the directory to run in"},
+				anyPath("cwd", "the directory to run in"),
 				{Name: "stdout", Type: "boolean", Required: true, Doc: "return it"},
 				{Name: "stderr", Type: "boolean", Required: true, Doc: "return it"},
 				{Name: "timeout", Type: "number", Doc: "milliseconds, 60000 by default; 0 for none"}},
@@ -72,8 +73,7 @@ var Perstack = &Dialect{
 		},
 		{
 			Name: "writeTextFile", Doc: "Write a text file, replacing an existing one; missing parent directories are created. For longer texts, appendTextFile the rest.",
-			Params: []Param{newFile(basePath), {Name: "text", Type: "string", Content: true, Required: true, Empty: true,
-				Max: 10000, Doc: "the whole content"}},
+			Params: []Param{newFile(basePath), limited("text", 0, 10000, "the whole content")},
 			Effect: Destroys, Idempotent: true,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.creatable(mustHaveNoNUL, mustNotLinkNowhere,
@@ -84,8 +84,7 @@ var Perstack = &Dialect{
 		},
 		{
 			Name: "appendTextFile", Doc: "Append to a text file that exists. No newline is added.",
-			Params: []Param{basePath, {Name: "text", Type: "string", Content: true, Required: true, Empty: true, Max: 2000,
-				Doc: "what to append"}},
+			Params: []Param{basePath, limited("text", 0, 2000, "what to append")},
 			Effect: Adds,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.existing(mustNotLinkOutside, mustExist("File %s does not exist."),
@@ -97,10 +96,8 @@ var Perstack = &Dialect{
 		{
 			Name: "editTextFile", Doc: "Replace the first occurrence of a text in a file. It must match exactly, except for line ends, which the file keeps.",
 			Params: []Param{basePath,
-				{Name: "newText", Type: "string", Content: true, Required: true, Empty: true, Max: 2000,
-					Doc: "the new text"},
-				{Name: "oldText", Type: "string", Content: true, Required: true, Empty: true, Min: 1, Max: 2000,
-					Doc: "the text to replace"}},
+				limited("newText", 0, 2000, "the new text"),
+				limited("oldText", 1, 2000, "the text to replace")},
 			Effect: Destroys,
 			operation: func(in *call) (skill.Args, error) {
 				path, err := in.existing(mustNotLinkOutside, mustExist("File %s does not exist."), mustBeWritable("File %s is not writable"))
@@ -112,8 +109,8 @@ var Perstack = &Dialect{
 		{
 			Name: "moveFile", Doc: "Move or rename a file, a directory, or a link itself; missing parents of the destination are created. The destination must not exist.",
 			Params: []Param{
-				{Name: "source", Type: "string", Path: true, Required: true, Empty: true, Doc: "what to move"},
-				{Name: "destination", Type: "string", Path: true, Required: true, Empty: true, Doc: "its new path"}},
+				anyPath("source", "what to move"),
+				anyPath("destination", "its new path")},
 			Effect: Destroys, operation: moveFileOperation, reword: moveFileError,
 			reply: echoReply("source", "destination"),
 		},
@@ -165,8 +162,17 @@ var Perstack = &Dialect{
 }
 
 // basePath may be empty: then it is the workspace.
-var basePath = Param{Name: "path", Type: "string", Path: true, Required: true, Empty: true,
-	Doc: "inside the workspace"}
+var basePath = anyPath("path", "inside the workspace")
+
+func anyPath(name, doc string) Param {
+	return Param{Name: name, Type: "string", Path: true, Required: true, Empty: true, Doc: doc}
+}
+
+// limited is a text of least to most UTF-16 units.
+func limited(name string, least, most int, doc string) Param {
+	return Param{Name: name, Type: "string", Content: true, Required: true, Empty: true, Min: least,
+		Max: most, Doc: doc}
+}
 
 // perstackArguments reads arguments as the original's schema validator does. A refusal begins with
 // the words of the protocol.

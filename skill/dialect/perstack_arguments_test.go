@@ -33,7 +33,8 @@ func TestPerstackArguments(t *testing.T) {
 			"text must be a text of at most 2000 characters, not 2001"},
 	} {
 		_, err := perstackArguments(Perstack.Lookup(tt.tool), json.RawMessage(tt.in))
-		want := "MCP error -32602: Input validation error: Invalid arguments for tool " + tt.tool + ": " + tt.want
+		want := "MCP error -32602: Input validation error: Invalid arguments for tool " + tt.tool + ": " +
+			tt.want
 		if err == nil || err.Error() != want {
 			t.Errorf("%s %.80s\n got %v\nwant %s", tt.tool, tt.in, err, want)
 		}

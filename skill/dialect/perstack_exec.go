@@ -36,7 +36,8 @@ func execOperation(in *call) (skill.Args, error) {
 		a.Args = append(a.Args, whole(arg))
 	}
 	a.Env = in.environment()
-	a.ExactEnv = len(a.Env) > 0                // a call that sets variables gets these over the process's, and no others
+	// A call that sets variables gets these over the process's, and no others.
+	a.ExactEnv = len(a.Env) > 0
 	if ms := timeout(in); ms < math.MaxInt32 { // longer is no limit
 		a.Timeout = time.Duration(ms * float64(time.Millisecond))
 	}
