@@ -2,8 +2,11 @@
 // writes the answers in the same format.
 //
 // A wire is a row of [All], one for each format. [Of] recognizes JSON formats by their
-// shape. [OfText] recognizes the text formats of models by a marker. No wire knows a tool
-// by name: the caller describes tools as [Schemas].
+// shape. [OfText] recognizes the text formats of models by a marker, and [Find] also by the name
+// of a tool. No wire knows a tool by name: the caller describes tools as [Schemas].
+//
+// A [Part] is one part of a message of Anthropic, Google or the Responses. A program that reads
+// their streams joins the pieces into parts, and writes them back with [Wire.Turn].
 package wire
 
 import (

@@ -21,12 +21,12 @@
 //	budget.go      limits of a run
 //	compact.go     making room in the model's window
 //	generate.go    asking the model, and again where that may help
-//	skill.go       where tools come from
+//	skill.go       the toolbox of an expert: where tools come from
 //	skill_base.go  the Base Skill, which every expert has
 //	builtin.go     further tools that are built in
 //	skill_mcp.go   MCP servers
 //	event.go       what Run reports
-//	recorder.go    when: after the disk
+//	recorder.go    when an event counts: after the disk
 //	files.go       the files of an earlier step
 //	checkpoint.go  the state of a run at the end of a step
 //	records.go     reading what was recorded
@@ -203,6 +203,26 @@ func (r *run) work(ctx context.Context, query string) error {
 	if err := r.openFiles(ctx); err != nil {
 		return err
 	}
+	if err := r.enter(ctx, query); err != nil {
+		return err
+	}
+	t.note = r.cfg.Note
+	for {
+		if err := t.work(ctx); err != nil {
+			return err
+		}
+		next, err := r.next(t)
+		if err != nil || next == nil {
+			return err
+		}
+		if t, err = next.openOrReport(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// enter records that the run starts or goes on with a query.
+func (r *run) enter(ctx context.Context, query string) error {
 	if r.unconfirmed && r.recorder.store.x != nil {
 		if err := r.recorder.store.adopt(ctx); err != nil {
 			return err
@@ -222,19 +242,7 @@ func (r *run) work(ctx context.Context, query string) error {
 		return err
 	}
 	r.recorder.rules, r.recorder.window = len(s.Rules), s.Window
-	t.note = r.cfg.Note
-	for {
-		if err := t.work(ctx); err != nil {
-			return err
-		}
-		next, err := r.next(t)
-		if err != nil || next == nil {
-			return err
-		}
-		if t, err = next.openOrReport(ctx); err != nil {
-			return err
-		}
-	}
+	return nil
 }
 
 // begin returns the task that the run starts or continues with.
