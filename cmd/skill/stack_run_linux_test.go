@@ -140,6 +140,7 @@ func TestRunTimesOutWithWhatWasPrinted(t *testing.T) {
 // A gigabyte is answered by its beginning and its end, from little memory, and the
 // log has what there is room for.
 func TestRunPrintsAGigabyte(t *testing.T) {
+	needs.Long(t, "2 s") // TestLogsKeepBothEnds keeps less
 	t.Parallel()
 	needs.Shell(t)
 	s := startStack(t)

@@ -455,6 +455,7 @@ func TestPageByKeyboard(t *testing.T) {
 
 // TestPagePictures takes pictures of every view, for people to look at: go test -artifacts.
 func TestPagePictures(t *testing.T) {
+	needs.Long(t, "6 s") // TestPageFits opens the same views
 	needs.Browser(t)
 	x := workspace(t)
 	write(t, x, "notes.md", "after\nand more\n")
