@@ -511,7 +511,7 @@ func match(part, want []byte, anyLineEnd bool) (from, to int) {
 func lf(s string) string   { return strings.ReplaceAll(s, "\r\n", "\n") }
 func crlf(s string) string { return strings.ReplaceAll(lf(s), "\n", "\r\n") }
 
-// matchLineEnds is withEnds for an occurrence in a file, of which no more is read than is needed.
+// matchLineEnds is withEnds for a text found in a file. It reads only the bytes around that text.
 func matchLineEnds(src io.ReaderAt, size, at int64, found []byte, old, new string) ([]byte, error) {
 	if !strings.Contains(new, "\n") || bytes.IndexByte(found, '\n') >= 0 {
 		return []byte(withEnds(found, 0, len(found), old, new)), nil

@@ -578,7 +578,7 @@ func lineRange(name string, v any, place skill.Place) (*skill.LineRange, error) 
 	return nil, fmt.Errorf("%s is %.80q; it must be like 12ab or 12ab-14cd, as read numbers them", name, text)
 }
 
-// lineRef reads the number of a line, 0 if there is none.
+// lineRef reads the number of a line. It returns 0 if there is no number.
 func lineRef(number, letters string) skill.LineRef {
 	n, err := strconv.Atoi(number)
 	if err != nil && number != "" {

@@ -481,7 +481,7 @@ func (p *planner) lookedAt(d Delta, now Entry) (Entry, bool) {
 }
 
 // changedBelow returns the newest later change in force below a folder that the undo would remove as a
-// whole, 0 if there is none.
+// whole. It returns 0 if nothing has changed there.
 func (p *planner) changedBelow(d Delta) int64 {
 	if !d.Before.Whole || d.After.Kind != absent || isSource(reversed(p.after.Deltas), d.Path) {
 		return 0
@@ -490,8 +490,8 @@ func (p *planner) changedBelow(d Delta) int64 {
 	return p.later(prefix, func(name Name) bool { return strings.HasPrefix(string(name), prefix) })
 }
 
-// later returns the newest change in force after the undone op that has a path for which about is true, 0
-// if there is none. The log line of each such change must contain text.
+// later returns the newest change in force after the undone op that has a path for which about is true. The
+// log line of each such change must contain text. Without such a change, later returns 0.
 func (p *planner) later(text string, about func(Name) bool) int64 {
 	self, _ := p.log.find(p.after.ID)
 	origin := p.log.origin(self).id

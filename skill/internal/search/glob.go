@@ -139,8 +139,8 @@ func expandBraces(text string) ([]string, error) {
 	return done, nil
 }
 
-// neverClosed returns the first [ or { that is never closed, "" if there is none. The braces of
-// text have been expanded.
+// neverClosed returns the first [ or { that is never closed, or "". The braces of text have
+// been expanded.
 func neverClosed(text string) string {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {

@@ -33,7 +33,7 @@ type Grepped struct {
 	Ignored    int // names that were skipped because git ignores them
 	Git        int // .git names that were skipped
 	Links      int // links to folders that were skipped
-	Cut        int // lines longer than 16 MiB, of which only the beginning was searched
+	Cut        int // lines longer than 16 MiB, searched only at their beginning
 }
 
 func (g *Grepped) add(other *Grepped) {

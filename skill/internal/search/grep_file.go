@@ -30,7 +30,7 @@ type searcher struct {
 type inFile struct {
 	count  int // lines that match
 	binary bool
-	cut    int // lines longer than maxLine, of which only the beginning was searched
+	cut    int // lines longer than maxLine, searched only at their beginning
 }
 
 func (p *Pattern) searcher(emit func([]Line)) *searcher {
@@ -49,7 +49,7 @@ func (s *searcher) file(ctx context.Context, f source, size int64) (inFile, erro
 	return s.searchFrom(ctx, s.b.buf[:n], f, size)
 }
 
-// searchFrom searches a file of which data is the beginning. If rest is nil, data is the whole file;
+// searchFrom searches a file that begins with data. If rest is nil, data is the whole file;
 // else rest is the file and has about the given size.
 func (s *searcher) searchFrom(ctx context.Context, data []byte, rest source, size int64) (inFile, error) {
 	if s.decode != nil && len(data) >= 2 &&

@@ -12,7 +12,7 @@ type rule struct {
 	path    bool      // match the path below the rules' folder, not the last name
 	literal string    // the beginning, without special characters
 	suffix  string    // of a rule like *.o: the part after the *
-	rest    wildcards // the pattern after literal; nil if there is none or if suffix is set
+	rest    wildcards // the pattern after literal; nil if nothing follows, or if suffix is set
 }
 
 // parseRules reads the lines of a .gitignore.
@@ -162,7 +162,8 @@ func (s *rules) last(name, below []byte, folder bool) int {
 	return last
 }
 
-// lastOf returns the last of some rules, all of which match if the name is a folder; -1 for no rule.
+// lastOf returns the last of some rules that match a name. Rules for folders only match a folder. It returns -1
+// if no rule matches.
 func (s *rules) lastOf(some []int, folder bool) int {
 	for n := len(some) - 1; n >= 0; n-- {
 		if folder || !s.list[some[n]].folders {

@@ -145,7 +145,7 @@ func (b *batch) gather(compute func() ([]FileChange, error)) error {
 	return nil
 }
 
-// otherName returns the path of another file of the batch that is a hard link to f, "" if there is none.
+// otherName returns the path of another file of the batch that is a hard link to f, or "".
 func (b *batch) otherName(f *batchFile) string {
 	for _, g := range b.files {
 		if f.After != nil && g.After != nil &&

@@ -46,7 +46,7 @@ type UndoError struct {
 	Path   string // absolute: the file that prevents the undo; "" if no file does
 	Reason string
 	Force  bool   // [UndoOptions].Force would undo the change, at least in part
-	Before string // of a bare undo: the ID of the next older change; "" if there is none
+	Before string // of a bare undo: the ID of the next older change, or ""
 }
 
 func (e *UndoError) Error() string {
