@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A plan is what a forked process does: system calls, prepared before the fork. Package syscall forks
-// too, but a process that it starts cannot enter namespaces or restrict itself. A forked process has
-// one thread and no Go runtime: it allocates nothing, and its stack does not grow.
+// A plan is what a forked process does: system calls, prepared before the fork. The process enters
+// namespaces or restricts itself, which package syscall cannot do. It has one thread and no Go runtime:
+// it allocates nothing, and its stack does not grow.
 type plan struct {
 	flags   uintptr // of clone
 	part    uint32  // of the steps that are added next; told with an error
@@ -72,7 +72,7 @@ func (r *report) receive(fd int) error {
 }
 
 // errKilled says that a forked process has told nothing.
-var errKilled = errors.New("the process that makes a view was killed")
+var errKilled = errors.New("the process that makes namespaces was killed")
 
 func newPlan(flags int) *plan {
 	return &plan{flags: uintptr(flags), results: []uintptr{missing}, pidfd: -1}
@@ -312,7 +312,7 @@ func (p *plan) perform(s *step) (value uintptr, errno syscall.Errno) {
 	if s.to != 0 {
 		p.results[s.to] = value
 	}
-	if s.call == syscall.SYS_CLOSE {
+	if s.call == syscall.SYS_CLOSE && s.refs != 0 {
 		p.results[s.args[0]] = missing
 	}
 	return value, errno
