@@ -250,7 +250,7 @@ func readInside(dir, name string) ([]byte, error) {
 	return root.ReadFile(name)
 }
 
-// CheckNames checks all names of a run. Only the tenant is required.
+// CheckNames checks all names of a run. Its error joins all faults. Only the tenant is required.
 func (r Run) CheckNames() error {
 	return errors.Join(CheckName("run", cmp.Or(r.ID, "-")), CheckName("workspace", cmp.Or(r.Workspace, "-")),
 		CheckName("tenant", r.Tenant), CheckName("worker", cmp.Or(r.Pin, "-")),
