@@ -13,8 +13,8 @@ import (
 	"textskill/testdata/needs"
 )
 
-// Tools, commands and undo meet a full disk again and again: what fails changes nothing, and says which disk is
-// full. Once there is room, all is undone.
+// Tools, commands and undos run on a full disk repeatedly. A failed one changes nothing and names the full
+// disk. Once there is room, everything can be undone.
 func TestFullDisk(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -42,7 +42,7 @@ type fullPlay struct {
 	ids    []string // of changes that were acknowledged
 }
 
-// fill leaves so many bytes on the disk.
+// fill fills the disk up to the given number of free bytes.
 func (f *fullPlay) fill(room int64) {
 	filler := filepath.Join(f.disk, "filler")
 	os.Remove(filler)
@@ -90,7 +90,7 @@ func (f *fullPlay) play() {
 	}
 }
 
-// step changes something. A command that was started counts as done: no error takes back what it did.
+// step makes a change. A started command counts as done, because no error reverts its changes.
 func (f *fullPlay) step() error {
 	name := f.p([]string{"a", "b", "d/c", "d/e/f", "new/x"}[f.intN(5)])
 	text := []byte(strings.Repeat(fmt.Sprintln(len(f.ids)), 1+f.intN(3000)))

@@ -24,7 +24,7 @@ func (s *site) benched(b *testing.B, o Options) *Workspace {
 	return w
 }
 
-// Writes of 4 KB a second, with so many at once in one folder.
+// Writes of 4 KB per second, by several goroutines in one folder.
 func BenchmarkHistoryWrites(b *testing.B) {
 	text := strings.Repeat("x", 4096)
 	for _, noSync := range []bool{false, true} {
@@ -53,7 +53,7 @@ func BenchmarkHistoryWrites(b *testing.B) {
 	}
 }
 
-// A small edit of a file of 1 GB, or of 64 MB where SKILL_TEST_LONG is not set.
+// A small edit of a file of 1 GB, or of 64 MB without SKILL_TEST_LONG.
 func BenchmarkHistoryEdit(b *testing.B) {
 	size := int64(64 << 20)
 	if os.Getenv("SKILL_TEST_LONG") != "" {
@@ -82,7 +82,7 @@ func BenchmarkHistoryEdit(b *testing.B) {
 	b.ReportMetric(float64(size>>20), "MB")
 }
 
-// many makes so many files, a hundred in each folder.
+// many makes n files, a hundred in each folder.
 func (s *site) many(b *testing.B, n int) {
 	b.Helper()
 	for i := range n {
@@ -97,8 +97,8 @@ func (s *site) many(b *testing.B, n int) {
 	}
 }
 
-// A command that changes one file among so many: the first one, which keeps them all, and those after it. The walk
-// of this test is counted, too.
+// A command that changes one of many files: the first command, which saves all files, and later ones. The
+// time includes the walk of this test.
 func BenchmarkHistoryCommand(b *testing.B) {
 	counts := []int{1000, 10_000}
 	if os.Getenv("SKILL_TEST_LONG") != "" {
@@ -169,7 +169,7 @@ func BenchmarkHistoryChange5000(b *testing.B) {
 	}
 }
 
-// A bare undo in a history of so many changes, by a process that has just started.
+// A bare undo in a history of many changes, by a new process.
 func BenchmarkHistoryBareUndo(b *testing.B) {
 	inMemoryBench(b)
 	counts := []int{2000}

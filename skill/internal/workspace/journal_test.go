@@ -264,7 +264,7 @@ func TestUndoAmongUndone(t *testing.T) {
 }
 
 // Writing the same content to a file with hard links keeps its mode, so a bare undo skips the change.
-func TestUndoPassesOverSameContent(t *testing.T) {
+func TestBareUndoSkipsSameContent(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=old")
 		if err := os.Link(s.p("f"), s.p("g")); err != nil {

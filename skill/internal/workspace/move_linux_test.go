@@ -235,7 +235,7 @@ func TestFailedMoveLeavesNothing(t *testing.T) {
 }
 
 // A copy is not removed if its source no longer exists, because it is the only copy.
-func TestTakeBackOfOnlyCopy(t *testing.T) {
+func TestRestoreSourceOfOnlyCopy(t *testing.T) {
 	s := newSite(t, false)
 	s.layout("copy=x")
 	w := s.open(Options{NoSync: true})

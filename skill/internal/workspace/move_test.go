@@ -104,7 +104,7 @@ func TestMove(t *testing.T) {
 }
 
 // A move onto a hard link of the same file leaves one name.
-func TestMoveOntoTwin(t *testing.T) {
+func TestMoveOntoHardLink(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("a=x", "d/")
 		for _, to := range []string{"b", "d/b"} {

@@ -22,8 +22,8 @@ import (
 	"textskill/testdata/needs"
 )
 
-// Random scripts of tools, commands, edits by others and undos, which overlap. Each step names all that it
-// needs, so that a script that fails can be made shorter by leaving steps out.
+// Random scripts of overlapping tools, commands, edits by others and undos. Each step names all that it needs,
+// so that a failing script can be shortened by omitting steps.
 
 // A play is one script on one workspace, which several processes have open.
 type play struct {
@@ -60,7 +60,7 @@ var (
 
 const overlapLines = 9
 
-// aScript draws a script. In a strict one nobody else changes files, and each undo is of the newest change.
+// aScript draws a script. In a strict script nobody else changes files, and each undo is a bare undo.
 func aScript(r *rand.Rand, length int, strict bool) (script []step) {
 	pick := func(list []string) string { return list[r.IntN(len(list))] }
 	running := 0
@@ -164,7 +164,7 @@ func (op loggedOp) isIdle() bool {
 	return true
 }
 
-// log is the log for a reader.
+// log formats the log for a reader.
 func (p *play) log() string {
 	var b strings.Builder
 	for _, line := range p.logLines() {
@@ -210,7 +210,7 @@ func (p *play) ops() (ops []loggedOp) {
 	return ops
 }
 
-// newest returns the change that a bare undo is to take back; 0 means that no change is in force.
+// newest returns the change that a bare undo must undo, 0 if no change is in force.
 func (p *play) newest() int64 {
 	ops := p.ops()
 	void := map[int64]bool{}
@@ -236,7 +236,7 @@ func (p *play) newest() int64 {
 	return best
 }
 
-// disk describes all that is in the workspace: kinds, permissions and contents.
+// disk describes all files in the workspace: kinds, permissions and contents.
 func (p *play) disk() map[string]string {
 	all := map[string]string{}
 	filepath.WalkDir(p.s.dir, func(name string, e fs.DirEntry, err error) error {
@@ -286,7 +286,7 @@ func differences(got, want map[string]string) string {
 	return b.String()
 }
 
-// anOverlap plays a script; the error says which law was broken.
+// anOverlap plays a script. The error says which law was broken.
 func anOverlap(s *site, script []step, strict bool) (err error) {
 	var p *play
 	defer func() {
@@ -326,7 +326,7 @@ func anOverlap(s *site, script []step, strict bool) (err error) {
 	return p.backAndForth(first)
 }
 
-// backAndForth undoes all, makes it again and undoes it.
+// backAndForth undoes everything, redoes it and undoes it again.
 func (p *play) backAndForth(first map[string]string) error {
 	last, w := p.disk(), p.w[0]
 	ops := p.ops()
@@ -362,7 +362,7 @@ func (p *play) backAndForth(first map[string]string) error {
 	return p.lost()
 }
 
-// isLike fails unless the workspace is as it was, but for what others have changed.
+// isLike fails if the workspace has changed, except for changes by others.
 func (p *play) isLike(what string, want map[string]string) error {
 	got := p.disk()
 	if p.mixed { // of changes that were undone in another order the rest may be undone to another state
@@ -383,7 +383,7 @@ func (p *play) isLike(what string, want map[string]string) error {
 	return nil
 }
 
-// near reports whether one of two paths is the other, or in it.
+// near reports whether two paths are equal or one is below the other.
 func near(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
 }
@@ -448,7 +448,8 @@ func (p *play) end(at int) error {
 	return p.lost()
 }
 
-// outside is an edit by somebody else, while no command runs. Texts that were only in the workspace are theirs.
+// outside is an edit by somebody else while no command runs. Texts that were only in the workspace may then
+// be lost.
 func (p *play) outside(what string, s step) {
 	if p.anyRuns() {
 		p.act(what, s)
@@ -467,7 +468,7 @@ func (p *play) outside(what string, s step) {
 	}
 }
 
-// act changes the workspace as a program does.
+// act changes the workspace like a program.
 func (p *play) act(what string, s step) {
 	a, b := p.s.p(s.a), p.s.p(s.b)
 	mark := fmt.Sprintf("<c%d>", s.n)
@@ -555,7 +556,7 @@ func (p *play) tool(s step) error {
 	return p.did(before, texts, ops)
 }
 
-// did checks what a tool or an undo changed: an op names each path, and each text is kept.
+// did checks the changes of a tool or an undo: an op names each path, and each text is kept.
 func (p *play) did(before map[string]string, texts map[string]bool, ops int) error {
 	fresh := p.ops()[ops:]
 	for _, name := range differs(before, p.disk()) {
@@ -608,10 +609,10 @@ func (p *play) undo(what string, w *Workspace, o UndoOptions) ([]Undone, error) 
 	return done, err
 }
 
-// broken is the error of a law that an undo broke.
+// broken returns the error for a law that an undo broke.
 type broken struct{ error }
 
-// back undoes or makes again.
+// back undoes or redoes a change.
 func (p *play) back(s step) error {
 	w := p.w[s.worker]
 	var done []Undone
@@ -653,7 +654,7 @@ func (p *play) back(s step) error {
 	return nil
 }
 
-// bare undoes the newest change; with "twice" it makes it again and undoes it again.
+// bare undoes the newest change; with "twice" it also redoes it and undoes it again.
 func (p *play) bare(s step, w *Workspace) error {
 	want := p.newest()
 	before := p.disk()
@@ -706,7 +707,7 @@ func (p *play) bare(s step, w *Workspace) error {
 	return nil
 }
 
-// shorter leaves out steps while the script still fails.
+// shorter omits steps as long as the script still fails.
 func shorter(script []step, fails func([]step) error) ([]step, error) {
 	err := fails(script)
 	for size := max(len(script)/2, 1); ; size /= 2 {

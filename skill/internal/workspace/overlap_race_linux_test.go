@@ -13,7 +13,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// shyWalk is walk of a folder in which names come and go.
+// shyWalk is walk for a folder in which names appear and disappear.
 func (s *site) shyWalk(ctx context.Context, visit func(int, Visited) error) error {
 	for range 100 {
 		err := s.walk(ctx, visit)
@@ -24,7 +24,8 @@ func (s *site) shyWalk(ctx context.Context, visit func(int, Visited) error) erro
 	return errors.New("names come and go all the time")
 }
 
-// Eight commands and eight tools really run at once, from four stores: the undo of all brings back the first state.
+// Eight commands and eight tools run concurrently with four stores. Undoing everything restores the first
+// state.
 func TestOverlapAtOnce(t *testing.T) {
 	needs.InMemory(t)
 	s := newSite(t, false)

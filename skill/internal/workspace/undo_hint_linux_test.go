@@ -14,7 +14,7 @@ import (
 )
 
 // If the hint of a refused undo says that force helps, force does help.
-func TestForceHelpsWhereItIsNamed(t *testing.T) {
+func TestForceHintIsTrue(t *testing.T) {
 	needs.SameDraws(t)
 	needs.InMemory(t)
 	rounds := 0
@@ -96,7 +96,7 @@ func TestForceHelpsWhereItIsNamed(t *testing.T) {
 
 // A program writes to an open file after an undo removed the file. A redo with force restores the file with
 // that text, because no other copy has it.
-func TestForceBringsBackWhatWasWrittenTo(t *testing.T) {
+func TestForceRestoresWrittenBlob(t *testing.T) {
 	s := newSite(t, false)
 	s.layout("f=old", "g=old")
 	w := s.open(Options{NoSync: true})

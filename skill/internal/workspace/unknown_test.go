@@ -66,7 +66,7 @@ func TestRecordUnknown(t *testing.T) {
 }
 
 // Any number of commands with unkept changes does not prevent the undo of the change before them.
-func TestUnkeptCommandsPushNothingOut(t *testing.T) {
+func TestRepeatedUnknownCommands(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		s.layout("f=old")
 		w := s.open(Options{NoSync: true, Journal: Journal{Count: 256}})
