@@ -88,16 +88,18 @@ func (m *matcher) name(of string, i int) (naming, bool) {
 	}
 	text, end := m.title(i)
 	fits := end >= 0 && k.plain != nil && k.plain(text)
-	if !fits || !m.looks(i) && (strings.Contains(text, "/") || end == i+1 && m.ordinary(i, k)) {
+	if !fits || !m.looks(i) && m.ordinary(text, i, end, k) {
 		return naming{}, false
 	}
 	return naming{text, end}, true
 }
 
-// ordinary reports whether word i, which does not look like a path, is no name of a kind.
-func (m *matcher) ordinary(i int, k kind) bool {
+// ordinary reports whether a text from word i to end, which does not look like a path,
+// is no name of a kind.
+func (m *matcher) ordinary(text string, i, end int, k kind) bool {
 	w := m.word(i)
-	return !letterOrDigit(w.text) || m.is(i, k.never...) || w.text == w.lower && m.is(i, k.lower...)
+	listed := m.is(i, k.never...) || w.text == w.lower && m.is(i, k.lower...)
+	return strings.Contains(text, "/") || end == i+1 && (listed || !letterOrDigit(text))
 }
 
 // stretch reads a text without quotes: an argument of echo, a sample, JSON, or the rest.
@@ -331,7 +333,7 @@ func fileShaped(s string) bool {
 	return len(end) < 12 && strings.ContainsFunc(end, isLetter) && !strings.ContainsFunc(end, odd)
 }
 
-func isLetter(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || r >= 0x80 }
+func isLetter(r rune) bool { return 'a' <= r|0x20 && r|0x20 <= 'z' || r >= 0x80 }
 
 func letterOrDigit(s string) bool {
 	return strings.ContainsFunc(s, func(c rune) bool { return isLetter(c) || '0' <= c && c <= '9' })
