@@ -79,17 +79,16 @@ func TestCancelReachesTheTool(t *testing.T) {
 	}
 }
 
-// Lines are read while long calls run, also after quick ones.
+// A worker that goes on reading after quick calls lets another one read during a long one.
 func TestLongCallAfterQuickOnes(t *testing.T) {
 	s, dir := newServer(t, map[string]string{"a.txt": "alpha"})
 	unlock := lockFolder(t, dir)
 	c := connect(t, s)
 	c.greet("2025-11-25", "{}")
-	const long = 10
 	for id := range 50 {
 		c.ask(call(id, "read_file", `{"path":"a.txt"}`))
 	}
-	for id := range long {
+	for id := range maxIdle + 2 {
 		c.send(call(fmt.Sprint("long", id), "write_file", fmt.Sprintf(`{"path":"b%d","content":"x"}`, id)))
 		for n := range 5 {
 			if a := c.ask(call(n, "read_file", `{"path":"a.txt"}`)); string(a.ID) != fmt.Sprint(n) ||
@@ -100,7 +99,7 @@ func TestLongCallAfterQuickOnes(t *testing.T) {
 	}
 	c.in.Close()
 	unlock()
-	for range long {
+	for range maxIdle + 2 {
 		if a := c.parse(c.next()); a.Result.IsError {
 			t.Errorf("got %+v", a)
 		}

@@ -22,7 +22,7 @@ import (
 //     the SDK has answered a call with the same version, client and capabilities in its _meta.
 //   - The roots of the client are known, and the call needs no consent.
 
-// A fastCall is a call that is executed here.
+// A fastCall is a call that a worker executes.
 type fastCall struct {
 	callParams
 	id      callID
@@ -135,18 +135,24 @@ func plainID(raw []byte) bool {
 	return true
 }
 
-// runFast executes a call and answers it.
-func (c *conn) runFast(call *fastCall) {
-	answer := c.run(call)
+// runFast executes a call and answers it. The answer is built in buf, which is
+// returned for the next one.
+func (c *conn) runFast(call *fastCall, buf []byte) []byte {
+	buf = c.run(call, buf)
 	c.done(call.id)
-	c.answer(call.pending, answer)
+	c.answer(call.pending, buf)
 	if call.tool.reads {
 		c.session.unread.release()
 	}
+	if cap(buf) > keepLine {
+		return nil
+	}
+	return buf
 }
 
-// run executes a call and returns the answer, a line. The call stays pending.
-func (c *conn) run(call *fastCall) []byte {
+// run executes a call and returns the answer, a line that is built in buf. The call
+// stays pending.
+func (c *conn) run(call *fastCall, buf []byte) []byte {
 	ctx, r := c.session.begin(context.Background())
 	c.setRunning(call.pending, r)
 	if call.tool.reads {
@@ -163,7 +169,7 @@ func (c *conn) run(call *fastCall) []byte {
 	quiet()
 	c.session.leave(call.scope)
 	c.session.done(r)
-	return c.server.reply(call, a)
+	return c.server.appendReply(buf[:0], call, a)
 }
 
 // notify sends the progress of a call to the client.
@@ -173,9 +179,8 @@ func (c *conn) notify(p *mcp.ProgressNotificationParams) {
 	}
 }
 
-// reply returns the answer of a call as a line.
-func (s *Server) reply(call *fastCall, a answerText) []byte {
-	buf := append(make([]byte, 0, len(a.text)+256), `{"jsonrpc":"2.0","id":`...)
+func (s *Server) appendReply(buf []byte, call *fastCall, a answerText) []byte {
+	buf = append(buf, `{"jsonrpc":"2.0","id":`...)
 	buf = append(buf, call.rawID...)
 	buf = append(buf, `,"result":{`...)
 	buf = s.appendMeta(buf, call, a)

@@ -114,7 +114,7 @@ func TestFastPathEqualsSDK(t *testing.T) {
 	}
 }
 
-// TestWhichCallsAreFast lists the calls that do without the SDK.
+// TestWhichCallsAreFast tells what a worker carries out; all else is the SDK's.
 func TestWhichCallsAreFast(t *testing.T) {
 	s, _ := newServer(t, nil)
 	c := newConn(s, strings.NewReader(""), io.Discard)

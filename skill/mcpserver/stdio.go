@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -33,7 +34,7 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 		}
 	}
 	c.out.unread = c.session.unread
-	go c.read()
+	go c.work()
 	select {
 	case <-ctx.Done():
 	case <-c.out.broken:
@@ -48,17 +49,23 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 // conn is the connection to a client that reads and writes lines. To the SDK it is
-// both a transport and its connection. It executes most calls itself and leaves all
-// other messages to the SDK.
+// both a transport and its connection. The lines are read by workers, which execute
+// most calls themselves and leave all other messages to the SDK.
 type conn struct {
 	server  *Server
 	session *session
 	in      *bufio.Reader
 	out     *lineWriter
+	turn    chan struct{}        // holds one token, whose owner reads; closed at the end of the input
 	forSDK  chan jsonrpc.Message // messages for the SDK, in the order of the lines
 	ended   chan struct{}        // closed at the end of the input
 	closed  chan struct{}
 	closing sync.Once
+	waiting atomic.Int32 // workers that wait for their turn
+	holds   int64        // how often the turn was held
+	held    atomic.Int64 // the number of the hold under way, whose owner executes a call; 0 for none
+	watch   *time.Timer  // calls relieve; nil before the first hold
+	quick   atomic.Bool  // the last call took less than a moment
 
 	requests
 	sending int    // messages that are being written
@@ -70,15 +77,18 @@ type conn struct {
 }
 
 func newConn(s *Server, in io.Reader, out io.Writer) *conn {
-	return &conn{
+	c := &conn{
 		server:   s,
 		in:       bufio.NewReaderSize(in, 64<<10),
 		out:      newLineWriter(out),
+		turn:     make(chan struct{}, 1),
 		forSDK:   make(chan jsonrpc.Message),
 		ended:    make(chan struct{}),
 		closed:   make(chan struct{}),
 		requests: requests{pending: make(map[callID]*pending)},
 	}
+	c.turn <- struct{}{}
+	return c
 }
 
 // Connect implements mcp.Transport.

@@ -68,9 +68,9 @@ func (l *serverLog) check(t *testing.T, closed string) {
 	}
 }
 
-// callBy are reads that are answered without the SDK, and through it.
+// callBy are reads that are answered by a worker, and through the SDK.
 var callBy = map[string]string{
-	"direct": `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a.txt"}}}`,
+	"worker": `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a.txt"}}}`,
 	"SDK":    `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a.txt"},"_meta":{"progressToken":1}}}`,
 }
 

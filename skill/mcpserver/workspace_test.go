@@ -358,7 +358,7 @@ func TestWorkspaceFastPathEqualsSDK(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := string((&Server{}).reply(&fastCall{rawID: []byte("1")}, a))
+		got := string((&Server{}).appendReply(nil, &fastCall{rawID: []byte("1")}, a))
 		if want := `{"jsonrpc":"2.0","id":1,"result":` + string(want) + "}\n"; got != want {
 			t.Errorf("got  %swant %s", got, want)
 		}
