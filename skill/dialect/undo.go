@@ -3,6 +3,7 @@ package dialect
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"textskill/skill"
 )
@@ -13,7 +14,7 @@ var Undo = &Dialect{
 	Name:         "undo",
 	Doc:          "the history: list, show and undo changes",
 	noSurrogates: true,
-	fail:         workspaceFail,
+	fail:         undoFail,
 	Tools:        []Tool{undoTool, historyTool, restoreTool, diffTool},
 }
 
@@ -85,3 +86,13 @@ const (
 
 // message replies with the result's own sentence.
 func message(_ *call, r skill.Result) string { return r.Message() }
+
+func undoFail(in *call, err error) Reply {
+	f := &Failure{Message: fmt.Sprintf("%s: %v", in.sent, err), Code: codeOf(err), Hint: hintOf(err),
+		Cause: err}
+	r := failureReply(f)
+	if f.Hint != "" {
+		r.Body += "\n" + f.Hint
+	}
+	return r
+}
