@@ -66,9 +66,11 @@ func (x *Runner) findCaches() (env []string) {
 		return nil
 	}
 	for _, c := range caches {
-		if !x.cfg.ShareGo || c.variable != "GOCACHE" {
-			env = append(env, c.variable+"="+filepath.Join(dir, c.folder))
+		path := filepath.Join(dir, c.folder)
+		if c.variable == "GOCACHE" {
+			path = cmp.Or(x.goCache(), path)
 		}
+		env = append(env, c.variable+"="+path)
 	}
 	home, _ := os.UserHomeDir()
 	if path := x.gitSettings(home, filepath.Join(dir, "gitconfig")); path != "" {
@@ -124,13 +126,14 @@ func ownModules(dir, users string) []string {
 		filepath.Join(users, "cache/download")}
 }
 
-// goCache returns the user's cache of Go's builds, "" if it is not shared or not there.
+// goCache returns the user's cache of Go's builds, "" if it is not shared. It makes a missing one, for
+// a command may write in it, but not make it.
 func (x *Runner) goCache() string {
 	dir := os.Getenv("GOCACHE")
 	if cached, err := os.UserCacheDir(); err == nil && dir == "" {
 		dir = filepath.Join(cached, "go-build")
 	}
-	if !x.cfg.ShareGo || !filepath.IsAbs(dir) {
+	if !x.cfg.ShareGo || !filepath.IsAbs(dir) || os.MkdirAll(dir, 0o777) != nil {
 		return ""
 	}
 	return dir

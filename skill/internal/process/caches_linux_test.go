@@ -63,10 +63,14 @@ func TestCachesAreApart(t *testing.T) {
 			t.Errorf("%s%s, want %s", got.Stdout, got.Stderr, want)
 		}
 	}
-	x := newRunner(t, t.TempDir(), Config{Helper: self(t), ShareGo: true})
-	if got := mustExec(t, x, sh("cd "+home+
-		"; echo shared > .cache/go-build/x; cat .cache/go-build/x; echo $GOCACHE; echo x > .cache/black/x")); string(got.Stdout) != "shared\n\n" || !got.Failed() {
-		t.Errorf("%s%s", got.Stdout, got.Stderr)
+	for _, shared := range []string{home + "/.cache/go-build", home + "/new/go-build"} {
+		t.Setenv("XDG_CACHE_HOME", filepath.Dir(shared))
+		x := newRunner(t, t.TempDir(), Config{Helper: self(t), ShareGo: true})
+		got := mustExec(t, x, sh("cd "+home+"; echo shared > "+shared+"/x; cat "+shared+
+			"/x; echo $GOCACHE; echo x > .cache/black/x"))
+		if string(got.Stdout) != "shared\n"+shared+"\n" || !got.Failed() {
+			t.Errorf("%s%s", got.Stdout, got.Stderr)
+		}
 	}
 }
 
