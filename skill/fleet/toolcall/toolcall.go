@@ -62,8 +62,12 @@ func Open(cfg Config) (*Desk, error) {
 	d.none = sync.NewCond(&d.mu)
 	d.carrier = newCarrier(d.answer)
 	stop, err := cfg.Plane.Serve(fleet.WorkspaceName+cfg.Workspace, d.carrier.receive)
+	if err != nil {
+		d.carrier.close() // a call may have arrived
+		return nil, err
+	}
 	d.stop = stop
-	return d, err
+	return d, nil
 }
 
 // closeTime is how long Close waits for calls in progress.

@@ -341,3 +341,37 @@ func BenchmarkCall(b *testing.B) {
 		})
 	}
 }
+
+// lateFailure is a plane that passes calls to a server, although it did not confirm the server.
+type lateFailure struct {
+	fleet.Plane
+	answer func(ctx context.Context, request []byte) []byte
+}
+
+func (p *lateFailure) Serve(_ string, answer func(context.Context, []byte) []byte) (func(), error) {
+	p.answer = answer
+	return nil, context.DeadlineExceeded
+}
+
+func (p *lateFailure) Call(ctx context.Context, _ string, request []byte) ([]byte, error) {
+	return p.answer(ctx, request), nil
+}
+
+// TestOpenFails carries out no call that arrives while a desk fails to open.
+func TestOpenFails(t *testing.T) {
+	x, err := skill.New(skill.Config{Dir: t.TempDir(), Unfenced: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &lateFailure{}
+	d, err := toolcall.Open(toolcall.Config{Plane: p, Workspace: "ws", Executor: x, Version: "1",
+		Commit: func(context.Context, skill.Snapshot) error { return nil }})
+	if d != nil || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Open returns %v, %v", d, err)
+	}
+	a, err := toolcall.Call(t.Context(), toolcall.Relay(p, "ws", nil), "write",
+		json.RawMessage(`{"path":"a.txt","content":"x"}`))
+	if _, failed := os.Stat(filepath.Join(x.Dir(), "a.txt")); failed == nil {
+		t.Errorf("the call wrote a file: %+v, %v", a, err)
+	}
+}
