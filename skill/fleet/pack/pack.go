@@ -116,6 +116,7 @@ func (f *Folder) Snapshot(ctx context.Context, changed []string, walk bool) (man
 	changed, walk = slices.Concat(f.owed, changed), f.owedWalk || walk || len(f.owed) > maxOwed
 	hint, err := newHint(changed, walk)
 	if err != nil {
+		f.owed, f.owedWalk = nil, true // a path of changed may never be accepted
 		return "", err
 	}
 	if manifest, err = f.snapshot(ctx, hint); err != nil {

@@ -308,6 +308,22 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
+// TestRefusedPath stores the changes of a call that also has a path outside of the folder.
+func TestRefusedPath(t *testing.T) {
+	dir, o := t.TempDir(), Options{Blobs: newMemory()}
+	f := open(t, o, dir)
+	snapshot(t, f)
+	write(t, dir, map[string]string{"a": "changed"})
+	if _, err := f.Snapshot(t.Context(), []string{"a", "../x"}, false); !errors.Is(err, errNotLocal) {
+		t.Fatal(err)
+	}
+	manifest, err := f.Snapshot(t.Context(), nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, restored(t, o, manifest), describe(t, dir))
+}
+
 // TestOutsidePaths refuses paths outside of the folder.
 func TestOutsidePaths(t *testing.T) {
 	f := open(t, Options{Blobs: newMemory()}, t.TempDir())
