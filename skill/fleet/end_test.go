@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"testing"
 	"time"
 
@@ -20,6 +22,25 @@ func TestCommitDuringCancel(t *testing.T) {
 		if err := c.commit(ctx, skill.Snapshot{}); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestUnreadableProject tells a workspace that cannot be read from one without a project.
+func TestUnreadableProject(t *testing.T) {
+	x, err := skill.New(skill.Config{Dir: t.TempDir(), State: t.TempDir(), Unfenced: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &ownedRun{x: x}
+	const missing = "the workspace has no perstack.toml"
+	if _, err := h.project(t.Context()); err == nil || err.Error() != missing {
+		t.Errorf("without a project: %v", err)
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.project(t.Context()); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("of a closed workspace: %v", err)
 	}
 }
 

@@ -185,8 +185,12 @@ func (h *ownedRun) project(ctx context.Context) (p agent.Project, err error) {
 
 // read returns the content of a file of the workspace, "" for none.
 func (h *ownedRun) read(ctx context.Context, name string) (string, error) {
-	if info, err := h.x.Look(&skill.Session{}, name, false); err != nil || info.IsDir() {
+	info, err := h.x.Look(&skill.Session{}, name, false)
+	if errors.Is(err, os.ErrNotExist) || err == nil && info.IsDir() {
 		return "", nil
+	}
+	if err != nil {
+		return "", err
 	}
 	r, err := h.x.Execute(ctx, &skill.Session{}, skill.ReadFile{Path: name})
 	if err != nil {
