@@ -163,8 +163,6 @@ var doors = map[string][]string{
 		"skill/page/chromium_test.go"},
 	"github.com/chromedp/cdproto":    {"skill/page/chromium_test.go"},
 	"go.opentelemetry.io/otel":       {"skill/agent/trace/*.go", "cmd/skill-fleet/observe.go"},
-	"go.opentelemetry.io/proto/otlp": {"cmd/skill-fleet/call_test.go"},
-	"google.golang.org/protobuf":     {"cmd/skill-fleet/call_test.go"},
 	"github.com/nats-io/nats.go":     {"skill/fleet/jetstream/*.go"},
 	"github.com/nats-io/nats-server": {"skill/fleet/jetstream/server.go"},
 }

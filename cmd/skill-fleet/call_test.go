@@ -2,8 +2,11 @@ package main
 
 import (
 	"bufio"
+	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -15,9 +18,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	metrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
-	"google.golang.org/protobuf/proto"
 
 	"textskill/skill/agent"
 	"textskill/skill/fleet"
@@ -231,6 +231,72 @@ func TestTraced(t *testing.T) {
 	}
 }
 
+// fields returns the bytes of each field at a path of a message in the wire format of protobuf.
+// A field is fixed64 or has a length.
+func fields(message []byte, path ...uint64) (found [][]byte) {
+	for len(message) > 0 {
+		key, n := binary.Uvarint(message)
+		if n <= 0 {
+			panic("a field is cut off")
+		}
+		size, sizeLen := uint64(0), 0
+		switch key & 7 {
+		case 0: // varint
+			_, sizeLen = binary.Uvarint(message[n:])
+		case 1: // fixed64
+			size = 8
+		case 2: // with its length
+			size, sizeLen = binary.Uvarint(message[n:])
+		default:
+			panic(fmt.Sprintf("a field has the wire type %d", key&7))
+		}
+		var value []byte
+		value, message = message[n+sizeLen:][:size], message[n+sizeLen:][size:]
+		switch {
+		case key>>3 != path[0]:
+		case len(path) > 1:
+			found = append(found, fields(value, path[1:]...)...)
+		default:
+			found = append(found, value)
+		}
+	}
+	return found
+}
+
+// numbersOf returns the numbers in a request of OTLP by the names and attributes of their metrics.
+func numbersOf(request []byte) map[string]float64 {
+	const (
+		resourceMetrics = 1 // of the request
+		scopeMetrics    = 2 // of resourceMetrics
+		oneMetric       = 2 // of scopeMetrics
+		metricName      = 1 // of oneMetric
+		gauge           = 5 // of oneMetric
+		sum             = 7 // of oneMetric
+		dataPoints      = 1 // of gauge and sum
+		asDouble        = 4 // of dataPoints
+		asInt           = 6 // of dataPoints
+		attributes      = 7 // of dataPoints
+		attributeValue  = 2 // of attributes
+		stringValue     = 1 // of attributeValue
+	)
+	numbers := map[string]float64{}
+	for _, m := range fields(request, resourceMetrics, scopeMetrics, oneMetric) {
+		for _, p := range append(fields(m, sum, dataPoints), fields(m, gauge, dataPoints)...) {
+			name := string(fields(m, metricName)[0])
+			for _, text := range fields(p, attributes, attributeValue, stringValue) {
+				name += " " + string(text)
+			}
+			for _, n := range fields(p, asDouble) {
+				numbers[name] = math.Float64frombits(binary.LittleEndian.Uint64(n))
+			}
+			for _, n := range fields(p, asInt) {
+				numbers[name] = float64(int64(binary.LittleEndian.Uint64(n)))
+			}
+		}
+	}
+	return numbers
+}
+
 // TestObserved sends the spans and metrics of a worker to a collector.
 func TestObserved(t *testing.T) {
 	var mu sync.Mutex
@@ -243,19 +309,7 @@ func TestObserved(t *testing.T) {
 		if r.URL.Path != "/v1/metrics" {
 			return
 		}
-		var sent metrics.ExportMetricsServiceRequest
-		if err := proto.Unmarshal(body, &sent); err != nil {
-			t.Error(err)
-		}
-		for _, m := range sent.ResourceMetrics[0].ScopeMetrics[0].Metrics {
-			for _, p := range append(m.GetSum().GetDataPoints(), m.GetGauge().GetDataPoints()...) {
-				name := m.Name
-				for _, a := range p.Attributes {
-					name += " " + a.Value.GetStringValue()
-				}
-				numbers[name] = p.GetAsDouble() + float64(p.GetAsInt())
-			}
-		}
+		maps.Copy(numbers, numbersOf(body))
 	}))
 	defer collector.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
