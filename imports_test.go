@@ -171,7 +171,6 @@ var doors = map[string][]string{
 var testOnly = []string{
 	"github.com/rogpeppe/go-internal",
 	"github.com/google/jsonschema-go",
-	"github.com/bmatcuk/doublestar",
 	"github.com/modelcontextprotocol/go-sdk",
 	"github.com/landlock-lsm/go-landlock",
 	"golang.org/x/net",
