@@ -161,7 +161,6 @@ var doors = map[string][]string{
 	"github.com/JohannesKaufmann/html-to-markdown": {"skill/internal/web/*.go"},
 	"github.com/chromedp/chromedp": {"skill/browser/browser.go",
 		"skill/page/chromium_test.go"},
-	"github.com/chromedp/cdproto":    {"skill/page/chromium_test.go"},
 	"go.opentelemetry.io/otel":       {"skill/agent/trace/*.go", "cmd/skill-fleet/observe.go"},
 	"github.com/nats-io/nats.go":     {"skill/fleet/jetstream/*.go"},
 	"github.com/nats-io/nats-server": {"skill/fleet/jetstream/server.go"},

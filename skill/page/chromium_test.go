@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"textskill/skill"
@@ -103,14 +102,18 @@ func (b tab) picture(name string) {
 	}
 }
 
+// emulate calls a method of the browser's protocol in its domain Emulation.
+func (b tab) emulate(method string, params map[string]any) {
+	b.Helper()
+	b.do(func(ctx context.Context, t *chromedp.Target) (done chromedp.Void, err error) {
+		return done, t.Call(ctx, "Emulation."+method, params, &done)
+	})
+}
+
 func (b tab) scheme(name string) {
 	b.Helper()
-	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia,
-		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
-			Value: name}}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	feature := map[string]string{"name": "prefers-color-scheme", "value": name}
+	b.emulate("setEmulatedMedia", map[string]any{"features": []any{feature}})
 }
 
 // workspace returns a workspace with a file.
@@ -276,10 +279,7 @@ func TestRunIsFollowedAndUndone(t *testing.T) {
 	b.has("Done: change 4 is undone.")
 	held(t, x, "notes.md", "before\n")
 
-	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled,
-		emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
-		t.Fatal(err)
-	}
+	b.emulate("setScriptExecutionDisabled", map[string]any{"value": true})
 	b.do(chromedp.Reload())
 	b.has("Reload the page to see changes.")
 	redo := b.eval(`document.querySelector("form button").id`)
