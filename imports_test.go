@@ -171,7 +171,6 @@ var testOnly = []string{
 	"github.com/rogpeppe/go-internal",
 	"github.com/google/jsonschema-go",
 	"github.com/modelcontextprotocol/go-sdk",
-	"github.com/landlock-lsm/go-landlock",
 	"golang.org/x/net",
 	"golang.org/x/sys",
 	"pgregory.net/rapid",

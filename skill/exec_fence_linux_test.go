@@ -8,11 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"unsafe"
 
-	"github.com/landlock-lsm/go-landlock/landlock"
 	"golang.org/x/sys/unix"
 
 	"textskill/testdata/needs"
@@ -319,14 +320,32 @@ func TestFenceWhereThereIsNone(t *testing.T) {
 	}
 }
 
-// nested runs a command inside sixteen nested fences.
+// nested goes on as [innermost] inside sixteen nested fences. They are of one thread, and hold
+// for the whole process after it is replaced.
 func nested(dir string) int {
+	runtime.LockOSThread()
+	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	denied := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK}
 	for range 16 {
-		if err := landlock.V1.RestrictPaths(landlock.RWDirs("/")); err != nil {
-			fmt.Println(err)
-			return 1
+		rules, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&denied)),
+			unsafe.Sizeof(denied.Handled_access_fs), 0)
+		if errno == 0 {
+			_, _, errno = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, rules, 0, 0)
+		}
+		if errno != 0 {
+			err = errno
 		}
 	}
+	if err == nil {
+		os.Setenv("EXEC_TEST_ROLE", "innermost")
+		err = unix.Exec("/proc/self/exe", []string{os.Args[0], dir}, os.Environ())
+	}
+	fmt.Println(err)
+	return 1
+}
+
+// innermost runs a command where no further fence can be set.
+func innermost(dir string) int {
 	os.Setenv("EXEC_TEST_ROLE", "")
 	for _, mode := range []FenceMode{FenceAuto, FenceRequire} {
 		x, err := New(Config{Dir: dir, Helper: "/proc/self/exe", Fence: mode})

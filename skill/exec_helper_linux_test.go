@@ -48,6 +48,8 @@ func playRole(role string) int {
 		return work(os.Args[1:])
 	case "nested":
 		return nested(os.Args[1])
+	case "innermost":
+		return innermost(os.Args[1])
 	case "hop": // leave the session by a child, over and over
 		cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
