@@ -36,7 +36,7 @@ func (s *Server) guarded(h HTTP, addr net.Addr) *guard {
 	return &guard{
 		server:    s,
 		sessions:  newClients(s, h),
-		stateful:  s.streamable(h, false),
+		stateful:  s.streamable(h, h.Stateless),
 		stateless: s.streamable(h, true),
 		http:      h,
 		door:      door.New(addr, h.Addr, h.Hosts),
@@ -128,7 +128,8 @@ func (g *guard) post(w *patientWriter, r *http.Request) {
 			g.pass(w, r)
 			return
 		}
-		if r.Header.Get("Mcp-Session-Id") != "" || r.Header.Get("Mcp-Protocol-Version") >= statelessVersion {
+		if r.Header.Get("Mcp-Session-Id") != "" || g.http.Stateless ||
+			r.Header.Get("Mcp-Protocol-Version") >= statelessVersion {
 			g.pass(w, r)
 			return
 		}

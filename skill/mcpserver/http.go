@@ -29,6 +29,7 @@ type HTTP struct {
 	MaxSessions int
 	Idle        time.Duration    // a session without requests ends after this time; 0 means 1 hour
 	Life        time.Duration    // every session ends after this time; 0 means 24 hours
+	Stateless   bool             // no sessions: nothing is kept from one request to the next
 	Ready       func(url string) // called when the server listens; may be nil
 }
 

@@ -69,6 +69,10 @@ type Config struct {
 	// the call is answered, by several goroutines. Its error is the answer then. It may be
 	// nil.
 	Changed func(ctx context.Context) error
+
+	// Options are passed to the SDK's server; nil suits a server that has only
+	// tools.
+	Options *mcp.ServerOptions
 }
 
 // A Server serves the tools of its dialects to any number of clients. What
@@ -130,7 +134,7 @@ func New(cfg Config) (*Server, error) {
 	s.info, _ = json.Marshal(info) // texts can always be encoded
 	s.sdk = mcp.NewServer(info, s.options())
 	s.sdk.AddReceivingMiddleware(s.listInOrder)
-	s.plain.Store(true)
+	s.plain.Store(cfg.Options == nil)
 	s.add = sync.OnceFunc(s.addTools)
 	s.relaying.running = make(map[string]context.CancelFunc)
 	s.relaying.handler = sync.OnceValue(func() http.Handler {
@@ -179,21 +183,26 @@ func (s *Server) instructions() string {
 }
 
 func (s *Server) options() *mcp.ServerOptions {
-	caps := &mcp.ServerCapabilities{
-		//lint:ignore SA1019 deprecated for new clients; today's show log messages
-		Logging: &mcp.LoggingCapabilities{},
-		Tools:   &mcp.ToolCapabilities{}, // the list never changes
+	var o mcp.ServerOptions
+	if s.cfg.Options != nil {
+		o = *s.cfg.Options
 	}
-	if s.hasResources() {
+	//lint:ignore SA1019 deprecated for new clients; today's show log messages
+	caps := mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}}
+	if o.Capabilities != nil {
+		caps = *o.Capabilities
+	}
+	caps.Tools = cmp.Or(caps.Tools, &mcp.ToolCapabilities{}) // the list never changes
+	if caps.Resources == nil && s.hasResources() {
 		caps.Resources = &mcp.ResourceCapabilities{}
 	}
-	return &mcp.ServerOptions{
-		Capabilities: caps, Instructions: s.instructions(),
-		//lint:ignore SA1019 deprecated for new clients; today's have roots
-		RootsListChangedHandler: func(_ context.Context, req *mcp.RootsListChangedRequest) {
-			s.session(req.Session).forgetScope()
-		},
+	o.Capabilities = &caps
+	o.Instructions = cmp.Or(o.Instructions, s.instructions())
+	//lint:ignore SA1019 deprecated for new clients; today's have roots
+	o.RootsListChangedHandler = func(_ context.Context, req *mcp.RootsListChangedRequest) {
+		s.session(req.Session).forgetScope()
 	}
+	return &o
 }
 
 func (s *Server) hasResources() bool {
