@@ -149,7 +149,6 @@ func TestMoveAcrossRefused(t *testing.T) {
 // After a failed move or delete to another file system, or a failed undo of a move, nothing has changed, even
 // if a part of the source was removed before.
 func TestFailedMoveLeavesNothing(t *testing.T) {
-	needs.InMemory(t)
 	small := t.TempDir()
 	needs.Mount(t, "none", small, "tmpfs", 0, "size=128k")
 	big := strings.Repeat("0123456789abcdef", 40<<10)
