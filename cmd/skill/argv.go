@@ -22,9 +22,8 @@ type argvCommand struct {
 	input bool              // standard input is the content
 }
 
-// argvCommandOf returns the text command that words are. It returns nil if they are a prompt: the
-// first word is not an operation alone, or there is no second word. tools is the dialect that is
-// named, or "".
+// argvCommandOf returns the text command that words spell. It returns nil if they are a prompt: if there is one
+// word, if the first word is not an operation, or if tools, the dialect of --tools, is not Achilles or "".
 func argvCommandOf(cmd *cobra.Command, tools string, words []string) (*argvCommand, error) {
 	if len(words) < 2 || tools != "" && tools != dialect.Achilles.Name ||
 		dialect.Achilles.Lookup(words[0]) == nil {
@@ -41,7 +40,8 @@ func argvCommandOf(cmd *cobra.Command, tools string, words []string) (*argvComma
 	}
 	for _, w := range checked {
 		if cmd.ArgsLenAtDash() < 0 && isFlag(cmd, w) {
-			return nil, fmt.Errorf("flags go before the operation: %s %s %s …; type -- before words that are text", cmd.Name(), w, words[0])
+			return nil, fmt.Errorf("flags go before the operation: %s %s %s …; "+
+				"type -- before words that are text", cmd.Name(), w, words[0])
 		}
 	}
 	a := &argvCommand{args: map[string]string{"path": words[1]}}

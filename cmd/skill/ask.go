@@ -58,7 +58,8 @@ func (c *console) newGate(set *configuration, given, otherwise string) *gate {
 }
 
 // setGate lets the calls of a run pass the gate.
-func (c *console) setGate(cfg *agent.Config, r *runOptions, otherwise string, ask func(string) (string, error)) {
+func (c *console) setGate(cfg *agent.Config, r *runOptions, otherwise string,
+	ask func(string) (string, error)) {
 	given := r.ask
 	if given == askHosts {
 		given = ""

@@ -62,7 +62,7 @@ func addVerbose(f *pflag.FlagSet, verbose *bool) {
 	f.BoolVarP(verbose, "verbose", "v", false, "explain on standard error how a prompt was understood")
 }
 
-// addMaxText adds a limit in UTF-16 units: 0 is no limit, less than 0 the limit of each tool.
+// addMaxText adds a limit in UTF-16 units. With 0 nothing is limited; below 0 each tool has its own limit.
 func addMaxText(f *pflag.FlagSet, units *int) {
 	f.IntVar(units, "max-text", -1,
 		"let perstack tools take texts of at most `UNITS` of UTF-16 (0: no limit, -1: the tool's own)")

@@ -40,7 +40,7 @@ func (env environment) places() (places, error) {
 	return places{home, filepath.Join(home, ".config")}, nil
 }
 
-// stateDir returns the user's state folder; "" where there is no home folder.
+// stateDir returns the user's state folder. Without a home folder it returns "".
 func (env environment) stateDir() string {
 	if dir := env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "skill")
@@ -51,7 +51,7 @@ func (env environment) stateDir() string {
 	return ""
 }
 
-// inState returns the path of a name in the user's state folder; "" where there is no home folder.
+// inState returns the path of a name in the user's state folder. Without a home folder it returns "".
 func (env environment) inState(name string) string {
 	if dir := env.stateDir(); dir != "" {
 		return filepath.Join(dir, name)
@@ -64,7 +64,7 @@ func (env environment) historyDir(w *workspaceOptions) string {
 	return cmp.Or(w.State, env("SKILL_STATE"))
 }
 
-// userRules returns the path of the user's skill.toml; "" where there is no home folder.
+// userRules returns the path of the user's skill.toml. Without a home folder it returns "".
 func (env environment) userRules() string {
 	at, err := env.places()
 	if err != nil || at.config == os.DevNull {

@@ -272,10 +272,10 @@ func (m *mcpOptions) serving() (*mcpserver.HTTP, error) {
 	return h, skill.Undumpable()
 }
 
-// ownToken returns the token of HTTP where none is given. It is made once and kept in
-// the user's state folder, readable by the user alone, so that clients can be given it.
-// note says where it is, and what it is if it was made now. Where there is no such
-// folder, or the tools of the workspace reach it, the token is of this run alone.
+// ownToken returns the token that HTTP clients must send if the user gives no token. It makes the token once and
+// keeps it in the user's state folder, readable by the user alone, so that the user can give it to clients.
+// note names the file, and the token if it is new. Without a state folder, or if the tools of the workspace
+// reach that folder, the token holds for this run only.
 func (c *console) ownToken(w *workspaceOptions) (token, note string, err error) {
 	dir := c.getenv.stateDir()
 	if dir == "" || w.holds(dir) {

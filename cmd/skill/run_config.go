@@ -76,7 +76,7 @@ func (r *runOptions) checked(c *cli, w *stranger, cfg *agent.Config) (s modelSou
 		s, unknown = r.source(w)
 	}
 	wrong = append(wrong, unknown, r.numbers(c, w.project, cfg, &s.endpoint))
-	if unknown == nil { // else there is no model whose price is known
+	if unknown == nil { // only a known model has a price
 		wrong = append(wrong, r.limits(cfg, s.endpoint.Model))
 	}
 	return s, errors.Join(wrong...)

@@ -76,8 +76,8 @@ func typedCommand(reply string) []string {
 	name, slash := strings.CutPrefix(words[0], "/")
 	name, colon := strings.CutPrefix(name, ":")
 	known := slices.Contains(append(typedBare, "q"), name)
-	switch {
-	case known && slash != colon, slash && !colon && len(words) == 1 && !strings.Contains(name, "/"):
+	alone := slash && !colon && len(words) == 1 // a path has another slash
+	if known && slash != colon || alone && !strings.Contains(name, "/") {
 		words[0] = name
 		return words
 	}

@@ -239,7 +239,10 @@ func (v *viewPlan) adds(p place) bool {
 	if !filepath.IsAbs(p.path) {
 		return false
 	}
-	return p.fixed || !v.shows(p.path, false) || p.write && p.dir && !v.shows(p.path, true)
+	if p.write && p.dir && !v.shows(p.path, true) {
+		return true
+	}
+	return p.fixed || !v.shows(p.path, false)
 }
 
 // shows reports whether a path lies in what is shown; with write, in what commands write.
