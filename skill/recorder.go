@@ -42,7 +42,9 @@ func (r recorder) After(ctx context.Context, e hook.Event) error {
 }
 
 func (r recorder) End(ctx context.Context, e hook.Event) error {
-	return r.x.ws.CloseCalls(ctx, session(e), e.AgentID, r.x.process.WalkAll)
+	ended := workspace.Ended{Session: session(e), AgentID: clip(e.AgentID, maxKeptName), Told: true,
+		All: e.AgentID == ""}
+	return r.x.ws.CloseCalls(ctx, ended, r.x.process.WalkAll)
 }
 
 // files returns the files that an edit names.
@@ -63,7 +65,7 @@ func (r recorder) call(e hook.Event) workspace.Call {
 	all := strings.Join(e.Paths, "\x00") + "\x00\x00" + e.Command
 	c := workspace.Call{
 		Key: digest(session(e), e.ID), Session: session(e), AgentID: clip(e.AgentID, maxKeptName),
-		Edit: e.Kind == hook.Edit && !slices.ContainsFunc(e.Paths, r.isFolder(e)), Late: e.Background,
+		Turn: clip(e.Turn, maxKeptName), ID: clip(e.ID, maxKeptName), Edit: e.Kind == hook.Edit && !slices.ContainsFunc(e.Paths, r.isFolder(e)), Late: e.Background,
 	}
 	if e.ID == "" {
 		c.Unkeyed, c.Key = true, digest(session(e), e.Tool, all)

@@ -21,8 +21,14 @@ type Call struct {
 	Unkeyed bool   // several calls may have the same Key: the first to begin ends first
 	Like    string // if Key is unknown, the end of a call ends the first open call with the same Like
 	Twin    string // the same if two programs report the same call
-	Session string // the end of this session closes the call
-	AgentID string // an agent of the session; its end closes the call too
+	Session string // the first session of the tree: sessions of sub-agents belong to that of their parent
+	AgentID string // the agent of the session that called; "" is the main agent
+	Turn    string // the turn of the session in which the agent called; "" if the host does not say
+	ID      string // of the call, as the host's transcript names it; "" if the host gives none
+
+	Transcript string // the file in which the host writes the session down; "" if the host does not say
+	Process    string // the host's process, "PID START" as the system gives them; "" if it is not known
+	Terminal   string // the host's terminal; "" if it has none
 	Edit    bool
 	Paths   []Name // of an edit
 	Outside []Name // of an edit: absolute paths in other folders, which are not recorded
@@ -447,12 +453,22 @@ func (t *Tx) closeCall(o *openCall, told *Call) error {
 	return t.addReportedEnd(*told)
 }
 
-// CloseCalls records the changes of an agent's open calls, and closes the calls. Agent "" means all
-// agents of the session.
-func (s *Store) CloseCalls(ctx context.Context, session, agent, base string, walk Walker) error {
-	return s.closeCalls(ctx, base, walk, func(o *openCall) bool {
-		return o.Session == session && (agent == "" || o.AgentID == agent)
-	})
+// Ended says which open calls of a session are over.
+type Ended struct {
+	Session string
+	AgentID string // the calls of this agent; "" is the main agent
+	All     bool   // the calls of all agents
+	Turn    string // only calls of this turn; "" means every turn
+	Told    bool   // the calls end now. Otherwise they ended before, at a moment that nobody told.
+}
+
+func (e Ended) includes(c Call) bool {
+	return c.Session == e.Session && (e.All || c.AgentID == e.AgentID) && (e.Turn == "" || c.Turn == e.Turn)
+}
+
+// CloseCalls records the changes of open calls that are over, and closes the calls.
+func (s *Store) CloseCalls(ctx context.Context, ended Ended, base string, walk Walker) error {
+	return s.closeCalls(ctx, base, walk, func(o *openCall) bool { return ended.includes(o.Call) })
 }
 
 // SeeCalls records the changes of the open calls so far, so that an undo finds them. The calls stay

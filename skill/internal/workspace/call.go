@@ -73,14 +73,16 @@ func (w *Workspace) EndCall(ctx context.Context, c Call, dir string, files []str
 	return s.EndCall(ctx, w.withPaths(c, dir, files), base, walk)
 }
 
-// CloseCalls records the changes of a session's open calls, and closes these calls. With an agent it
-// closes only that agent's calls.
-func (w *Workspace) CloseCalls(ctx context.Context, session, agent string, walk Walker) error {
+// Ended says which open calls are over: see package history.
+type Ended = history.Ended
+
+// CloseCalls records the changes of open calls that are over, and closes these calls.
+func (w *Workspace) CloseCalls(ctx context.Context, ended Ended, walk Walker) error {
 	s, base, err := w.calls()
 	if s == nil || err != nil {
 		return err
 	}
-	return s.CloseCalls(ctx, session, agent, base, walk)
+	return s.CloseCalls(ctx, ended, base, walk)
 }
 
 // SeeCalls records the changes that open calls have made so far.
