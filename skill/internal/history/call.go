@@ -29,10 +29,10 @@ type Call struct {
 	Transcript string // the file in which the host writes the session down; "" if the host does not say
 	Process    string // the host's process, "PID START" as the system gives them; "" if it is not known
 	Terminal   string // the host's terminal; "" if it has none
-	Edit    bool
-	Paths   []Name // of an edit
-	Outside []Name // of an edit: absolute paths in other folders, which are not recorded
-	Late    bool   // the command still runs after the agent reported its end
+	Edit       bool
+	Paths      []Name // of an edit
+	Outside    []Name // of an edit: absolute paths in other folders, which are not recorded
+	Late       bool   // the command still runs after the agent reported its end
 }
 
 // An openCall is the content of the file of an open call. The file is in the folder [runningName], and
