@@ -20,6 +20,9 @@ import (
 // module is what the paths of this module's packages begin with.
 const module = "textskill/"
 
+// fleet is the folder of a second module: who uses the library needs no servers for a fleet.
+const fleet = "skill/fleet"
+
 // mayImport says for each package which others of this module it may import: those
 // above it here, and not all of them.
 var mayImport = map[string][]string{
@@ -106,14 +109,14 @@ var mayImport = map[string][]string{
 
 	"skill/fleet/toolcall": {"skill/fleet", "skill/mcpserver", "skill/dialect", "skill"},
 
-	"cmd/internal/usage": {"skill"},
+	"internal/usage": {"skill"},
 
 	"contrib": {"parser/json"},
-	"cmd/skill": {"cmd/internal/usage", "contrib", "skill/hook", "skill/audit", "skill/page",
+	"cmd/skill": {"internal/usage", "contrib", "skill/hook", "skill/audit", "skill/page",
 		"skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace",
 		"skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
 
-	"cmd/skill-fleet": {"cmd/internal/usage", "skill/fleet/board", "skill/fleet/toolcall",
+	"skill/fleet/cmd/skill-fleet": {"internal/usage", "skill/fleet/board", "skill/fleet/toolcall",
 		"skill/fleet/jetstream", "skill/fleet/pack", "skill/fleet", "skill/page", "skill/page/runs",
 		"skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace",
 		"skill/dialect", "skill/browser", "skill", "llmfallback/remote", "parser/json"},
@@ -137,10 +140,10 @@ var doors = map[string][]string{
 	"github.com/sergi/go-diff":               {"skill/internal/workspace/diff.go"},
 	"github.com/sashabaranov/go-openai":      {"llmfallback/openai/request.go"},
 	"github.com/modelcontextprotocol/go-sdk": {"skill/mcpserver/*.go", "skill/agent/*.go"},
-	"github.com/spf13/cobra": {"cmd/internal/usage/*.go", "cmd/skill/*.go",
-		"cmd/skill-fleet/*.go"},
-	"github.com/spf13/pflag": {"cmd/internal/usage/*.go", "cmd/skill/*.go",
-		"cmd/skill-fleet/*.go"},
+	"github.com/spf13/cobra": {"internal/usage/*.go", "cmd/skill/*.go",
+		"skill/fleet/cmd/skill-fleet/*.go"},
+	"github.com/spf13/pflag": {"internal/usage/*.go", "cmd/skill/*.go",
+		"skill/fleet/cmd/skill-fleet/*.go"},
 	"github.com/rogpeppe/go-internal/txtar": {"cmd/skill/golden.go", "cmd/skill/golden_record.go"},
 	"golang.org/x/sys": {"skill/internal/search/literal_vector_amd64.go",
 		"skill/internal/workspace/tree/*.go", "skill/internal/history/*.go", "skill/internal/process/*.go",
@@ -155,13 +158,13 @@ var doors = map[string][]string{
 	"github.com/peterh/liner":         {"cmd/skill/terminal.go"},
 	"github.com/google/jsonschema-go": {"skill/agent/schema.go", "skill/dialect/func.go"},
 	"github.com/pelletier/go-toml/v2": {"skill/agent/project.go", "skill/agent/builtin.go",
-		"cmd/skill/setup_file.go", "cmd/skill/rules.go", "cmd/skill-fleet/config.go"},
+		"cmd/skill/setup_file.go", "cmd/skill/rules.go", "skill/fleet/cmd/skill-fleet/config.go"},
 	"github.com/tailscale/hujson":                  {"cmd/skill/setup_file.go"},
 	"github.com/go-json-experiment/json":           {"parser/json/members.go", "parser/json/escape.go"},
 	"github.com/JohannesKaufmann/html-to-markdown": {"skill/internal/web/*.go"},
 	"github.com/chromedp/chromedp": {"skill/browser/browser.go",
 		"skill/page/chromium_test.go"},
-	"go.opentelemetry.io/otel":       {"skill/agent/trace/*.go", "cmd/skill-fleet/observe.go"},
+	"go.opentelemetry.io/otel":       {"skill/agent/trace/*.go", "skill/fleet/cmd/skill-fleet/observe.go"},
 	"github.com/nats-io/nats.go":     {"skill/fleet/jetstream/*.go"},
 	"github.com/nats-io/nats-server": {"skill/fleet/jetstream/server.go"},
 }
@@ -259,6 +262,19 @@ func TestSkillLinksNoProtobuf(t *testing.T) {
 	}
 }
 
+// TestFleetStaysApart keeps the fleet's libraries out of the module of the library, and the two
+// modules apart without a go.work, which would make one list of modules of both.
+func TestFleetStaysApart(t *testing.T) {
+	for _, name := range []string{"go.mod", "go.sum"} { // go.sum names each module that go list -m all does
+		if text, err := os.ReadFile(name); err != nil || bytes.Contains(text, []byte("nats-io")) {
+			t.Errorf("%s: %v; it may not name NATS, which only %s/go.mod may", name, err, fleet)
+		}
+	}
+	if _, err := os.Stat("go.work"); err == nil {
+		t.Error("there is a go.work")
+	}
+}
+
 // subcommand matches the name of a subcommand where it is defined.
 var subcommand = regexp.MustCompile(`(?m)^\s+Use: +"([a-z]+)`)
 
@@ -294,16 +310,18 @@ func TestLibraryNamesNoProgram(t *testing.T) {
 // TestNoCodeInC has no library bring code in C: where there is a C compiler, its linker would
 // have to put the programs together.
 func TestNoCodeInC(t *testing.T) {
-	cmd := exec.Command("go", "list", "-deps", "-f",
-		"{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}", "./cmd/...")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
-	cmd.Stderr = t.Output()
-	found, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range strings.Fields(string(found)) {
-		t.Errorf("%s has code in C", name)
+	for _, dir := range []string{".", fleet} {
+		cmd := exec.Command("go", "list", "-deps", "-f",
+			"{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}", "./cmd/...")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=1")
+		cmd.Stderr = t.Output()
+		found, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range strings.Fields(string(found)) {
+			t.Errorf("%s has code in C", name)
+		}
 	}
 }
 

@@ -2,8 +2,6 @@ module textskill/manifests
 
 go 1.26.0
 
-toolchain go1.26.11
-
 require (
 	github.com/compose-spec/compose-go/v2 v2.16.2
 	github.com/nats-io/nats-server/v2 v2.15.2

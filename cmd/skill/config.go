@@ -14,7 +14,7 @@ import (
 
 	rawjson "textskill/parser/json"
 
-	"textskill/cmd/internal/usage"
+	"textskill/internal/usage"
 )
 
 const configLong = `config prints each setting and its source: the command line, your skill.toml, the skill.toml

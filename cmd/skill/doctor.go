@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"textskill/cmd/internal/usage"
 	"textskill/contrib"
+	"textskill/internal/usage"
 	"textskill/skill"
 	"textskill/skill/hook"
 )

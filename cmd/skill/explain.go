@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"textskill/cmd/internal/usage"
+	"textskill/internal/usage"
 	"textskill/llmfallback"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"textskill/cmd/internal/usage"
+	"textskill/internal/usage"
 	"textskill/parser"
 	rawjson "textskill/parser/json"
 	"textskill/skill"

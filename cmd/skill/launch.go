@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"textskill/cmd/internal/usage"
+	"textskill/internal/usage"
 )
 
 // ownProgram returns the program that commands run under: this one again. The name

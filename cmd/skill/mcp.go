@@ -19,7 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"textskill/cmd/internal/usage"
+	"textskill/internal/usage"
 	"textskill/skill"
 	"textskill/skill/agent/trace"
 	"textskill/skill/dialect"

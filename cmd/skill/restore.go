@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"textskill/cmd/internal/usage"
+	"textskill/internal/usage"
 )
 
 // restoreOptions are the flags of skill restore.

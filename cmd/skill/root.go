@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"textskill/cmd/internal/usage"
+	"textskill/internal/usage"
 	"textskill/parser/wire"
 	"textskill/skill/dialect"
 )

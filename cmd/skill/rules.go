@@ -15,7 +15,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"textskill/cmd/internal/usage"
+	"textskill/internal/usage"
 	rawjson "textskill/parser/json"
 	"textskill/skill/agent"
 )

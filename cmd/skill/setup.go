@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"textskill/cmd/internal/usage"
 	"textskill/contrib"
+	"textskill/internal/usage"
 	rawjson "textskill/parser/json"
 	"textskill/skill"
 	"textskill/skill/dialect"

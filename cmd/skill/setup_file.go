@@ -17,7 +17,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
 
-	"textskill/cmd/internal/usage"
+	"textskill/internal/usage"
 	"textskill/skill"
 	"textskill/skill/agent"
 	"textskill/skill/hook"

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"textskill/cmd/internal/usage"
+	"textskill/internal/usage"
 	"textskill/skill"
 	"textskill/skill/agent"
 )

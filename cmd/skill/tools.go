@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"textskill/cmd/internal/usage"
+	"textskill/internal/usage"
 	"textskill/parser/wire"
 	"textskill/skill/dialect"
 )

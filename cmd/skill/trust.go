@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"textskill/cmd/internal/usage"
+	"textskill/internal/usage"
 	rawjson "textskill/parser/json"
 	"textskill/skill/agent"
 	"textskill/skill/agent/provider"

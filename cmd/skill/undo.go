@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"textskill/cmd/internal/usage"
+	"textskill/internal/usage"
 	"textskill/parser"
 	rawjson "textskill/parser/json"
 	"textskill/skill"

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"textskill/cmd/internal/usage"
+	"textskill/internal/usage"
 	"textskill/skill"
 	"textskill/skill/agent"
 	"textskill/skill/page"

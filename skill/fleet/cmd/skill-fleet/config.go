@@ -13,7 +13,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"textskill/cmd/internal/usage"
+	"textskill/internal/usage"
 	"textskill/skill/fleet"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"textskill/cmd/internal/usage"
+	"textskill/internal/usage"
 	"textskill/skill/agent"
 	"textskill/skill/fleet"
 )

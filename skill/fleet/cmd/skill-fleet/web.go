@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"textskill/cmd/internal/usage"
+	"textskill/internal/usage"
 	"textskill/skill/fleet"
 	"textskill/skill/fleet/board"
 	"textskill/skill/page"

@@ -10,7 +10,7 @@ import (
 
 // TestReadme compares the README of the fleet with the program, and reads the example fleet.toml.
 func TestReadme(t *testing.T) {
-	data, err := os.ReadFile("../../skill/fleet/README.md")
+	data, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestReadme(t *testing.T) {
 		t.Errorf("the table has %q, and the program %q", listed, known)
 	}
 
-	example, err := os.ReadFile("../../skill/fleet/deploy/fleet.toml")
+	example, err := os.ReadFile("../../deploy/fleet.toml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +44,8 @@ func TestReadme(t *testing.T) {
 // TestFailures looks for the tests in the table of failures.
 func TestFailures(t *testing.T) {
 	tests := map[string]bool{}
-	for _, pattern := range []string{"*_test.go", "../../skill/mcpserver/*_test.go",
-		"../../skill/fleet/*_test.go", "../../skill/fleet/*/*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "../../../mcpserver/*_test.go",
+		"../../*_test.go", "../../*/*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

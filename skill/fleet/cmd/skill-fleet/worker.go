@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"textskill/cmd/internal/usage"
+	"textskill/internal/usage"
 	"textskill/skill"
 	"textskill/skill/agent"
 	"textskill/skill/agent/provider"
