@@ -42,9 +42,19 @@ func (r recorder) After(ctx context.Context, e hook.Event) error {
 }
 
 func (r recorder) End(ctx context.Context, e hook.Event) error {
-	ended := workspace.Ended{Session: session(e), AgentID: clip(e.AgentID, maxKeptName), Told: true,
-		All: e.AgentID == ""}
-	return r.x.ws.CloseCalls(ctx, ended, r.x.process.WalkAll)
+	ended := workspace.Ended{Session: session(e), AgentID: clip(e.AgentID, maxKeptName), Told: true}
+	switch {
+	case e.Phase == hook.SessionEnd:
+		ended.All, ended.Told = true, false // a session ends long after a call that was cut off
+	case e.Phase == hook.TurnEnd && e.AgentID == "":
+		ended.Turn = clip(e.Turn, maxKeptName)
+	}
+	err := r.x.ws.CloseCalls(ctx, ended, r.x.process.WalkAll)
+	if err == nil && ended.Turn != "" { // calls of earlier turns are over too, but did not end now
+		ended.Turn, ended.Told = "", false
+		err = r.x.ws.CloseCalls(ctx, ended, r.x.process.WalkAll)
+	}
+	return err
 }
 
 // files returns the files that an edit names.
@@ -65,7 +75,9 @@ func (r recorder) call(e hook.Event) workspace.Call {
 	all := strings.Join(e.Paths, "\x00") + "\x00\x00" + e.Command
 	c := workspace.Call{
 		Key: digest(session(e), e.ID), Session: session(e), AgentID: clip(e.AgentID, maxKeptName),
-		Turn: clip(e.Turn, maxKeptName), ID: clip(e.ID, maxKeptName), Edit: e.Kind == hook.Edit && !slices.ContainsFunc(e.Paths, r.isFolder(e)), Late: e.Background,
+		Turn: clip(e.Turn, maxKeptName), ID: clip(e.ID, maxKeptName), Late: e.Background,
+		Edit:       e.Kind == hook.Edit && !slices.ContainsFunc(e.Paths, r.isFolder(e)),
+		Transcript: e.Transcript, Process: e.Process, Terminal: e.Terminal,
 	}
 	if e.ID == "" {
 		c.Unkeyed, c.Key = true, digest(session(e), e.Tool, all)
@@ -89,9 +101,6 @@ func (r recorder) isFolder(e hook.Event) func(string) bool {
 
 // session returns whose end closes calls; hosts without sessions have one.
 func session(e hook.Event) string { return cmp.Or(clip(e.Session, maxKeptName), e.Host) }
-
-// Digest returns a name for a text of others, letters and digits.
-func Digest(text string) string { return digest(text) }
 
 // HasHistory reports whether a folder has a history, in the folder state if that is named.
 func HasHistory(dir, state string) bool {

@@ -87,10 +87,18 @@ func (c *cli) journal(ctx context.Context, o *changeOptions, tool string, in map
 		parser.ToolCall{Name: tool, Arguments: rawjson.Encode(in)})
 	c.sayForce(w, reply, in, -1)
 	run, _ := in["run"].(string)
-	if list, ok := reply.Result.(skill.Changes); ok && len(list.List) == 0 && run != "" {
-		if _, err := (agent.Records{Executor: x}).Find(ctx, run); err != nil {
+	list, listed := reply.Result.(skill.Changes)
+	if listed && len(list.List) == 0 && run != "" {
+		err := c.noSession(w, x.Dir(), tool, run)
+		if err == nil {
+			_, err = (agent.Records{Executor: x}).Find(ctx, run)
+		}
+		if err != nil {
 			return c.failed(err)
 		}
+	}
+	if listed && !o.json {
+		c.saySession(w, x.Dir(), tool, sessionsOf(list)...)
 	}
 	return c.paged(func(c *console) error { return (&printer{console: c, json: o.json, dir: x.Dir()}).print(reply) })
 }

@@ -21,6 +21,7 @@ import (
 	rawjson "textskill/parser/json"
 	"textskill/skill"
 	"textskill/skill/agent"
+	"textskill/skill/dialect"
 	"textskill/skill/hook"
 )
 
@@ -56,7 +57,7 @@ in time with exit code 0, so that it never blocks the agent.
 // hook records one event within its time.
 func (c *cli) hook(cmd *cobra.Command, w *workspaceOptions, host string) {
 	note := hookNote{Host: host, Last: time.Now()}
-	h := &hooked{c: c, w: w, cmd: cmd, note: note, command: make(chan struct{})}
+	h := &hooked{c: c, w: w, cmd: cmd, note: note, command: make(chan struct{}), sessions: c.getenv.hookSessions(w)}
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	unread := h.note
@@ -75,7 +76,7 @@ func (c *cli) hook(cmd *cobra.Command, w *workspaceOptions, host string) {
 		case err := <-done:
 			h.keep(h.note, err)
 		case <-late.C:
-			h.keep(unread, errors.New("it took too long"))
+			h.keep(unread, context.Canceled)
 		}
 		return
 	}
@@ -88,6 +89,8 @@ type hooked struct {
 	cmd     *cobra.Command
 	note    hookNote
 	command chan struct{} // closed once it is known that a command is about to run
+
+	sessions hook.Sessions
 }
 
 func (h *hooked) record(ctx context.Context, host string) (err error) {
@@ -110,6 +113,13 @@ func (h *hooked) record(ctx context.Context, host string) (err error) {
 	if e.Phase == hook.Before && e.Kind == hook.Command {
 		close(h.command)
 	}
+	above := hook.Ancestors()
+	e.From(above)
+	e.Transcript = h.c.getenv.transcript(e)
+	h.note.Host = cmp.Or(e.Host, host)
+	if recorded := h.sessions.Join(&e, above); h.isOwn(e) || !recorded {
+		return nil
+	}
 	if e.Workspace, err = h.workspace(e); err != nil {
 		return err
 	}
@@ -117,12 +127,19 @@ func (h *hooked) record(ctx context.Context, host string) (err error) {
 		e.Dir = e.Workspace
 	}
 	h.note.Event, h.note.Tool, h.note.Workspace = string(e.Phase), e.Tool, e.Workspace
-	h.note.Host = cmp.Or(e.Host, host)
-	h.w.Dir = e.Workspace
+	for _, dir := range h.worked(e) {
+		err = errors.Join(err, h.tell(ctx, e, dir))
+	}
+	return err
+}
+
+// tell gives an event to the history of a workspace.
+func (h *hooked) tell(ctx context.Context, e hook.Event, dir string) error {
+	h.w.Dir = dir
 	quiet := *h.c
 	quiet.stderr = io.Discard
 	var set configuration
-	err = errors.Join(quiet.configureByUser(h.cmd, &set, false),
+	err := errors.Join(quiet.configureByUser(h.cmd, &set, false),
 		quiet.configureByWorkspace(h.cmd, &set, false))
 	if err != nil {
 		return err
@@ -136,32 +153,33 @@ func (h *hooked) record(ctx context.Context, host string) (err error) {
 	return e.Tell(ctx, x.Recorder(redactor.Text))
 }
 
-// workspace returns the folder whose history gets an event: the one that is named, the host's project,
-// or the folder in which the session began; of these the nearest one above that has a history or is a
-// repository.
+// workspace returns the folder whose history gets an event: the one of the command line, or its place.
 func (h *hooked) workspace(e hook.Event) (string, error) {
 	if h.w.Dir != "" {
 		return filepath.Abs(h.w.Dir)
 	}
-	dir := e.Workspace
-	if !filepath.IsAbs(dir) {
+	if !filepath.IsAbs(e.Workspace) {
 		at, err := os.Getwd()
 		if err != nil {
 			return "", err
 		}
-		dir, e.Named = at, false
+		e.Workspace, e.Named = at, false
 	}
-	if !e.Named && e.Session != "" {
-		dir = h.first(e.Session, dir)
+	if !filepath.IsAbs(e.Dir) {
+		e.Dir = e.Workspace
 	}
-	return h.c.getenv.nearest(h.w, dir), nil
+	return h.place(e), nil
 }
 
 // nearest returns the nearest folder at or above one that has a history or is a repository, but for the
 // home folder and the top; else the folder itself.
 func (env environment) nearest(w *workspaceOptions, dir string) string {
-	home := env("HOME")
-	for at := filepath.Clean(dir); at != home && filepath.Dir(at) != at; at = filepath.Dir(at) {
+	home, err := os.Stat(env("HOME"))
+	isHome := func(at string) bool {
+		info, aerr := os.Stat(at)
+		return err == nil && aerr == nil && os.SameFile(info, home)
+	}
+	for at := filepath.Clean(dir); !isHome(at) && filepath.Dir(at) != at; at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil ||
 			skill.HasHistory(at, env.historyDir(w)) {
 			return at
@@ -170,40 +188,140 @@ func (env environment) nearest(w *workspaceOptions, dir string) string {
 	return filepath.Clean(dir)
 }
 
-// maxSessions is how many sessions are remembered whose host does not name the folder of the project.
-const maxSessions = 200
+// maxSessionFolders is how many workspaces of a session are remembered.
+const maxSessionFolders = 16
 
-// first returns the folder that a session named first: the current one of an agent is another one after
-// a cd.
-func (h *hooked) first(session, dir string) string {
-	folder := filepath.Join(h.c.getenv.hookDir(h.w), "sessions")
-	file := filepath.Join(folder, hookName(session))
-	if data, err := os.ReadFile(file); err == nil && filepath.IsAbs(string(data)) {
-		return string(data)
+// place returns the workspace of an event: the session's first one if the agent is at or below its folder,
+// else the nearest one of the agent's folder. e.Workspace is the project's folder if the host names it, else
+// the agent's.
+func (h *hooked) place(e hook.Event) string {
+	first, at := e.Workspace, e.Dir
+	if !e.Named {
+		r := h.sessions.Change(e.Session, func(r *hook.Session) {
+			if r.Host = e.Host; r.First == "" {
+				r.First = e.Workspace
+			}
+		})
+		first = r.First
 	}
-	if list, err := os.ReadDir(folder); err == nil && len(list) >= maxSessions {
-		slices.SortFunc(list, func(a, b os.DirEntry) int { return modTime(a).Compare(modTime(b)) })
-		for _, old := range list[:len(list)-maxSessions+1] {
-			os.Remove(filepath.Join(folder, old.Name()))
+	if !isBelow(at, first) {
+		first = at
+	}
+	return h.c.getenv.nearest(h.w, first)
+}
+
+// isBelow reports whether a folder is dir or lies below dir.
+func isBelow(folder, dir string) bool {
+	rel, err := filepath.Rel(realDir(dir), realDir(folder))
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// worked adds the workspace of an event to the session's, and returns all that the event is about: an end
+// ends calls in each of them.
+func (h *hooked) worked(e hook.Event) []string {
+	r := h.sessions.Change(e.Session, func(r *hook.Session) {
+		known := slices.Contains(r.Folders, e.Workspace)
+		if r.Host = e.Host; !known && e.Phase == hook.Before && len(r.Folders) < maxSessionFolders {
+			r.Folders = append(r.Folders, e.Workspace)
+		}
+		if e.Phase == hook.SessionEnd {
+			r.Spawns, r.Process = 0, ""
+		}
+	})
+	if e.Phase == hook.Before || e.Phase == hook.After {
+		return []string{e.Workspace}
+	}
+	list := r.Folders
+	if !slices.Contains(list, e.Workspace) {
+		list = append(list, e.Workspace)
+	}
+	return slices.DeleteFunc(list, func(dir string) bool {
+		return !skill.HasHistory(dir, h.c.getenv.historyDir(h.w))
+	})
+}
+
+// otherFolders returns the other workspaces in which a session has worked.
+func (env environment) otherFolders(w *workspaceOptions, session, here string) []string {
+	s := env.hookSessions(w)
+	r, _ := s.Load(s.Root(session))
+	return slices.DeleteFunc(r.Folders, func(dir string) bool { return realDir(dir) == realDir(here) })
+}
+
+// saySession says where else sessions have worked, and the command to type there.
+func (c *console) saySession(w *workspaceOptions, here, tool string, ids ...string) {
+	for _, id := range ids {
+		for _, dir := range c.getenv.otherFolders(w, id, here) {
+			there := *w
+			there.Dir = dir
+			c.sayf("session %s also worked in %s; type: %s", id, dir, c.again(&there, tool, "--run", id))
 		}
 	}
-	saveFile(file, []byte(dir), false) // if that fails, the next event may name another folder
-	return dir
 }
 
-func modTime(e os.DirEntry) time.Time {
-	if info, err := e.Info(); err == nil {
-		return info.ModTime()
+// noSession returns an error that says where to look for the changes of a session that changed nothing here;
+// nil for a session that is not known.
+func (c *console) noSession(w *workspaceOptions, here, tool, id string) error {
+	s := c.getenv.hookSessions(w)
+	root := s.Root(id)
+	there := *w
+	if root != id {
+		return fmt.Errorf("session %s is a sub-agent's of session %s; type: %s", id, root,
+			c.again(&there, tool, "--run", root))
 	}
-	return time.Time{}
+	for _, dir := range c.getenv.otherFolders(w, id, here) {
+		there.Dir = dir
+		return fmt.Errorf("session %s changed nothing here, it worked in %s; type: %s", id, dir,
+			c.again(&there, tool, "--run", id))
+	}
+	return nil
 }
 
-// hookName returns the name of a file for a text of others.
-func hookName(text string) string { return skill.Digest(text) }
+// sessionsOf returns the sessions of changes, at most 20.
+func sessionsOf(list skill.Changes) (ids []string) {
+	for _, e := range list.List {
+		if e.Run != "" && !slices.Contains(ids, e.Run) && len(ids) < 20 {
+			ids = append(ids, e.Run)
+		}
+	}
+	return ids
+}
+
+// isOwn reports whether an event is of a call of this program's MCP server, which records it. The hook
+// writes down which session makes the call.
+func (h *hooked) isOwn(e hook.Event) bool {
+	knows := func(d *dialect.Dialect) bool { return d.Lookup(e.Own) != nil }
+	if e.Own == "" || !slices.ContainsFunc(dialect.All, knows) {
+		return false
+	}
+	h.c.getenv.hookCalls(h.w).Note(e)
+	return true
+}
+
+// transcript returns the file in which the host writes a session down, if it is a regular file in the
+// host's own folder.
+func (env environment) transcript(e hook.Event) string {
+	folder := hook.Folder(e.Host, env)
+	if folder == "" || !filepath.IsAbs(e.Transcript) {
+		return ""
+	}
+	info, err := os.Lstat(e.Transcript)
+	if err != nil || !info.Mode().IsRegular() || !isBelow(e.Transcript, folder) {
+		return ""
+	}
+	return e.Transcript
+}
 
 // hookDir returns the folder of what is known of hooks.
 func (env environment) hookDir(w *workspaceOptions) string {
 	return filepath.Join(cmp.Or(env.historyDir(w), env.stateDir()), "hooks")
+}
+
+func (env environment) hookSessions(w *workspaceOptions) hook.Sessions {
+	return hook.Sessions(filepath.Join(env.hookDir(w), "sessions"))
+}
+
+func (env environment) hookCalls(w *workspaceOptions) hook.Calls {
+	return hook.Calls(filepath.Join(env.hookDir(w), "calls"))
 }
 
 // A hookNote is what is known of the hooks of a host.
@@ -229,8 +347,13 @@ const maxProblems = 5
 
 // keep writes down that an event came, and what went wrong.
 func (h *hooked) keep(n hookNote, problem error) {
-	if h.cmd.Context().Err() != nil {
-		problem = cmp.Or(problem, h.cmd.Context().Err())
+	switch late := errors.Is(problem, context.Canceled); {
+	case h.cmd.Context().Err() != nil:
+		problem = errors.New("the host stopped the hook before it was done")
+	case late && n.Event == string(hook.Before):
+		problem = errors.New("it took too long to look at the files of the workspace")
+	case late:
+		problem = errors.New("it took too long")
 	}
 	if !slices.Contains(hook.Hosts(), n.Host) {
 		problem, n.Host = cmp.Or(problem, fmt.Errorf("%.40q is not a host", n.Host)), unknownHost

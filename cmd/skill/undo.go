@@ -114,6 +114,9 @@ func (c *cli) undoRun(ctx context.Context, o *undoOptions, in map[string]any) er
 		parser.ToolCall{Name: "undo", Arguments: rawjson.Encode(in)})
 	done, ok := reply.Result.(skill.Reverted)
 	if ok && len(done.Changes) == 0 {
+		if err := c.noSession(&o.workspaceOptions, x.Dir(), "undo", o.run); err != nil {
+			return err
+		}
 		if _, err := (agent.Records{Executor: x}).Find(ctx, o.run); err != nil {
 			return err
 		}
@@ -122,6 +125,7 @@ func (c *cli) undoRun(ctx context.Context, o *undoOptions, in map[string]any) er
 	err = (&printer{console: &c.console, json: o.json, dir: x.Dir()}).print(reply)
 	if ok && err == nil && !o.json {
 		c.sayRunUndone(o, at, done)
+		c.saySession(&o.workspaceOptions, x.Dir(), "undo", o.run)
 	}
 	return err
 }

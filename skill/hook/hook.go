@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,33 +24,40 @@ const MaxPayload = 16 << 20
 type Phase string
 
 // The phases. Before comes ahead of a call, which may be long after it; After when the call is
-// answered, whether it failed or not; End when the session, or one of its agents, is done.
+// answered, whether it failed or not.
 const (
-	Before Phase = "before"
-	After  Phase = "after"
-	End    Phase = "end"
+	Begin      Phase = "begin" // of a session
+	Before     Phase = "before"
+	After      Phase = "after"
+	TurnEnd    Phase = "turn end"    // an agent has answered, or was interrupted
+	AgentEnd   Phase = "agent end"   // the sub-agent AgentID is done
+	SessionEnd Phase = "session end" // with all its agents
 )
 
 // A Kind says what a call may change.
 type Kind string
 
-// The kinds. An edit changes the files that it names, and a command any.
+// The kinds. An edit changes the files that it names, and a command any. A spawn starts a sub-agent
+// whose own calls are told too, but not by which session they were started.
 const (
 	Edit    Kind = "edit"
 	Command Kind = "command"
+	Spawn   Kind = "spawn"
 )
 
 // An Event is one payload of a host.
 type Event struct {
 	Host    string   `json:"host"`
 	Phase   Phase    `json:"phase"`
-	Kind    Kind     `json:"kind,omitempty"` // "" at an End
+	Kind    Kind     `json:"kind,omitempty"` // "" if the event is not of a call
 	Session string   `json:"session,omitempty"`
+	Parent  string   `json:"parent,omitempty"`   // the session that started this one, which is a sub-agent's
 	Agent   string   `json:"agent,omitempty"`    // which kind of sub-agent; "" is the session's own agent
 	AgentID string   `json:"agent_id,omitempty"` // tells sub-agents of one kind apart
 	Turn    string   `json:"turn,omitempty"`
 	ID      string   `json:"id,omitempty"`   // of the call; "" in hosts that have none
 	Tool    string   `json:"tool,omitempty"` // as the host calls it
+	Own     string   `json:"own,omitempty"`  // the tool of this program's MCP server that Tool may mean
 	Paths   []string `json:"paths,omitempty"`
 	Command string   `json:"command,omitempty"`
 	// the host says so; something may be changed all the same
@@ -60,21 +68,28 @@ type Event struct {
 	// where relative paths begin: the current folder of the agent; "" if it is not told
 	Dir   string `json:"-"`
 	Named bool   `json:"-"` // the host names Workspace as that of the project
+	// the file in which the host writes the session down, as it says
+	Transcript string `json:"-"`
+	// the host's process, "PID START" as the system gives them, and its terminal: see [Event.From]
+	Process  string `json:"-"`
+	Terminal string `json:"-"`
 }
 
 // A Recorder keeps what calls change.
 type Recorder interface {
 	Before(ctx context.Context, e Event) error // brings the paths of an edit up to date, or for a command all
 	After(ctx context.Context, e Event) error  // records what differs since
-	End(ctx context.Context, e Event) error    // closes what was left open
+	End(ctx context.Context, e Event) error    // closes the calls that are over
 }
 
 // Tell gives an event to a recorder.
 func (e Event) Tell(ctx context.Context, r Recorder) error {
-	switch e.Phase {
-	case Before:
+	switch {
+	case e.Phase == Begin || e.Kind == Spawn:
+		return nil
+	case e.Phase == Before:
 		return r.Before(ctx, e)
-	case After:
+	case e.Phase == After:
 		return r.After(ctx, e)
 	}
 	return r.End(ctx, e)
@@ -100,11 +115,17 @@ func Read(payload []byte, host string, getenv func(name string) string) (Event, 
 	}
 	e := p.event(hostOf(p, host, getenv))
 	e.Workspace, e.Named = p.workspace(getenv)
-	if e.Phase == End {
+	switch e.Phase {
+	case TurnEnd, SessionEnd, Begin:
+		return e, nil
+	case AgentEnd: // without an ID it is not known which calls are over
+		if e.AgentID == "" {
+			return Event{}, ErrOther
+		}
 		return e, nil
 	}
 	p.call(&e)
-	if e.Phase == "" || e.Tool == "" || e.reads() {
+	if e.Phase == "" || e.Tool == "" || reads(e.Tool) && e.Kind != Spawn {
 		return Event{}, ErrOther
 	}
 	return e, nil
@@ -118,11 +139,14 @@ func (p fields) event(host string) Event {
 		Dir:   drive(p.text("cwd", "working_dir", "directory", "tool_info.cwd")),
 		Session: p.text("session_id", "sessionId", "conversation_id", "trajectory_id",
 			"sessionContext.rootSessionId", "taskId", "input.sessionID", "properties.sessionID"),
-		Turn: p.text("prompt_id", "turn_id", "generation_id", "execution_id"),
-		ID:   p.text("tool_use_id", "tool_call_id", "tool_call.id", "tool_result.id", "input.callID"),
+		Parent:     p.text("parentAgentId", "properties.info.parentID"),
+		Transcript: drive(p.text("transcript_path", "transcriptPath")),
+		Turn:       p.text("prompt_id", "turn_id", "generation_id", "execution_id"),
+		ID:         p.text("tool_use_id", "tool_call_id", "tool_call.id", "tool_result.id", "input.callID"),
 	}
 	if host != "cline" || p.has("parent_agent_id") {
-		e.Agent, e.AgentID = p.text("agent_type", "subagent_type"), p.text("agent_id", "subagent_id")
+		e.Agent = p.text("agent_type", "subagent_type", "agentType", "properties.info.agent")
+		e.AgentID = p.text("agent_id", "subagent_id", "agentId")
 	}
 	return e
 }
@@ -136,12 +160,29 @@ func (p fields) call(e *Event) {
 	}
 	input, text := p.input()
 	e.Paths, e.Command = pathsOf(input, text), commandOf(input)
-	e.Background = input.flag("run_in_background", "is_background", "isBackground") ||
+	e.Background = input.flag("run_in_background", "is_background", "isBackground", "fireAndForget") ||
 		input.text("mode") == "async" || p.text("tool_response.backgroundTaskId") != ""
 	e.Failed = e.Phase == After && p.failed()
-	if e.Kind = Command; len(e.Paths) > 0 && e.Command == "" && slices.Contains(editors, e.Tool) {
+	switch e.Kind = Command; {
+	case slices.Contains(hosts[e.Host].spawns, e.Tool):
+		e.Kind = Spawn
+	case len(e.Paths) > 0 && e.Command == "" && slices.Contains(editors, e.Tool):
 		e.Kind = Edit
 	}
+	e.Own = own(e.Tool)
+}
+
+// own returns the tool of this program's MCP server that a host's name of a tool may mean. Hosts join the
+// name of the server, which setup calls skill, and the tool's: mcp__skill__write, mcp_workspace_write,
+// skill_write, workspace-write, workspace__write.
+func own(tool string) string {
+	tool = strings.TrimPrefix(strings.TrimPrefix(tool, "mcp_"), "_")
+	for _, server := range []string{"skill", "workspace"} {
+		if name, ok := strings.CutPrefix(tool, server); ok && name != "" && strings.Contains("_-", name[:1]) {
+			return strings.TrimPrefix(name[1:], "_")
+		}
+	}
+	return ""
 }
 
 // fields are the members of a JSON object. A path of names, with dots, leads to inner ones.
@@ -210,6 +251,7 @@ var signs = []struct {
 	{host: "opencode", members: []string{"properties.sessionID"}},
 	{host: "goose", members: []string{"working_dir", "event"}},
 	{host: "copilot-cli", variable: "COPILOT_CLI"},
+	{host: "kimi-code", members: []string{"client_type"}},
 	{host: "qwen-code", members: []string{"tool_call_id"}},
 	{host: "qwen-code", transcript: "/.qwen/"},
 	{host: "gemini-cli", transcript: "/.gemini/"},
@@ -223,6 +265,9 @@ func hostOf(p fields, host string, getenv func(string) string) string {
 	for _, s := range signs {
 		if strings.HasPrefix(event, s.event) && strings.Contains(transcript, s.transcript) &&
 			(s.variable == "" || getenv(s.variable) == "1") && !slices.ContainsFunc(s.members, lacks) {
+			if hosts[host].like == s.host {
+				return host
+			}
 			return s.host
 		}
 	}
@@ -240,37 +285,72 @@ type form struct {
 	event  []string         // where the name of the event is
 	phases map[string]Phase // by that name
 	bare   func(p fields) Phase
+	like   string   // the host whose signs its payloads have
+	spawns []string // tools of kind [Spawn]
+	// the folder of the host's own files, with slashes, below the home folder; a variable may name it
+	folder, variable string
 }
 
 // claude are the events of Claude Code, whose names others have taken.
 var claude = map[string]Phase{
-	"PreToolUse": Before, "PostToolUse": After, "PostToolUseFailure": After, "SubagentStop": End, "Stop": End,
-	"SessionEnd": End,
+	"PreToolUse": Before, "PostToolUse": After, "PostToolUseFailure": After, "SubagentStop": AgentEnd,
+	"Stop": TurnEnd, "SessionEnd": SessionEnd,
+}
+
+// with returns phases with one more, or another.
+func with(phases map[string]Phase, event string, phase Phase) map[string]Phase {
+	phases = maps.Clone(phases)
+	phases[event] = phase
+	return phases
 }
 
 var hosts = map[string]form{
-	"claude-code":    {event: []string{"hook_event_name"}, phases: claude},
-	"codex":          {event: []string{"hook_event_name"}, phases: claude},
-	"qwen-code":      {event: []string{"hook_event_name"}, phases: claude},
+	"claude-code": {event: []string{"hook_event_name"}, phases: claude,
+		folder: ".claude", variable: "CLAUDE_CONFIG_DIR"},
+	"codex": {event: []string{"hook_event_name"}, phases: with(claude, "Interrupt", TurnEnd),
+		folder: ".codex", variable: "CODEX_HOME"},
+	"qwen-code":      {event: []string{"hook_event_name"}, phases: claude, folder: ".qwen"},
 	"vscode-copilot": {event: []string{"hookEventName"}, phases: claude},
-	"gemini-cli": {event: []string{"hook_event_name"},
-		phases: map[string]Phase{"BeforeTool": Before, "AfterTool": After, "SessionEnd": End}},
-	"opencode": {event: []string{"event", "type"}, bare: opencode,
-		phases: map[string]Phase{"tool.execute.before": Before, "tool.execute.after": After,
-			"session.idle": End}},
-	"copilot-cli": {event: []string{"hook_event_name"}, phases: claude, bare: copilot},
+	"gemini-cli": {event: []string{"hook_event_name"}, folder: ".gemini",
+		phases: map[string]Phase{"BeforeTool": Before, "AfterTool": After, "SessionEnd": SessionEnd,
+			"BeforeAgent": Begin}},
+	"opencode": {event: []string{"event", "type"}, bare: opencode, phases: opencodeEvents},
+	"kilo":     {event: []string{"event", "type"}, bare: opencode, phases: opencodeEvents, like: "opencode"},
+	"copilot-cli": {event: []string{"hook_event_name"}, phases: claude, bare: copilot,
+		folder: ".copilot"},
 	"cline": {event: []string{"hookName"}, phases: map[string]Phase{
 		"tool_call": Before, "PreToolUse": Before, "tool_result": After, "PostToolUse": After,
-		"agent_end": End, "TaskComplete": End, "TaskCancel": End}},
+		"agent_end": TurnEnd, "TaskComplete": TurnEnd, "TaskCancel": TurnEnd}},
 	"cursor": {event: []string{"hook_event_name"}, phases: map[string]Phase{
 		"preToolUse": Before, "PreToolUse": Before, "postToolUse": After, "PostToolUse": After,
-		"postToolUseFailure": After, "PostToolUseFailure": After, "stop": End, "sessionEnd": End}},
+		"postToolUseFailure": After, "PostToolUseFailure": After, "stop": TurnEnd,
+		"subagentStop": AgentEnd, "sessionEnd": SessionEnd}},
 	"windsurf": {event: []string{"agent_action_name"}, phases: map[string]Phase{
 		"pre_write_code": Before, "post_write_code": After, "pre_run_command": Before,
 		"post_run_command": After}},
 	"kiro": {event: []string{"hook_event_name"},
-		phases: map[string]Phase{"preToolUse": Before, "postToolUse": After, "stop": End}},
+		phases: map[string]Phase{"preToolUse": Before, "postToolUse": After, "stop": TurnEnd}},
 	"goose": {event: []string{"event"}, phases: claude},
+	"kimi-code": {event: []string{"hook_event_name"}, phases: claude,
+		spawns: []string{"Agent", "Task", "AgentSwarm"}},
+	"droid": {event: []string{"hook_event_name"}, phases: claude, spawns: []string{"Task"},
+		folder: ".factory"},
+}
+
+// opencodeEvents are the events that the plugin of opencode sends.
+var opencodeEvents = map[string]Phase{"session.created": Begin, "tool.execute.before": Before,
+	"tool.execute.after": After, "session.idle": TurnEnd}
+
+// Folder returns the folder of a host's own files, "" if it is not known.
+func Folder(host string, getenv func(string) string) string {
+	h := hosts[host]
+	switch dir := getenv(h.variable); {
+	case h.variable != "" && dir != "":
+		return dir
+	case h.folder != "" && getenv("HOME") != "":
+		return filepath.Join(getenv("HOME"), h.folder)
+	}
+	return ""
 }
 
 // Hosts returns the names of the hosts whose events are read.
@@ -290,8 +370,10 @@ func copilot(p fields) Phase {
 		return After
 	case p.has("toolName"):
 		return Before
-	case p.has("stopReason", "reason"):
-		return End
+	case p.has("stopReason"):
+		return TurnEnd
+	case p.has("reason"):
+		return SessionEnd
 	}
 	return ""
 }
@@ -341,19 +423,31 @@ func drive(path string) string {
 	return path
 }
 
-// readers are tools that change nothing, or whose calls come by themselves.
+// readers are tools that change nothing, or whose calls come by themselves. A name with a * at its end
+// stands for all that begin with it.
 var readers = []string{
 	"Read", "Glob", "Grep", "LS", "view", "read", "read_file", "read_files", "list_directory", "glob",
 	"grep", "grep_search", "search_file_content", "rg",
 	"search_codebase", "view_image", "fs_read", "list", "WebFetch", "WebSearch", "webfetch", "web_fetch",
-	"google_web_search", "TodoWrite", "todowrite",
-	"todoread", "write_todos", "update_plan", "Task", "Agent", "task", "agent", "save_memory", "mcp_tool_use",
+	"google_web_search", "fetch_web_content", "FetchURL", "ToolSearch", "tool_search",
+	"fetch_copilot_cli_documentation",
+	"TodoWrite", "todowrite", "TodoList", "todoread", "write_todos", "update_plan", "save_memory", "mcp_tool_use",
+	"update_topic", "sql", "session_store_sql", "kilo_local_recall", "link_pr", "board_*", "ReportFindings",
+
+	"Task", "Agent", "AgentSwarm", "Workflow", "task", "agent", "invoke_agent", "spawn_agent", "wait_agent",
+	"collaboration*", "team_*", "SendMessage", "ListAgents", "list_agents", "read_agent", "write_agent",
+	"TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TaskOutput", "TaskStop", "WaitFor",
+	"list_bash", "read_bash", "stop_bash", "list_background_processes", "read_background_output",
+
+	"AskUserQuestion", "ask_user_question", "ask_question", "EnterPlanMode", "ExitPlanMode", "enter_plan_mode",
+	"exit_plan_mode", "activate_skill", "skill", "ScheduleWakeup", "schedule_wakeup", "CronCreate", "CronDelete",
+	"CronList", "cron_*", "CreateGoal", "UpdateGoal", "GetGoal", "goal", "get_goal", "update_goal",
 }
 
 // editors are tools that change the files that they name, and no others.
 var editors = []string{
 	"Write", "Edit", "MultiEdit", "NotebookEdit", "write", "edit", "multiedit", "patch", "apply_patch",
-	"create", "create_file", "str_replace",
+	"create", "Create", "create_file", "str_replace", "notebook_edit",
 	"insert", "editor", "write_file", "replace", "write_to_file", "replace_in_file", "insert_content",
 	"fs_write", "fsWrite", "strReplace",
 	"write_code", "insert_edit_into_file", "replace_string_in_file", "multi_replace_string_in_file",
@@ -361,11 +455,12 @@ var editors = []string{
 	"developer__text_editor", "str_replace_editor", "str_replace_based_edit_tool", "Delete", "delete_file",
 }
 
-// reads reports whether a tool changes nothing here, or is one of this program's MCP server, which
-// records by itself.
-func (e Event) reads() bool {
-	return slices.Contains(readers, e.Tool) || strings.HasPrefix(e.Tool, "mcp__skill__") ||
-		strings.HasPrefix(e.Tool, "mcp__workspace__")
+// reads reports whether a tool changes nothing.
+func reads(tool string) bool {
+	return slices.ContainsFunc(readers, func(name string) bool {
+		prefix, many := strings.CutSuffix(name, "*")
+		return tool == name || many && strings.HasPrefix(tool, prefix)
+	})
 }
 
 // input returns the arguments of a call: an object, or a text.

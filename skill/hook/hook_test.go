@@ -101,22 +101,78 @@ func TestReadHostile(t *testing.T) {
 	}
 }
 
+// TestReadRows reads payloads of sub-agents, of ends, and of this program's own tools.
+func TestReadRows(t *testing.T) {
+	const call = `"toolName":"create","toolArgs":{"path":"/w/s.txt","file_text":"s"}`
+	for _, row := range []struct{ host, payload, want string }{
+		{"copilot-cli", `{"sessionId":"sub","cwd":"/w",` + call + `,"agentId":"sub","agentType":"task","parentAgentId":"main"}`,
+			`{"host":"copilot-cli","phase":"before","kind":"edit","session":"sub","parent":"main","agent":"task","agent_id":"sub","tool":"create","paths":["/w/s.txt"],"workspace":"/w"}`},
+		{"copilot-cli", `{"sessionId":"sub","cwd":"/w","stopReason":"end_turn","agentId":"sub","agentType":"task","parentAgentId":"main"}`,
+			`{"host":"copilot-cli","phase":"turn end","session":"sub","parent":"main","agent":"task","agent_id":"sub","workspace":"/w"}`},
+		{"opencode", `{"event":"session.created","directory":"/w","properties":{"sessionID":"sub","info":{"id":"sub","parentID":"main","agent":"general"}}}`,
+			`{"host":"opencode","phase":"begin","session":"sub","parent":"main","agent":"general","workspace":"/w"}`},
+		{"kilo", `{"event":"tool.execute.before","directory":"/w","input":{"tool":"bash","sessionID":"s","callID":"c"},"output":{"args":{"command":"make"}}}`,
+			`{"host":"kilo","phase":"before","kind":"command","session":"s","id":"c","tool":"bash","command":"make","workspace":"/w"}`},
+		{"codex", `{"session_id":"s","turn_id":"t","cwd":"/w","hook_event_name":"Interrupt"}`,
+			`{"host":"codex","phase":"turn end","session":"s","turn":"t","workspace":"/w"}`},
+		{"codex", `{"session_id":"s","cwd":"/w","hook_event_name":"SessionEnd"}`,
+			`{"host":"codex","phase":"session end","session":"s","workspace":"/w"}`},
+		{"codex", `{"session_id":"s","turn_id":"t","cwd":"/w","hook_event_name":"PreToolUse","tool_name":"collaborationwait_agent","tool_input":{}}`, ""},
+		{"claude-code", `{"session_id":"s","cwd":"/w","hook_event_name":"SubagentStop"}`, ""}, // of no agent
+		{"claude-code", `{"session_id":"s","cwd":"/w","hook_event_name":"SubagentStop","agent_id":"a"}`,
+			`{"host":"claude-code","phase":"agent end","session":"s","agent_id":"a","workspace":"/w"}`},
+		{"qwen-code", `{"session_id":"s","tool_call_id":"1","tool_use_id":"2","cwd":"/w","hook_event_name":"PreToolUse","tool_name":"notebook_edit","tool_input":{"notebook_path":"n.ipynb"}}`,
+			`{"host":"qwen-code","phase":"before","kind":"edit","session":"s","id":"2","tool":"notebook_edit","paths":["n.ipynb"],"workspace":"/w"}`},
+		{"kimi-code", `{"session_id":"s","cwd":"/w","client_type":"kimi_code_cli","tool_call_id":"c","hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"path":"a.txt","content":"x"}}`,
+			`{"host":"kimi-code","phase":"before","kind":"edit","session":"s","id":"c","tool":"Write","paths":["a.txt"],"workspace":"/w"}`},
+		{"kimi-code", `{"session_id":"s","cwd":"/w","client_type":"kimi_code_cli","tool_call_id":"c","hook_event_name":"PreToolUse","tool_name":"Agent","tool_input":{}}`,
+			`{"host":"kimi-code","phase":"before","kind":"spawn","session":"s","id":"c","tool":"Agent","workspace":"/w"}`},
+		{"droid", `{"session_id":"s","cwd":"/w","hook_event_name":"PreToolUse","tool_name":"Create","tool_input":{"file_path":"/w/a.txt","content":"x"}}`,
+			`{"host":"droid","phase":"before","kind":"edit","session":"s","tool":"Create","paths":["/w/a.txt"],"workspace":"/w"}`},
+		{"droid", `{"session_id":"s","cwd":"/w","hook_event_name":"PreToolUse","tool_name":"Execute","tool_input":{"command":"npm start","fireAndForget":true}}`,
+			`{"host":"droid","phase":"before","kind":"command","session":"s","tool":"Execute","command":"npm start","background":true,"workspace":"/w"}`},
+	} {
+		got := ""
+		e, err := Read([]byte(row.payload), row.host, func(string) string { return "" })
+		if err == nil {
+			line, _ := json.Marshal(e)
+			got = string(line)
+		} else if !errors.Is(err, ErrOther) {
+			t.Error(err)
+		}
+		if got != row.want {
+			t.Errorf("%s\n got %s\nwant %s", row.payload, got, row.want)
+		}
+	}
+	for tool, want := range map[string]string{"mcp__skill__write": "write", "mcp_workspace_write": "write",
+		"skill_write": "write", "workspace-write_file": "write_file", "workspace__write": "write", "skill": "",
+		"Bash": "", "mcp__other__write": "", "workspaces_list": ""} {
+		payload := `{"hook_event_name":"PreToolUse","tool_name":"` + tool + `","session_id":"s"}`
+		if e, _ := Read([]byte(payload), "claude-code", os.Getenv); e.Own != want {
+			t.Errorf("%s is our %q, not %q", tool, e.Own, want)
+		}
+	}
+}
+
 // A log is a recorder that keeps the phases.
 type log []Phase
 
 func (l *log) Before(context.Context, Event) error { *l = append(*l, Before); return nil }
 func (l *log) After(context.Context, Event) error  { *l = append(*l, After); return nil }
-func (l *log) End(context.Context, Event) error    { *l = append(*l, End); return nil }
+func (l *log) End(_ context.Context, e Event) error {
+	*l = append(*l, e.Phase)
+	return nil
+}
 
 // TestTell gives each phase to its method.
 func TestTell(t *testing.T) {
 	var l log
-	for _, phase := range []Phase{Before, After, End} {
+	for _, phase := range []Phase{Begin, Before, After, TurnEnd, SessionEnd} {
 		if err := (Event{Phase: phase}).Tell(t.Context(), &l); err != nil {
 			t.Error(err)
 		}
 	}
-	if !slices.Equal(l, []Phase{Before, After, End}) {
+	if !slices.Equal(l, []Phase{Before, After, TurnEnd, SessionEnd}) {
 		t.Errorf("told %v", l)
 	}
 }

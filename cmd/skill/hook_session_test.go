@@ -1,0 +1,208 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// event tells a host's hook of an event with the given members of the payload.
+func (f *hookedFolder) event(host, format string, args ...any) {
+	f.Helper()
+	f.tell(host, "{"+fmt.Sprintf(format, args...)+"}")
+}
+
+// TestHookTrees takes back what sub-agents did with the session that started them.
+func TestHookTrees(t *testing.T) {
+	const copilotSub = `"sessionId":"sub","agentId":"sub","agentType":"general-purpose","parentAgentId":"main"`
+	call := func(f *hookedFolder, host, members, file string) {
+		before, after := "", ""
+		path := filepath.ToSlash(filepath.Join(f.dir, file))
+		switch host {
+		case "copilot-cli":
+			before = fmt.Sprintf(`%s,"cwd":%q,"toolName":"create","toolArgs":{"path":%q,"file_text":"x"}`, members, f.dir, path)
+			after = before + `,"toolResult":{"resultType":"success"}`
+		case "opencode", "kilo":
+			input := fmt.Sprintf(`"tool":"write","callID":"call-%s",%s`, file, members)
+			before = fmt.Sprintf(`"event":"tool.execute.before","directory":%q,"input":{%s},"output":{"args":{"filePath":%q}}`, f.dir, input, path)
+			after = fmt.Sprintf(`"event":"tool.execute.after","directory":%q,"input":{%s,"args":{"filePath":%q}},"output":{}`, f.dir, input, path)
+		default:
+			both := fmt.Sprintf(`"cwd":%q,"tool_name":"Write","tool_input":{"file_path":%q},%s`, f.dir, path, members)
+			before, after = `"hook_event_name":"PreToolUse",`+both, `"hook_event_name":"PostToolUse",`+both
+		}
+		f.event(host, "%s", before)
+		f.write(file, "x")
+		f.event(host, "%s", after)
+	}
+	created := func(f *hookedFolder, host, id, parent string) {
+		f.event(host, `"event":"session.created","directory":%q,"properties":{"sessionID":%q,"info":{"id":%q,"parentID":%q,"agent":"general"}}`,
+			f.dir, id, id, parent)
+	}
+	for name, s := range map[string]struct {
+		play func(f *hookedFolder)
+		has  string
+	}{
+		"copilot": {func(f *hookedFolder) {
+			call(f, "copilot-cli", `"sessionId":"main"`, "m.txt")
+			call(f, "copilot-cli", copilotSub, "s.txt")
+			call(f, "copilot-cli", `"sessionId":"deep","agentId":"deep","parentAgentId":"sub"`, "d.txt")
+			f.event("copilot-cli", `%s,"cwd":%q,"stopReason":"end_turn"`, copilotSub, f.dir)
+		}, "copilot-cli/general-purpose create, session main"},
+		"opencode": {func(f *hookedFolder) {
+			created(f, "opencode", "main", "")
+			call(f, "opencode", `"sessionID":"main"`, "m.txt")
+			created(f, "opencode", "sub", "main")
+			call(f, "opencode", `"sessionID":"sub"`, "s.txt")
+			f.event("opencode", `"event":"session.idle","directory":%q,"properties":{"sessionID":"sub"}`, f.dir)
+		}, "opencode/general write, session main"},
+		"kilo": {func(f *hookedFolder) {
+			created(f, "kilo", "main", "")
+			created(f, "kilo", "sub", "main")
+			call(f, "kilo", `"sessionID":"sub"`, "s.txt")
+		}, "kilo/general write, session main"},
+		"droid": {func(f *hookedFolder) {
+			f.event("droid", `"session_id":"main","cwd":%q,"hook_event_name":"PreToolUse","tool_name":"Task","tool_input":{}`, f.dir)
+			call(f, "droid", `"session_id":"sub"`, "s.txt")
+			f.event("droid", `"session_id":"main","cwd":%q,"hook_event_name":"SubagentStop"`, f.dir)
+			f.event("droid", `"session_id":"main","cwd":%q,"hook_event_name":"PostToolUse","tool_name":"Task","tool_input":{}`, f.dir)
+			call(f, "droid", `"session_id":"sub"`, "s2.txt")
+		}, "droid/agent Write, session main"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newHookedFolder(t)
+			if err := os.Mkdir(filepath.Join(f.dir, ".git"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			before := f.tree()
+			s.play(f)
+			history := f.history()
+			if !strings.Contains(history, s.has) {
+				t.Errorf("the history lacks %q:\n%s", s.has, history)
+			}
+			out, code := f.run("", "undo", "-C", f.dir, "--run", "main")
+			if now := f.tree(); now != before || code != 0 {
+				t.Errorf("undo ended with %d: %s\nnow\n%s\nhistory\n%s", code, out, now, history)
+			}
+		})
+	}
+}
+
+// TestHookEnds closes with an end only the calls that it is about.
+func TestHookEnds(t *testing.T) {
+	const (
+		pre      = `"hook_event_name":"PreToolUse","session_id":"A","cwd":%q,"tool_name":"Bash","tool_input":{"command":"make"},`
+		post     = `"hook_event_name":"PostToolUse","session_id":"A","cwd":%q,"tool_name":"Bash","tool_input":{"command":"make"},`
+		sub      = `"agent_id":"sub1","agent_type":"general-purpose",`
+		use      = `"tool_use_id":"t1","prompt_id":"p1"`
+		kimi     = `"client_type":"kimi_code_cli","tool_call_id":"t1"`
+		stop     = `"hook_event_name":"Stop","session_id":"A","cwd":%q,"prompt_id":"p1"`
+		subStop  = `"hook_event_name":"SubagentStop","session_id":"A","cwd":%q`
+		startSub = `"hook_event_name":"PreToolUse","session_id":"A","cwd":%q,"tool_name":"Agent","tool_input":{},"client_type":"kimi_code_cli","tool_call_id":"t0"`
+	)
+	for name, s := range map[string]struct {
+		host   string
+		events []string // the files b1.txt and b2.txt appear before and after the last but one
+	}{
+		"the main agent stops beside a sub-agent": {"claude-code", []string{pre + sub + use, stop, post + sub + use}},
+		"a sub-agent without an ID stops":         {"droid", []string{pre + use, subStop, post + use}},
+		"another sub-agent stops": {"claude-code", []string{pre + sub + use, subStop + `,"agent_id":"sub2"`,
+			post + sub + use}},
+		"a sub-agent's stop has the session's ID": {"kimi-code", []string{pre + kimi, startSub, stop, post + kimi}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newHookedFolder(t)
+			before := f.tree()
+			for i, e := range s.events {
+				switch i {
+				case len(s.events) - 2:
+					f.write("b1.txt", "one")
+				case len(s.events) - 1:
+					f.write("b2.txt", "two")
+					os.Remove(filepath.Join(f.dir, "a.txt"))
+				}
+				f.event(s.host, e, f.dir)
+			}
+			history := f.history()
+			if n := strings.Count(history, "\n"); n != 1 || strings.Contains(history, "not told") {
+				t.Errorf("the history has %d lines:\n%s", n, history)
+			}
+			out, code := f.run("", "undo", "-C", f.dir, "--run", "A")
+			if now := f.tree(); now != before || code != 0 {
+				t.Errorf("undo ended with %d: %s\nnow\n%s", code, out, now)
+			}
+		})
+	}
+}
+
+// TestHookPlaces records a call in the workspace of the agent's folder.
+func TestHookPlaces(t *testing.T) {
+	f := newHookedFolder(t)
+	a, b := filepath.Join(f.dir, "a"), filepath.Join(f.dir, "b")
+	for _, dir := range []string{a, b, filepath.Join(a, "sub")} {
+		if err := os.MkdirAll(filepath.Join(dir, ".git"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := 0
+	call := func(cwd, file string) {
+		n++
+		for _, event := range []string{"PreToolUse", "PostToolUse"} {
+			f.event("codex", `"session_id":"S","turn_id":"t","cwd":%q,"hook_event_name":%q,"tool_name":"Bash","tool_input":{"command":"make"},"tool_use_id":"%d"`,
+				cwd, event, n)
+			if event == "PreToolUse" {
+				f.write(file, "x")
+			}
+		}
+	}
+	call(a, "a/1.txt")
+	call(filepath.Join(a, "sub"), "a/sub/2.txt") // after a cd
+	call(b, "b/3.txt")                           // the session goes on elsewhere
+	for dir, files := range map[string][]string{a: {"1.txt", "2.txt"}, b: {"3.txt"}} {
+		out, _ := f.run("", "history", "-C", dir)
+		for _, file := range files {
+			if !strings.Contains(out, file) {
+				t.Errorf("the history of %s lacks %s:\n%s", dir, file, out)
+			}
+		}
+		other := strings.Replace(a+b, dir, "", 1)
+		if want := "history -C " + other + " --run S"; !strings.Contains(out, want) {
+			t.Errorf("the history of %s does not say %q:\n%s", dir, want, out)
+		}
+		out, code := f.run("", "undo", "--run", "S", "-C", dir)
+		if want := "undo -C " + other + " --run S"; code != 0 || !strings.Contains(out, want) {
+			t.Errorf("undo in %s ended with %d and does not say %q:\n%s", dir, code, want, out)
+		}
+	}
+	if out, code := f.run("", "undo", "--run", "S", "-C", filepath.Join(f.dir, "keep")); code == 0 ||
+		!strings.Contains(out, "undo -C "+a+" --run S") {
+		t.Errorf("undo in another folder ended with %d: %s", code, out)
+	}
+}
+
+// TestHookHome does not take the home folder as a workspace, however HOME names it.
+func TestHookHome(t *testing.T) {
+	for _, name := range []string{"", "/", "link"} {
+		f := newHookedFolder(t)
+		home := filepath.Join(f.dir, "home")
+		proj := filepath.Join(home, "proj")
+		for _, dir := range []string{filepath.Join(home, ".git"), proj} {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		value := home + name
+		if name == "link" {
+			value = filepath.Join(f.dir, "link")
+			if err := os.Symlink(home, value); err != nil {
+				t.Skip(err)
+			}
+		}
+		t.Setenv("HOME", value)
+		f.event("codex", `"session_id":"S","turn_id":"t","cwd":%q,"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"make"},"tool_use_id":"1"`, proj)
+		if out, _ := f.run("", "doctor", "-C", proj); !strings.Contains(out, "before Bash in "+proj) {
+			t.Errorf("HOME=%s: %s", value, out)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package hook
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// A Session is the record of a session whose events came to a hook.
+type Session struct {
+	ID     string `json:"id"`
+	Host   string `json:"host"`
+	Parent string `json:"parent,omitempty"` // the session that started this one, which is a sub-agent's
+	Agent  string `json:"agent,omitempty"`  // the kind of that sub-agent
+	First  string `json:"first,omitempty"`  // the folder in which it began
+	// the workspaces whose histories have calls of the session and its sub-agents
+	Folders []string `json:"folders,omitempty"`
+	// how many calls that start sub-agents are open, and the host's process that made them
+	Spawns  int    `json:"spawns,omitempty"`
+	Process string `json:"process,omitempty"`
+}
+
+const (
+	maxRecords      = 200 // in a folder
+	maxRecord       = 64 << 10
+	maxSessionID    = 200 // bytes
+	maxSessionDepth = 32  // of sub-agents
+)
+
+// Sessions is the folder of the records of sessions.
+type Sessions string
+
+// Load returns the record of a session. known is false if there is no record.
+func (s Sessions) Load(id string) (r Session, known bool) {
+	known = id != "" && readRecord(string(s), id, &r) && r.ID == id
+	if !known {
+		r = Session{ID: id}
+	}
+	return r, known
+}
+
+// Change changes the record of a session. If that fails, the next event of the session may be recorded in
+// another folder.
+func (s Sessions) Change(id string, change func(r *Session)) Session {
+	r, known := s.Load(id)
+	before, _ := json.Marshal(r)
+	change(&r)
+	if after, _ := json.Marshal(r); id != "" && !(known && bytes.Equal(before, after)) {
+		writeRecord(string(s), id, r)
+	}
+	return r
+}
+
+// Join makes an event of a sub-agent's session one of the session at the root of its tree. It returns false
+// if nothing is to be recorded: for the start of a sub-agent, and for an end that may be a sub-agent's which
+// the host does not name.
+func (s Sessions) Join(e *Event, above []Process) bool {
+	r, known := s.Load(e.Session)
+	switch {
+	case e.Parent == "" && r.Parent != "":
+		e.Parent = r.Parent
+	case e.Parent == "" && !known && len(hosts[e.Host].spawns) > 0:
+		e.Parent = s.spawner(e, above)
+	}
+	switch {
+	case e.Kind == Spawn:
+		s.spawn(e)
+		return false
+	case e.Phase == TurnEnd && r.Spawns > 0:
+		return false
+	case e.Parent == "" || e.Parent == e.Session:
+		return e.Phase != Begin
+	}
+	r = s.Change(e.Session, func(r *Session) {
+		r.Host, r.Parent = e.Host, e.Parent
+		if e.Agent != "" {
+			r.Agent = e.Agent
+		}
+	})
+	if e.AgentID == "" {
+		e.AgentID = e.Session
+	}
+	if e.Agent = r.Agent; e.Agent == "" {
+		e.Agent = "agent"
+	}
+	e.Session = s.Root(e.Parent)
+	return e.Phase != Begin
+}
+
+// spawn counts a call that starts a sub-agent.
+func (s Sessions) spawn(e *Event) {
+	s.Change(e.Session, func(r *Session) {
+		if r.Host, r.Process = e.Host, e.Process; e.Phase == Before {
+			r.Spawns++
+		} else if r.Spawns > 0 {
+			r.Spawns--
+		}
+	})
+}
+
+// spawner returns the session that has started the sub-agent whose first event is e: it is of the same host,
+// has an open call that starts a sub-agent, and its process is one above the hook.
+func (s Sessions) spawner(e *Event, above []Process) string {
+	entries, _ := os.ReadDir(string(s))
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return modTime(b).Compare(modTime(a)) })
+	for _, entry := range entries {
+		var r Session
+		data, err := os.ReadFile(filepath.Join(string(s), entry.Name()))
+		if err != nil || json.Unmarshal(data, &r) != nil || r.Host != e.Host || r.Spawns == 0 || r.ID == e.Session {
+			continue
+		}
+		if slices.ContainsFunc(above, func(p Process) bool { return p.String() == r.Process }) {
+			return r.ID
+		}
+	}
+	return ""
+}
+
+// Root returns the first session of the tree that a session belongs to.
+func (s Sessions) Root(id string) string {
+	for range maxSessionDepth {
+		r, _ := s.Load(id)
+		if r.Parent == "" || r.Parent == id {
+			break
+		}
+		id = r.Parent
+	}
+	return id
+}
+
+// A Caller is the session that makes a call.
+type Caller struct{ Host, Session, Agent, ID string }
+
+// Calls is the folder of the records of calls of this program's MCP server that hosts have told the hook.
+type Calls string
+
+// Note writes down which session makes the call of an event, or that the call has ended.
+func (c Calls) Note(e Event) {
+	switch {
+	case e.ID == "" || len(e.Session) > maxSessionID:
+	case e.Phase == Before:
+		writeRecord(string(c), e.ID, Caller{e.Host, e.Session, e.Agent, e.ID})
+	default:
+		os.Remove(recordFile(string(c), e.ID))
+	}
+}
+
+// Caller returns the session that makes the call with an ID; the zero Caller if it is not known.
+func (c Calls) Caller(id string) (r Caller) {
+	if id == "" || !readRecord(string(c), id, &r) || r.ID != id {
+		return Caller{}
+	}
+	return r
+}
+
+// recordFile returns the file of a record. Its name has letters and digits, whatever the ID has.
+func recordFile(dir, id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return filepath.Join(dir, hex.EncodeToString(sum[:12]))
+}
+
+func readRecord(dir, id string, v any) bool {
+	data, err := os.ReadFile(recordFile(dir, id))
+	return err == nil && len(data) <= maxRecord && json.Unmarshal(data, v) == nil
+}
+
+// writeRecord writes a record in the place of an earlier one. It makes room for a new one. A host is not told
+// if that fails.
+func writeRecord(dir, id string, v any) {
+	if len(id) > maxSessionID || os.MkdirAll(dir, 0o700) != nil {
+		return
+	}
+	if list, err := os.ReadDir(dir); err == nil && len(list) >= maxRecords {
+		slices.SortFunc(list, func(a, b os.DirEntry) int { return modTime(a).Compare(modTime(b)) })
+		for _, old := range list[:len(list)-maxRecords+1] {
+			os.Remove(filepath.Join(dir, old.Name()))
+		}
+	}
+	data, _ := json.Marshal(v)
+	t, err := os.CreateTemp(dir, "new-*")
+	if err != nil {
+		return
+	}
+	defer os.Remove(t.Name())
+	_, err = t.Write(data)
+	if cerr := t.Close(); err == nil && cerr == nil {
+		os.Rename(t.Name(), recordFile(dir, id))
+	}
+}
+
+func modTime(e os.DirEntry) time.Time {
+	if info, err := e.Info(); err == nil {
+		return info.ModTime()
+	}
+	return time.Time{}
+}
