@@ -64,10 +64,7 @@ func (x *Executor) restore(ctx context.Context, s *Session, a Restore) (Result, 
 		return r, err
 	}
 	if a.Back {
-		err = x.ws.Before(ctx, a.ID, from, func(path string, _ int64, _ io.Reader) error {
-			to = path
-			return nil
-		})
+		to, err = x.ws.WriteBack(ctx, a.ID, from)
 	} else {
 		to, err = x.path(s, "to", a.To)
 	}

@@ -67,7 +67,11 @@
 // # A history belongs to one folder
 //
 // The place of a history is named after the folder's device, inode and birth time. If the system
-// does not know these (FUSE, network file systems, no birth time), the path is part of the name. If
+// does not keep these (FUSE, network file systems, exFAT, no birth time), the name of the file system
+// and the path stand in. The name is the number or UUID of the file system, the UUID or serial number
+// of its disk, or the server. If nothing names the file system, another disk may be at the path after
+// each mount. Then only force undoes a change from before the mount, and nothing of that time is
+// completed. Before Linux 6.8 a mount is known by its number, its device and the size of the disk. If
 // a history belongs to another folder that still exists, a new history is made.
 //
 // # The files
@@ -77,5 +81,5 @@
 //	index     the last recorded state: index.go, scan.go, git.go
 //	running/  the running commands: command.go, record.go
 //	lock      lock.go, flush.go, apply.go, undo.go, move.go
-//	root.json the folder of the history: store.go, place.go
+//	root.json the folder of the history: store.go, place.go, mount.go
 package history

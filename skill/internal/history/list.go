@@ -70,6 +70,7 @@ func (s *Store) asListed(at line) Listed {
 			s.log.damaged = append(s.log.damaged, at.id)
 		}
 	}
+	op.Unsure = s.unsure(op)
 	_, inForce := s.log.active(at.id)
 	return Listed{
 		Op: op, Undone: !inForce, Unmade: s.log.undoes[at.id] == at.id, Origin: s.log.origin(at).id,

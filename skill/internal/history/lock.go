@@ -73,7 +73,11 @@ func (s *Store) entered(ctx context.Context) error {
 			return err
 		}
 		if !removed(s.lock) {
-			return s.log.read(!s.o.ReadOnly)
+			err := s.log.read(!s.o.ReadOnly)
+			if err == nil {
+				s.checkMount()
+			}
+			return err
 		}
 		if s.o.ReadOnly {
 			return fs.ErrNotExist
@@ -97,6 +101,7 @@ func (s *Store) begin() error {
 		s.running.Close()
 	}
 	s.lock, s.log, s.blobs, s.running, s.index = nil, nil, nil, nil, nil
+	s.mountChecked = false
 	return s.open()
 }
 

@@ -73,6 +73,9 @@ type Store struct {
 	indexStamp int64  // modification time of the index file when it was last read or written
 	running    tree.Folder
 
+	mountChecked bool  // by checkMount; guarded by the lock
+	strange      int64 // ops up to this one may be about another disk's folder
+
 	swap    sync.RWMutex // locked while log and blobs are replaced, and read-locked during a flush
 	sweeps  sync.WaitGroup
 	closing chan struct{}
@@ -84,6 +87,9 @@ type rootFile struct {
 	Path  string    `json:"path"`          // of the root, when a Store was last opened for it
 	Gone  time.Time `json:"gone,omitzero"` // when the root was first found missing
 	Begun time.Time `json:"begun"`         // when the history was made
+
+	Seen    seen  `json:"seen,omitzero"`
+	Strange int64 `json:"strange,omitempty"` // ops up to this one may be about another disk's folder
 }
 
 // Open opens the history of o.Root. It makes a missing history unless o.ReadOnly is set. Errors are

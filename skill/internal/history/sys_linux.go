@@ -6,11 +6,14 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -31,13 +34,20 @@ func identify(path string) (identity, error) {
 	}, nil
 }
 
-// keyOf returns a key that identifies a folder across renames, mounts and restarts. FUSE and network
-// file systems may number files in the order of lookups. There the key also depends on the path.
+// keyOf returns a key that identifies a folder across renames, mounts and restarts. Where the system does not
+// number files for good, the name of the file system and the path are the key.
 func keyOf(path string, id identity) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "history %d\n", logVersion)
-	if id.born == 0 || !keepsNumbers(path) {
-		fmt.Fprintf(h, "%d %d %s", id.dev, id.ino, path)
+	keeps := keepsNumbers(path)
+	if id.born == 0 || !keeps {
+		name := fileSystem(path, id)
+		if name == "" && unix.Major(id.dev) != 0 { // else the number is that of the mount
+			name = fmt.Sprintf("device %d", id.dev)
+		}
+		fmt.Fprintf(h, "%q %q\n", name, path)
+	}
+	if !keeps {
 		return hex.EncodeToString(h.Sum(nil)[:16])
 	}
 	if handle, _, err := unix.NameToHandleAt(unix.AT_FDCWD, path, 0); err == nil {
@@ -48,6 +58,125 @@ func keyOf(path string, id identity) string {
 	}
 	binary.Write(h, binary.LittleEndian, id.born)
 	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// seenAt describes a folder as it is mounted now. The zero value means that keyOf suffices.
+func seenAt(path string) (now seen) {
+	id, err := identify(path)
+	if err != nil {
+		return now
+	}
+	name := fileSystem(path, id)
+	if keepsNumbers(path) && (id.born != 0 || name != "") {
+		return now
+	}
+	var st unix.Statx_t
+	var fs unix.Statfs_t
+	unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_MNT_ID_UNIQUE, &st)
+	unix.Statfs(path, &fs)
+	if st.Mask&unix.STATX_MNT_ID_UNIQUE == 0 { // before Linux 6.8; the kernel uses a mount ID again
+		st.Mnt_id = id.mount
+	}
+	return seen{
+		Mount: fmt.Sprintf("%s %d %d %d", strings.TrimSpace(tree.Boot()), st.Mnt_id, id.dev, fs.Blocks),
+		Ino:   id.ino, named: name != "",
+	}
+}
+
+// fileSystem returns a name for the file system of a path: its own number or UUID, the UUID or serial number of
+// its disk, or the name of the server. It is "" if nothing names the file system.
+func fileSystem(path string, id identity) string {
+	var st unix.Statfs_t
+	if unix.Statfs(path, &st) != nil {
+		return ""
+	}
+	// some file systems give the number of the device, which the next disk gets too
+	if own := uint64(uint32(st.Fsid.Val[0])) | uint64(uint32(st.Fsid.Val[1]))<<32; own != 0 && own != id.dev {
+		return fmt.Sprintf("number %x", own)
+	}
+	if fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
+		const getUUID = 0x80111500 // FS_IOC_GETFSUUID
+		var uuid struct {
+			length byte
+			bytes  [16]byte
+		}
+		_, _, failed := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), getUUID, uintptr(unsafe.Pointer(&uuid)))
+		unix.Close(fd)
+		if failed == 0 && uuid.bytes != [16]byte{} {
+			return fmt.Sprintf("UUID %x", uuid.bytes)
+		}
+	}
+	source := mountSource(id.mount)
+	switch uint32(st.Type) {
+	case unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC,
+		unix.CODA_SUPER_MAGIC, unix.AFS_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC:
+		return source
+	}
+	return diskName(source)
+}
+
+// mountSource returns the source of the mount with an ID: a device, or the name of a server.
+func mountSource(id uint64) string {
+	data, _ := os.ReadFile("/proc/self/mountinfo")
+	for text := range bytes.Lines(data) {
+		// 42 27 7:0 / /media/stick rw,nosuid - fuseblk /dev/sdb1 rw,user_id=0
+		mount, rest, _ := strings.Cut(string(text), " ")
+		_, rest, _ = strings.Cut(rest, " - ")
+		if fields := strings.Fields(rest); mount == strconv.FormatUint(id, 10) && len(fields) > 1 {
+			return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(fields[1])
+		}
+	}
+	return ""
+}
+
+// serials are the places of serial numbers in the first sector of a disk, for each name of a file system there.
+var serials = []struct {
+	name           string
+	at             int
+	serial, length int
+}{
+	{"EXFAT   ", 3, 100, 4},
+	{"NTFS    ", 3, 72, 8},
+	{"FAT32   ", 82, 67, 4},
+	{"FAT16   ", 54, 39, 4},
+	{"FAT12   ", 54, 39, 4},
+}
+
+// diskName returns the UUID of a block device's file system, as the system or the device has it, or "".
+func diskName(device string) string {
+	var st, link unix.Stat_t
+	if unix.Stat(device, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFBLK {
+		return ""
+	}
+	const links = "/dev/disk/by-uuid/"
+	entries, _ := os.ReadDir(links)
+	for _, e := range entries {
+		if unix.Stat(links+e.Name(), &link) == nil && link.Rdev == st.Rdev {
+			return "disk " + e.Name()
+		}
+	}
+	f, err := os.Open(device)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	sector := make([]byte, 512)
+	if _, err := io.ReadFull(f, sector); err != nil {
+		return ""
+	}
+	for _, s := range serials {
+		if string(sector[s.at:s.at+len(s.name)]) != s.name {
+			continue
+		}
+		serial := slices.Clone(sector[s.serial : s.serial+s.length])
+		slices.Reverse(serial)
+		text := fmt.Sprintf("%X", serial)
+		if s.length == 4 { // as in the names of the links
+			text = text[:4] + "-" + text[4:]
+		}
+		return "disk " + text
+	}
+	return ""
 }
 
 // keepsNumbers reports whether inodes on the file system of a path are stable.

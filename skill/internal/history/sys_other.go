@@ -28,6 +28,9 @@ func writable(string) bool { return true }
 
 func removed(*os.File) bool { return false }
 
+// seenAt returns the zero value: keyOf suffices.
+func seenAt(string) seen { return seen{} }
+
 func fsync(int) error { return nil }
 
 const readFlags = os.O_RDONLY

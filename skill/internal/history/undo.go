@@ -162,7 +162,7 @@ func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 	if t.log.depth[active]%2 != 0 {
 		p.Op.Kind = KindRedo
 	}
-	p.after.Deltas = t.allDeltas(p.after)
+	p.after.Deltas, p.after.Unsure = t.allDeltas(p.after), t.unsure(p.after)
 	if p.after.Note != "" {
 		return p, p.conflict("", "cannot be undone: "+p.after.Note)
 	}

@@ -35,6 +35,23 @@ func (w *Workspace) Before(ctx context.Context, id, abs string,
 	return err
 }
 
+// WriteBack returns the path of the file abs that a change replaced or removed, "" for the only one. It fails if
+// the file may be on another disk.
+func (w *Workspace) WriteBack(ctx context.Context, id, abs string) (path string, err error) {
+	j, s, op, err := w.recorded(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	d, err := fileBefore(j, op, id, abs)
+	if err != nil {
+		return "", err
+	}
+	if why := s.Strange(op.ID); why != "" {
+		return "", &UndoError{ID: id, Reason: "is not written back: " + why + "; write it to a file that you name"}
+	}
+	return j.path(d.Path), nil
+}
+
 // fileBefore returns the delta with which a change replaced or removed the file abs; "" means any file.
 func fileBefore(j *journal, op *history.Op, id, abs string) (history.Delta, error) {
 	if len(op.Deltas) == 0 && op.Note != "" {
