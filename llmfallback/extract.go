@@ -10,6 +10,7 @@ package llmfallback
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"textskill/parser"
 )
@@ -113,13 +114,17 @@ func (e Extraction) value(name string) any {
 }
 
 // Command returns the text command for e. It returns "" if no text command can express e:
-// a path with a line end, or content that starts with a space.
+// a path with a line end.
 func (e Extraction) Command() string {
+	before := " "
+	if strings.TrimFunc(e.Content, parser.IsSpace) != e.Content {
+		before = "\n" // only there does white space at the ends count
+	}
 	for _, quote := range [...]string{"", `"`, "'"} {
 		line := e.Operation + " " + quote + e.Path + quote
 		switch {
 		case e.HasContent:
-			line += " content: " + e.Content
+			line += " content:" + before + e.Content
 		case e.Destination != "":
 			line += " destination: " + e.Destination
 		}

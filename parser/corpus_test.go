@@ -61,6 +61,8 @@ var divergentParse = map[string]string{
 	"write-destination-on-next-line": "destination: after writeFile is text",
 	"write-options-syntax":           "options: with a key is not text",
 	"opt-write-quoted":               "options: with a key is not text",
+	"write-content-only-newlines":    "content after content: and a line break is exact",
+	"write-content-crlf-after-colon": "content after content: and a line break is exact",
 	"opt-copy":                       "options: may hold the destination",
 	"opt-copy-quoted-space":          "options: may hold the destination",
 }

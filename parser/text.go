@@ -11,7 +11,7 @@ import (
 type Command struct {
 	Operation string // first word of the first line; "" if that line is blank
 	Path      string // second word of the first line; "" if it is missing or an empty quoted word
-	Payload   string // the rest of the prompt, with its later lines, trimmed
+	Payload   string // the rest of the prompt, with its later lines, trimmed; see [Text] for what is not trimmed
 	Options   bool   // Payload is a list of keys and values, without the options: before it
 }
 
@@ -26,6 +26,9 @@ type Command struct {
 // A path that begins with ' or " follows the quoting rules of the shell: "a b"c is
 // the word a bc. If the quotes do not close on the first line, they are ordinary
 // characters. Text does not unquote the payload.
+//
+// Content that begins on the line after content: keeps all its bytes, so the end of the
+// payload is not trimmed then. White space between content: and that line break does not count.
 //
 // If the payload begins with options: and then content: or destination:, Text cuts off
 // options:. It also cuts off a dependsOn: in the last line, with the rest of that line.
@@ -48,11 +51,29 @@ func Text(prompt string) Command {
 			c.Path, pathEnd = word, path+size
 		}
 	}
-	c.Payload = trimSpace(prompt[pathEnd:])
-	if list, ok := cutPrefix(c.Payload, "options"); ok && startsWithKey(list) {
-		c.Payload, c.Options = withoutDepends(list), true
+	rest := prompt[leadingSpace(prompt, pathEnd):]
+	list, ok := cutPrefix(rest, "options")
+	c.Options = ok && startsWithKey(list)
+	_, exact := exactContent(rest)
+	if c.Options {
+		rest, exact = withoutDepends(list)
 	}
+	if !exact {
+		rest = trimSpace(rest)
+	}
+	c.Payload = rest
 	return c
+}
+
+// exactContent returns the text after content: and a line break. ok is false if content begins on
+// the line of content:, or if s does not begin with content:.
+func exactContent(s string) (text string, ok bool) {
+	colon := keyEnd(s, "content")
+	if colon < 0 {
+		return "", false
+	}
+	line, text, more := strings.Cut(s[colon:], "\n")
+	return text, more && trimSpace(line) == ""
 }
 
 // optionKeys are the keys after options:.
@@ -67,13 +88,17 @@ func startsWithKey(list string) bool {
 	return false
 }
 
-// withoutDepends cuts a dependsOn: with what follows it off the last line of a text.
-func withoutDepends(list string) string {
-	at := strings.LastIndex(list, "dependsOn:")
-	if at <= 0 || strings.Contains(list[at:], "\n") || !asciiSpace(list[at-1]) {
-		return list
+// withoutDepends cuts a dependsOn: with what follows it off the last line of a list of keys. exact
+// reports whether the content of the list keeps all its bytes.
+func withoutDepends(list string) (rest string, exact bool) {
+	for key := list; key != "" && !exact; key = key[nextKey(key):] {
+		_, exact = exactContent(key)
 	}
-	return trimSpace(list[:at])
+	at := strings.LastIndex(list, "dependsOn:")
+	if at > 0 && !strings.Contains(trimSpace(list[at:]), "\n") && asciiSpace(list[at-1]) {
+		list = strings.TrimRight(list[:at], " \t")
+	}
+	return list, exact
 }
 
 // option returns the first value of a key in a list of keys with values, and how many times
@@ -84,6 +109,9 @@ func option(list, key string) (value string, times int) {
 		if v, ok := cutPrefix(list[:end], key); ok {
 			if times++; times == 1 {
 				value = trimSpace(v)
+				if text, exact := exactContent(list[:end]); exact && key == "content" {
+					value = text
+				}
 			}
 		}
 		list = list[end:]
@@ -118,12 +146,16 @@ func (c Command) Twice() string {
 }
 
 // Content returns the payload without its content: prefix, which it removes once, with
-// the white space after it. ok is false without such a prefix. A payload of the prefix
+// the white space after it. If a line break follows the prefix, the white space after
+// the line break is content. ok is false without such a prefix. A payload of the prefix
 // alone is an empty text with ok true. With Options, Content returns the value of content:.
 func (c Command) Content() (text string, ok bool) {
 	if c.Options {
 		text, times := option(c.Payload, "content")
 		return text, times > 0
+	}
+	if text, ok := exactContent(c.Payload); ok {
+		return text, true
 	}
 	return cutPrefix(c.Payload, "content")
 }
@@ -155,19 +187,28 @@ func (c Command) Destination() (path string, ok bool) {
 // cutPrefix removes name, white space, a colon and white space from the front of
 // s. name is lower case ASCII, and only ASCII letters match it regardless of case.
 func cutPrefix(s, name string) (rest string, ok bool) {
-	if len(s) <= len(name) {
+	end := keyEnd(s, name)
+	if end < 0 {
 		return "", false
+	}
+	return s[leadingSpace(s, end):], true
+}
+
+// keyEnd returns where name, white space and a colon at the front of s end, or -1.
+func keyEnd(s, name string) int {
+	if len(s) <= len(name) {
+		return -1
 	}
 	for i := range len(name) {
 		if s[i]|0x20 != name[i] {
-			return "", false
+			return -1
 		}
 	}
 	colon := leadingSpace(s, len(name))
 	if colon == len(s) || s[colon] != ':' {
-		return "", false
+		return -1
 	}
-	return s[leadingSpace(s, colon+1):], true
+	return colon + 1
 }
 
 // leadingSpace returns where the white space at s[i:] ends.

@@ -45,6 +45,17 @@ func TestText(t *testing.T) {
 		{"writeFile a x\ndependsOn: b",
 			parser.Command{Operation: "writeFile", Path: "a", Payload: "x\ndependsOn: b"}},
 
+		// content after content: and a line break keeps its bytes
+		{"writeFile a content:\n  x:\n    y\n\n", parser.Command{Operation: "writeFile", Path: "a",
+			Payload: "content:\n  x:\n    y\n\n"}},
+		{"writeFile a\r\n content : \t\r\n\tx \r\n", parser.Command{Operation: "writeFile", Path: "a",
+			Payload: "content : \t\r\n\tx \r\n"}},
+		{"writeFile a content:\n", parser.Command{Operation: "writeFile", Path: "a", Payload: "content:\n"}},
+		{"writeFile a options:\ncontent:\n  x\n dependsOn: b", parser.Command{Operation: "writeFile",
+			Path: "a", Payload: "content:\n  x\n", Options: true}},
+		{"writeFile a options: content: x\n dependsOn: b \n", parser.Command{Operation: "writeFile",
+			Path: "a", Payload: "content: x", Options: true}},
+
 		// the payload is what follows the second word, wherever its text occurs before
 		{"writeFile File content: hi",
 			parser.Command{Operation: "writeFile", Path: "File", Payload: "content: hi"}},
@@ -112,7 +123,10 @@ func TestContent(t *testing.T) {
 		{"content", "", false},
 		{"content:", "", true},
 		{"content:x", "x", true},
-		{"CoNtEnT\u00a0\n: \r\n\u2003x\ny", "x\ny", true},
+		{"CoNtEnT\u00a0\n: \u2003x\ny", "x\ny", true},
+		{"CoNtEnT\u00a0\n: \r\n\u2003x\ny", "\u2003x\ny", true},
+		{"content:\n\n\tx\n", "\n\tx\n", true},
+		{"content: \t\r\r\n", "", true},
 		{"content: content: x", "content: x", true},
 		{"contents: x", "", false},
 		{"xcontent: x", "", false},

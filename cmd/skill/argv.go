@@ -62,7 +62,7 @@ func (a *argvCommand) read(t *dialect.Tool, rest []string, literal bool) error {
 	case has("destination") && len(rest) == 2 && strings.EqualFold(rest[0], "destination:"):
 		a.args["destination"] = rest[1]
 		return nil
-	case has("destination") && len(rest) == 1:
+	case has("destination"):
 		to, ok := c.Destination()
 		if ok && to != "" {
 			a.args["destination"] = to

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -58,7 +59,7 @@ func (o *promptOptions) addModel(f *pflag.FlagSet) {
 func (o *promptOptions) addOutput(f *pflag.FlagSet) {
 	o.addDialect(f)
 	f.BoolVar(&o.lines, "lines", false,
-		"read one command per line of standard input, and answer each at once")
+		"read one command per line of standard input, and answer each at once; a JSON string is the prompt in it")
 	addJSON(f, &o.json)
 	addVerbose(f, &o.verbose)
 	addMaxText(f, &o.maxText)
@@ -360,11 +361,16 @@ func (p *prompter) eachLine(ctx context.Context, r io.Reader) error {
 	}
 }
 
-// answerLine carries out line n and prints its answer.
+// answerLine carries out line n and prints its answer. A line that is a JSON string is the prompt
+// in the string, which may have several lines.
 func (p *prompter) answerLine(ctx context.Context, n int, line inputLine) error {
 	at := *p
 	at.line = n
-	if strings.TrimSpace(line.text) != "" {
+	if text := strings.TrimSpace(line.text); text != "" {
+		var prompt string
+		if text[0] == '"' && json.Unmarshal([]byte(text), &prompt) == nil {
+			return at.answer(ctx, prompt)
+		}
 		return at.answer(ctx, line.text)
 	}
 	if p.json && line.err == nil {
