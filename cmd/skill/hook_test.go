@@ -580,3 +580,41 @@ func TestHookMany(t *testing.T) {
 		t.Errorf("the history is\n%s", h)
 	}
 }
+
+// TestHookOwnServer records the calls of this program's MCP server as calls of the host's session.
+func TestHookOwnServer(t *testing.T) {
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"write","arguments":{"path":"m.txt","content":"m"},"_meta":{META}}}
+`
+	for name, s := range map[string]struct{ meta, variable string }{
+		"the hook was told of the call": {`"claudecode/toolUseId":"toolu_1"`, ""},
+		"the call names the session":    {`"x-codex-turn-metadata":{"session_id":"A"}`, ""},
+		"in a text":                     {`"x-codex-turn-metadata":"{\"session_id\":\"A\"}"`, ""},
+		"the environment names it":      {`"progressToken":1`, "QWEN_CODE_SESSION_ID"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newHookedFolder(t)
+			if s.variable != "" {
+				t.Setenv(s.variable, "A")
+			}
+			before := f.tree()
+			event := func(name string) {
+				f.tell("claude-code", fmt.Sprintf(`{"hook_event_name":%q,"session_id":"A","cwd":%q,"tool_name":"mcp__skill__write","tool_input":{"path":"m.txt"},"tool_use_id":"toolu_1"}`,
+					name, f.dir))
+			}
+			event("PreToolUse")
+			out, _ := f.run(strings.Replace(hello, "META", s.meta, 1), "mcp", "-C", f.dir)
+			event("PostToolUse")
+			if f.tree() == before {
+				t.Fatal(out)
+			}
+			if h := f.history(); strings.Count(h, "\n") != 1 {
+				t.Errorf("the history is\n%s", h)
+			}
+			if out, code := f.run("", "undo", "-C", f.dir, "--run", "A"); code != 0 || f.tree() != before {
+				t.Errorf("undo ended with %d: %s", code, out)
+			}
+		})
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ import (
 	"textskill/skill"
 	"textskill/skill/agent/trace"
 	"textskill/skill/dialect"
+	"textskill/skill/hook"
 	"textskill/skill/mcpserver"
 )
 
@@ -140,6 +142,7 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 	if g := c.newGate(m.set, m.ask, askNever); g != nil {
 		cfg.Check = g.check
 	}
+	cfg.Caller = c.getenv.caller(&m.workspaceOptions, h == nil)
 	s, err := mcpserver.New(cfg)
 	if err != nil {
 		return fmt.Errorf("--tools: %w", err)
@@ -151,6 +154,23 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 		return c.mcpStdio(ctx, s, r)
 	}
 	return c.mcpHTTP(ctx, s, &m.workspaceOptions, h)
+}
+
+// caller returns the function that has changes recorded as changes of the host's session that makes a call:
+// the one that the host told the hook of the call, that the request names, or with stdio the environment.
+func (env environment) caller(w *workspaceOptions, stdio bool) func(context.Context, json.RawMessage) context.Context {
+	var own hook.Caller
+	if stdio {
+		own = hook.CallerIn(env)
+	}
+	calls := env.hookCalls(w)
+	return func(ctx context.Context, meta json.RawMessage) context.Context {
+		c := calls.CallerOf(meta, own)
+		if c.Session == "" {
+			return ctx
+		}
+		return skill.WithRun(ctx, skill.RunStep{Run: c.Session})
+	}
 }
 
 // mcpHTTP serves over HTTP. Where nothing says which token is required it is one of the

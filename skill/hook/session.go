@@ -158,6 +158,37 @@ func (c Calls) Caller(id string) (r Caller) {
 	return r
 }
 
+// CallerIn returns the session that the environment of a program names, which a host has started.
+func CallerIn(getenv func(string) string) Caller {
+	for _, v := range []struct{ name, host string }{
+		{"CLAUDE_CODE_SESSION_ID", "claude-code"}, {"QWEN_CODE_SESSION_ID", "qwen-code"},
+		{"COPILOT_AGENT_SESSION_ID", "copilot-cli"},
+	} {
+		if id := getenv(v.name); id != "" && len(id) <= maxSessionID {
+			return Caller{Host: v.host, Session: id}
+		}
+	}
+	return Caller{}
+}
+
+// CallerOf returns the session that makes a call with a _meta: the one that the hook was told of the call
+// with its ID, the one that it names, or else other.
+func (c Calls) CallerOf(meta json.RawMessage, other Caller) Caller {
+	var m fields
+	if len(meta) == 0 || json.Unmarshal(meta, &m) != nil {
+		return other
+	}
+	id, _ := m["claudecode/toolUseId"].(string)
+	if r := c.Caller(id); r.Session != "" {
+		return r
+	}
+	turn := m.object("x-codex-turn-metadata")
+	if id := turn.text("session_id", "sessionId"); id != "" && len(id) <= maxSessionID {
+		return Caller{Host: "codex", Session: id}
+	}
+	return other
+}
+
 // recordFile returns the file of a record. Its name has letters and digits, whatever the ID has.
 func recordFile(dir, id string) string {
 	sum := sha256.Sum256([]byte(id))

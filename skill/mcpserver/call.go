@@ -30,6 +30,10 @@ func (s *Server) handler(t tool) mcp.ToolHandler {
 		if parent, ok := req.Params.Meta["traceparent"].(string); ok {
 			ctx = dialect.WithTrace(ctx, parent)
 		}
+		if s.cfg.Caller != nil {
+			meta, _ := json.Marshal(req.Params.Meta) // it was JSON
+			ctx = s.cfg.Caller(ctx, meta)
+		}
 		ctx, r := c.begin(ctx)
 		defer c.done(r)
 		sc, ask, err := c.admit(ctx, req, t)

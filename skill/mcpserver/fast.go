@@ -44,6 +44,7 @@ type callParams struct {
 	name, arguments []byte
 	token           []byte // for notifications of progress; nil for none
 	trace           string // traceparent; "" for none
+	meta            []byte // _meta, nil for none
 	client          []byte // the members of _meta that name the version, the client and its capabilities
 	stateless       bool   // the version is statelessVersion or later
 	unusual         bool   // the SDK has to read the parameters
@@ -61,16 +62,15 @@ func readParams(params []byte) (p callParams) {
 		p.unusual = true
 		return p
 	}
-	var meta []byte
 	for key, value := range rawjson.EachMember(params) {
 		switch {
 		case string(key) == `"name"` && p.name == nil:
 			p.name = value
 		case string(key) == `"arguments"` && p.arguments == nil:
 			p.arguments = value
-		case string(key) == `"_meta"` && meta == nil && value[0] == '{':
-			meta = value
-			p.readMeta(meta)
+		case string(key) == `"_meta"` && p.meta == nil && value[0] == '{':
+			p.meta = value
+			p.readMeta(value)
 		default:
 			p.unusual = true
 		}
@@ -160,6 +160,9 @@ func (c *conn) run(call *fastCall, buf []byte) []byte {
 	}
 	if call.trace != "" {
 		ctx = dialect.WithTrace(ctx, call.trace)
+	}
+	if c.server.cfg.Caller != nil {
+		ctx = c.server.cfg.Caller(ctx, call.meta)
 	}
 	quiet := func() {}
 	if call.token != nil {
