@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"textskill/skill/internal/workspace/tree"
@@ -31,7 +32,8 @@ func gitPart(name string) (dir, rest string, ok bool) {
 // gitSkips reports whether the history skips a name in a folder of .git: objects and git's locks.
 func gitSkips(folder, name string) bool {
 	_, rest, _ := gitPart(folder)
-	first, _, _ := strings.Cut(rest, "/")
+	_, inner := gitInner(rest)
+	first, _, _ := strings.Cut(inner, "/")
 	if strings.HasSuffix(name, ".lock") || name == "gc.pid" {
 		return true
 	}
@@ -47,12 +49,77 @@ func GitRunsCode(name string) bool {
 	for {
 		first, below, _ := strings.Cut(rest, "/")
 		switch first {
-		case "modules", "worktrees":
+		case "worktrees":
 			_, rest, _ = strings.Cut(below, "/")
 			continue
+		case "modules":
+			return moduleRunsCode(below)
 		}
 		return !gitState[first]
 	}
+}
+
+// moduleRunsCode is GitRunsCode for a path below .git/modules. The name of a submodule may have slashes, so any
+// folder of the path may be the submodule's.
+func moduleRunsCode(name string) bool {
+	runs := true
+	_, rest, below := strings.Cut(name, "/")
+	for below {
+		var first string
+		first, rest, below = strings.Cut(rest, "/")
+		switch {
+		case first == "hooks" || strings.HasPrefix(first, "config"):
+			return true
+		case gitState[first]:
+			runs = false
+		}
+	}
+	return runs && strings.Contains(name, "/")
+}
+
+// gitInner splits the part of a path below .git into the folder of a linked worktree or a submodule, "" for the
+// repository itself, and the rest. The name of a submodule ends before the first name that git gives.
+func gitInner(rest string) (folder, inner string) {
+	inner = rest
+	for {
+		first, below, _ := strings.Cut(inner, "/")
+		name, after, _ := strings.Cut(below, "/")
+		if first != "worktrees" && first != "modules" || below == "" {
+			return strings.TrimSuffix(folder, "/"), inner
+		}
+		for next := after; first == "modules" && next != ""; {
+			word, deeper, _ := strings.Cut(next, "/")
+			if gitState[word] || gitOther[word] {
+				break
+			}
+			name, after, next = name+"/"+word, deeper, deeper
+		}
+		folder, inner = folder+first+"/"+name+"/", after
+	}
+}
+
+// gitOther are the names in .git that are not in gitState.
+var gitOther = map[string]bool{
+	"objects": true, "lfs": true, "modules": true, "worktrees": true, "hooks": true, "config": true,
+	"config.worktree": true, "gc.pid": true,
+}
+
+// gitRef returns the name of the ref that a path in .git holds, and the folder of the ref's repository, which has
+// its objects and packed-refs.
+func gitRef(name Name) (dir, ref string, ok bool) {
+	dir, rest, ok := gitPart(string(name))
+	folder, inner := gitInner(rest)
+	if i := strings.LastIndex("/"+folder, "/worktrees/"); i >= 0 {
+		folder = strings.TrimSuffix(folder[:i], "/")
+	}
+	return path.Join(dir, folder), inner, ok && strings.HasPrefix(inner, "refs/")
+}
+
+// isReflog reports whether a path is git's log of a ref.
+func isReflog(name Name) bool {
+	_, rest, ok := gitPart(string(name))
+	_, inner := gitInner(rest)
+	return ok && strings.HasPrefix(inner, "logs/")
 }
 
 // gitState are the files and folders of .git that cannot make git run programs.
@@ -72,8 +139,8 @@ var gitState = map[string]bool{
 // isGitIndex reports whether a path is the index file of git.
 func isGitIndex(name string) bool {
 	_, rest, ok := gitPart(name)
-	return ok && path.Base(rest) == "index" && !strings.HasPrefix(rest, "refs/") &&
-		!strings.HasPrefix(rest, "logs/")
+	_, inner := gitInner(rest)
+	return ok && inner == "index"
 }
 
 // indexSum returns a hash of a git index without the stat data, which git status rewrites. It returns
@@ -120,19 +187,24 @@ func indexSum(data []byte) string {
 // refersTo returns the objects that a file names, if it is a ref, a HEAD or packed-refs.
 func refersTo(name string, data []byte) (objects []string) {
 	_, rest, ok := gitPart(name)
-	base := path.Base(rest)
-	isRef := strings.HasPrefix(rest, "refs/") || strings.Contains(rest, "/refs/") ||
-		strings.HasSuffix(base, "HEAD") || base == "packed-refs"
-	if !ok || !isRef || strings.HasPrefix(rest, "logs/") {
+	_, inner := gitInner(rest)
+	isRef := strings.HasPrefix(inner, "refs/") || strings.HasSuffix(inner, "HEAD") || inner == "packed-refs"
+	if !ok || !isRef || isReflog(Name(name)) {
 		return nil
 	}
 	for line := range strings.Lines(string(data)) {
 		word, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "^"), " ")
-		if n := len(word); (n == 40 || n == 64) && strings.Trim(word, "0123456789abcdef") == "" {
+		if isObject(word) {
 			objects = append(objects, word)
 		}
 	}
 	return objects
+}
+
+// isObject reports whether a word is the name of an object. Zeros stand for none.
+func isObject(word string) bool {
+	n := len(word)
+	return (n == 40 || n == 64) && strings.Trim(word, "0123456789abcdef") == "" && strings.Trim(word, "0") != ""
 }
 
 // hasObject reports whether a repository has an object, loose or in a pack. It returns true if it
@@ -204,28 +276,130 @@ func inPack(d tree.Folder, name, object string) bool {
 // missingObject returns an object that the content of a ref names and the repository lacks, "" if the
 // repository has all.
 func (s *Store) missingObject(name Name, data []byte) string {
-	dir, _, ok := gitPart(string(name))
-	if !ok {
-		return ""
-	}
-	_, rest, _ := gitPart(string(name))
-	// a submodule has its own objects
-	if after, isModule := strings.CutPrefix(rest, "modules/"); isModule {
-		for i := range after {
-			if after[i] == '/' {
-				if _, err := s.o.Tree.Stat(dir + "/modules/" + after[:i] + "/objects"); err == nil {
-					dir += "/modules/" + after[:i]
-					break
-				}
-			}
-		}
-	}
+	dir, _, _ := gitRef(name)
 	for _, object := range refersTo(string(name), data) {
 		if !hasObject(s.o.Tree, dir, object) {
 			return object
 		}
 	}
 	return ""
+}
+
+// packedRef returns the object of a ref in packed-refs, "" if it has none.
+func (s *Store) packedRef(name Name) (object string) {
+	dir, ref, ok := gitRef(name)
+	if !ok {
+		return ""
+	}
+	data, _ := s.readNow(Name(dir+"/packed-refs"), MaxKept)
+	for line := range strings.Lines(string(data)) {
+		if word, rest, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " "); rest == ref && isObject(word) {
+			return word
+		}
+	}
+	return ""
+}
+
+// A packed ref is in no file of its own. unpack plans the undo of a ref that has no file now: git may have packed
+// it since, and then the line in packed-refs is its state. done is false if there is nothing of the kind.
+func (p *planner) unpack(d *Delta, now Entry) (needed, done bool, err error) {
+	object := ""
+	if now.Kind == absent && d.Before.Kind == File {
+		object = p.packedRef(d.Path)
+	}
+	switch {
+	case object == "":
+		return false, false, nil
+	case d.After.Kind == File && d.After.Sum == (Entry{}).Holds([]byte(object+"\n")).Sum:
+		return false, true, nil // the packed ref is as before the op
+	case d.After.Kind == File && d.Before.Sum == (Entry{}).Holds([]byte(object+"\n")).Sum:
+		d.Before = Entry{}
+		return true, true, nil
+	case d.After.Kind != absent:
+		return false, false, nil
+	}
+	old, known := p.oldRef(d.Path)
+	switch {
+	case known && old == object:
+		return false, true, nil
+	case !known || d.Before.Sum != (Entry{}).Holds([]byte(object+"\n")).Sum:
+		return false, true, p.changedSince(*d, now)
+	case old != "":
+		d.Before = Entry{}
+		d.After, err = p.hold(d.Path, Entry{Kind: File, Mode: 0o644}, []byte(old+"\n"))
+		return true, true, err
+	}
+	p.unpacked = append(p.unpacked, d.Path)
+	return false, true, nil
+}
+
+// oldRef returns the object of a ref before the op, by the ref's log: "" if the ref did not exist. A ref without
+// a log, such as a tag, did not exist unless it was packed, and git does not pack over a file.
+func (p *planner) oldRef(name Name) (object string, known bool) {
+	dir, rest, _ := gitPart(string(name))
+	folder, inner := gitInner(rest)
+	log := Name(path.Join(dir, folder, "logs", inner))
+	for _, d := range p.after.Deltas {
+		if d.Path != log {
+			continue
+		}
+		data, err := p.readNow(log, MaxKept)
+		if err != nil || d.After.Kind != File || int64(len(data)) <= d.Before.Size {
+			return "", false
+		}
+		word, _, _ := strings.Cut(string(data[d.Before.Size:]), " ")
+		if strings.Trim(word, "0") == "" {
+			return "", true
+		}
+		return word, isObject(word)
+	}
+	return "", strings.HasPrefix(inner, "refs/tags/")
+}
+
+// hold keeps a content that the undo writes, and returns its Entry.
+func (p *planner) hold(name Name, e Entry, data []byte) (Entry, error) {
+	e = e.Holds(data)
+	if p.how.Dry {
+		p.held = append(p.held, name)
+		return e, nil
+	}
+	return e, p.blobs.keepContent(e.Sum, bytes.NewReader(data), nil)
+}
+
+// dropPacked plans to remove refs from packed-refs: the undo removes them, and they have no file any more.
+func (p *planner) dropPacked() error {
+	gone := map[Name][]string{}
+	for _, name := range p.unpacked {
+		dir, ref, _ := gitRef(name)
+		gone[Name(dir+"/packed-refs")] = append(gone[Name(dir+"/packed-refs")], ref)
+	}
+	for name, refs := range gone {
+		now, err := p.at(name)
+		if err != nil {
+			return err
+		}
+		data, err := p.readNow(name, MaxKept)
+		if err != nil {
+			return err
+		}
+		var kept []byte
+		drops := false
+		for line := range bytes.Lines(data) {
+			_, ref, _ := strings.Cut(strings.TrimRight(string(line), "\r\n"), " ")
+			if line[0] != '^' { // else it is about the line before
+				drops = slices.Contains(refs, ref)
+			}
+			if !drops {
+				kept = append(kept, line...)
+			}
+		}
+		d := Delta{Path: name, Before: p.Describe(name, now)}
+		if d.After, err = p.hold(name, Entry{Kind: File, Mode: now.Mode, Owner: now.Owner}, kept); err != nil {
+			return err
+		}
+		p.Op.Deltas = append(p.Op.Deltas, d)
+	}
+	return nil
 }
 
 // gitLocks creates the lock files of git for some files, so that git does not write these meanwhile.
@@ -244,7 +418,7 @@ func (s *Store) gitLocks(names []Name) (unlock func(), err error) {
 	}
 	for _, name := range names {
 		_, rest, ok := gitPart(string(name))
-		if !ok || rest == "" || strings.HasPrefix(rest, "logs/") || GitRunsCode(string(name)) {
+		if !ok || rest == "" || isReflog(name) || GitRunsCode(string(name)) {
 			continue
 		}
 		d, base, err := s.parent(name)

@@ -138,6 +138,9 @@ type planner struct {
 	Undone
 	how   How
 	after *Op // the op to undo: Of, or its redo
+
+	unpacked []Name // refs to remove that are only in packed-refs
+	held     []Name // in a dry run, paths whose new content is not kept
 }
 
 // plan describes the undo of an op.
@@ -256,6 +259,9 @@ func (p *planner) planAll() error {
 		}
 	}
 	p.stopMoves()
+	if err := p.dropPacked(); err != nil {
+		return err
+	}
 	if conflict := p.keepFull(); conflict != nil {
 		return conflict
 	}
@@ -275,7 +281,7 @@ func (p *planner) planAll() error {
 // Without a conflict of a ref it returns the given one.
 func (p *planner) refOf(deltas []Delta, conflict *ConflictError) *ConflictError {
 	for _, d := range deltas {
-		if _, rest, ok := gitPart(string(d.Path)); !ok || !strings.HasPrefix(rest, "refs/") {
+		if _, _, ok := gitRef(d.Path); !ok {
 			continue
 		}
 		_, _, err := p.planPath(d)
@@ -390,6 +396,9 @@ func (p *planner) planPath(d Delta) (step Delta, needed bool, err error) {
 	now, err := p.at(d.Path, d.After, d.Before)
 	if err != nil {
 		return d, false, p.conflict(d.Path, tree.Cause(err).Error())
+	}
+	if needed, done, err := p.unpack(&d, now); done {
+		return d, needed, err
 	}
 	now, looked := p.lookedAt(d, now)
 	if d.isThere(now, d.After) && !(d.isThere(now, d.Before) && p.movesAway(d)) {
@@ -563,8 +572,8 @@ func (p *planner) changedSince(d Delta, now Entry) error {
 	default:
 		reason = "was changed since by something else"
 	}
-	if _, rest, ok := gitPart(string(d.Path)); ok && strings.HasPrefix(rest, "refs/") {
-		reason += fmt.Sprintf("; the repository has moved on: %s is another commit now", rest)
+	if _, ref, ok := gitRef(d.Path); ok {
+		reason += fmt.Sprintf("; the repository has moved on: %s is another commit now", ref)
 	}
 	return p.conflict(d.Path, reason+p.sides(d, now))
 }
@@ -770,7 +779,7 @@ func (p *planner) content(d *Delta, moves bool) error {
 // needsContent reports whether the undo of a path needs a saved content. It returns false for the merged
 // texts of a dry run, which are not saved.
 func (p *planner) needsContent(d Delta) bool {
-	merged := p.how.Dry && slices.Contains(p.Merged, d.Path)
+	merged := p.how.Dry && (slices.Contains(p.Merged, d.Path) || slices.Contains(p.held, d.Path))
 	return d.After.Kind == File && !d.Added && !merged && !d.After.equalContent(d.Before)
 }
 
