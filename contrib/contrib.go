@@ -55,6 +55,7 @@ var Packages = []Package{
 // Hooks lists the files through which hosts call hooks, below the home folder.
 var Hooks = []Package{
 	{Name: "opencode", from: "hooks/opencode", to: []string{".config/opencode/plugins"}, fill: quoted},
+	{Name: "kilo", from: "hooks/opencode", to: []string{".config/kilo/plugins"}, fill: forKilo},
 	{Name: "cline", from: "hooks/cline", to: []string{".cline/hooks"}, fill: inShell, mode: 0o755},
 	{Name: "goose", from: "hooks/goose", to: []string{".agents/plugins/skill"}, fill: quoted},
 }
@@ -62,6 +63,11 @@ var Hooks = []Package{
 // quoted writes the path of the program into JavaScript or JSON.
 func quoted(text, program string) string {
 	return strings.Replace(text, `"PROGRAM"`, string(rawjson.Encode(program)), 1)
+}
+
+// forKilo is quoted for Kilo, which loads plugins of opencode.
+func forKilo(text, program string) string {
+	return quoted(strings.ReplaceAll(text, "opencode", "kilo"), program)
 }
 
 // inShell writes the path of the program into a shell script.

@@ -64,6 +64,20 @@ func (env environment) historyDir(w *workspaceOptions) string {
 	return cmp.Or(w.State, env("SKILL_STATE"))
 }
 
+// ownState returns the folder of histories for a server whose host may hide the environment from it; "" if the
+// server finds the folder with HOME alone.
+func (env environment) ownState(w *workspaceOptions) (string, error) {
+	if dir := env.historyDir(w); dir != "" {
+		return filepath.Abs(dir)
+	}
+	home := env("HOME")
+	usual := environment(func(name string) string { return map[string]string{"HOME": home}[name] })
+	if dir := env.stateDir(); dir != usual.stateDir() {
+		return dir, nil
+	}
+	return "", nil
+}
+
 // userRules returns the path of the user's skill.toml. Without a home folder it returns "".
 func (env environment) userRules() string {
 	at, err := env.places()

@@ -81,6 +81,18 @@ var hosts = []host{
 		entry:  plainEntry,
 		file:   func(p places) string { return filepath.Join(p.home, ".gemini", "settings.json") },
 		reload: "start gemini again; /mcp lists the server"},
+	{name: "qwen-code", title: "Qwen Code", inside: ".qwen/settings.json", keys: []string{"mcpServers"},
+		entry:  plainEntry,
+		file:   func(p places) string { return filepath.Join(p.home, ".qwen", "settings.json") },
+		reload: "start qwen again; /mcp lists the server"},
+	{name: "copilot-cli", title: "Copilot CLI", keys: []string{"mcpServers"}, entry: copilotEntry,
+		file:   func(p places) string { return filepath.Join(p.home, ".copilot", "mcp-config.json") },
+		reload: "start copilot again; /mcp lists the server"},
+	{name: "cline", title: "Cline", keys: []string{"mcpServers"}, entry: plainEntry,
+		file: func(p places) string {
+			return filepath.Join(p.home, ".cline", "data", "settings", "cline_mcp_settings.json")
+		},
+		reload: "start cline again"},
 	{name: "opencode", title: "opencode", inside: "opencode.json", keys: []string{"mcp"},
 		entry:  opencodeEntry,
 		file:   func(p places) string { return filepath.Join(p.home, ".config", "opencode", "opencode.json") },
@@ -93,6 +105,10 @@ func plainEntry(command string, args []string) entry {
 
 func stdioEntry(command string, args []string) entry {
 	return append(entry{{"type", "stdio"}}, plainEntry(command, args)...)
+}
+
+func copilotEntry(command string, args []string) entry {
+	return append(append(entry{{"type", "local"}}, plainEntry(command, args)...), member{"tools", []string{"*"}})
 }
 
 func opencodeEntry(command string, args []string) entry {
@@ -293,9 +309,10 @@ func (c *console) printPackage(p *contrib.Package, program string) error {
 
 // hostNamed returns the host of a name.
 func hostNamed(name string) (host, error) {
-	i := slices.Index(hostNames(), name)
-	if i >= 0 {
-		return hosts[i], nil
+	for _, known := range []string{name, strings.TrimSuffix(name, "-cli"), name + "-cli"} {
+		if i := slices.Index(hostNames(), known); i >= 0 {
+			return hosts[i], nil
+		}
 	}
 	if hook.SetupOf(name) != nil {
 		return host{}, fmt.Errorf("%q is a host of hooks, not of servers; type --hooks too", name)
@@ -332,6 +349,13 @@ func (c *console) setup(ctx context.Context, s *setupOptions, name string) error
 	if !s.remove && !s.check {
 		if words, err = h.server(c.program(), s); err != nil {
 			return err
+		}
+		state, err := c.getenv.ownState(&s.workspaceOptions)
+		if err != nil {
+			return c.failed(err)
+		}
+		if state != "" {
+			words = append(words, "--state", state)
 		}
 	}
 	if err := checkDir(s.Dir); err != nil {

@@ -124,6 +124,9 @@ func editJSON(data []byte, path []string, e entry) ([]byte, error) {
 // editHooks puts the entries of events into a host's file, in the place of those that are there, or
 // takes them out if there are no events. All else stays as it is.
 func editHooks(data []byte, s *hook.Setup, events []hook.Member) ([]byte, error) {
+	if s.TOML {
+		return editTables(data, s, events)
+	}
 	v, err := parseHost(data)
 	if err != nil {
 		return nil, err
@@ -158,6 +161,66 @@ func editHooks(data []byte, s *hook.Setup, events []hook.Member) ([]byte, error)
 		removeMember(root, at)
 	}
 	return v.Pack(), nil
+}
+
+// editTables is editHooks for a file in TOML. It changes lines, and then compares the other hooks and the rest
+// of the file with those before.
+func editTables(data []byte, s *hook.Setup, events []hook.Member) ([]byte, error) {
+	text, restore := unixLines(data)
+	before, err := readTOML(text)
+	if err != nil {
+		return nil, err
+	}
+	var out, table strings.Builder
+	in := false // in a table of hooks
+	flush := func() {
+		ours := in && isOursTOML(table.String(), s)
+		for line := range strings.Lines(table.String()) {
+			if !ours || strings.HasPrefix(strings.TrimSpace(line), "#") {
+				out.WriteString(line)
+			}
+		}
+		table.Reset()
+	}
+	for line := range strings.Lines(string(text)) {
+		if word := strings.TrimSpace(line); strings.HasPrefix(word, "[") {
+			flush()
+			in = word == "[[hooks]]"
+		}
+		table.WriteString(line)
+	}
+	flush()
+	if len(events) > 0 && out.Len() > 0 && !strings.HasSuffix(out.String(), "\n") {
+		out.WriteString("\n")
+	}
+	for _, e := range events {
+		out.WriteString(e.Value)
+	}
+	after, err := readTOML([]byte(out.String()))
+	if err != nil || !reflect.DeepEqual(withoutOurs(before, s), withoutOurs(after, s)) {
+		return nil, errors.New("it has hooks in a form that only a person can change")
+	}
+	return restore([]byte(out.String())), nil
+}
+
+// isOursTOML reports whether a table of hooks calls the hook.
+func isOursTOML(table string, s *hook.Setup) bool {
+	v, err := readTOML([]byte(table))
+	return err == nil && len(withoutOurs(v, s)) == 0
+}
+
+// withoutOurs removes the hooks that call the hook from what a file means.
+func withoutOurs(v map[string]any, s *hook.Setup) map[string]any {
+	list, _ := v["hooks"].([]any)
+	list = slices.DeleteFunc(list, func(one any) bool {
+		table, _ := one.(map[string]any)
+		line, _ := table["command"].(string)
+		return s.IsOurs(line)
+	})
+	if v["hooks"] = list; len(list) == 0 {
+		delete(v, "hooks")
+	}
+	return v
 }
 
 // editEvent is editHooks for one event.

@@ -17,6 +17,7 @@ type Setup struct {
 	// of the user, JSON, below the home folder, with slashes; "" if the host has files for hooks alone
 	File  string
 	Own   bool   // nothing else is in the file
+	TOML  bool   // the file is TOML, with a table for each event
 	Group bool   // entries are in groups, each with a matcher
 	Entry string // in which COMMAND stands for the command line, and POWERSHELL for that of Windows
 	Calls []string
@@ -69,9 +70,19 @@ var Setups = []Setup{
 		Then: "hooks belong to one agent of Kiro: start this one with \"kiro-cli chat --agent skill\", or copy its \"hooks\" into another's file"},
 	{Host: "gemini-cli", Title: "Gemini CLI", File: ".gemini/settings.json", Group: true, Match: "*",
 		Entry: geminiEntry, Tried: true,
-		Calls: []string{"BeforeTool", "AfterTool"}, Ends: []string{"SessionEnd"},
+		Calls: []string{"BeforeTool", "AfterTool"}, Ends: []string{"BeforeAgent", "SessionEnd"},
 		Then: "start gemini again; an old version also needs \"tools\": {\"enableHooks\": true}"},
 	{Host: "opencode", Title: "opencode", Tried: true, Then: "start opencode again"},
+	{Host: "kilo", Title: "Kilo", Tried: true, Then: "start kilo again"},
+	{Host: "kimi-code", Title: "Kimi Code", File: ".kimi-code/config.toml", TOML: true,
+		Entry: "command = COMMAND\ntimeout = 10\n",
+		Calls: []string{"PreToolUse", "PostToolUse", "PostToolUseFailure"},
+		Ends:  []string{"Stop", "SubagentStop", "SessionEnd"},
+		Then:  "start kimi again"},
+	{Host: "droid", Title: "Droid", File: ".factory/settings.json", Group: true, Match: "*",
+		Entry: claudeEntry,
+		Calls: []string{"PreToolUse", "PostToolUse"}, Ends: []string{"Stop", "SessionEnd"},
+		Then: "start droid again; /hooks lists them"},
 	{Host: "cursor", Title: "Cursor", File: ".cursor/hooks.json",
 		Entry: `{"command": COMMAND, "timeout": 10}`, Top: []Member{{"version", "1"}},
 		Calls: []string{"preToolUse", "postToolUse", "postToolUseFailure"},
@@ -102,6 +113,8 @@ func SetupOf(host string) *Setup {
 		host += "-cli"
 	case "vscode":
 		host += "-copilot"
+	case "kimi", "qwen", "claude":
+		host += "-code"
 	}
 	if i := slices.IndexFunc(Setups, func(s Setup) bool { return s.Host == host }); i >= 0 {
 		return &Setups[i]
@@ -130,7 +143,7 @@ func (s *Setup) IsOurs(line string) bool {
 	return at > 0 && strings.HasSuffix(line, quiet) && !strings.ContainsAny(line[:at], ";&|\n")
 }
 
-// Events returns the entry of each event as JSON, in the order of the file.
+// Events returns the entry of each event in the language of the file, in the order of the file.
 func (s *Setup) Events(program, windows, state string) (list []Member) {
 	text := func(line string) string { return string(rawjson.Encode(line)) }
 	powershell := fmt.Sprintf("& \"%s\"%s 2>$null; exit 0", windows, s.words())
@@ -139,6 +152,8 @@ func (s *Setup) Events(program, windows, state string) (list []Member) {
 	for _, event := range append(slices.Clone(s.Calls), s.Ends...) {
 		text := entry
 		switch {
+		case s.TOML:
+			text = fmt.Sprintf("[[hooks]]\nevent = %q\n%s", event, entry)
 		case s.Group && slices.Contains(s.Calls, event):
 			text = fmt.Sprintf(`{"matcher": %q, "hooks": [%s]}`, s.Match, entry)
 		case s.Group:
