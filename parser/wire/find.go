@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -11,76 +13,72 @@ import (
 
 // A finder finds calls in a text: the wire that reads them and where they begin, nil for none.
 // known reports whether a tool has a name.
-type finder func(text string, known func(name string) bool) (w *Wire, at int)
-
-// finders are tried in their order.
-var finders = []finder{
-	naming(`\A\s*(?:<\|python_tag\|>\s*\[?|\[)([\w.:-]+)\(`, inCode),
-	certain, alike,
-	naming("(?s)\\A\\s*```\\w*\\s*\\[?([\\w.:-]+)\\(.*```\\s*\\z", inCode),
-	func(text string, _ func(string) bool) (*Wire, int) {
-		if at := objectsAt(text); at >= 0 {
-			return objects, at
-		}
-		return nil, 0
-	},
-	naming(`\A\s*([^\n]+)\n\s*\{`, func(string) *Wire { return Functionary }),
-	naming("(?m)^(?:Thought:.*\n+)?Action:[ \t]*`?([\\w.-]+)`?[ \t]*\n+Action Input:",
-		func(string) *Wire { return ReAct }),
-	naming(`(?m)^\s*<([A-Za-z][\w.-]*)>\s*<\w`, inOwnTags),
+type finder struct {
+	find  func(text string, known func(name string) bool) (w *Wire, at int)
+	begin bool // only at the beginning of a text, behind the thoughts
 }
 
-// Find returns the wire of the calls in a text of a model that knows some tools, and where they
-// begin; nil for none.
-func Find(text string, known func(name string) bool) (*Wire, int) {
-	for _, find := range finders {
-		if w, at := find(text, known); w != nil {
-			return w, at
+// certain are the finders of what only a call has. Of two at one place, the first counts.
+var certain = sync.OnceValue(func() (list []finder) {
+	for _, w := range slices.Concat(All, kin) {
+		if w.marker != nil {
+			list = append(list, finder{find: func(text string, _ func(string) bool) (*Wire, int) {
+				if at := w.marker(text); at >= 0 {
+					return w, at
+				}
+				return nil, 0
+			}})
 		}
 	}
-	return nil, 0
+	return list
+})
+
+// byName are the finders of what is a call only with the name of a tool.
+var byName = []finder{
+	{find: naming(`<\|python_tag\|>\s*\[?([\w.:-]+)\(`, inCode)},
+	{find: naming(`\[([\w.:-]+)\([^\n]`, inCode, "]")},
+	{find: naming("\\A\\s*```\\w*\\s*\\[?([\\w.:-]+)\\(", inCode, "```"), begin: true},
+	{find: findObjects},
+	{find: naming(`<tool_call>\s*<name>\s*([^<>\s]+)\s*</name>`, func(string) *Wire { return inNames })},
+	{find: naming(`\A\s*([^\n]+)\n\s*\{`, func(string) *Wire { return Functionary }), begin: true},
+	{find: naming("(?m)^(?:Thought:.*\n+)?Action:[ \t]*`?([\\w.-]+)`?[ \t]*\n+Action Input:",
+		func(string) *Wire { return ReAct })},
+	{find: naming(`(?m)^\s*<([A-Za-z][\w.-]*)>\s*<\w`, inOwnTags)},
 }
 
-// OfText returns the wire of text whose calls begin first in a text, and where; nil if
-// no marker is certain.
-func OfText(text string) (*Wire, int) {
-	if w, at := certain(text, nil); w != nil {
-		return w, at
-	}
-	return alike(text, nil)
+// Find reads a text of a model that knows some tools: the thoughts before it, and the calls in it.
+func Find(text string, known func(name string) bool, tools Schemas) Reading {
+	r, _ := read(text, slices.Concat(byName[:1], certain(), byName[1:]), known, tools)
+	return r
 }
 
-var (
-	certain = marked(func() []*Wire { return All })
-	alike   = marked(func() []*Wire { return kin })
-)
-
-// marked finds the first marker of some wires.
-func marked(list func() []*Wire) finder {
-	return func(text string, _ func(string) bool) (first *Wire, at int) {
-		for _, w := range list() {
-			if w.marker == nil {
-				continue
-			}
-			if i := w.marker(text); i >= 0 && (first == nil || i < at) {
-				first, at = w, i
-			}
-		}
-		return first, at
-	}
+// OfText returns the wire of text whose calls begin first in a text, and what comes before them;
+// nil if no marker is certain.
+func OfText(text string) (w *Wire, before string) {
+	r, _ := read(text, certain(), nil, func(string) json.RawMessage { return nil })
+	return r.Wire, r.Text
 }
 
-// naming finds a pattern whose group is the name of a tool, which alone gives the call away.
-func naming(pattern string, of func(tool string) *Wire) finder {
+// naming finds a pattern whose group is the name of a tool, which alone gives the call away. The
+// text must end with one of some tokens, if there are any.
+func naming(pattern string, of func(tool string) *Wire, ends ...string) func(string, func(string) bool) (*Wire, int) {
 	compiled := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 	return func(text string, known func(string) bool) (*Wire, int) {
-		m := compiled().FindStringSubmatchIndex(text)
-		if m == nil || !known(strings.TrimSpace(text[m[2]:m[3]])) {
+		end := strings.TrimRight(text, rawjson.Space)
+		if len(ends) > 0 && !slices.ContainsFunc(ends, func(e string) bool { return strings.HasSuffix(end, e) }) {
 			return nil, 0
 		}
-		return of(text[m[2]:m[3]]), m[0]
+		for _, m := range compiled().FindAllStringSubmatchIndex(text, maxNamed) {
+			if known(strings.TrimSpace(text[m[2]:m[3]])) {
+				return of(text[m[2]:m[3]]), m[0]
+			}
+		}
+		return nil, 0
 	}
 }
+
+// maxNamed is how many places of a text are looked at for the name of a tool.
+const maxNamed = 1000
 
 // inCode returns the spelling of calls as a program makes them: in a list, in a fence or behind a
 // token.
@@ -102,26 +100,69 @@ func inOwnTags(tool string) *Wire {
 	return &Wire{family: Invoke, read: f.read}
 }
 
-// objects are calls without a format: in tags, as all of the text, or in a fence at its end.
-var objects = &Wire{family: Hermes, read: func(text string, _ Schemas) (e parser.Envelope, _ error) {
-	e.Calls, _, _ = parser.Calls(text[max(objectsAt(text), 0):], func(string) bool { return false })
+// objects are calls without a format, that a text is or ends with.
+var objects = &Wire{family: Hermes, read: func(text string, tools Schemas) (e parser.Envelope, _ error) {
+	_, text, _ = strings.Cut(text, text[:strings.IndexAny(text, "[{")])
+	if toolName().MatchString(text) { // as Cohere's models write them
+		s := &scanner{text: text, tools: tools, found: map[string]int{}}
+		list, err := s.objects()
+		if err != nil {
+			list = []parser.ToolCall{{Err: err}}
+		}
+		e.Calls = list
+		return e, nil
+	}
+	e.Calls, _, _ = parser.Calls(text, func(string) bool { return false })
 	return e, nil
 }}
 
-// objectsAt returns where objects that may be calls are in a text, -1 for nowhere.
-func objectsAt(text string) int {
-	body := strings.TrimSpace(text)
-	if from, to, fenced := rawjson.Fenced(body); fenced {
-		body = strings.TrimSpace(body[from:to])
+var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[?\s*\{\s*"tool_(?:name|call_id)"`) })
+
+// inNames are calls with tags around the name and the arguments.
+var inNames = &Wire{family: Hermes, read: func(text string, _ Schemas) (e parser.Envelope, _ error) {
+	e.Calls, _, _ = parser.Calls(text, func(string) bool { return false })
+	return e, nil
+}}
+
+// objectBegin matches what an object with a call may begin with, in a fence or not.
+var objectBegin = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("(?m)^[ \t]*(?:Action:[ \t]*)?(?:```(?:json)?\\s*)?(\\[?\\s*\\{)\\s*[\"']?(?:name|id|type|function|arguments|parameters|tool|tool_name|tool_call_id|tool_calls)[\"']?\\s*:")
+})
+
+// findObjects finds objects of calls that a text ends with. Such an object whose end is not found
+// has begun all the same, and nothing in it is a call.
+func findObjects(text string, known func(name string) bool) (*Wire, int) {
+	for pos, tries := 0, 0; tries < 64; tries++ {
+		m := objectBegin().FindStringSubmatchIndex(text[pos:])
+		if m == nil {
+			break
+		}
+		begin, at := pos+m[0], pos+m[2]
+		name := nameIn(text[at:])
+		for {
+			_, end, err := rawjson.DecodeAt(text, at, callKeys...)
+			if err != nil && known(name) {
+				return objects, begin
+			}
+			if pos = max(pos+m[1], end); err != nil {
+				break
+			}
+			rest := strings.TrimLeft(text[end:], rawjson.Space+";,`")
+			rest = strings.TrimPrefix(rest, "<|eot_id|>")
+			if rest == "" && calls(text[begin:], known) {
+				return objects, begin
+			}
+			if rest == "" || rest[0] != '{' {
+				break
+			}
+			at = len(text) - len(rest)
+		}
 	}
-	if tag := strings.Index(text, "<tool_call"); tag >= 0 {
-		return tag
-	}
-	if strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[") {
-		return 0
-	}
-	return lastFence(text)
+	return nil, 0
 }
 
-// lastFence finds a call in a code fence, after words and at the end of a text.
-var lastFence = matcher("(?s)```(?:json)?\\s*\\{\\s*\"name\":[^`]*\"(?:arguments|parameters)\":[^`]*```\\s*$")
+// calls reports whether a call of a known tool is among the objects of a text.
+func calls(text string, known func(name string) bool) bool {
+	e, _ := objects.read(text, func(string) json.RawMessage { return nil })
+	return slices.ContainsFunc(e.Calls, func(c parser.ToolCall) bool { return known(c.Name) })
+}

@@ -13,7 +13,7 @@ import (
 var Harmony = &Wire{
 	Name:   "harmony",
 	Doc:    "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>",
-	marker: matcher(` to=[^<\s]+[^<]*(?:<\|channel\|>[^<]*)?(?:<\|constrain\|>[^<]*)?<\|message\|>`),
+	marker: matcher(`(?m)(?:(?:<\|start\|>[^<\n]*)?<\|channel\|>[^<\n]* |<\|start\|>[^<\n]* |^ ?)to=[^<\s]+[^<]*(?:<\|channel\|>[^<]*)?(?:<\|constrain\|>[^<]*)?<\|message\|>`),
 	read:   readHarmony,
 	text: each("", func(a Answer, text string) string {
 		return "<|start|>" + a.Call.ID + " to=assistant<|channel|>commentary<|message|>" + text + "<|end|>"
@@ -38,7 +38,7 @@ func readHarmony(text string, tools Schemas) (parser.Envelope, error) {
 		header := text[from:at]
 		header = header[strings.LastIndex(header, harmonyStart)+1:]
 		s.pos = at + len(harmonyMessage)
-		_, recipient, ok := strings.Cut(header, " to=")
+		_, recipient, ok := strings.Cut(" "+header, " to=")
 		if !ok {
 			m.pass(s, header)
 			continue

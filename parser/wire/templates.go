@@ -16,7 +16,7 @@ import (
 var Hermes = &Wire{
 	Name:   "hermes",
 	Doc:    `<tool_call>{"name":"f","arguments":{}}</tool_call>`,
-	marker: matcher(`<tool_call>\s*\{`),
+	marker: matcher(`<tool_call>\s*(?:\{|\[\s*\{)`),
 	read:   hermesCalls.read,
 	text: each("\n", func(a Answer, text string) string {
 		return fmt.Sprintf("<tool_response>\n{\"name\": %s, \"content\": %s}\n</tool_response>",

@@ -26,10 +26,13 @@ type scanner struct {
 
 	parser.Envelope
 	clean bool // all that follows is whole frames
+
+	passed  stretches
+	thought int // where the thought ends that has all that was read; 0 if it was none
 }
 
-// read reads the calls of a text in their order. The text between them is prose, and in
-// a reasoning block nothing is a call.
+// read reads the calls of a text in their order. The text between them is prose, where thoughts and
+// code fences are passed over.
 //
 // A call that cannot be read is answered in its place. Text after its frame is read only
 // if the rest of the text is frames and nothing else: otherwise it may be a part of that
@@ -48,13 +51,17 @@ func (f format) scan(text string, tools Schemas) (*scanner, error) {
 		return nil, &rawjson.Error{Offset: rawjson.MaxBytes, Err: rawjson.ErrTooLarge}
 	}
 	s := &scanner{format: f, text: f.trim(text), tools: tools, found: map[string]int{}}
+	s.passed = stretches{s.text, map[string]bool{}}
 	for s.next() {
 		if len(s.Calls) > maxCalls {
 			return nil, &rawjson.Error{Offset: s.pos, Reason: fmt.Sprintf("more than %d calls", maxCalls),
 				Err: rawjson.ErrTooLarge}
 		}
 	}
-	if len(s.Calls) == 0 {
+	switch {
+	case s.thought > 0:
+		return nil, errThought(s.thought)
+	case len(s.Calls) == 0:
 		return nil, parser.NoCalls("a call begins with "+f.open, nil)
 	}
 	return s, nil
@@ -72,14 +79,11 @@ func (f format) trim(text string) string {
 	}
 }
 
-// next reads the next frame, or skips a reasoning block. It returns false at the end.
+// next reads the next frame. It returns false at the end, and where a thought turns out to end.
 func (s *scanner) next() bool {
-	open, think, thought := s.find(s.open), s.find("<think"), s.find("</think")
-	switch at := min(open, think, thought); {
-	case at == len(s.text):
+	open := s.opening()
+	if s.thought > 0 || open == len(s.text) {
 		return false
-	case at < open:
-		return s.reasoning(at)
 	}
 	s.pos = open + len(s.open)
 	calls, err := s.call()
@@ -97,6 +101,27 @@ func (s *scanner) next() bool {
 	bad.Arguments, bad.Err = nil, err
 	s.Calls = append(s.Calls, bad)
 	return s.recover(open, len(calls) > 0)
+}
+
+// opening returns where the next frame begins, the end of the text for none. It passes over thoughts
+// and code fences.
+func (s *scanner) opening() int {
+	s.pos = len(s.text) - len(s.trimLeft(s.text[s.pos:]))
+	for next := s.pos; ; {
+		open := s.find(s.open)
+		if open != next && !begins(s.text, open) && open < len(s.text) {
+			s.pos = open + 1
+			continue
+		}
+		passed := s.passed.next(next, open)
+		if passed.at == open {
+			return open
+		}
+		if next, s.pos = passed.end, passed.end; passed.lone {
+			s.thought = passed.end
+			return len(s.text)
+		}
+	}
 }
 
 // close skips the end of a frame and reports whether it is there.
@@ -182,28 +207,6 @@ func (f format) trimLeft(text string) string {
 		}
 		text = text[len(f.ends[i]):]
 	}
-}
-
-// reasoning skips a reasoning block, or something else that begins alike.
-func (s *scanner) reasoning(at int) bool {
-	size, alone, err := rawjson.Reasoning(s.text[at:])
-	s.pos = at + max(size, 1)
-	if err != nil {
-		if s.find(s.open) < len(s.text) {
-			s.Calls = append(s.Calls,
-				parser.ToolCall{Err: errors.New("the reasoning block that begins before the call has no end, so it was not run")})
-		}
-		return false
-	}
-	const removed = "reasoning block removed"
-	if skipped := alone && len(s.Calls) > 0 || strings.Contains(s.text[at:s.pos], s.open); skipped &&
-		!slices.Contains(s.Repairs, removed) {
-		s.Repairs = append(s.Repairs, removed)
-	}
-	if alone { // all before it was the block
-		s.Calls = nil
-	}
-	return true
 }
 
 // find returns where a token is next, len(text) if it is not. Each part of the text is

@@ -121,7 +121,16 @@ func (w *Wire) Defines() bool { return w.define != nil }
 // Read reads the calls, or the final text. A call of the wrong form has its Err set and
 // does not affect the others. Any other error is a [*parser.SyntaxError] or a
 // [*rawjson.Error].
-func (w *Wire) Read(text string, tools Schemas) (parser.Envelope, error) { return w.read(text, tools) }
+func (w *Wire) Read(text string, tools Schemas) (parser.Envelope, error) {
+	for {
+		e, err := w.read(text, tools)
+		thought, ok := err.(errThought)
+		if !ok {
+			return e, err
+		}
+		text = text[thought:]
+	}
+}
 
 // Answer returns what the next request has after the message with the calls. The answers
 // are in the order of the calls. With more, a JSON document has further members, which are

@@ -48,6 +48,7 @@ type Answer struct {
 	Thinking Thinking
 	Usage    Usage
 	Cut      bool // it reached its limit of tokens
+	Apart    bool // the protocol keeps calls and thoughts apart from the text, which is not read for them
 }
 
 // Thinking is what a model thought before it answered.

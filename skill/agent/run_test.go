@@ -71,7 +71,7 @@ func TestRun(t *testing.T) {
 		{"a report that calls", []any{calls("attemptCompletion"), calls("todo"), "done"}, 0,
 			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 completeRun/1", ""},
 		{"a report that calls in its text",
-			[]any{calls("attemptCompletion"),
+			[]any{"<tool_call>{\"name\":\"attemptCompletion\",\"arguments\":{}}</tool_call>",
 				"Yes.\n<tool_call>{\"name\":\"todo\",\"arguments\":{}}</tool_call>", "done"}, 0,
 			"startRun/1 startGeneration/1 callTool/1 attemptCompletion/1 retry/1 completeRun/1", ""},
 		{"no report, asked three times", []any{calls("attemptCompletion"), "", "", ""}, 0,
@@ -350,7 +350,7 @@ func TestReport(t *testing.T) {
 		{"the longest text", []any{calls("attemptCompletion"), Answer{Text: "all is well, and", Cut: true},
 			Answer{Text: "all", Cut: true}, " "}, "all is well, and"},
 		{"the text beside a call",
-			[]any{calls("attemptCompletion"),
+			[]any{"<tool_call>{\"name\":\"attemptCompletion\",\"arguments\":{}}</tool_call>",
 				"Made it.\n<tool_call>{\"name\":\"todo\",\"arguments\":{}}</tool_call>", "", ""}, "Made it."},
 		{"the last text", []any{ending, "", calls("todo"), ""}, "I am done."},
 		{"nothing", []any{calls("attemptCompletion"), "", "", ""}, ""},
@@ -458,5 +458,40 @@ func TestSchema(t *testing.T) {
 	l.cfg.Schema = json.RawMessage(`{"type":1}`)
 	if _, err := l.run("go"); err == nil || !strings.Contains(err.Error(), "is not a JSON Schema") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestTextIsNoCall has texts that only speak of calls and thoughts.
+func TestTextIsNoCall(t *testing.T) {
+	const call = "<tool_call>{\"name\":\"writeTextFile\",\"arguments\":{\"path\":\"a\",\"text\":\"hi\"}}</tool_call>"
+	for _, tt := range []struct {
+		name    string
+		answers []any
+		want    string // the report; "" for the last text
+	}{
+		{"a protocol that keeps calls apart", []any{Answer{Text: call, Apart: true}, Answer{Text: call, Apart: true}}, ""},
+		{"a thought that is no thought", []any{calls("attemptCompletion"),
+			Answer{Text: "a\n</think>\n\nb", Apart: true}}, ""},
+		{"thoughts that came apart", []any{calls("attemptCompletion"),
+			Answer{Text: "a\n</think>\n\nb", Thinking: Thinking{Text: "hm"}}}, "a\n</think>\n\nb"},
+		{"a model that makes calls", []any{calls(`todo {"newTodos":[]}`), call, call}, ""},
+		{"a quotation", []any{"It says `" + call + "`.", "It says `" + call + "`."}, ""},
+	} {
+		l := newLab(t, tt.answers...)
+		events := l.ran("go")
+		if tt.want == "" {
+			switch a := tt.answers[len(tt.answers)-1].(type) {
+			case string:
+				tt.want = a
+			case Answer:
+				tt.want = a.Text
+			}
+		}
+		if text := events[len(events)-1].Text; text == nil || *text != tt.want {
+			t.Errorf("%s: the report is %v, want %q", tt.name, text, tt.want)
+		}
+		if got := l.file("a"); got == "hi" {
+			t.Errorf("%s: the call was carried out", tt.name)
+		}
 	}
 }

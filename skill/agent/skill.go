@@ -132,6 +132,8 @@ type toolbox struct {
 	expert  Expert
 	session *skill.Session
 	skills  []openedSkill // nil until open
+
+	makesCalls bool // the model has made a call as one, not in its text
 }
 
 // open opens the expert's skills, its servers concurrently. The caller closes them with

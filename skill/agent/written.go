@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -11,21 +12,35 @@ import (
 	"textskill/parser/wire"
 )
 
-// read finds in an answer what models write into its text: thoughts in tags, and calls that
-// they do not make as calls.
+// read finds in an answer what models write into its text: thoughts in tags, and calls that they do
+// not make as calls. The text of a model that has made a call as one is not searched for calls.
 func (b *toolbox) read(a *Answer) {
-	thought, text := cutThought(a.Text)
-	if a.Text = frame().ReplaceAllString(text, ""); a.Thinking.Text == "" {
-		a.Thinking.Text = thought
-	}
-	if len(a.Calls) == 0 && !a.Cut {
-		a.Text, a.Calls = b.writtenCalls(a.Text)
-	}
-	// some models do not come out of their thoughts
-	if len(a.Calls) == 0 && !a.Cut && strings.TrimSpace(a.Text) == "" {
-		_, a.Calls = b.writtenCalls(a.Thinking.Text)
+	if b.makesCalls = b.makesCalls || len(a.Calls) > 0; !a.Apart {
+		b.readText(a)
 	}
 	a.Calls = apart(a.Calls)
+}
+
+// readText reads the text of an answer whose protocol does not keep it apart from all else.
+func (b *toolbox) readText(a *Answer) {
+	r := b.find(frame().ReplaceAllString(a.Text, ""))
+	if a.Thinking.Text == "" {
+		a.Thinking.Text, a.Text = r.Thought, r.Rest
+	}
+	a.Text = frame().ReplaceAllString(a.Text, "")
+	switch {
+	case len(a.Calls) > 0 || a.Cut || b.makesCalls:
+		return
+	case strings.TrimSpace(r.Rest) == "": // some models do not come out of their thoughts
+		if r = b.find(a.Thinking.Text); r.Wire == nil {
+			return
+		}
+	case r.Wire != nil:
+		a.Text = strings.TrimSpace(r.Text)
+	}
+	for _, c := range r.Calls {
+		a.Calls = append(a.Calls, Call{ID: c.ID, Name: c.Name, Arguments: string(c.Arguments), Err: c.Err})
+	}
 }
 
 // frame matches the tokens of templates around a text, which some servers leave there.
@@ -57,76 +72,19 @@ func apart(calls []Call) (list []Call) {
 	return list
 }
 
-// thoughtTags are around what models write of their thoughts into a text. Of some, templates
-// write the first, so that it may be missing.
-var thoughtTags = []struct {
-	first, last string
-	lone        bool // the last may be there alone
-}{
-	{"<think>", "</think>", true}, {"<thinking>", "</thinking>", true}, {"[THINK]", "[/THINK]", true},
-	{"<|START_THINKING|>", "<|END_THINKING|>", true}, {"<seed:think>", "</seed:think>", true},
-	{"◁think▷", "◁/think▷", true},
-	{"<thought>", "</thought>", false}, {"<reasoning>", "</reasoning>", false},
-	{"<|channel>thought", "<channel|>", false},
-	{"<|channel|>analysis<|message|>", "<|end|>", false},
-}
-
-// cutThought parts a text from the blocks of thought that it begins with. A block that does
-// not end is all of the text.
-func cutThought(text string) (thought, rest string) {
-	rest = text
-	for i := 0; i < len(thoughtTags); i++ {
-		tag := thoughtTags[i]
-		at := strings.Index(rest, tag.last)
-		if strings.HasPrefix(strings.TrimSpace(rest), tag.first) && at < 0 {
-			at, rest = len(rest), rest+tag.last
-		}
-		if at < 0 || at > 0 && strings.ContainsRune("`'\"", rune(rest[at-1])) {
-			continue
-		}
-		inside, opened := strings.CutPrefix(strings.TrimSpace(rest[:at]), tag.first)
-		// within the text, not at its beginning
-		if !opened && (!tag.lone || strings.Contains(inside, tag.first)) {
-			continue
-		}
-		thought += strings.TrimSpace(inside)
-		rest = strings.TrimLeft(rest[at+len(tag.last):], rawjson.Space)
-		i = -1
+// find reads a text. A text none of whose calls names a tool is only a text.
+func (b *toolbox) find(text string) wire.Reading {
+	r := wire.Find(text, func(name string) bool { return b.named(name) != nil },
+		func(name string) json.RawMessage {
+			if tool := b.named(name); tool != nil {
+				return tool.Schema
+			}
+			return nil
+		})
+	if !slices.ContainsFunc(r.Calls, func(c parser.ToolCall) bool { return b.named(c.Name) != nil }) {
+		r.Wire, r.Calls = nil, nil
 	}
-	return thought, rest
-}
-
-// writtenCalls returns the calls that a model wrote into its text instead of making them, and
-// the text before them. A text none of whose calls names a tool is only a text.
-func (b *toolbox) writtenCalls(text string) (rest string, calls []Call) {
-	list, at := b.callsIn(text)
-	known := false
-	for _, c := range list {
-		known = known || b.named(c.Name) != nil
-		calls = append(calls, Call{ID: c.ID, Name: c.Name, Arguments: string(c.Arguments), Err: c.Err})
-	}
-	if !known {
-		return text, nil
-	}
-	return strings.TrimSpace(text[:at]), calls
-}
-
-// callsIn reads the calls in a text.
-func (b *toolbox) callsIn(text string) (calls []parser.ToolCall, at int) {
-	w, at := wire.Find(text, func(name string) bool { return b.named(name) != nil })
-	if w == nil {
-		return nil, 0
-	}
-	e, err := w.Read(text, func(name string) json.RawMessage {
-		if tool := b.named(name); tool != nil {
-			return tool.Schema
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, 0
-	}
-	return e.Calls, at
+	return r
 }
 
 // named returns the tool that a model means by a name: the tool with that name, or the one

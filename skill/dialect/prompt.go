@@ -90,11 +90,11 @@ func (d *Dialect) Wire(in Input) *wire.Wire {
 			d.Prompt.claims(d, in.Text) {
 		return w
 	}
-	w, at := wire.OfText(in.Text)
+	w, text := wire.OfText(in.Text)
 	if w == nil || d.Prompt != nil && w == d.Prompt.own {
 		return nil
 	}
-	before, _, _ := parser.Calls(in.Text[:at], func(name string) bool { return d.Lookup(name) != nil })
+	before, _, _ := parser.Calls(text, func(name string) bool { return d.Lookup(name) != nil })
 	// a cut reasoning block has none
 	if slices.ContainsFunc(before, func(c parser.ToolCall) bool { return c.Name != "" }) {
 		return nil

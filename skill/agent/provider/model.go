@@ -83,6 +83,7 @@ func (m *Model) Next(ctx context.Context, r agent.Request) (agent.Answer, error)
 				err.Error(), Err: err}
 		}
 		answer, err := m.ask(ctx, q)
+		answer.Apart = answer.Apart && q.accepts(remote.NoTools)
 		fault, failed := errors.AsType[*remote.Error](err)
 		switch {
 		case !failed:

@@ -106,7 +106,7 @@ type mark struct {
 
 // answer returns what has come. It marks the parts up to the last one that the model wants back.
 func (a *assembly) answer() agent.Answer {
-	out := agent.Answer{Usage: a.usage, Cut: a.cut}
+	out := agent.Answer{Usage: a.usage, Cut: a.cut, Apart: true}
 	var marks []mark
 	wanted := 0
 	for _, part := range a.parts {

@@ -1,0 +1,277 @@
+package wire
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"textskill/parser"
+	rawjson "textskill/parser/json"
+)
+
+// A model's text is read from its left, by one rule: a thought, a code fence or a call that has
+// begun is read to its end before anything in it is looked at. A closing thought tag that nothing
+// opened ends a thought that the prompt began.
+
+// thoughtTags are around what models write of their thoughts into a text. Some templates write the
+// first tag into the prompt, so that only the last one is in the text.
+var thoughtTags = []thoughtTag{
+	{"<think>", "</think>", true}, {"<thinking>", "</thinking>", true}, {"[THINK]", "[/THINK]", true},
+	{"<|START_THINKING|>", "<|END_THINKING|>", true}, {"<seed:think>", "</seed:think>", true},
+	{"◁think▷", "◁/think▷", true}, {"<ifm|think>", "</ifm|think>", true},
+	{"<mm:think>", "</mm:think>", true},
+	{"<thought>", "</thought>", false}, {"<reasoning>", "</reasoning>", false},
+	{"<|channel>thought", "<channel|>", false},
+	{"<|channel|>analysis<|message|>", "<|end|>", false},
+}
+
+type thoughtTag struct {
+	first, last string
+	lone        bool // the last may be there alone
+}
+
+// A stretch is a part of a text in which nothing is a call. A thought whose first tag is in the
+// prompt has its last tag alone.
+type stretch struct {
+	at, end       int // the tag of a thought that is lone, or all of the stretch
+	thought, lone bool
+	inside        string // the thought
+}
+
+// stretches finds the stretches of a text from left to right.
+type stretches struct {
+	text    string
+	endless map[string]bool // the beginnings that no later end belongs to
+}
+
+// next returns the first stretch that begins in a part of the text; without one, at is to.
+func (s stretches) next(from, to int) stretch {
+	text := s.text
+	for at := from; at < to; at++ {
+		c := text[at]
+		if c != '`' && c != '~' && c != '<' && c != '[' && c != "◁"[0] {
+			continue
+		}
+		if c == '`' || c == '~' {
+			rest := text[at:]
+			mark := rest[:len(rest)-len(strings.TrimLeft(rest, rest[:1]))]
+			line, _, _ := strings.Cut(rest[len(mark):min(len(rest), len(mark)+maxName)], "\n")
+			line = text[max(0, at-4):at] + line
+			if before := strings.TrimRight(text[max(0, at-4):at], " "); len(mark) > 2 && !s.endless[mark] &&
+				!strings.Contains(line, "`") && (before == "" || before[len(before)-1] == '\n') {
+				end := fenceEnd(text, at, mark)
+				if end > 0 && !isAll(text, from, at, end) {
+					return stretch{at: at, end: end}
+				}
+				s.endless[mark] = end == 0
+			}
+			at += len(mark) - 1
+			continue
+		}
+		for _, t := range thoughtTags {
+			switch {
+			case t.lone && strings.HasPrefix(text[at:], t.last):
+				if end := at + len(t.last); endsThought(text, at, end) {
+					return stretch{at: at, end: end, thought: true, lone: true}
+				}
+			case strings.HasPrefix(text[at:], t.first) && !s.endless[t.first] && begins(text, at):
+				begin := at + len(t.first)
+				if end, size := thoughtEnd(text, begin, t.last); end >= 0 {
+					return stretch{at: at, end: end + size, thought: true, inside: text[begin:end]}
+				}
+				s.endless[t.first] = true
+			}
+		}
+	}
+	return stretch{at: to}
+}
+
+// isAll reports whether a fence is all that a text has from a position on.
+func isAll(text string, from, at, end int) bool {
+	return strings.TrimSpace(text[from:at]) == "" && strings.TrimSpace(text[end:]) == ""
+}
+
+// fenceEnd returns where a code fence ends that begins at a position, 0 if it does not end.
+func fenceEnd(text string, at int, mark string) int {
+	for pos := at; ; {
+		next := strings.Index(text[pos:], "\n")
+		if next < 0 {
+			return 0
+		}
+		pos += next + 1
+		rest := strings.TrimLeft(text[pos:min(len(text), pos+maxName)], " ")
+		if !strings.HasPrefix(rest, mark) {
+			continue
+		}
+		rest = strings.TrimLeft(rest, mark[:1]+" \t\r")
+		if rest == "" || rest[0] == '\n' {
+			return pos + strings.Index(text[pos:], mark) + len(mark)
+		}
+	}
+}
+
+// thoughtEnd returns where a thought ends that begins at a position, and the size of its last tag;
+// -1 if the first tag is only spoken of. A thought without an end is all of the text.
+func thoughtEnd(text string, from int, last string) (end, size int) {
+	open := isTag(text[from:])
+	for pos := from; ; {
+		i := strings.Index(text[pos:], last)
+		switch {
+		case i < 0 && open:
+			return len(text), 0
+		case i < 0:
+			return -1, 0
+		}
+		at := pos + i
+		if pos = at + len(last); !isQuoted(text[:at]) && (open || isTag(text[pos:])) {
+			return at, len(last)
+		}
+	}
+}
+
+// endsThought reports whether a closing tag that nothing opened ends a thought: the answer follows
+// it, and no sentence or list speaks of it.
+func endsThought(text string, at, end int) bool {
+	before := text[max(0, at-maxName):at]
+	marks := strings.TrimSpace(before[strings.LastIndexByte(before, '\n')+1:])
+	return !isQuoted(text[:at]) && isTag(text[end:]) && strings.TrimSpace(text[end:]) != "" &&
+		(marks == "" || strings.ContainsFunc(marks, unicode.IsLetter) || strings.HasSuffix(marks, ">"))
+}
+
+// isTag reports whether what follows a tag shows that it is one, and no word of a sentence.
+func isTag(after string) bool {
+	c, _ := utf8.DecodeRuneInString(after)
+	return after == "" || strings.ContainsRune("\n\r[{<#", c) && !strings.HasPrefix(after, "</") ||
+		unicode.IsLetter(c) || unicode.IsDigit(c) || strings.HasPrefix(strings.TrimLeft(after, " \t"), "\n")
+}
+
+// isQuoted reports whether a quotation mark or a mark of code is the last thing of a text.
+func isQuoted(before string) bool {
+	c, _ := utf8.DecodeLastRuneInString(before)
+	return before != "" && strings.ContainsRune("`'\"“‘«„", c)
+}
+
+// begins reports whether a call or a thought may begin at a position: it begins its line, or
+// directly follows words or a token, as templates write it. It does not in quotations, in indented
+// samples and within sentences.
+func begins(text string, at int) bool {
+	before := text[max(0, at-maxName):at]
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	marks := strings.TrimSpace(line)
+	switch {
+	case marks == "":
+		return len(strings.ReplaceAll(line, "\t", "    ")) < 4 || at < maxName && strings.TrimSpace(before) == ""
+	case strings.Trim(marks, ">") == "":
+		return false
+	case slices.ContainsFunc(thoughtTags, func(t thoughtTag) bool { return strings.HasSuffix(marks, t.last) }):
+		return true
+	}
+	c, _ := utf8.DecodeLastRuneInString(before)
+	quotes := slices.ContainsFunc([]string{"<code>", "<pre>", "<q>", "<samp>", "<kbd>", "<tt>"},
+		func(tag string) bool { return strings.HasSuffix(before, tag) })
+	return !quotes && !unicode.IsSpace(c) && !isQuoted(before) && !strings.ContainsRune("([{<=*_~|/\\", c)
+}
+
+// A Reading is what a text of a model holds.
+type Reading struct {
+	parser.Envelope
+	Wire    *Wire  // of the calls; nil for none
+	Thought string // the thoughts before the text
+	Rest    string // without these thoughts
+	Text    string // up to the first call
+}
+
+// errThought is the error of calls that a thought holds: it ends at this position of the text.
+type errThought int
+
+func (errThought) Error() string { return "the calls are in a thought" }
+
+// read reads a text whose calls some finders find.
+func read(text string, finders []finder, known func(name string) bool, tools Schemas) (r Reading, err error) {
+	s := search{text: text, finders: finders, known: known}
+	passed := stretches{text, map[string]bool{}}
+	from := 0 // where the thoughts end
+	for pos := 0; ; {
+		w, at := s.next(pos, from)
+		found := passed.next(pos, at)
+		if found.at < at {
+			beginning := strings.TrimSpace(text[from:found.at]) == ""
+			if found.lone {
+				found.inside = text[from:found.at]
+			}
+			if pos = found.end; found.lone || found.thought && beginning {
+				r.Thought += strings.TrimSpace(found.inside)
+				from = pos
+			}
+			continue
+		}
+		r.Rest = strings.TrimLeft(text[from:], rawjson.Space)
+		if r.Text = r.Rest; w == nil {
+			return r, nil
+		}
+		e, err := w.read(text[at:], tools)
+		if thought, ok := err.(errThought); ok {
+			inside := text[from : at+int(thought)]
+			for _, t := range thoughtTags {
+				inside = strings.TrimSuffix(inside, t.last)
+			}
+			r.Thought += strings.TrimSpace(inside)
+			from = at + int(thought)
+			pos = from
+			continue
+		}
+		if r.Envelope = e; err == nil {
+			r.Wire, r.Text = w, strings.TrimLeft(text[from:at], rawjson.Space)
+		}
+		return r, err
+	}
+}
+
+// A search finds calls from left to right.
+type search struct {
+	text    string
+	finders []finder
+	known   func(name string) bool
+	found   []place // by each finder
+}
+
+type place struct {
+	wire *Wire // nil for none
+	at   int
+}
+
+// next returns the wire of the call that begins first from a position on, and where; nil and the
+// end of the text for none. The thoughts end at begin. Each finder looks at each part of the text
+// once.
+func (s *search) next(pos, begin int) (*Wire, int) {
+	if s.found == nil {
+		s.found = slices.Repeat([]place{{at: -1}}, len(s.finders))
+	}
+	first := place{at: len(s.text)}
+	for i, f := range s.finders {
+		p := &s.found[i]
+		if f.begin {
+			*p = place{at: len(s.text)}
+			if w, at := f.find(s.text[begin:], s.known); w != nil && pos == begin {
+				*p = place{w, begin + at}
+			}
+		}
+		for from := pos; p.at < pos; {
+			w, at := f.find(s.text[from:], s.known)
+			if w == nil {
+				*p = place{at: len(s.text) + 1}
+				break
+			}
+			rest := s.text[from+at:]
+			at = len(s.text) - len(strings.TrimLeft(rest, rawjson.Space))
+			if from = at + 1; begins(s.text, at) {
+				*p = place{w, at}
+			}
+		}
+		if p.at < first.at {
+			first = *p
+		}
+	}
+	return first.wire, first.at
+}
