@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -460,8 +461,8 @@ func follow(ctx context.Context, p Running, begin time.Time, limit time.Duration
 func (x *Runner) lineOf(a Command) string {
 	const most, long = 300, 8 // bytes
 	line := strings.Join(append([]string{a.Name}, a.Args...), " ")
-	if i := slices.Index(a.Args, "-c"); i >= 0 && i+1 < len(a.Args) {
-		line = a.Args[i+1]
+	if script, ok := scriptOf(a); ok {
+		line = script
 	}
 	for _, set := range os.Environ() {
 		name, value, _ := strings.Cut(set, "=")
@@ -473,4 +474,32 @@ func (x *Runner) lineOf(a Command) string {
 		line = strings.ToValidUTF8(line[:most], "") + "…"
 	}
 	return line
+}
+
+// shells are the programs whose option c takes a script.
+var shells = []string{"sh", "ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "zsh"}
+
+// scriptOf returns the script that a shell gets with the option c, which may be among others: -ec.
+func scriptOf(a Command) (script string, ok bool) {
+	if !slices.Contains(shells, filepath.Base(a.Name)) {
+		return "", false
+	}
+	found := false
+	for i := 0; i < len(a.Args); i++ {
+		arg := a.Args[i]
+		switch {
+		case arg == "-" || arg == "--" || arg == "" || arg[0] != '-' && arg[0] != '+':
+			if found && (arg == "-" || arg == "--") && i+1 < len(a.Args) {
+				arg = a.Args[i+1]
+			}
+			return arg, found
+		case strings.HasPrefix(arg, "--"):
+		default:
+			found = found || arg[0] == '-' && strings.Contains(arg, "c")
+			if last := arg[len(arg)-1]; last == 'o' || last == 'O' { // it takes a name
+				i++
+			}
+		}
+	}
+	return "", false
 }
