@@ -3,12 +3,14 @@ package history
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,11 +76,39 @@ func (t *Tx) Void(op *Op, cause error) error {
 	if err == nil {
 		err = t.log.add(&Op{ID: op.ID, Undoes: op.Undoes, Void: true, Time: time.Now().UTC()})
 	}
+	if err == nil {
+		t.reindex(reversed(op.Deltas))
+	}
 	t.failed = false
 	if err != nil && cause != nil { // the op stays, so that an undo can revert the steps that were made
 		return fmt.Errorf("%w; a part of it was made and cannot be taken back now: %w", cause, err)
 	}
 	return cause
+}
+
+// reindex updates the index at the paths that the recovery of an op left as the deltas say, and keeps their
+// contents again. Otherwise a running command would count as their author. Other states are somebody's change.
+func (t *Tx) reindex(deltas []Delta) {
+	if x, err := t.current(); err != nil || x.lost {
+		return
+	}
+	r := t.pathRecorder(&Op{})
+	ctx := context.Background()
+	for _, d := range deltas {
+		now, err := t.at(d.Path, d.After)
+		if filepath.IsAbs(string(d.Path)) || err != nil || !d.isThere(now, d.After) {
+			continue
+		}
+		if err = r.paths(ctx, []Name{d.Path}); err == nil && now.Whole {
+			err = r.allBelow(ctx, string(d.Path))
+		}
+		if err != nil { // the index is as it was for the other paths, and the next scan compares more
+			break
+		}
+	}
+	if r.changed {
+		t.writeIndex(t.index.folded())
+	}
 }
 
 // Supersede voids an op whose deltas become part of the next op.
@@ -106,6 +136,7 @@ func (t *Tx) recover() error {
 	}
 	t.nameFreshBlobs(op)
 	if t.isDone(op) {
+		t.reindex(op.Deltas)
 		return nil
 	}
 	ours := func(d Delta, now Entry) bool {
@@ -114,6 +145,8 @@ func (t *Tx) recover() error {
 	}
 	if op.Undoes == 0 || t.apply(op, ours) != nil {
 		t.Void(op, nil) // if this fails, the op stays, and an undo can take it back later
+	} else {
+		t.reindex(op.Deltas)
 	}
 	return nil
 }

@@ -310,9 +310,9 @@ func (p *planner) unpack(d *Delta, now Entry) (needed, done bool, err error) {
 	switch {
 	case object == "":
 		return false, false, nil
-	case d.After.Kind == File && d.After.Sum == (Entry{}).Holds([]byte(object+"\n")).Sum:
+	case d.After.Kind == File && d.After.Sum == SumOf([]byte(object+"\n")):
 		return false, true, nil // the packed ref is as before the op
-	case d.After.Kind == File && d.Before.Sum == (Entry{}).Holds([]byte(object+"\n")).Sum:
+	case d.After.Kind == File && d.Before.Sum == SumOf([]byte(object+"\n")):
 		d.Before = Entry{}
 		return true, true, nil
 	case d.After.Kind != absent:
@@ -322,7 +322,7 @@ func (p *planner) unpack(d *Delta, now Entry) (needed, done bool, err error) {
 	switch {
 	case known && old == object:
 		return false, true, nil
-	case !known || d.Before.Sum != (Entry{}).Holds([]byte(object+"\n")).Sum:
+	case !known || d.Before.Sum != SumOf([]byte(object+"\n")):
 		return false, true, p.changedSince(*d, now)
 	case old != "":
 		d.Before = Entry{}
