@@ -3,8 +3,10 @@ package skill
 import (
 	"cmp"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"textskill/skill/internal/egress"
 	"textskill/skill/internal/git"
@@ -26,6 +28,8 @@ type Config struct {
 	AllowConfig bool
 	NoSync      bool   // do not wait for the disk
 	Program     string // how a person starts this program, for messages that say what to type; "" means skill
+	// flags that a person types after Program to reach this workspace, such as -C DIR
+	ProgramFlags []string
 
 	// bytes of the workspace kept before a program runs, for undo; 0 means 512 MiB, negative none
 	SnapshotBytes int64
@@ -109,6 +113,30 @@ func New(cfg Config) (*Executor, error) {
 
 // Program returns how a person starts the program: see [Config].
 func (x *Executor) Program() string { return x.cfg.Program }
+
+// CommandLine returns what a person types in a shell to start the program with these arguments in
+// this workspace: see [Config].
+func (x *Executor) CommandLine(args ...string) string {
+	line := x.cfg.Program
+	for _, arg := range slices.Concat(x.cfg.ProgramFlags, args) {
+		line += " " + ShellWord(arg)
+	}
+	return line
+}
+
+// ShellWord quotes a word for a POSIX shell where that is needed.
+func ShellWord(word string) string {
+	special := func(r rune) bool {
+		return !(r < 128 && (unicode.IsLetter(r) || unicode.IsDigit(r))) && !strings.ContainsRune("_@%+=:,./-", r)
+	}
+	if word != "" && !strings.ContainsFunc(word, special) {
+		return word
+	}
+	if strings.Contains(word, "'") && !strings.ContainsAny(word, "\"$`\\!\r\n") {
+		return `"` + word + `"`
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
 
 // SafePath returns a PATH without the folders in which commands may write: what lies there is no
 // program of the user.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"textskill/parser"
+	"textskill/skill"
 	"textskill/skill/dialect"
 )
 
@@ -126,9 +127,6 @@ func (p *prompter) carryOut(ctx context.Context, operation string, a *argvComman
 	return p.print(dialect.Achilles.Command(ctx, p.x, p.s, operation, a.args))
 }
 
-// bare matches a word that a shell takes as it is.
-var bare = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w@%+=:,./-]+$`) })
-
 // shellLine returns a line for a POSIX shell that runs a program.
 func shellLine(program string, args []string) string {
 	line := program
@@ -139,12 +137,7 @@ func shellLine(program string, args []string) string {
 }
 
 // shellWord quotes a word for a POSIX shell where that is needed.
-func shellWord(word string) string {
-	if bare().MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
+func shellWord(word string) string { return skill.ShellWord(word) }
 
 // joined returns words as one prompt, with quotes around words that have spaces: to delete
 // "my file.txt" is not to delete file.txt. tools is the dialect that is named, or "".

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"textskill/llmfallback"
+	rawjson "textskill/parser/json"
 	"textskill/parser/wire"
 	"textskill/skill"
 	"textskill/skill/dialect"
@@ -120,7 +121,7 @@ func limited(d *dialect.Dialect, maxText int) *dialect.Dialect {
 type printer struct {
 	*console
 	json, verbose bool
-	silent        bool // do not warn about words of a command that are ignored
+	silent        bool // leave out the notes of how a text was read
 	dir           string
 
 	line int // number of the line that is answered, from 1; 0 without --lines
@@ -220,25 +221,24 @@ type record struct {
 	Via       string `json:"via,omitempty"`
 	Undo      string `json:"undo,omitempty"`
 
+	Notes    []string `json:"notes,omitempty"`
 	Repaired []string `json:"repaired,omitempty"`
 	Line     int      `json:"line,omitempty"`
 }
 
 // print writes a reply. The error is an exit if the call failed.
 func (p *printer) print(r dialect.Reply) error {
-	if !p.json && len(r.Repairs) > 0 {
-		p.say(p.where()+"repaired:", strings.Join(r.Repairs, ", "))
+	if p.silent {
+		r.Notes = nil
 	}
-	if !p.silent {
-		for _, what := range r.Ignored {
-			p.say(what)
-		}
+	for _, note := range r.Notes {
+		p.say(p.where() + note)
 	}
 	if r.JSON || r.Message && !p.json {
 		return p.printDocument(r)
 	}
 	rec := record{Line: p.line, OK: r.Err == nil, Operation: r.Tool, Via: r.Via, Undo: r.UndoID(),
-		Repaired: r.Repairs}
+		Notes: r.Notes, Repaired: r.Repairs}
 	if r.Message { // a text, of a failure too
 		rec.Result = r.Body
 		code := error(nil)
@@ -310,8 +310,14 @@ func (p *printer) printDocument(r dialect.Reply) error {
 		p.warn(r)
 	}
 	body := r.Body
-	if object, ok := strings.CutSuffix(body, "}"); ok && p.json && p.line > 0 {
-		body = fmt.Sprintf(`%s,"line":%d}`, object, p.line)
+	if object, ok := strings.CutSuffix(body, "}"); ok && p.json {
+		if len(r.Notes) > 0 && !r.Message { // a message has its own
+			object += `,"notes":` + string(rawjson.Encode(r.Notes))
+		}
+		if p.line > 0 {
+			object += fmt.Sprintf(`,"line":%d`, p.line)
+		}
+		body = object + "}"
 	}
 	if err := printLine(p.stdout, body); err != nil {
 		return err

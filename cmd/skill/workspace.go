@@ -160,6 +160,7 @@ func (c *cli) executor(w *workspaceOptions) (*skill.Executor, error) {
 	cfg.ShareGo = w.cacheOf == "go"
 	cfg.Search, cfg.Browser, cfg.Called = engines, browser.New(), called
 	// there are helpers only on Linux
+	cfg.ProgramFlags = w.placeFlags()
 	cfg.Program, cfg.Helper, cfg.Unfenced, cfg.Subreaper = c.program(), c.helper, c.helper == "", true
 	return skill.New(cfg)
 }

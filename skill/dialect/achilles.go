@@ -21,7 +21,10 @@ var Achilles = &Dialect{
 	Doc:  "text commands: writeFile a.txt content: hi",
 	fail: achillesFail,
 	Prompt: &Prompt{
-		claims: func(d *Dialect, text string) bool { return d.Lookup(parser.Text(text).Operation) != nil },
+		claims: func(d *Dialect, text string) bool {
+			command, _, _ := d.unfenced(text)
+			return d.Lookup(parser.Text(command).Operation) != nil
+		},
 		answer: func(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Session, in Input,
 			yield func(Reply) bool) {
 			yield(d.text(ctx, x, s, in))
@@ -152,27 +155,38 @@ func Text(ctx context.Context, x *skill.Executor, s *skill.Session, prompt strin
 }
 
 func (d *Dialect) text(ctx context.Context, x *skill.Executor, s *skill.Session, given Input) (r Reply) {
-	prompt := given.Text
-	if prompt == "" {
+	if given.Text == "" {
 		return failureReply(&Failure{Message: "No input provided for file-system operation",
 			Hint: "type a command: writeFile a.txt content: hi"})
 	}
+	prompt, before, notes := d.unfenced(given.Text)
 	c := parser.Text(prompt)
 	in := d.call(x, s, c.Operation)
 	if in.tool == nil || c.Path == "" {
 		r = in.understand(ctx, prompt, given.Fallback)
 	} else if err := in.fill(c); err != nil {
 		r = in.fail(err)
-	} else if over := slices.Concat(in.unread(prompt, c.Payload), in.misplaced(c), in.unclosed(prompt, c),
-		in.surplus(c)); given.Strict && len(over) > 0 {
-		r = in.fail(&Failure{Message: strings.Join(over, "; "),
-			Hint: "nothing was done, because the setting strict is on"})
 	} else {
-		r = in.run(ctx)
-		r.Ignored = over
+		args := map[string]string{"path": c.Path, "content": in.str("content"), "destination": in.str("destination")}
+		if _, explicit := c.Content(); explicit {
+			delete(args, "content")
+		}
+		notes = slices.Concat(notes, in.unread(prompt, c.Payload), in.misplaced(c), in.unclosed(prompt, c),
+			in.surplus(c), Slips(args, prompt), in.commandsInside(prompt, before))
+		if given.Strict && len(notes) > 0 {
+			r = in.fail(refused(notes))
+		} else {
+			r = in.run(ctx)
+			r.Notes = notes
+		}
 	}
 	r.Tool = cmp.Or(r.Tool, c.Operation)
 	return r
+}
+
+// refused is the error of a text that is not carried out because of these notes.
+func refused(notes []string) *Failure {
+	return &Failure{Message: strings.Join(notes, "; "), Hint: "nothing was done, because the setting strict is on"}
 }
 
 // unread says what of a prompt was not read as the command: words after the path, or all but the
@@ -254,11 +268,16 @@ func (in *call) understand(ctx context.Context, prompt string, ask Fallback) Rep
 		in.sent = "undefined"
 	}
 	e, err := Extraction{}, ErrSilent
-	if ask != nil {
+	hint := in.elsewhere(prompt)
+	if ask != nil && hint == "" {
 		e, err = ask(ctx, prompt, in.sent)
 	}
 	var r Reply
 	switch {
+	case hint != "" && in.tool == nil:
+		r = failureReply(&Failure{Message: "Unknown operation: " + in.sent, Hint: hint})
+	case hint != "":
+		r = in.fail(&Failure{Message: "Invalid input: operation and path are required.", Hint: hint})
 	case errors.Is(err, ErrSilent) && in.tool == nil:
 		r = failureReply(&Failure{Message: "Unknown operation: " + in.sent, Hint: in.dialect.nearest(in.sent),
 			Cause: err})

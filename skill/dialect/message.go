@@ -7,6 +7,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"textskill/parser"
 	"textskill/parser/wire"
@@ -23,10 +24,18 @@ func (d *Dialect) message(ctx context.Context, x *skill.Executor, s *skill.Sessi
 		return failureReply(&Failure{Message: err.Error(), Hint: hintOf(err), Cause: err})
 	case e.HasFinal && in.Named && d.holdsCalls(e.Final):
 		return failureReply(&Failure{Message: "the message has no calls, but its text holds some, which were not run", Hint: "give the text alone, without the message around it"})
-	case e.HasFinal:
-		return Reply{Tool: "final", Body: e.Final, Repairs: e.Repairs}
 	}
-	r := Reply{JSON: !w.IsText(), Message: true, Calls: make([]Reply, len(e.Calls)), Repairs: e.Repairs}
+	var notes []string
+	if e.Repairs != nil {
+		notes = []string{"repaired: " + strings.Join(e.Repairs, ", ")}
+	}
+	switch {
+	case in.Strict && notes != nil:
+		return failureReply(refused(notes))
+	case e.HasFinal:
+		return Reply{Tool: "final", Body: e.Final, Repairs: e.Repairs, Notes: notes}
+	}
+	r := Reply{JSON: !w.IsText(), Message: true, Calls: make([]Reply, len(e.Calls)), Repairs: e.Repairs, Notes: notes}
 	answers := make([]wire.Answer, len(e.Calls))
 	s, wrong := workingDir(x, s, e.WorkingDir)
 	ctx = context.WithValue(ctx, wireKey{}, w)
@@ -53,7 +62,7 @@ func (d *Dialect) message(ctx context.Context, x *skill.Executor, s *skill.Sessi
 		}
 		r.Err = cmp.Or(r.Err, c.Err)
 	}
-	r.Body = w.Answer(answers, more(in, w, e.Repairs, answers))
+	r.Body = w.Answer(answers, more(in, w, r, answers))
 	return r
 }
 
@@ -74,13 +83,13 @@ func (d *Dialect) holdsCalls(text string) bool {
 
 // more returns what an answer for --json holds besides: repairs, and how to undo the
 // changes where the answers themselves have no place for it.
-func more(in Input, w *wire.Wire, repairs []string, answers []wire.Answer) map[string]any {
+func more(in Input, w *wire.Wire, r Reply, answers []wire.Answer) map[string]any {
 	more := map[string]any{}
 	if !in.UndoKeys {
 		return more
 	}
-	if repairs != nil {
-		more["repaired"] = repairs
+	if r.Repairs != nil {
+		more["repaired"], more["notes"] = r.Repairs, r.Notes
 	}
 	var changes []map[string]any
 	for i, a := range answers {

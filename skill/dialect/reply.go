@@ -25,9 +25,10 @@ type Reply struct {
 	Message bool
 	Calls   []Reply  // the replies to the calls of a message; Body holds all of them
 	Repairs []string // repairs to the syntax of the text, one phrase each
-	// warnings about the text, a sentence each, such as parts that look like calls and did not run
-	Ignored []string
-	Via     string // the part of the fallback that read the text: "rules" or "llm"; else ""
+	// how the text was read, a sentence each: repairs, ignored words, arguments that look like slips,
+	// and parts that look like commands or calls and did not run
+	Notes []string
+	Via   string // the part of the fallback that read the text: "rules" or "llm"; else ""
 
 	ran skill.Result // if the call failed although something was done
 }

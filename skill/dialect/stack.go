@@ -39,7 +39,7 @@ func answerStack(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Se
 		mentions = slices.DeleteFunc(mentions, func(m parser.Mention) bool { // the error names it
 			return ok && none.Name == m.Name || strings.HasPrefix(err.Error(), m.String())
 		})
-		r.Ignored = each(mentions, parser.Mention.String)
+		r.Notes = each(mentions, parser.Mention.String)
 		if in.UndoKeys {
 			r.JSON, r.Body = true, keys{"success", false, "error", r.Err.Error()}.String()
 		}
@@ -59,7 +59,7 @@ func answerStack(ctx context.Context, d *Dialect, x *skill.Executor, s *skill.Se
 		r := d.Do(ctx, x, s, sent)
 		r.JSON = true
 		if i == 0 {
-			r.Ignored = each(mentions, parser.Mention.String)
+			r.Notes = each(mentions, parser.Mention.String)
 		}
 		if in.UndoKeys {
 			r.Body = withUndoKeys(r)
