@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -245,86 +246,225 @@ editor {"path":"ROOT/a.txt","old_text":"first","new_text":"FIRST"}	run_commands 
 run_commands {"commands":["echo 3 > p3; exit 3"]}`},
 }
 
-// TestRealHosts drives the hosts themselves, as npm gives them, with a scripted model on this machine, and takes back
-// all that they did. SKILL_TEST_HOSTS names the folder with their programs, and -run those that it has.
-func TestRealHosts(t *testing.T) {
+// A drivenHost is a host that is set up, with a scripted model on this machine.
+type drivenHost struct {
+	*hookedFolder
+	before string // the folder
+	cmd    *exec.Cmd
+	out    bytes.Buffer
+}
+
+// newDrivenHost sets a host up as npm gives it. SKILL_TEST_HOSTS names the folder with the programs, and -run
+// the hosts that it has. Without turns or arguments, realHosts gives them.
+func newDrivenHost(t *testing.T, name, turns string, args ...string) *drivenHost {
+	t.Helper()
 	programs := os.Getenv("SKILL_TEST_HOSTS")
 	if programs == "" {
 		t.Skip("SKILL_TEST_HOSTS names no folder with programs of hosts")
 	}
+	h := realHosts[name]
+	program := filepath.Join(programs, h.program)
+	if _, err := os.Stat(program); err != nil {
+		t.Fatal(err)
+	}
+	f := newHookedFolder(t)
+	model := &hostModel{turns: hostTurns(t, strings.ReplaceAll(cmp.Or(turns, h.turns), "ROOT", f.dir))}
+	server := httptest.NewServer(model)
+	t.Cleanup(server.Close)
+	home := os.Getenv("HOME")
+	if h.file != "" {
+		file := filepath.Join(home, h.file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(strings.ReplaceAll(h.text, "ADDRESS", server.URL)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	self := filepath.Join(t.TempDir(), "skill") // the test's program is skill under that name
+	own, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(own, self)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"PATH=" + programs + ":/usr/local/bin:/usr/bin:/bin", "TERM=dumb", "HOME=" + home,
+		"XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME")}
+	setup := exec.Command(own, "setup", name, "--hooks")
+	setup.Args[0], setup.Env = "skill", env
+	if out, err := setup.CombinedOutput(); err != nil {
+		t.Fatalf("setup: %v %s", err, out)
+	}
+	asSkill(t, home, own, self)
+	if args == nil {
+		args = h.args
+	}
+	d := &drivenHost{hookedFolder: f, before: f.tree(), cmd: exec.CommandContext(t.Context(), program, args...)}
+	d.cmd.Dir, d.cmd.WaitDelay = f.dir, time.Second
+	d.cmd.Env = append(env, strings.Split(strings.ReplaceAll(strings.Join(h.env, "\n"), "ADDRESS",
+		server.URL), "\n")...)
+	d.cmd.Stdout, d.cmd.Stderr = &d.out, &d.out
+	stop := time.AfterFunc(90*time.Second, func() {
+		if d.cmd.Process != nil {
+			d.cmd.Process.Kill()
+		}
+	})
+	t.Cleanup(func() { stop.Stop() })
+	return d
+}
+
+// hostTurns reads a script: a line for each turn, with a tab between calls. A turn without calls is an answer.
+func hostTurns(t *testing.T, script string) (turns [][]hostCall) {
+	t.Helper()
+	for line := range strings.Lines(script) {
+		var calls []hostCall
+		for call := range strings.SplitSeq(strings.TrimSpace(line), "\t") {
+			tool, text, ok := strings.Cut(call, " ")
+			if !ok {
+				continue
+			}
+			c := hostCall{name: tool}
+			if err := json.Unmarshal([]byte(text), &c.args); err != nil {
+				t.Fatalf("%s: %v", call, err)
+			}
+			calls = append(calls, c)
+		}
+		turns = append(turns, calls)
+	}
+	return turns
+}
+
+// session returns the first session that the history names.
+func (d *drivenHost) session() string {
+	_, session, _ := strings.Cut(d.history(), ", session ")
+	return session[:strings.IndexAny(session+")", ",)")]
+}
+
+// await waits for a file.
+func (d *drivenHost) await(name string) {
+	d.Helper()
+	for range 600 {
+		if _, err := os.Stat(filepath.Join(d.dir, name)); err == nil {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	d.cmd.Process.Kill()
+	d.cmd.Wait()
+	d.Fatalf("there is no %s\n%s", name, d.out.String())
+}
+
+// TestRealHosts drives the hosts themselves, and takes back all that they did.
+func TestRealHosts(t *testing.T) {
 	for name, h := range realHosts {
 		t.Run(name, func(t *testing.T) {
-			program := filepath.Join(programs, h.program)
-			if _, err := os.Stat(program); err != nil {
-				t.Fatal(err)
+			d := newDrivenHost(t, name, "")
+			err := d.cmd.Run()
+			if err != nil || d.tree() == d.before {
+				t.Fatalf("%s ended with %v, and the folder is\n%s\n%s", h.program, err, d.tree(), d.out.String())
 			}
-			f := newHookedFolder(t)
-			model := &hostModel{}
-			for line := range strings.Lines(strings.ReplaceAll(h.turns, "ROOT", f.dir)) {
-				var calls []hostCall
-				for call := range strings.SplitSeq(strings.TrimSpace(line), "\t") {
-					tool, text, _ := strings.Cut(call, " ")
-					c := hostCall{name: tool}
-					if err := json.Unmarshal([]byte(text), &c.args); err != nil {
-						t.Fatalf("%s: %v", call, err)
-					}
-					calls = append(calls, c)
-				}
-				model.turns = append(model.turns, calls)
-			}
-			server := httptest.NewServer(model)
-			defer server.Close()
-			home := os.Getenv("HOME")
-			if h.file != "" {
-				file := filepath.Join(home, h.file)
-				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(file, []byte(strings.ReplaceAll(h.text, "ADDRESS", server.URL)),
-					0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			self := filepath.Join(t.TempDir(), "skill") // the test's program is skill under that name
-			own, err := os.Executable()
-			if err == nil {
-				err = os.Symlink(own, self)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "TERM=dumb", "HOME=" + home,
-				"XDG_STATE_HOME=" + os.Getenv("XDG_STATE_HOME")}
-			setup := exec.Command(own, "setup", name, "--hooks")
-			setup.Args[0], setup.Env = "skill", env
-			if out, err := setup.CombinedOutput(); err != nil {
-				t.Fatalf("setup: %v %s", err, out)
-			}
-			asSkill(t, home, own, self)
-			before := f.tree()
-			cmd := exec.CommandContext(t.Context(), program, h.args...)
-			cmd.Dir, cmd.WaitDelay = f.dir, time.Second
-			cmd.Env = append(env, strings.Split(strings.ReplaceAll(strings.Join(h.env, "\n"), "ADDRESS",
-				server.URL), "\n")...)
-			var out bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &out, &out
-			stop := time.AfterFunc(90*time.Second, func() { cmd.Process.Kill() })
-			err = cmd.Run()
-			stop.Stop()
-			history := f.history()
-			if err != nil || f.tree() == before {
-				t.Fatalf("%s ended with %v, and the folder is\n%s\n%s", h.program, err, f.tree(),
-					out.String())
-			}
-			_, session, _ := strings.Cut(history, ", session ")
-			session = session[:strings.IndexAny(session+")", ",)")]
-			undone, code := f.run("", "undo", "-C", f.dir, "--run", session)
-			if now := f.tree(); now != before || code != 0 {
+			history := d.history()
+			undone, code := d.run("", "undo", "-C", d.dir, "--run", d.session())
+			if now := d.tree(); now != d.before || code != 0 {
 				t.Errorf("undo ended with %d: %s\nnow\n%s\nhistory\n%s\n%s", code, undone, now, history,
-					out.String())
+					d.out.String())
 			}
 		})
 	}
+}
+
+// TestRealSubAgents takes back what sub-agents did with their session, and leaves the user's work.
+func TestRealSubAgents(t *testing.T) {
+	for name, turns := range map[string]string{
+		"copilot-cli": `task {"agent_type":"general-purpose","description":"x","prompt":"go","name":"sub"}
+create {"path":"ROOT/s.txt","file_text":"sub"}	bash {"command":"echo 1 > s1; rm -r keep","description":"x"}
+
+create {"path":"ROOT/m.txt","file_text":"main"}`,
+		"opencode": `task {"subagent_type":"general","description":"x","prompt":"go"}
+write {"filePath":"ROOT/s.txt","content":"sub"}
+bash {"command":"echo 1 > s1; rm -r keep","description":"x"}
+
+write {"filePath":"ROOT/m.txt","content":"main"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDrivenHost(t, name, turns)
+			err := d.cmd.Run()
+			history := d.history()
+			for _, file := range []string{"s.txt", "s1", "m.txt"} {
+				if !strings.Contains(d.tree(), file) {
+					t.Fatalf("%s: %v: there is no %s\n%s\n%s", name, err, file, history, d.out.String())
+				}
+			}
+			if !strings.Contains(history, name+"/general") {
+				t.Errorf("the history names no sub-agent:\n%s", history)
+			}
+			d.write("mine.txt", "mine")
+			undone, code := d.run("", "undo", "-C", d.dir, "--run", d.session())
+			left := d.tree()
+			os.Remove(filepath.Join(d.dir, "mine.txt"))
+			if !strings.Contains(left, "mine.txt") || d.tree() != d.before || code != 0 {
+				t.Errorf("undo ended with %d: %s\nleft\n%s\nhistory\n%s", code, undone, left, history)
+			}
+		})
+	}
+}
+
+// TestRealInterrupt cuts a command off. An undo leaves what the user writes after that.
+func TestRealInterrupt(t *testing.T) {
+	const command = `echo 1 > started; sleep 20; echo late > late.txt`
+	mine := func(d *drivenHost) {
+		d.write("mine.txt", "mine")
+		d.write("a.txt", "first\nmine\n")
+	}
+	check := func(d *drivenHost, args ...string) {
+		history := d.history()
+		out, code := d.run("", append([]string{"undo", "-C", d.dir}, args...)...)
+		tree := d.tree()
+		d.Logf("undo %v ended with %d: %s\nhistory\n%s\nleft\n%s", args, code, out, history, tree)
+		if !strings.Contains(tree, `mine.txt ---------- "mine"`) || !strings.Contains(tree, `"first\nmine\n"`) {
+			d.Error("the user's work is gone")
+		}
+	}
+	t.Run("claude-code", func(t *testing.T) {
+		d := newDrivenHost(t, "claude-code", `Bash {"command":"`+command+`","description":"x"}
+Bash {"command":"echo 2 > second.txt","description":"y"}`,
+			"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--allowedTools", "Bash")
+		in, err := d.cmd.StdinPipe()
+		if err == nil {
+			err = d.cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		say := func(line string) { io.WriteString(in, line+"\n") }
+		say(`{"type":"user","message":{"role":"user","content":"go"}}`)
+		d.await("started")
+		say(`{"type":"control_request","request_id":"1","request":{"subtype":"interrupt"}}`)
+		time.Sleep(2 * time.Second)
+		mine(d)
+		check(d)
+		say(`{"type":"user","message":{"role":"user","content":"go on"}}`)
+		d.await("second.txt")
+		time.Sleep(2 * time.Second)
+		check(d)
+		check(d, "--run", d.session())
+		in.Close()
+		d.cmd.Wait()
+		check(d)
+	})
+	t.Run("codex", func(t *testing.T) {
+		d := newDrivenHost(t, "codex", `exec_command {"cmd":"`+command+`"}`)
+		if err := d.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		d.await("started")
+		d.cmd.Process.Signal(os.Interrupt)
+		d.cmd.Wait()
+		mine(d)
+		check(d)
+		check(d, "--run", d.session())
+	})
 }
 
 // asSkill has the files of a host start the test's program by a link whose name makes it skill.
