@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"textskill/llmfallback/remote"
 	"textskill/parser"
 	rawjson "textskill/parser/json"
 )
@@ -23,7 +24,11 @@ func (complete bare) Complete(ctx context.Context, r Request) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	return Reply{Values: jsonArray(answer), Via: "llm"}, nil
+	values := jsonArray(answer)
+	if values == nil {
+		return Reply{Said: remote.OneLine(answer), Via: "llm"}, nil
+	}
+	return Reply{Values: values, Via: "llm"}, nil
 }
 
 // barePrompt returns the task, the names and, at the end, the prompt unchanged.
@@ -58,9 +63,10 @@ func jsonArray(text string) []any {
 // trusted turns a bare answer into an extraction as the original did: a value that
 // is false in JavaScript is missing, the operation is the first word of a text or the whole
 // of another value, and a text may be an array of texts.
-func trusted(values []any) (Extraction, error) {
+func trusted(reply Reply) (Extraction, error) {
+	values := reply.Values
 	if values == nil {
-		return Extraction{}, ErrNotArray
+		return Extraction{}, &AnswerError{ErrNotArray, reply.Said}
 	}
 	at := func(i int) any {
 		if i < len(values) && truthy(values[i]) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"textskill/llmfallback/remote"
 	rawjson "textskill/parser/json"
 )
 
@@ -31,7 +32,9 @@ func decodeAnswer(text string) (e Extraction, repairs []string, err error) {
 		return e, nil, fmt.Errorf("%w: it is empty", ErrBadAnswer)
 	}
 	value, repairs, err := rawjson.Decode(text, Names()...)
-	if err != nil {
+	if errors.Is(err, rawjson.ErrNoJSON) {
+		return e, repairs, &AnswerError{ErrRefused, remote.OneLine(text)}
+	} else if err != nil {
 		return e, repairs, undecodable(err)
 	}
 	if encoded, ok := rawjson.String(value); ok {
@@ -154,10 +157,17 @@ func extraction(members map[string]json.RawMessage) (e Extraction, repairs []str
 		}
 		return *text
 	}
-	e.Path = value("path")
+	named := func(key string) string { // a name of blanks names nothing
+		name := value(key)
+		if strings.TrimSpace(name) == "" {
+			return ""
+		}
+		return name
+	}
+	e.Path = named("path")
 	switch op {
 	case "copyFile", "moveFile":
-		e.Destination = value("destination")
+		e.Destination = named("destination")
 		value("content")
 	case "writeFile", "appendFile":
 		if texts["content"] == nil {

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	maxRequests  = 4 // HTTP requests for one prompt
+	maxRequests  = 4 // HTTP requests for one prompt, without those to a model that is loading
+	loadingPause = time.Second
 	maxMoves     = 2
 	maxWait      = 5 * time.Second
 	firstWait    = 250 * time.Millisecond
@@ -47,6 +48,7 @@ type endpoint struct {
 	model   string
 	reasons bool
 	timeout time.Duration
+	invents bool // the model may write a new file with a text of its own
 	budget  budget
 	now     func() time.Time
 	sleep   func(context.Context, time.Duration) error
@@ -74,27 +76,40 @@ func (p *endpoint) Complete(ctx context.Context, r Request) (Reply, error) {
 	if err == nil {
 		reply.Values = e.values(r.Names)
 	}
-	return reply, unavailable(err)
+	return reply, p.unavailable(err)
 }
 
-// unavailable makes the error of an exchange that failed an [ErrUnavailable].
-func unavailable(err error) error {
-	if fault, ok := errors.AsType[*remote.Error](err); ok {
-		return fmt.Errorf("%w: %w", ErrUnavailable, fault)
+// unavailable makes the error of an exchange that failed an [ErrUnavailable]. It says how long an
+// answer was waited for.
+func (p *endpoint) unavailable(err error) error {
+	fault, ok := errors.AsType[*remote.Error](err)
+	if !ok {
+		return err
 	}
-	return err
+	switch {
+	case fault.Loading:
+		fault.Reason = fmt.Sprintf("the model is still loading after %g s", p.timeout.Seconds())
+		fault.Err = context.DeadlineExceeded
+	case errors.Is(err, context.DeadlineExceeded):
+		fault.Reason = fmt.Sprintf("no answer in %g s", p.timeout.Seconds())
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, fault)
 }
 
 func (p *endpoint) extract(ctx context.Context, r Request, t *Telemetry) (Extraction, error) {
 	hidden := mask(r.Prompt)
 	key, cached, ok := p.cached(r.Instruction, hidden.wire)
 	if ok {
-		if e, err := judge(cached, r.Prompt, hidden); err == nil {
+		if e, err := p.judge(cached, r.Prompt, hidden); err == nil {
 			t.CacheHit = true
 			return e, nil
 		}
 	}
-	messages := []message{{"system", systemPrompt + r.Instruction}, {"user", hidden.wire}}
+	system := systemPrompt
+	if p.invents {
+		system += inventPrompt
+	}
+	messages := []message{{"system", system + r.Instruction}, {"user", hidden.wire}}
 	limit := 96 + tokens(hidden.wire)
 	if p.reasons {
 		limit += 2000
@@ -106,7 +121,7 @@ func (p *endpoint) extract(ctx context.Context, r Request, t *Telemetry) (Extrac
 			said, err = a.read(t)
 		}
 		if err == nil {
-			e, err = judge(said, r.Prompt, hidden)
+			e, err = p.judge(said, r.Prompt, hidden)
 		}
 		if err == nil {
 			p.keep(key, said)
@@ -115,6 +130,9 @@ func (p *endpoint) extract(ctx context.Context, r Request, t *Telemetry) (Extrac
 		why, correctable := correction(err)
 		if errors.Is(err, ErrNotInPrompt) && t.Reasks > 0 {
 			return e, nil // which is shown and confirmed
+		}
+		if said, ok := errors.AsType[*AnswerError](err); ok {
+			said.Said, _ = hidden.restore(said.Said)
 		}
 		if !correctable || t.Reasks > 0 {
 			return Extraction{}, err
@@ -139,7 +157,7 @@ func (a answer) read(t *Telemetry) (Extraction, error) {
 }
 
 // judge puts the hidden texts back and checks every value against the prompt.
-func judge(e Extraction, prompt string, hidden masked) (Extraction, error) {
+func (p *endpoint) judge(e Extraction, prompt string, hidden masked) (Extraction, error) {
 	times := make([]int, len(hidden.texts))
 	for _, value := range [...]*string{&e.Path, &e.Content, &e.Destination} {
 		text, n := hidden.restore(*value)
@@ -156,7 +174,11 @@ func judge(e Extraction, prompt string, hidden masked) (Extraction, error) {
 			}
 		}
 	}
-	return e, within(prompt, e)
+	err := within(prompt, e)
+	if p.invents && e.Operation == "writeFile" && errors.Is(err, errInvented) {
+		err = nil // the caller decides, who knows whether the file is new
+	}
+	return e, err
 }
 
 // ask sends one request. It changes the request to what the endpoint accepts, at most
@@ -170,7 +192,7 @@ func (p *endpoint) ask(ctx context.Context, messages []message, limit int, t *Te
 		before, start := spent(t), p.now()
 		t.Attempts++
 		t.Rung = s.rung
-		a, err := p.send(ctx, s, messages, limit, t)
+		a, err := p.loaded(ctx, s, messages, limit, t)
 		t.Latencies = append(t.Latencies, p.now().Sub(start))
 		p.charge(spent(t)-before, messages, a)
 		fault, failed := errors.AsType[*remote.Error](err)
@@ -195,6 +217,25 @@ func (p *endpoint) ask(ctx context.Context, messages []message, limit int, t *Te
 	}
 }
 
+// loaded sends a request again and again for as long as the endpoint says that it loads the model.
+func (p *endpoint) loaded(ctx context.Context, s shape, messages []message, limit int,
+	t *Telemetry) (answer, error) {
+	for start := p.now(); ; {
+		a, err := p.send(ctx, s, messages, limit, t)
+		fault, failed := errors.AsType[*remote.Error](err)
+		if !failed || !fault.Loading {
+			return a, err
+		}
+		pause := max(loadingPause, min(fault.After, maxWait))
+		if p.now().Sub(start)+pause > p.timeout || p.sleep(ctx, pause) != nil {
+			fault.Retry = false
+			return a, err
+		}
+		t.Attempts++
+		t.Waits++
+	}
+}
+
 // wait sleeps as long as the endpoint asks, else about [firstWait]. It returns an
 // error if that is more than [maxWait].
 func (p *endpoint) wait(ctx context.Context, fault *remote.Error) error {
@@ -215,7 +256,7 @@ func (p *endpoint) admit(messages []message, limit int, t *Telemetry) (shape, er
 	defer p.mu.Unlock()
 	b := &p.budget
 	switch {
-	case t.Attempts >= maxRequests:
+	case t.Attempts-t.Waits >= maxRequests:
 		return p.shape, fmt.Errorf("%w: %d requests without a usable answer", ErrUnavailable, maxRequests)
 	case p.now().Before(p.rest):
 		return p.shape, fmt.Errorf("%w: %d failures in a row; it is not asked again for %s", ErrUnavailable,

@@ -58,6 +58,62 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// TestLoading has endpoints that still load their model.
+func TestLoading(t *testing.T) {
+	loads := func(body string) step { return step{503, jsonType, body} }
+	llama := loads(`{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}`)
+	other := loads(`{"error":"Model org/m is currently loading","estimated_time":20.0}`)
+	never := slices.Repeat([]step{llama}, 6)
+	for name, tt := range map[string]struct {
+		script []step
+		trust  bool
+		waits  int
+		slept  time.Duration
+		wants  string
+	}{
+		"soon":         {[]step{llama, other, llama, says(goodAnswer)}, false, 3, 3 * time.Second, ""},
+		"many times":   {append(never[:5:5], says(goodAnswer)), false, 5, 5 * time.Second, ""},
+		"then a fault": {[]step{llama, status(500), says(goodAnswer)}, false, 1, 0, ""},
+		"never":        {never, false, 5, 5 * time.Second, "the model is still loading after 5 s"},
+		"never, bare":  {never, true, 0, 5 * time.Second, "the model is still loading after 5 s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, c := newFake(t, tt.script...), newClock()
+			x := f.asking(t, c, func(config *Config) { config.Trust, config.MaxCalls = tt.trust, 2 })
+			got, err := x.Extract(t.Context(), createNotes)
+			var slept time.Duration
+			for _, d := range c.slept {
+				slept += d
+			}
+			late := errors.Is(err, context.DeadlineExceeded)
+			if len(f.requests()) != len(tt.script) || got.Telemetry.Waits != tt.waits ||
+				tt.slept != 0 && slept != tt.slept || (err != nil) != (tt.wants != "") || late != (tt.wants != "") ||
+				err != nil && !strings.Contains(err.Error(), tt.wants) {
+				t.Errorf("%d requests, %d waits, %v: %v", len(f.requests()), got.Telemetry.Waits, slept, err)
+			}
+		})
+	}
+}
+
+// TestNoAnswer has an endpoint that never answers.
+func TestNoAnswer(t *testing.T) {
+	f := newFake(t, step{body: "@delay"})
+	x := f.asking(t, newClock(), func(config *Config) { config.Model.Timeout = 50 * time.Millisecond })
+	_, err := x.Extract(t.Context(), createNotes)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no answer in 0.05 s") {
+		t.Error(err)
+	}
+	for address, want := range map[string]time.Duration{
+		"http://localhost:1": 60 * time.Second, "http://127.0.0.1:1/v1": 60 * time.Second,
+		"http://[::1]:1": 60 * time.Second, "https://example.org": 20 * time.Second,
+	} {
+		x, err := New(Config{Mode: LLM, Model: Model{BaseURL: address, Name: "m"}})
+		if err != nil || x.agents[0].(*endpoint).timeout != want {
+			t.Error(address, err, x)
+		}
+	}
+}
+
 // A parameter that an endpoint refuses is left out from then on.
 func TestLadderIsRemembered(t *testing.T) {
 	wants := func(word string) step {

@@ -33,6 +33,22 @@ func correction(err error) (why string, ok bool) {
 	return "", false
 }
 
+// An AnswerError is an answer in words in place of values, such as a refusal.
+type AnswerError struct {
+	Err  error  // [ErrRefused], or [ErrNotArray] of a bare answer
+	Said string // the model's words, in one line
+}
+
+func (e *AnswerError) Error() string {
+	if e.Said == "" {
+		return e.Err.Error()
+	}
+	return e.Err.Error() + ": the model says: " + e.Said
+}
+
+// Unwrap returns the reason.
+func (e *AnswerError) Unwrap() error { return e.Err }
+
 // A ConfirmError reports a change that the user has to confirm by typing a command.
 // Nothing has been done.
 type ConfirmError struct {
@@ -41,6 +57,7 @@ type ConfirmError struct {
 	Reason    string // why nothing was done: "the request does not say to overwrite a.txt"
 
 	Extraction Extraction // to carry out if the user confirms it
+	Allowed    bool       // with [Allow] it is carried out; else only with Config.Trust
 	Lines      bool       // the content is whole lines of the file
 }
 

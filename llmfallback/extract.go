@@ -42,6 +42,7 @@ type Reply struct {
 	// Each is a decoded JSON value: nil if the prompt does not state it, numbers as
 	// json.Number. Values is nil if the answer is not an array.
 	Values    []any
+	Said      string // an answer that is not an array, in one line
 	Via       string // "rules" or "llm"
 	Telemetry Telemetry
 }
@@ -55,7 +56,7 @@ type Extraction struct {
 
 // ExtractArgumentsWithLLM asks agent for names and returns their values in that
 // order; a value that was not stated is "". It returns [ErrNotArray] if the answer
-// is not an array, and an [*ArgumentError] for a value that is not a string.
+// is not an array, in an [*AnswerError], and an [*ArgumentError] for a value that is not a string.
 func ExtractArgumentsWithLLM(ctx context.Context, agent Agent, promptText, instructionText string,
 	names []string) ([]string, error) {
 	reply, err := agent.Complete(ctx, Request{Prompt: promptText, Instruction: instructionText, Names: names})
@@ -63,7 +64,7 @@ func ExtractArgumentsWithLLM(ctx context.Context, agent Agent, promptText, instr
 		return nil, err
 	}
 	if reply.Values == nil {
-		return nil, ErrNotArray
+		return nil, &AnswerError{ErrNotArray, reply.Said}
 	}
 	values := make([]string, len(names))
 	for i, name := range names {

@@ -1,6 +1,7 @@
 package llmfallback
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ type Model struct {
 	Name    string // the endpoint's name of the model
 	// first way to ask for JSON: json_schema, json_object, tool or text; "" finds it out
 	Rung    string
-	Timeout time.Duration // for one prompt, all requests together; 0 means 20 s
+	Timeout time.Duration // for one prompt, all requests together; 0 means 20 s, and 60 s on this machine
 
 	Transport http.RoundTripper // nil means a new one
 }
@@ -129,8 +130,13 @@ func (x *Extractor) model() (Agent, error) {
 	p := &endpoint{
 		address: m.BaseURL, model: m.Name, reasons: reasons(m.Name), timeout: m.Timeout, shape: firstShape(m),
 		budget: budget{calls: c.MaxCalls, tokens: c.MaxTokens}, now: c.Now, sleep: c.Sleep,
+		invents: c.Policy == Allow,
 	}
-	if p.timeout == 0 {
+	switch {
+	case p.timeout != 0:
+	case remote.Loopback(m.host()):
+		p.timeout = 60 * time.Second // a model on this machine may have to be loaded first
+	default:
 		p.timeout = 20 * time.Second
 	}
 	if c.Complete != nil {
@@ -174,9 +180,9 @@ func (p *endpoint) plainly(ctx context.Context, prompt string) (string, error) {
 		return "", err
 	}
 	t := &Telemetry{}
-	a, err := p.send(ctx, shape{rung: rungText, noTemperature: true, noLimit: true}, messages, 0, t)
+	a, err := p.loaded(ctx, shape{rung: rungText, noTemperature: true, noLimit: true}, messages, 0, t)
 	p.charge(spent(t), messages, a)
-	return a.text, unavailable(err)
+	return a.text, p.unavailable(err)
 }
 
 // client returns the client of the endpoint and completes BaseURL. It returns
@@ -233,7 +239,7 @@ func (x *Extractor) Extract(ctx context.Context, prompt string) (Result, error) 
 	reply, err := x.ask(ctx, prompt)
 	r := Result{Via: reply.Via, Telemetry: reply.Telemetry}
 	if err == nil && x.config.Trust {
-		r.Extraction, err = trusted(reply.Values)
+		r.Extraction, err = trusted(reply)
 	} else if err == nil {
 		r.Extraction, err = x.guarded(prompt, reply)
 	}
@@ -297,9 +303,20 @@ func (x *Extractor) ask(ctx context.Context, prompt string) (Reply, error) {
 func (x *Extractor) guarded(prompt string, reply Reply) (Extraction, error) {
 	e := stated(reply.Values)
 	complete(&e, x.config.Stat)
-	if err := within(prompt, e); errors.Is(err, ErrNotInPrompt) && reply.Via == "llm" {
+	switch err := within(prompt, e); {
+	case e.Path == "" && errors.Is(err, errInvented):
+		return e, nil // there is nothing to confirm
+	case errors.Is(err, errInvented) && reply.Via == "llm" && x.creates(e):
+		why := doubt(prompt, e)
+		if why == "" && x.config.Policy == Allow {
+			return e, nil
+		}
+		c := e.unconfirmed(cmp.Or(why, notFound(err)))
+		c.Allowed = why == ""
+		return e, c
+	case errors.Is(err, ErrNotInPrompt) && reply.Via == "llm":
 		return e, e.unconfirmed(notFound(err))
-	} else if err != nil {
+	case err != nil:
 		return e, err
 	}
 	if (e.Operation == "writeFile" || e.Operation == "appendFile") && !e.HasContent {
@@ -309,6 +326,15 @@ func (x *Extractor) guarded(prompt string, reply Reply) (Extraction, error) {
 		return e, nil
 	}
 	return e, confirm(prompt, e, x.config.Policy, x.config.Stat)
+}
+
+// creates reports whether e writes a file that does not exist.
+func (x *Extractor) creates(e Extraction) bool {
+	if e.Operation != "writeFile" || x.config.Stat == nil {
+		return false
+	}
+	_, err := x.config.Stat(e.Path)
+	return err != nil
 }
 
 // stated is the inverse of [Extraction.value].

@@ -101,7 +101,9 @@ func TestFaults(t *testing.T) {
 			switch row.Expect.Outcome {
 			case "reask", "rung_down", "retry_wait":
 				row.ends(t, []step{first, second}, true)
-				row.ends(t, []step{first, first, first}, false)
+				if row.Class != "loading" { // TestLoading has a model that never loads
+					row.ends(t, []step{first, first, first}, false)
+				}
 			default:
 				row.ends(t, []step{first}, true)
 			}
@@ -164,7 +166,7 @@ func (row *faultRow) ends(t *testing.T, script []step, helped bool) {
 			t.Errorf("%d moves, second request %s", tel.RungMoves, seen[1].raw)
 		}
 	case outcome == "retry_wait":
-		if tel.Retries != 1 || len(c.slept) != 1 || seen[0].raw != seen[1].raw {
+		if tel.Retries+tel.Waits != 1 || len(c.slept) != 1 || seen[0].raw != seen[1].raw {
 			t.Errorf("%d retries after %v", tel.Retries, c.slept)
 		}
 	default:

@@ -23,6 +23,10 @@ const (
 	Allow  Policy = "allow"  // carry it out
 )
 
+// errInvented is about a content that the model made up.
+var errInvented = fmt.Errorf("%w: the content does not occur in the command; copy it from there as it stands",
+	ErrNotInPrompt)
+
 // within returns an error unless every value of e comes from the prompt and is plausible. Where
 // the model may have made a slip the error asks it again.
 func within(prompt string, e Extraction) error {
@@ -40,8 +44,7 @@ func within(prompt string, e Extraction) error {
 	case e.Destination != "" && path.Clean(e.Destination) == path.Clean(e.Path):
 		return fmt.Errorf("%w: path and destination are the same", ErrRefused)
 	case e.HasContent && !occurs(prompt, e.Content, letter):
-		const why = "the content does not occur in the command; copy it from there as it stands"
-		return fmt.Errorf("%w: %s", ErrNotInPrompt, why)
+		return errInvented
 	}
 	return nil
 }
@@ -176,7 +179,9 @@ func confirm(prompt string, e Extraction, policy Policy, stat func(string) (fold
 	if why == "" {
 		return nil
 	}
-	return e.unconfirmed(why)
+	c := e.unconfirmed(why)
+	c.Allowed = true
+	return c
 }
 
 // loses returns why e may not delete or replace a file; "" if it may, or does neither.
@@ -195,7 +200,7 @@ func (e Extraction) loses(policy Policy, overwrites bool, stat func(string) (fol
 	return ""
 }
 
-func (e Extraction) unconfirmed(why string) error {
+func (e Extraction) unconfirmed(why string) *ConfirmError {
 	return &ConfirmError{Operation: e.Operation, Command: e.Command(), Reason: why, Extraction: e}
 }
 

@@ -72,7 +72,7 @@ func spoken(c openai.Completion, rung string) (answer, error) {
 	case c.Finish == "content_filter":
 		return a, fmt.Errorf("%w: the endpoint's content filter stopped it", ErrRefused)
 	case c.Refusal != "":
-		return a, fmt.Errorf("%w: the model declines", ErrRefused)
+		return a, &AnswerError{ErrRefused, remote.OneLine(c.Refusal)}
 	case len(c.Calls) > 1:
 		return a, fmt.Errorf("%w: there are several tool calls; one command is one operation",
 			ErrNotOneOperation)

@@ -16,6 +16,7 @@ type Telemetry struct {
 	Attempts  int      `json:"attempts"` // HTTP requests
 	Retries   int      `json:"retries,omitempty"`
 	RungMoves int      `json:"rung_moves,omitempty"` // requests changed to what the endpoint accepts
+	Waits     int      `json:"waits,omitempty"`      // requests repeated because the model was loading
 	Reasks    int      `json:"reasks,omitempty"`
 	Repairs   []string `json:"repairs,omitempty"`
 

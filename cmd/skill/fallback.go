@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -47,7 +46,7 @@ type fallbackOptions struct {
 }
 
 func (o *fallbackOptions) addFallback(f *pflag.FlagSet) {
-	o.llm.Mode, o.llm.Policy, o.llm.Model.Timeout = llmfallback.Auto, llmfallback.Ask, 20*time.Second
+	o.llm.Mode, o.llm.Policy, o.llm.Model.Timeout = llmfallback.Auto, llmfallback.Ask, 0
 	f.Var(choice[llmfallback.Mode]{&o.llm.Mode, "MODE", []string{"auto", "rules", "llm", "none"}},
 		"fallback", "read plain words (a request in English) by rules, by the model (llm), by rules and then the model (auto), or not at all (none)")
 	o.addEndpoint(f)
@@ -57,7 +56,7 @@ func (o *fallbackOptions) addFallback(f *pflag.FlagSet) {
 	f.Var(choice[string]{&o.llm.Model.Rung, "MODE", []string{"json_schema", "json_object", "tool", "text"}},
 		"llm-mode", "how to ask the model for an answer first: json_schema, json_object, tool, text (default found by trying)")
 	f.Var(duration{&o.llm.Model.Timeout}, "llm-timeout",
-		"give up on a prompt after this long, all requests to the model included")
+		"give up on a prompt after this long, all requests to the model included (default 20s, or 60s for a model on this machine)")
 	f.IntVar(&o.llm.MaxCalls, "llm-max-calls", 0, "send the model at most `N` requests (0: no limit)")
 	f.IntVar(&o.llm.MaxTokens, "llm-max-tokens", 0, "use at most `N` tokens of the model (0: no limit)")
 }
@@ -117,6 +116,10 @@ func (i *interpreter) read(ctx context.Context, prompt, operation string) (diale
 	if r.Lines && r.Operation == "writeFile" {
 		r.Content += "\n"
 	}
+	if err == nil && !i.o.llm.Trust && r.Via == "llm" && r.Path == "" {
+		return dialect.Extraction{}, &dialect.Failure{Message: "Invalid input: operation and path are required.",
+			Hint: "the model's answer has no path; name the file in the request"}
+	}
 	e := dialect.Extraction{Operation: r.Operation, Path: r.Path, Content: r.Content,
 		Destination: r.Destination, Lines: r.Lines, Via: r.Via}
 	return e, i.worded(err, prompt, operation, r.Via)
@@ -134,11 +137,16 @@ func (i *interpreter) worded(err error, prompt, operation, via string) error {
 	case errors.Is(err, llmfallback.ErrSilent):
 		return i.silent(err, prompt, operation)
 	case asks:
-		f := &dialect.Failure{Message: confirm.Reason, Hint: "nothing was done; to do it, type: " +
-			i.typed(&i.o.workspaceOptions, confirm.Extraction), Cause: err}
+		f := &dialect.Failure{Message: confirm.Reason, Hint: "nothing was done; ", Cause: err}
 		if via == "llm" {
 			f.Message = "the model proposed " + oneLine(confirm.Command, lineWidth) + "; " + confirm.Reason
+			flag := "--trust-llm"
+			if confirm.Allowed {
+				flag = "--llm allow"
+			}
+			f.Hint += flag + " before the request lets the model do it; "
 		}
+		f.Hint += "to do it, type: " + i.typed(&i.o.workspaceOptions, confirm.Extraction)
 		return f
 	case isArgument:
 		f := &dialect.Failure{Message: err.Error(), Code: wrong.Code(), Cause: err}
@@ -149,8 +157,12 @@ func (i *interpreter) worded(err error, prompt, operation, via string) error {
 	case i.o.llm.Trust && !errors.Is(err, llmfallback.ErrNotArray):
 		return err
 	case errors.Is(err, llmfallback.ErrUnavailable), errors.Is(err, llmfallback.ErrBudget):
-		return &dialect.Failure{Message: oneLine(err.Error(), maxAsked),
+		f := &dialect.Failure{Message: oneLine(err.Error(), maxAsked),
 			Hint: cmp.Or(i.useInstead(operation), i.understood(&i.o.workspaceOptions, prompt)), Cause: err}
+		if errors.Is(err, context.DeadlineExceeded) {
+			f.Hint = `llm-timeout = "2 minutes" in skill.toml waits longer`
+		}
+		return f
 	}
 	cause := "the model's answer was not used: " + strings.Join(strings.Fields(err.Error()), " ")
 	if known != nil && !errors.Is(err, llmfallback.ErrNotArray) {

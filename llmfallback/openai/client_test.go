@@ -308,8 +308,9 @@ func TestRefusals(t *testing.T) {
 func TestBadAnswers(t *testing.T) {
 	for _, tt := range []struct{ kind, body, want string }{
 		{"text/html", "<p>", "the answer is not JSON; check that the base URL (OPENAI_BASE_URL) is the address of the API; retry false"},
+		{"application/json", "{]", "the answer is not valid JSON; retry true"},
 		{"application/json", " \n", "the answer is empty; retry true"},
-		{"application/json", "{", "the answer is not valid JSON; retry true"},
+		{"application/json", "{", "the answer broke off in the middle; retry true"},
 		{"application/json", "[]", "the answer is not a chat completion; retry false"},
 		{"application/json", `{"choices":[{"text":"x"}]}`,
 			"the answer is not a chat completion; retry false"},
@@ -330,7 +331,7 @@ func TestBadAnswers(t *testing.T) {
 			"the endpoint answered with an error: x; retry true"},
 		{"text/event-stream", "data: {\"error\":{\"message\":\"x\"}}\n\n",
 			"the endpoint answered with an error: x; retry true"},
-		{"text/event-stream", "data: {\n\n", "the answer is not valid JSON; retry true"},
+		{"text/event-stream", "data: {\n\n", "the answer broke off in the middle; retry true"},
 		{"text/event-stream", "data: [DONE]\n\n", "the answer broke off in the middle; retry true"},
 	} {
 		if got := outcome(asking(t, with(200, tt.kind, tt.body)).Complete(t.Context(),

@@ -41,6 +41,8 @@ func Decode(data []byte, into any, form string) error {
 	switch {
 	case err == io.EOF:
 		return &Error{Reason: "the answer is empty", Retry: true}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &Error{Reason: cut, Retry: true, Err: err}
 	case mistyped:
 		return &Error{Reason: "the answer is not " + form, Err: err}
 	case err != nil:

@@ -93,7 +93,7 @@ func (c Config) baseURL() (string, error) {
 			c.Names.Example)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return "", fmt.Errorf("the base URL (%s) has a user, a query or a fragment; leave them out and give a key as %s", c.Names.BaseURL, c.Names.Key)
-	case u.Scheme == "http" && c.Keyed && !loopback(u.Hostname()):
+	case u.Scheme == "http" && c.Keyed && !Loopback(u.Hostname()):
 		return "", fmt.Errorf("a key is not sent over plain http to %s; use https, or give no key", u.Host)
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
@@ -103,9 +103,9 @@ func (c Config) baseURL() (string, error) {
 	return u.String(), nil
 }
 
-// loopback reports whether a host is this machine. Names below localhost are
+// Loopback reports whether a host is this machine. Names below localhost are
 // not: a name server may send them anywhere.
-func loopback(host string) bool {
+func Loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
@@ -178,12 +178,16 @@ func (c *Client) send(ctx context.Context, r Request) (reply Reply, err error) {
 	}
 	success := resp.StatusCode >= 200 && resp.StatusCode <= 299
 	isStream, isJSON := form(resp, success, r.Stream)
-	if success && isStream {
+	if success && isStream && r.Stream {
 		reply.stream = resp.Body
 		return reply, nil
 	}
 	defer resp.Body.Close()
-	if success && !isJSON {
+	switch {
+	case success && isStream:
+		return reply, &Error{Reason: "the answer is a stream of events, which was not asked for",
+			Advice: "set the endpoint to answer whole, with stream off"}
+	case success && !isJSON:
 		return reply, &Error{Reason: "the answer is not JSON", Advice: "check that the base URL (" +
 			c.names.BaseURL + ") is the address of the API"}
 	}
@@ -198,8 +202,8 @@ func (c *Client) send(ctx context.Context, r Request) (reply Reply, err error) {
 	return reply, nil
 }
 
-// form says whether an answer is a stream of events, if it may be one, or JSON. The beginning of
-// a successful answer decides before its content type.
+// form says whether an answer is a stream of events or JSON. The beginning of a successful answer
+// decides before its content type.
 func form(resp *http.Response, success, streams bool) (isStream, isJSON bool) {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	isJSON = kind == "application/json" || strings.HasSuffix(kind, "+json")
@@ -210,7 +214,7 @@ func form(resp *http.Response, success, streams bool) (isStream, isJSON bool) {
 	events, looksJSON := sniff(body)
 	resp.Body = &bufferedBody{body, resp.Body}
 	events = !looksJSON && (events || kind == "text/event-stream")
-	return streams && (events || slices.Contains(jsonLines, kind)), isJSON || looksJSON
+	return events || streams && slices.Contains(jsonLines, kind), isJSON || looksJSON
 }
 
 // jsonLines are the types of a stream whose events are lines of JSON.

@@ -21,6 +21,7 @@ type Error struct {
 	Advice  string        // what to do next; may be ""
 	Retry   bool          // the same request may succeed later
 	After   time.Duration // how long the endpoint asks to wait before that; 0 where it does not say
+	Loading bool          // the endpoint still loads the model, and asks to wait
 	TooLong bool          // the request does not fit the context window of the model
 	Window  int           // that window in tokens; 0 where the endpoint does not say
 	// the parameter of the request that the endpoint does not accept, or a rule that it has: see
@@ -127,6 +128,7 @@ func (c *Client) refusal(resp *http.Response, body []byte, refused func([]byte) 
 		e.Advice = "check " + c.names.Key
 	case e.Class == RateLimit || e.Class == Server:
 		e.After = max(c.after(resp.Header), said.wait(c.now()))
+		e.Loading = code == http.StatusServiceUnavailable && loadingWords().MatchString(said.all)
 	case e.Class != "" && e.Class != Refused:
 	case refused != nil && e.Parameter == "" && json.Valid(body) && slices.Contains(choosy, code):
 		e.Parameter = refused(body)

@@ -83,6 +83,11 @@ var waitPart = sync.OnceValue(func() *regexp.Regexp {
 
 var resetWords = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^X-RateLimit-Reset (\S+)$`) })
 
+// loadingWords finds "Loading model" of llama.cpp and "Model m is currently loading" of others.
+var loadingWords = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\bloading\b.{0,20}\bmodel|\bmodel\b.{0,120}\b(loading|being loaded)\b`)
+})
+
 // wait returns how long a complaint asks to wait, 0 if it does not say.
 func (c complaint) wait(now time.Time) time.Duration {
 	if m := resetWords().FindStringSubmatch(c.all); m != nil { // of OpenRouter

@@ -97,7 +97,7 @@ func TestOpenAIAnswers(t *testing.T) {
 		{"error with success", whole(200, `{"error":{"message":"overloaded"}}`),
 			"the endpoint answered with an error: overloaded; again true"},
 		{"no choices", whole(200, `{"choices":[]}`), "the answer has no choices; again true"},
-		{"cut JSON", whole(200, `{"choices":[`), "the answer is not valid JSON; again true"},
+		{"cut JSON", whole(200, `{"choices":[`), "the answer broke off in the middle; again true"},
 		{"page", func(w http.ResponseWriter) { io.WriteString(w, "<html>") },
 			"the answer is not JSON; check that the base URL (OPENAI_BASE_URL) is the address of the API; again false"},
 		{"key", whole(401, `{"error":{"message":"Incorrect API key"}}`),
