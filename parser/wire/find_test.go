@@ -85,3 +85,100 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
+
+// TestNested has each format's call in the content of each other's.
+func TestNested(t *testing.T) {
+	known := func(name string) bool { return len(schemas(name)) > 0 }
+	for _, outer := range All {
+		if !outer.IsText() {
+			continue
+		}
+		for _, inner := range All {
+			sample := writers[inner.Name].write("x")
+			for _, content := range []string{
+				sample, "How to call:\n" + sample + "\nThe end.\n", sample + sample,
+				"<think>\n" + sample + "\n</think>\n" + sample, "A\n\n" + sample + "\n\nB\n\n" + sample + "\n",
+			} {
+				text := writers[outer.Name].write(content)
+				if by := writers[outer.Name]; by.escape != "" && strings.Contains(content, by.escape) {
+					continue
+				}
+				r := Find(text, known, schemas)
+				if len(r.Calls) != 1 || r.Calls[0].Err == nil && split(r.Calls[0].Arguments).str("content") != content {
+					t.Errorf("%s in %s: read %d calls %q %v of\n%s", inner.Name, outer.Name, len(r.Calls), r.Calls, r.Calls, text)
+				} else if r.Calls[0].Err != nil {
+					t.Errorf("%s in %s: %v of\n%s", inner.Name, outer.Name, r.Calls[0].Err, text)
+				}
+			}
+		}
+	}
+}
+
+// TestEnds has contents with the end tags of their own format.
+func TestEnds(t *testing.T) {
+	known := func(name string) bool { return len(schemas(name)) > 0 }
+	const refused = "cannot be told from the end of the call"
+	for name, end := range map[string]string{
+		"glm": "</arg_value>\n</tool_call>", "qwen3-coder": "</parameter>\n</function>\n</tool_call>",
+		"minimax": "</parameter>\n</invoke>\n</minimax:tool_call>", "invoke": "</parameter>\n</invoke>",
+		"dsml":     "</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+		"seed-oss": "</parameter>\n</function>\n</seed:tool_call>",
+	} {
+		write := writers[name].write
+		for _, content := range []string{"x\n" + end + "\nmore", end, "Close with\n" + end + "\nThe end.\n" + end} {
+			r := Find(write(content), known, schemas)
+			if len(r.Calls) != 1 || r.Calls[0].Err != nil || split(r.Calls[0].Arguments).str("content") != content {
+				t.Errorf("%s: read %q of %q", name, r.Calls, content)
+			}
+		}
+		two := write("x\n"+end+"\nmore") + "\n" + write("y")
+		if r := Find(two, known, schemas); len(r.Calls) != 2 || r.Calls[0].Err != nil ||
+			split(r.Calls[0].Arguments).str("content") != "x\n"+end+"\nmore" {
+			t.Errorf("%s: read %q of %q", name, r.Calls, two)
+		}
+		tag, _, _ := strings.Cut(end, "\n")
+		left := write("x") + "\nmore " + tag + " and more"
+		if r := Find(left, known, schemas); len(r.Calls) != 1 || r.Calls[0].Err == nil ||
+			!strings.Contains(r.Calls[0].Err.Error(), refused) {
+			t.Errorf("%s: read %q of %q", name, r.Calls, left)
+		}
+		whole := write("A\n" + write("x") + "\nB")
+		for i := range whole {
+			for _, c := range Find(whole[:i], known, schemas).Calls {
+				if c.Err == nil && split(c.Arguments).str("content") != "A\n"+write("x")+"\nB" {
+					t.Errorf("%s: cut at %d of %q, read %q", name, i, whole, c)
+				}
+			}
+		}
+	}
+}
+
+// TestTypes has values of formats without types, under schemas.
+func TestTypes(t *testing.T) {
+	for _, tt := range []struct{ schema, text, want string }{
+		{`{"type":"string"}`, "42", `"42"`}, {`{"type":"integer"}`, "42", `42`}, {`{"type":"integer"}`, "x", `"x"`},
+		{`{"type":"string"}`, "null", `"null"`}, {`{"type":"boolean"}`, "True", `true`},
+		{`{"anyOf":[{"type":"integer"},{"type":"null"}]}`, "42", `42`},
+		{`{"anyOf":[{"type":"integer"},{"type":"null"}]}`, "null", `null`},
+		{`{"anyOf":[{"type":"integer"},{"type":"null"}]}`, "None", `null`},
+		{`{"anyOf":[{"type":"string"},{"type":"null"}]}`, "None", `null`},
+		{`{"anyOf":[{"type":"string"},{"type":"null"}]}`, "none", `"none"`},
+		{`{"anyOf":[{"type":"string"},{"type":"null"}]}`, "true", `"true"`},
+		{`{"type":["string","null"]}`, "null", `null`}, {`{"type":["boolean","null"]}`, "true", `true`},
+		{`{"type":"string","nullable":true}`, "null", `null`}, {`{"type":["string","integer"]}`, "4", `"4"`},
+		{`{"anyOf":[{"type":"array"},{"type":"object"}]}`, `["a"]`, `["a"]`},
+		{`{"anyOf":[{"type":"array"},{"type":"object"}]}`, `{'a':None}`, `{"a":null}`},
+		{`{"oneOf":[{"type":"number"}]}`, "2.5", `2.5`}, {`{"type":"number"}`, "2", `2`},
+		{`{"allOf":[{"type":"integer"},{"minimum":1}]}`, "2", `2`},
+		{`{"enum":[1,2,3]}`, "2", `2`}, {`{"enum":["1","2"]}`, "2", `"2"`}, {`{"const":7}`, "7", `7`},
+		{`{"$ref":"#/$defs/O"}`, `{"a":1}`, `{"a":1}`}, {`{"$ref":"#/$defs/S"}`, `{"a":1}`, `"{\"a\":1}"`},
+		{`{}`, "42", `"42"`}, {`{"description":"any"}`, "null", `"null"`},
+	} {
+		schema := []byte(`{"type":"object","properties":{"k":` + tt.schema + `},"$defs":{"O":{"type":"object"},"S":{"type":"string"}}}`)
+		tool := split(schema)
+		got := written{key: "k", text: tt.text}.value(tool, tool.get("properties", "k"))
+		if string(got) != tt.want {
+			t.Errorf("%s under %s is %s, want %s", tt.text, tt.schema, got, tt.want)
+		}
+	}
+}

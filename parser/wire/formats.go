@@ -29,6 +29,8 @@ type format struct {
 	quote  string   // around a text, with values of inBraces
 	last   string   // stands after the arguments
 
+	exact bool // values of inTags have no line breaks around them, unless all of a call have
+
 	name string // of the call, where open holds it
 	// finds the name and the ID in what stands before the arguments; may be nil
 	rename func(c *parser.ToolCall)
@@ -61,6 +63,8 @@ var (
 		after: ">", values: inTags, tag: parameterTag, last: "</function>"}
 	qwenBare = format{open: "<function=", end: "</function>", closed: true,
 		ends: append(chatML, "</tool_call>"), after: ">", values: inTags, tag: parameterTag}
+	seedCalls = format{open: "<seed:tool_call>", end: "</seed:tool_call>", ends: []string{"<seed:eos>"},
+		before: "<function=", after: ">", exact: true, values: inTags, tag: parameterTag, last: "</function>"}
 	glmCalls = format{open: "<tool_call>", end: "</tool_call>", closed: true,
 		ends: []string{"<|observation|>", "<|user|>", "<|endoftext|>"}, after: "<", keep: true,
 		values: inTags, tag: tag{open: "<arg_key>", sep: "</arg_key>", end: "<arg_value>",
@@ -132,21 +136,27 @@ func (s *scanner) call() ([]parser.ToolCall, error) {
 	case inBrackets:
 		return s.bracketed()
 	}
-	if !s.skip(s.before) {
-		return nil, fmt.Errorf("want %sNAME", s.before)
-	}
-	c, err := s.named()
+	c, err := s.head()
 	if err != nil {
 		return nil, err
-	}
-	if s.keep {
-		s.pos -= len(s.after)
 	}
 	calls, err := s.given(c)
 	if s.space(); err == nil && !s.skip(s.last) {
 		err = fmt.Errorf("want %s after the arguments", s.last)
 	}
 	return calls, err
+}
+
+// head reads a call up to its arguments.
+func (s *scanner) head() (c parser.ToolCall, err error) {
+	s.space()
+	if !s.skip(s.before) {
+		return c, fmt.Errorf("want %sNAME", s.before)
+	}
+	if c, err = s.named(); err == nil && s.keep {
+		s.pos -= len(s.after)
+	}
+	return c, err
 }
 
 // named reads the name of a call, its ID if the format has one there, and the token after it.
@@ -203,12 +213,21 @@ func (s *scanner) tagged(c parser.ToolCall) ([]parser.ToolCall, error) {
 
 // argument reads one argument after the beginning of its tag.
 func (s *scanner) argument(name string, before []written) (w written, err error) {
-	if w.key, err = s.until(s.tag.sep); err != nil {
+	if w, err = s.key(); err != nil {
 		return w, err
 	}
 	if shut := s.tag.close; shut == "" {
 		s.tag.close = "</" + w.key + ">"
 		defer func() { s.tag.close = shut }()
+	}
+	w.text, err = s.value(name, append(before, w))
+	return w, err
+}
+
+// key reads the key of an argument, and what its tag says of it.
+func (s *scanner) key() (w written, err error) {
+	if w.key, err = s.until(s.tag.sep); err != nil {
+		return w, err
 	}
 	attributes, _, ok := strings.Cut(s.text[s.pos:min(len(s.text), s.pos+maxName)], s.tag.end)
 	if !ok || strings.ContainsAny(attributes, "<>") {
@@ -217,11 +236,7 @@ func (s *scanner) argument(name string, before []written) (w written, err error)
 	s.pos += len(attributes) + len(s.tag.end)
 	w.isText, w.isJSON = strings.Contains(attributes, `string="true"`),
 		strings.Contains(attributes, `string="false"`)
-	w.text, err = s.value(name, append(before, w))
-	if s.tag.sep == ">" { // a line break after and before the tag is not part of the value
-		w.text = strings.TrimSuffix(strings.TrimPrefix(w.text, "\n"), "\n")
-	}
-	return w, err
+	return w, nil
 }
 
 // bracketed reads name(key="value"), or a list of such calls.

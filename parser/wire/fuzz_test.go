@@ -11,9 +11,10 @@ import (
 
 // A writer writes a call of write_file as a model does, by its wire.
 type writer struct {
-	write func(content string) string
-	end   string // stands once in each answer; no result may hold it
-	raw   string // what content cannot hold, because the wire has no escape for it
+	write  func(content string) string
+	end    string // stands once in each answer; no result may hold it
+	raw    string // what content cannot hold, because the wire has no escape for it
+	escape string // likewise, where a content may hold end tags
 }
 
 var writers = map[string]writer{
@@ -39,6 +40,9 @@ var writers = map[string]writer{
 	"qwen3-coder": {write: func(c string) string {
 		return "<tool_call>\n<function=write_file>\n<parameter=path>\na\n</parameter>\n<parameter=content>\n" + c + "\n</parameter>\n</function>\n</tool_call>"
 	}, end: "</tool_response>", raw: "</"},
+	"seed-oss": {write: func(c string) string {
+		return "<seed:tool_call>\n<function=write_file>\n<parameter=path>a</parameter>\n<parameter=content>" + c + "</parameter>\n</function>\n</seed:tool_call>"
+	}, end: "<seed:eos>", raw: "</"},
 	"glm": {write: func(c string) string {
 		return "<tool_call>write_file\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n<arg_key>content</arg_key>\n<arg_value>" + c + "</arg_value>\n</tool_call>"
 	}, end: "</tool_response>", raw: "</"},
@@ -99,11 +103,11 @@ var writers = map[string]writer{
 	"tool-code": {write: func(c string) string { return "```tool_code\nwrite_file(path=\"a\", content=" + python(c) + ")\n```" }, end: "```tool_output", raw: "```"},
 	"gemma": {write: func(c string) string {
 		return `<|tool_call>call:write_file{path:<|"|>a<|"|>,content:<|"|>` + c + `<|"|>}<tool_call|>`
-	}, end: "<tool_response|>", raw: "<"},
+	}, end: "<tool_response|>", raw: "<", escape: `<|"|>`},
 	"functiongemma": {write: func(c string) string {
 		return `<start_function_call>call:write_file{path:<escape>a<escape>,content:<escape>` + c +
 			`<escape>}<end_function_call>`
-	}, end: "<end_function_response>", raw: "<"},
+	}, end: "<end_function_response>", raw: "<", escape: "<escape>"},
 }
 
 // python quotes a text as Python does.

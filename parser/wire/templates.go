@@ -26,13 +26,14 @@ var Hermes = &Wire{
 
 var qwenTokens = []string{"<tool_response>", "</tool_response>", "<|im_"}
 
-// Qwen is the format of Qwen3-Coder and Seed-OSS: a tag for each argument.
+// Qwen is the format of Qwen3-Coder: a tag for each argument.
 var Qwen = &Wire{
 	Name:   "qwen3-coder",
 	Doc:    "<tool_call><function=f><parameter=k>v</parameter></function></tool_call>",
-	marker: matcher(`<tool_call>\s*<function=|<function=[^<>{}\n]+>\s*<parameter=`),
+	marker: matcher(`<tool_call>\s*<function=|<function=[^<>{}\n]+>\s*(?:<parameter=|</function>)`),
 	read: func(text string, tools Schemas) (parser.Envelope, error) {
-		if !strings.Contains(text, qwenCalls.open) { // the model forgets it at times
+		before, _, _ := strings.Cut(text, qwenCalls.open)
+		if strings.Contains(before, qwenBare.open) { // the model forgets it at times
 			return qwenBare.read(text, tools)
 		}
 		return qwenCalls.read(text, tools)
@@ -41,6 +42,17 @@ var Qwen = &Wire{
 }
 
 func response(_ Answer, text string) string { return "<tool_response>\n" + text + "\n</tool_response>" }
+
+// Seed is the format of Seed-OSS: Qwen's, with nothing around the values.
+var Seed = &Wire{
+	Name:   "seed-oss",
+	family: Qwen,
+	Doc:    "<seed:tool_call><function=f><parameter=k>v</parameter></function></seed:tool_call>",
+	marker: matcher(`<seed:tool_call>\s*<function=`),
+	read:   seedCalls.read,
+	text: each("", func(_ Answer, text string) string { return "<seed:bos>tool\n" + text + "<seed:eos>" },
+		"<seed:bos>", "<seed:eos>"),
+}
 
 // GLM is the format of GLM-4.5: the name, then pairs of keys and values.
 var GLM = &Wire{

@@ -28,7 +28,11 @@ type scanner struct {
 	clean bool // all that follows is whole frames
 
 	passed  stretches
-	thought int // where the thought ends that has all that was read; 0 if it was none
+	first   int    // where the first frame begins
+	doubt   bool   // an end tag seems to be part of a value
+	failed  bool   // a frame could not be read
+	marks   []mark // where calls begin and end; nil as long as nobody asked
+	thought int    // where the thought ends that has all that was read; 0 if it was none
 }
 
 // read reads the calls of a text in their order. The text between them is prose, where thoughts and
@@ -50,13 +54,16 @@ func (f format) scan(text string, tools Schemas) (*scanner, error) {
 	if len(text) > rawjson.MaxBytes {
 		return nil, &rawjson.Error{Offset: rawjson.MaxBytes, Err: rawjson.ErrTooLarge}
 	}
-	s := &scanner{format: f, text: f.trim(text), tools: tools, found: map[string]int{}}
+	s := &scanner{format: f, text: f.trim(text), tools: tools, found: map[string]int{}, first: -1}
 	s.passed = stretches{s.text, map[string]bool{}}
 	for s.next() {
 		if len(s.Calls) > maxCalls {
 			return nil, &rawjson.Error{Offset: s.pos, Reason: fmt.Sprintf("more than %d calls", maxCalls),
 				Err: rawjson.ErrTooLarge}
 		}
+	}
+	if s.inDoubt() && s.thought == 0 && (s.doubt || s.failed) {
+		s.resolve(s.first)
 	}
 	switch {
 	case s.thought > 0:
@@ -81,7 +88,14 @@ func (f format) trim(text string) string {
 
 // next reads the next frame. It returns false at the end, and where a thought turns out to end.
 func (s *scanner) next() bool {
+	from := s.pos
 	open := s.opening()
+	switch {
+	case s.first < 0:
+		s.first = open
+	case s.inDoubt() && s.thought == 0 && strings.Contains(s.text[from:open], s.tag.close):
+		s.doubt = true
+	}
 	if s.thought > 0 || open == len(s.text) {
 		return false
 	}
@@ -94,6 +108,7 @@ func (s *scanner) next() bool {
 		s.Calls = append(s.Calls, calls...)
 		return true
 	}
+	s.failed = true
 	bad := parser.ToolCall{}
 	if len(calls) > 0 {
 		bad = calls[0]
@@ -102,6 +117,9 @@ func (s *scanner) next() bool {
 	s.Calls = append(s.Calls, bad)
 	return s.recover(open, len(calls) > 0)
 }
+
+// inDoubt reports whether the values of the format may hold their own end tags.
+func (s *scanner) inDoubt() bool { return s.values == inTags && s.tag.close != "" }
 
 // opening returns where the next frame begins, the end of the text for none. It passes over thoughts
 // and code fences.

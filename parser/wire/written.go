@@ -17,11 +17,14 @@ type written struct {
 	isText, isJSON bool // the format says so itself
 }
 
-// object makes the arguments of a call that is written without types: strings are as
-// written, and other values are JSON. Other text stays a string, for the tool to
-// refuse.
+// object makes the arguments of a call that is written without types, as the tool's schema has them.
 func (s *scanner) object(name string, list []written) (json.RawMessage, error) {
-	properties := split(s.tools(name)).get("properties")
+	tool := split(s.tools(name))
+	properties := tool.get("properties")
+	// a line break after and before the tag is not part of the value
+	lines := s.tag.sep == ">" && (!s.exact || !slices.ContainsFunc(list, func(w written) bool {
+		return len(w.text) < 2 || w.text[0] != '\n' || !strings.HasSuffix(w.text, "\n")
+	}))
 	out := []byte{'{'}
 	seen := map[string]bool{}
 	for i, w := range list {
@@ -32,19 +35,97 @@ func (s *scanner) object(name string, list []written) (json.RawMessage, error) {
 			return nil, fmt.Errorf("%s is not UTF-8", w.key)
 		}
 		seen[w.key] = true
-		value := rawjson.AppendString(nil, w.text)
-		if kind := cmp.Or(properties.get(w.key).str("type"), "string"); !w.isText &&
-			(w.isJSON || kind != "string") {
-			if v, _, err := rawjson.DecodeOne(strings.Trim(w.text, rawjson.Space)); err == nil {
-				value = v
-			}
+		if lines {
+			w.text = strings.TrimSuffix(strings.TrimPrefix(w.text, "\n"), "\n")
 		}
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(append(rawjson.AppendString(out, w.key), ':'), value...)
+		out = append(append(rawjson.AppendString(out, w.key), ':'), w.value(tool, properties.get(w.key))...)
 	}
 	return append(out, '}'), nil
+}
+
+// value returns the value that a text means under a schema of a tool's arguments. A text that can be
+// a string is one, unless it says null where null may stand. Any other is what it is as JSON, or a
+// string for the tool to refuse.
+func (w written) value(tool, schema value) json.RawMessage {
+	text := rawjson.AppendString(nil, w.text)
+	if w.isText {
+		return text
+	}
+	v, _, err := rawjson.DecodeOne(strings.Trim(w.text, rawjson.Space))
+	switch {
+	case err != nil:
+		return text
+	case w.isJSON || !admits(tool, schema, text, 0):
+		return v
+	case string(v) == "null" && schema.raw != nil && admits(tool, schema, v, 0) &&
+		!admits(tool, schema, []byte("[]"), 0):
+		return v
+	}
+	return text
+}
+
+// maxNested is how deep schemas may be within each other, by reference or directly.
+const maxNested = 16
+
+// admits reports whether a value may stand where a schema of a tool's arguments is: by its type, and
+// among the values that the schema lists. A property without a schema takes any.
+func admits(tool, schema value, v json.RawMessage, depth int) bool {
+	if depth > maxNested {
+		return true
+	}
+	if ref, ok := strings.CutPrefix(schema.str("$ref"), "#/"); ok {
+		return admits(tool, tool.get(strings.Split(ref, "/")...), v, depth+1)
+	}
+	inner := func(e json.RawMessage) bool { return admits(tool, split(e), v, depth+1) }
+	for _, key := range []string{"anyOf", "oneOf"} {
+		if list := schema.get(key).elements; len(list) > 0 && !slices.ContainsFunc(list, inner) {
+			return false
+		}
+	}
+	for _, e := range schema.get("allOf").elements {
+		if !inner(e) {
+			return false
+		}
+	}
+	same := func(e json.RawMessage) bool { return string(e) == string(v) }
+	if list := schema.get("enum").elements; len(list) > 0 && !slices.ContainsFunc(list, same) ||
+		schema.members["const"] != nil && !same(schema.members["const"]) {
+		return false
+	}
+	types := schema.get("type").elements
+	if kind := schema.members["type"]; types == nil && kind != nil {
+		types = []json.RawMessage{kind}
+	}
+	if string(v) == "null" && string(schema.members["nullable"]) == "true" || len(types) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(types, func(e json.RawMessage) bool {
+		kind, _ := rawjson.String(e)
+		return strings.EqualFold(kind, typeOf(v)) || strings.EqualFold(kind, "number") && typeOf(v) == "integer"
+	})
+}
+
+// typeOf returns the type of a value as schemas name it.
+func typeOf(v json.RawMessage) string {
+	switch v[0] {
+	case '"':
+		return "string"
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case 't', 'f':
+		return "boolean"
+	case 'n':
+		return "null"
+	}
+	if strings.ContainsAny(string(v), ".eE") {
+		return "number"
+	}
+	return "integer"
 }
 
 // value reads the last of some arguments, up to the end of its tag. That counts only where
@@ -72,10 +153,13 @@ func (s *scanner) value(name string, list []written) (string, error) {
 			continue
 		}
 		// or an end tag is missing, and it is the end of the call
-		if strings.Contains(s.text[start:at], s.end) {
-			return "", fmt.Errorf("a value holds %s, which cannot be told from the end of the call; write it with another tool, or in parts", s.end)
+		value := s.text[start:at]
+		ends := strings.Contains(value, s.end)
+		if ends && s.name != "" || s.name == "" && strings.Contains(value, s.open) && s.events(start, at).open > 0 {
+			return "", s.errEnd()
 		}
-		return s.text[start:at], nil
+		s.doubt = s.doubt || ends
+		return value, nil
 	}
 }
 
