@@ -35,6 +35,7 @@ func TestReadmeEmbeds(t *testing.T) {
 import (
 	"context"
 	"fmt"
+	"log"
 	"os"
 
 	"textskill/skill"
@@ -44,7 +45,6 @@ import (
 func main() {
 	ctx := context.Background()
 	` + strings.ReplaceAll(string(code[1]), `"/home/you/project"`, "os.Args[1]") + `
-	fmt.Println(reply.Body, err)
 }
 `
 	for name, text := range map[string]string{"go.mod": "module example.org/mine\n\ngo 1.26.0\n",
