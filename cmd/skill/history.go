@@ -99,6 +99,7 @@ func (c *cli) journal(ctx context.Context, o *changeOptions, tool string, in map
 	}
 	if listed && !o.json {
 		c.saySession(w, x.Dir(), tool, sessionsOf(list)...)
+		c.saySilent(w, x.Dir())
 	}
 	return c.paged(func(c *console) error { return (&printer{console: c, json: o.json, dir: x.Dir()}).print(reply) })
 }

@@ -104,10 +104,11 @@ func (h *hooked) record(ctx context.Context, host string) (err error) {
 		return err
 	}
 	e, err := hook.Read(payload, host, h.c.getenv)
+	if errors.Is(err, hook.ErrOther) {
+		h.sessions.Join(&e, nil)
+		return nil
+	}
 	if err != nil {
-		if errors.Is(err, hook.ErrOther) {
-			err = nil
-		}
 		return err
 	}
 	if e.Phase == hook.Before && e.Kind == hook.Command {
@@ -258,6 +259,33 @@ func (c *console) saySession(w *workspaceOptions, here, tool string, ids ...stri
 	}
 }
 
+// saySilent says which hosts' newest sessions in a workspace did not tell the hook of their calls.
+func (c *console) saySilent(w *workspaceOptions, workspace string) {
+	for _, s := range hook.Setups {
+		if line := c.getenv.silent(w, &s, workspace); line != "" {
+			c.say(line)
+		}
+	}
+}
+
+// sayWorktrees says which worktrees of sub-agents stay after an undo of files in them. Their host made them.
+func (c *console) sayWorktrees(dir string, done skill.Reverted) {
+	var said []string
+	for _, change := range done.Changes {
+		for at := filepath.Dir(change.Path); isBelow(at, dir) && filepath.Dir(at) != at; at = filepath.Dir(at) {
+			info, err := os.Lstat(filepath.Join(at, ".git"))
+			if filepath.Base(filepath.Dir(at)) == "worktrees" && err == nil && info.Mode().IsRegular() &&
+				!slices.Contains(said, at) {
+				said = append(said, at)
+			}
+		}
+	}
+	for _, at := range said {
+		c.sayf("the worktree %s and its branch stay; to remove it, type: git worktree remove --force %s", at,
+			shellWord(at))
+	}
+}
+
 // noSession returns an error that says where to look for the changes of a session that changed nothing here;
 // nil for a session that is not known.
 func (c *console) noSession(w *workspaceOptions, here, tool, id string) error {
@@ -393,6 +421,9 @@ func (env environment) hookReport(w *workspaceOptions) (lines []string) {
 		}
 		state = cmp.Or(state, "none are set up")
 		lines = append(lines, fmt.Sprintf("hooks of %s: %s; %s", s.Title, state, n.seen()))
+		if silent := env.silent(w, &s, ""); silent != "" {
+			lines = append(lines, "  "+silent)
+		}
 		lines = append(lines, n.problems()...)
 	}
 	for _, host := range append(hook.Hosts(), unknownHost) {
@@ -403,6 +434,47 @@ func (env environment) hookReport(w *workspaceOptions) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// silent says that the newest session of a host, in a workspace if that is not "", did not tell the hook of its
+// calls; "" if it did. Such a session may have changed files, and nothing is recorded.
+func (env environment) silent(w *workspaceOptions, s *hook.Setup, workspace string) string {
+	if s.Skips == "" || env.isSetUp(s) == nil {
+		return ""
+	}
+	var in func(string) bool
+	if workspace != "" {
+		in = func(first string) bool { return realDir(env.nearest(w, first)) == realDir(workspace) }
+	}
+	all := env.hookSessions(w)
+	id, at := "", time.Time{}
+	if r, began, ok := all.Silent(s.Host, in); ok {
+		id, at = r.ID, began
+	}
+	if t, ok := s.Newest(env, workspace); ok && t.Time.After(*env.isSetUp(s)) {
+		if _, known := all.Load(t.Session); !known {
+			id, at = t.Session, t.Time
+		}
+	}
+	if id == "" {
+		return ""
+	}
+	return fmt.Sprintf("session %s of %s (%s) told of no call, so nothing of it is recorded; %s", id, s.Title,
+		at.Local().Format(time.DateTime), s.Skips)
+}
+
+// isSetUp returns when a host was told to call the hook, nil if it was not.
+func (env environment) isSetUp(s *hook.Setup) *time.Time {
+	h, err := env.hookPlace(s, "", "")
+	if err != nil || h.file == "" || bytes.Equal(h.before, h.after) {
+		return nil
+	}
+	info, err := os.Stat(h.file)
+	if err != nil {
+		return nil
+	}
+	at := info.ModTime()
+	return &at
 }
 
 // setupState says whether a host is set up; "" if it is not.

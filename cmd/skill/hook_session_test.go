@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // event tells a host's hook of an event with the given members of the payload.
@@ -204,5 +205,67 @@ func TestHookHome(t *testing.T) {
 		if out, _ := f.run("", "doctor", "-C", proj); !strings.Contains(out, "before Bash in "+proj) {
 			t.Errorf("HOME=%s: %s", value, out)
 		}
+	}
+}
+
+// TestHookSilent says which sessions called no hooks although they are set up.
+func TestHookSilent(t *testing.T) {
+	const id = "3e4434e3-da9d-46cf-960f-05d3331e0d14"
+	f := newHookedFolder(t)
+	says := func(when, want string) {
+		t.Helper()
+		for _, command := range []string{"doctor", "history"} {
+			out, _ := f.run("", command, "-C", f.dir)
+			if said := strings.Contains(out, "told of no call"); said != (want != "") || !strings.Contains(out, want) {
+				t.Errorf("%s: %s does not say %q:\n%s", when, command, want, out)
+			}
+		}
+	}
+	transcript := filepath.Join(os.Getenv("HOME"), ".claude", "projects", "p", id+".jsonl")
+	write := func(text string) {
+		if err := os.MkdirAll(filepath.Dir(transcript), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(transcript, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		later := time.Now().Add(time.Minute)
+		if err := os.Chtimes(transcript, later, later); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(fmt.Sprintf(`{"cwd":%q,"type":"tool_use"}`, f.dir))
+	says("without hooks", "")
+	f.run("", "setup", "claude-code", "--hooks")
+	says("with --bare", "session "+id+" of Claude Code")
+	write(fmt.Sprintf(`{"cwd":%q,"type":"text"}`, f.dir))
+	says("after a talk", "")
+	write(fmt.Sprintf(`{"cwd":%q,"type":"tool_use"}`, f.dir))
+	f.event("claude-code", `"hook_event_name":"Stop","session_id":%q,"cwd":%q`, id, f.dir)
+	says("after an event", "")
+
+	f.run("", "setup", "gemini-cli", "--hooks")
+	f.event("gemini-cli", `"hook_event_name":"BeforeAgent","session_id":"G","cwd":%q`, f.dir)
+	says("with --acp", "session G of Gemini CLI")
+	for _, event := range []string{"BeforeTool", "AfterTool"} {
+		f.event("gemini-cli", `"hook_event_name":%q,"session_id":"G","cwd":%q,"tool_name":"read_file","tool_input":{"file_path":"a.txt"}`, event, f.dir)
+	}
+	says("after a call", "")
+}
+
+// TestHookWorktree says that the worktree of a sub-agent stays.
+func TestHookWorktree(t *testing.T) {
+	f := newHookedFolder(t)
+	f.write(".git/HEAD", "ref: refs/heads/main")
+	f.write(".claude/worktrees/agent-1/.git", "gitdir: ../../../.git/worktrees/agent-1")
+	dir := filepath.Join(f.dir, ".claude", "worktrees", "agent-1")
+	t.Setenv("CLAUDE_PROJECT_DIR", f.dir)
+	for _, event := range []string{"PreToolUse", "PostToolUse"} {
+		f.event("claude-code", `"hook_event_name":%q,"session_id":"B","cwd":%q,"tool_name":"Bash","tool_input":{"command":"make"},"tool_use_id":"2"`, event, dir)
+		f.write(".claude/worktrees/agent-1/t.txt", "x")
+	}
+	out, code := f.run("", "undo", "-C", f.dir, "--run", "B")
+	if want := "git worktree remove --force " + dir; code != 0 || !strings.Contains(out, want) {
+		t.Errorf("undo ended with %d and does not say %q: %s", code, want, out)
 	}
 }

@@ -126,6 +126,7 @@ func (c *cli) undoRun(ctx context.Context, o *undoOptions, in map[string]any) er
 	if ok && err == nil && !o.json {
 		c.sayRunUndone(o, at, done)
 		c.saySession(&o.workspaceOptions, x.Dir(), "undo", o.run)
+		c.sayWorktrees(x.Dir(), done)
 	}
 	return err
 }

@@ -95,8 +95,8 @@ func (e Event) Tell(ctx context.Context, r Recorder) error {
 	return r.End(ctx, e)
 }
 
-// ErrOther is the error of a payload that is about no call which may change something: a session
-// that begins, a prompt, a tool that reads.
+// ErrOther is the error of a payload that is about no call which may change something: a prompt, a tool that
+// reads. Its event has the session and the tool.
 var ErrOther = errors.New("the event is of no call that changes something")
 
 // Read reads a payload. host is the one that was set up; a payload that another host has sent is
@@ -126,7 +126,7 @@ func Read(payload []byte, host string, getenv func(name string) string) (Event, 
 	}
 	p.call(&e)
 	if e.Phase == "" || e.Tool == "" || reads(e.Tool) && e.Kind != Spawn {
-		return Event{}, ErrOther
+		return e, ErrOther
 	}
 	return e, nil
 }

@@ -18,6 +18,8 @@ type Session struct {
 	Parent string `json:"parent,omitempty"` // the session that started this one, which is a sub-agent's
 	Agent  string `json:"agent,omitempty"`  // the kind of that sub-agent
 	First  string `json:"first,omitempty"`  // the folder in which it began
+	Began  bool   `json:"began,omitempty"`  // its begin was told
+	Called bool   `json:"called,omitempty"` // a call was told, be it of a tool that changes nothing
 	// the workspaces whose histories have calls of the session and its sub-agents
 	Folders []string `json:"folders,omitempty"`
 	// how many calls that start sub-agents are open, and the host's process that made them
@@ -67,6 +69,15 @@ func (s Sessions) Join(e *Event, above []Process) bool {
 	case e.Parent == "" && !known && len(hosts[e.Host].spawns) > 0:
 		e.Parent = s.spawner(e, above)
 	}
+	if e.Phase == Begin {
+		s.Change(e.Session, func(r *Session) {
+			if r.Host, r.Began = e.Host, true; r.First == "" {
+				r.First = e.Workspace
+			}
+		})
+	} else if r.Began && e.Tool != "" {
+		s.Change(e.Session, func(r *Session) { r.Called = true })
+	}
 	switch {
 	case e.Kind == Spawn:
 		s.spawn(e)
@@ -106,19 +117,33 @@ func (s Sessions) spawn(e *Event) {
 // spawner returns the session that has started the sub-agent whose first event is e: it is of the same host,
 // has an open call that starts a sub-agent, and its process is one above the hook.
 func (s Sessions) spawner(e *Event, above []Process) string {
+	r, _ := s.newest(func(r Session) bool {
+		above := slices.ContainsFunc(above, func(p Process) bool { return p.String() == r.Process })
+		return r.Host == e.Host && r.Spawns > 0 && r.ID != e.Session && above
+	})
+	return r.ID
+}
+
+// Silent returns the newest session of a host that began, in a folder if in is not nil, if it told of no call.
+func (s Sessions) Silent(host string, in func(folder string) bool) (r Session, began time.Time, ok bool) {
+	r, began = s.newest(func(r Session) bool {
+		return r.Host == host && r.Parent == "" && (in == nil || in(r.First))
+	})
+	return r, began, r.Began && !r.Called
+}
+
+// newest returns the record that changed last of those that which selects.
+func (s Sessions) newest(which func(r Session) bool) (Session, time.Time) {
 	entries, _ := os.ReadDir(string(s))
 	slices.SortFunc(entries, func(a, b os.DirEntry) int { return modTime(b).Compare(modTime(a)) })
 	for _, entry := range entries {
 		var r Session
 		data, err := os.ReadFile(filepath.Join(string(s), entry.Name()))
-		if err != nil || json.Unmarshal(data, &r) != nil || r.Host != e.Host || r.Spawns == 0 || r.ID == e.Session {
-			continue
-		}
-		if slices.ContainsFunc(above, func(p Process) bool { return p.String() == r.Process }) {
-			return r.ID
+		if err == nil && json.Unmarshal(data, &r) == nil && which(r) {
+			return r, modTime(entry)
 		}
 	}
-	return ""
+	return Session{}, time.Time{}
 }
 
 // Root returns the first session of the tree that a session belongs to.

@@ -26,6 +26,9 @@ type Setup struct {
 	Top   []Member // of the file besides
 	Tried bool     // with the host itself
 	Then  string   // what the user has to do
+	Skips string   // in which modes the host calls no hooks, "" if no such mode is known
+	// the host's files of sessions below [Folder], as a pattern; "" if their form is not known
+	Transcripts string
 }
 
 // A Member is a name and a value of JSON.
@@ -40,14 +43,18 @@ const (
 var Setups = []Setup{
 	{Host: "claude-code", Title: "Claude Code", File: ".claude/settings.json", Group: true,
 		Match: "*", Entry: claudeEntry, Tried: true,
-		Calls: []string{"PreToolUse", "PostToolUse", "PostToolUseFailure"},
-		Ends:  []string{"SubagentStop", "Stop", "SessionEnd"},
-		Then:  "start Claude Code again; /hooks lists them"},
+		Calls:       []string{"PreToolUse", "PostToolUse", "PostToolUseFailure"},
+		Ends:        []string{"SubagentStop", "Stop", "SessionEnd"},
+		Then:        "start Claude Code again; /hooks lists them",
+		Skips:       "Claude Code calls no hooks with --bare, --safe-mode, disableAllHooks, or --setting-sources without user",
+		Transcripts: "projects/*/*.jsonl"},
 	{Host: "codex", Title: "Codex", File: ".codex/hooks.json", Group: true, Match: "*",
 		Entry: claudeEntry, Tried: true,
-		Calls: []string{"PreToolUse", "PostToolUse"},
-		Ends:  []string{"SubagentStop", "Stop", "Interrupt", "SessionEnd"},
-		Then:  "start codex, type /hooks and trust them: until then codex skips them without a word"},
+		Calls:       []string{"PreToolUse", "PostToolUse"},
+		Ends:        []string{"SubagentStop", "Stop", "Interrupt", "SessionEnd"},
+		Then:        "start codex, type /hooks and trust them: until then codex skips them without a word",
+		Skips:       "Codex calls no hooks that are not trusted: start codex, type /hooks and trust them",
+		Transcripts: "sessions/*/*/*/*.jsonl"},
 	{Host: "copilot-cli", Title: "Copilot CLI", File: ".copilot/hooks/skill.json", Own: true,
 		Tried: true, Top: []Member{{"version", "1"}},
 		Entry: `{"type": "command", "bash": COMMAND, "powershell": POWERSHELL, "timeoutSec": 10}`,
@@ -71,7 +78,8 @@ var Setups = []Setup{
 	{Host: "gemini-cli", Title: "Gemini CLI", File: ".gemini/settings.json", Group: true, Match: "*",
 		Entry: geminiEntry, Tried: true,
 		Calls: []string{"BeforeTool", "AfterTool"}, Ends: []string{"BeforeAgent", "SessionEnd"},
-		Then: "start gemini again; an old version also needs \"tools\": {\"enableHooks\": true}"},
+		Then:  "start gemini again; an old version also needs \"tools\": {\"enableHooks\": true}",
+		Skips: "Gemini CLI calls no hooks of tools with --acp, as editors start it"},
 	{Host: "opencode", Title: "opencode", Tried: true, Then: "start opencode again"},
 	{Host: "kilo", Title: "Kilo", Tried: true, Then: "start kilo again"},
 	{Host: "kimi-code", Title: "Kimi Code", File: ".kimi-code/config.toml", TOML: true,
