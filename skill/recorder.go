@@ -107,6 +107,29 @@ func HasHistory(dir, state string) bool {
 	return history.Exists(history.Options{Root: dir, Dir: state})
 }
 
+// Missed is a call of another agent that was not recorded.
+type Missed = history.Miss
+
+// MarkMissed writes down that a call in a folder was not recorded, in each place that can still be written.
+func MarkMissed(dir, state string, m Missed) error {
+	return history.MarkMissed(history.Options{Root: dir, Dir: state}, m)
+}
+
+// MissedCalls returns the calls in a folder that were not recorded, the oldest first.
+func MissedCalls(ctx context.Context, dir, state string) ([]Missed, error) {
+	return history.Missed(ctx, history.Options{Root: dir, Dir: state})
+}
+
+// ClearMissed forgets the calls in a folder that were not recorded.
+func ClearMissed(dir, state string) error {
+	return history.ClearMissed(history.Options{Root: dir, Dir: state})
+}
+
+// CallsOpen reports whether a call in a folder has begun and not ended.
+func CallsOpen(dir, state string) bool {
+	return history.CallsOpen(history.Options{Root: dir, Dir: state})
+}
+
 // digest returns a short sum of texts.
 func digest(texts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))

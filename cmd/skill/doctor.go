@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +31,7 @@ With --fix it repairs these, and prints each repair:
   an agent's configuration that starts a skill which has moved
   hooks that call a skill which has moved
   a history that other users of this machine can read
+  marks of calls that were not recorded: it removes them
 
 With --endpoint it shows what the endpoints of models have refused in the last seven days,
 and how much text they accept. --endpoint=forget deletes these records.
@@ -81,8 +83,12 @@ func (c *cli) doctorCommand(*configuration) *cobra.Command {
 
 // examine prints how the workspace and the machine are, and mends what it can with fix.
 func (c *console) examine(ctx context.Context, o *doctorOptions, x *skill.Executor) error {
+	missed := c.missedFault(ctx, &o.workspaceOptions, x.Dir())
 	found, err := x.Inspect(ctx)
 	if err != nil {
+		for _, f := range missed {
+			c.sayf("%s", f.what)
+		}
 		return err
 	}
 	health, err := x.Execute(ctx, &skill.Session{}, skill.Health{})
@@ -93,7 +99,7 @@ func (c *console) examine(ctx context.Context, o *doctorOptions, x *skill.Execut
 	for _, r := range found.List {
 		dirs = append(dirs, filepath.Join(r.Place.Path, r.Place.Key))
 	}
-	lines, failed := c.treat(c.faults(o.Dir, dirs), o.fix)
+	lines, failed := c.treat(append(missed, c.faults(o.Dir, dirs)...), o.fix)
 	lines = slices.Concat([]string{found.Message()}, c.getenv.hookReport(&o.workspaceOptions), lines, []string{
 		fmt.Sprintf("the fence of commands is %s", health.(skill.HealthReport).Fence), reach(o.Config),
 		onPath(c.program(), c.getenv("PATH")),
@@ -324,4 +330,42 @@ func (c *console) treat(list []fault, fix bool) (lines []string, err error) {
 		}
 	}
 	return lines, err
+}
+
+// missedCalls describes calls that were not recorded, "" if there are none.
+func missedCalls(list []skill.Missed) string {
+	if len(list) == 0 {
+		return ""
+	}
+	last := list[len(list)-1]
+	text := "at " + last.Time.Local().Format(time.DateTime)
+	if last.Host != "" {
+		text += " by " + last.Host
+	}
+	if last.Session != "" {
+		text += " in session " + last.Session
+	}
+	if last.Why != "" {
+		text += ": " + last.Why
+	}
+	return text
+}
+
+// missedFault returns what doctor says of calls that were not recorded.
+func (c *console) missedFault(ctx context.Context, w *workspaceOptions, dir string) (list []fault) {
+	state := c.getenv.historyDir(w)
+	missed, err := skill.MissedCalls(ctx, dir, state)
+	if err != nil || len(missed) == 0 {
+		return nil
+	}
+	what := "a mark says that calls were not recorded, the last one " + missedCalls(missed)
+	return []fault{{what, func() error { return skill.ClearMissed(dir, state) }}}
+}
+
+// sayMissed says which calls in a folder are not in its history.
+func (c *console) sayMissed(ctx context.Context, w *workspaceOptions, dir string) {
+	missed, err := skill.MissedCalls(ctx, dir, c.getenv.historyDir(w))
+	if text := missedCalls(missed); err == nil && text != "" {
+		c.sayf("calls were not recorded, and are not in this list; the last one %s", text)
+	}
 }

@@ -101,6 +101,9 @@ func (c *cli) journal(ctx context.Context, o *changeOptions, tool string, in map
 		c.saySession(w, x.Dir(), tool, sessionsOf(list)...)
 		c.saySilent(w, x.Dir())
 	}
+	if tool == "history" && !o.json {
+		c.sayMissed(ctx, w, x.Dir())
+	}
 	return c.paged(func(c *console) error { return (&printer{console: c, json: o.json, dir: x.Dir()}).print(reply) })
 }
 

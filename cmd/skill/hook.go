@@ -128,6 +128,7 @@ func (h *hooked) record(ctx context.Context, host string) (err error) {
 		e.Dir = e.Workspace
 	}
 	h.note.Event, h.note.Tool, h.note.Workspace = string(e.Phase), e.Tool, e.Workspace
+	h.note.session = e.Session
 	for _, dir := range h.worked(e) {
 		err = errors.Join(err, h.tell(ctx, e, dir))
 	}
@@ -360,6 +361,8 @@ type hookNote struct {
 	Tool      string        `json:"tool,omitempty"`
 	Workspace string        `json:"workspace,omitempty"`
 	Problems  []hookProblem `json:"problems,omitempty"` // the last ones, the newest last
+
+	session string // of the event
 }
 
 type hookProblem struct {
@@ -375,6 +378,7 @@ const maxProblems = 5
 
 // keep writes down that an event came, and what went wrong.
 func (h *hooked) keep(n hookNote, problem error) {
+	h.missed(n, problem)
 	switch late := errors.Is(problem, context.Canceled); {
 	case h.cmd.Context().Err() != nil:
 		problem = errors.New("the host stopped the hook before it was done")
@@ -398,6 +402,23 @@ func (h *hooked) keep(n hookNote, problem error) {
 		n.Problems = n.Problems[max(0, len(n.Problems)-maxProblems):]
 	}
 	saveFile(file, rawjson.Encode(n), false) // a host is not told that the disk is full
+}
+
+// missed marks the history of a call that could not be recorded. A call that took too long is not missed if its
+// begin or its end is recorded later.
+func (h *hooked) missed(n hookNote, problem error) {
+	before, after := n.Event == string(hook.Before), n.Event == string(hook.After)
+	if problem == nil || n.Workspace == "" || !before && !after {
+		return
+	}
+	state := h.c.getenv.historyDir(h.w)
+	late := errors.Is(problem, context.Canceled)
+	if late && (before || skill.CallsOpen(n.Workspace, state)) {
+		return
+	}
+	why, _, _ := strings.Cut(problem.Error(), "\n")
+	// a host is not told where no mark can be written
+	skill.MarkMissed(n.Workspace, state, skill.Missed{Time: n.Last.UTC(), Host: n.Host, Session: n.session, Why: why})
 }
 
 func readHookNote(file string) (n hookNote) {

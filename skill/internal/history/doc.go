@@ -81,5 +81,6 @@
 //	index     the last recorded state: index.go, scan.go, git.go
 //	running/  the running commands: command.go, record.go
 //	lock      lock.go, flush.go, apply.go, undo.go, move.go
+//	missed    room for the marks of calls that could not be recorded: missed.go
 //	root.json the folder of the history: store.go, place.go, mount.go
 package history

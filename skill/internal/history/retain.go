@@ -247,6 +247,7 @@ func (s *Store) noteRoot() (others int, err error) {
 	if f.Begun.IsZero() {
 		f.Begun = time.Now().UTC()
 	}
+	s.reserveMissed()
 	f.Path, f.Gone = s.place.Root, time.Time{}
 	if rand.IntN(16) == 0 {
 		others = 16

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"textskill/testdata/needs"
+)
+
+// A call that a full disk kept from being recorded is named by history and doctor, until doctor --fix.
+func TestMissedOnAFullDisk(t *testing.T) {
+	f := newHookedFolder(t)
+	for _, name := range []string{"XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "TMPDIR"} {
+		t.Setenv(name, t.TempDir())
+	}
+	state := t.TempDir()
+	needs.Mount(t, "none", state, "tmpfs", 0, "size=1M")
+	f.flags = []string{"-C", f.dir, "--state", state}
+	const edit = "claude-code/pre-write\nwrite notes/new.txt one\nclaude-code/post-write-create\n"
+	f.play(edit)
+	says := func(want bool, args ...string) {
+		t.Helper()
+		out, code := f.run("", append(args, f.flags...)...)
+		said := strings.Contains(out, "not recorded") && strings.Contains(out, "claude-code")
+		if code != 0 || said != want {
+			t.Errorf("%s ended with %d: %s", args, code, out)
+		}
+	}
+	says(false, "history")
+	fill, err := os.Create(filepath.Join(state, "fill"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for block := make([]byte, 4096); err == nil; {
+		_, err = fill.Write(block)
+	}
+	fill.Close()
+	f.play("claude-code/pre-bash-parallel-1\nremove keep/b.txt\nclaude-code/post-bash-parallel-1\n")
+	says(true, "history")
+	os.Remove(fill.Name())
+	says(true, "history")
+	says(true, "doctor")
+	f.run("", append([]string{"doctor", "--fix"}, f.flags...)...)
+	says(false, "history")
+}
