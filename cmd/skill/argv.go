@@ -42,7 +42,7 @@ func argvCommandOf(cmd *cobra.Command, tools string, words []string) (*argvComma
 	for _, w := range checked {
 		if cmd.ArgsLenAtDash() < 0 && isFlag(cmd, w) {
 			return nil, fmt.Errorf("flags go before the operation: %s %s %s …; "+
-				"type -- before words that are text", cmd.Name(), w, words[0])
+				"type -- before words that are text", cmd.DisplayName(), w, words[0])
 		}
 	}
 	a := &argvCommand{args: map[string]string{"path": words[1]}}

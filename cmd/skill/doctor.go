@@ -102,7 +102,7 @@ func (c *console) examine(ctx context.Context, o *doctorOptions, x *skill.Execut
 	lines, failed := c.treat(append(missed, c.faults(o.Dir, dirs)...), o.fix)
 	lines = slices.Concat([]string{found.Message()}, c.getenv.hookReport(&o.workspaceOptions), lines, []string{
 		fmt.Sprintf("the fence of commands is %s", health.(skill.HealthReport).Fence), reach(o.Config),
-		onPath(c.program(), c.getenv("PATH")),
+		ofPath(c.shortName(), c.getenv("PATH")),
 	})
 	_, err = fmt.Fprintln(c.stdout, strings.Join(lines, "\n"))
 	return errors.Join(err, failed)
@@ -132,28 +132,20 @@ func reach(cfg skill.Config) string {
 	return text
 }
 
-// onPath says which program PATH finds under a name: Debian's procps has another skill.
-func onPath(name, path string) string {
+// ofPath says which program PATH finds under a name: Debian's procps has another skill.
+func ofPath(name, path string) string {
 	self, err := os.Executable()
 	if err != nil {
 		return err.Error()
 	}
-	mine, err := os.Stat(self)
-	if err != nil {
-		return err.Error()
+	switch file := onPath(name, path); {
+	case file == "":
+		return "PATH finds no " + name + "; type " + self
+	case sameFile(file, self):
+		return "PATH finds this program: " + file
+	default:
+		return "PATH finds another " + name + ", " + file + "; type " + self
 	}
-	for _, dir := range filepath.SplitList(path) {
-		file := filepath.Join(dir, name)
-		info, err := os.Stat(file)
-		switch {
-		case err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
-		case os.SameFile(info, mine):
-			return "PATH finds this program: " + file
-		default:
-			return "PATH finds another " + name + ", " + file + "; type " + self
-		}
-	}
-	return "PATH finds no " + name + "; type " + self
 }
 
 // onHistory opens the workspace for what is about its history.

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -54,20 +56,59 @@ var groups = []*cobra.Group{{ID: "agents", Title: "Agents:"}, {ID: "history", Ti
 // skill, which ends processes, so no help or error may say to type that.
 const packagedName = "textskill"
 
-// nameOf returns packagedName if the program was started as that, else "".
+// nameOf returns what people type for the program that was started by a name or a path: the name
+// if PATH finds this very file by it, else the path.
 func nameOf(started string) string {
-	if strings.TrimSuffix(filepath.Base(started), ".exe") == packagedName {
-		return packagedName
+	name := strings.TrimSuffix(filepath.Base(started), ".exe")
+	self, err := os.Executable()
+	if err != nil {
+		return name
+	}
+	switch {
+	case sameFile(onPath(name, os.Getenv("PATH")), self):
+		return name
+	case filepath.Base(started) == started: // its parent called it so
+		return shellWord(self)
+	}
+	return shellWord(started)
+}
+
+// onPath returns the program that PATH finds by a name, "" for none.
+func onPath(name, path string) string {
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	for _, dir := range filepath.SplitList(path) {
+		file := filepath.Join(dir, name)
+		info, err := os.Stat(file)
+		if err == nil && info.Mode().IsRegular() && (info.Mode()&0o111 != 0 || runtime.GOOS == "windows") {
+			return file
+		}
 	}
 	return ""
+}
+
+// sameFile reports whether two paths lead to one file.
+func sameFile(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
 }
 
 // program returns what people type for the program.
 func (c *console) program() string { return cmp.Or(c.name, "skill") }
 
+// shortName returns the name of the program without its folder.
+func (c *console) shortName() string {
+	return strings.TrimSuffix(filepath.Base(strings.Trim(c.program(), `'"`)), ".exe")
+}
+
 // say writes an error or a notice on standard error.
 func (c *console) say(words ...any) {
-	fmt.Fprint(c.stderr, c.program(), ": ", usage.Bounded(fmt.Sprintln(words...)))
+	fmt.Fprint(c.stderr, c.shortName(), ": ", usage.Bounded(fmt.Sprintln(words...)))
 }
 
 func (c *console) sayf(format string, args ...any) { c.say(fmt.Sprintf(format, args...)) }
@@ -190,6 +231,7 @@ func (c *cli) printHelp(root *cobra.Command, set *configuration) {
 func (c *console) printFlags(subjects []subject) error {
 	var errs []error
 	for _, s := range subjects {
+		s.flags.VisitAll(func(f *pflag.Flag) { f.Usage = c.renamed(f.Usage) })
 		_, err := fmt.Fprintf(c.stdout, "%s:\n%s\n", s.title, s.flags.FlagUsages())
 		errs = append(errs, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,7 @@ import (
 )
 
 // firstProject is the perstack.toml of a folder that had none.
-const firstProject = `# The experts of this folder. Give one a query: skill run helper "QUERY"
+const firstProject = `# The experts of this folder. Give one a query: PROGRAM run helper "QUERY"
 
 [experts.helper]
 description = "Works on the files of this folder"
@@ -57,7 +58,7 @@ func (c *console) init(dir string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(c.renamed(firstProject))
+	_, err = f.WriteString(strings.ReplaceAll(firstProject, "PROGRAM", c.program()))
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (c *console) versionCommand(*configuration) *cobra.Command {
 }
 
 func (c *console) printVersion() error {
-	_, err := fmt.Fprintln(c.stdout, c.program(), version())
+	_, err := fmt.Fprintln(c.stdout, c.shortName(), version())
 	return err
 }
 

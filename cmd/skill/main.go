@@ -29,7 +29,7 @@ func main() {
 
 // A console is what the program reads and writes, and the variables of its user.
 type console struct {
-	name           string // packagedName if the program was started by that name, or ""
+	name           string // what people type for the program: see nameOf; "" means skill
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         environment

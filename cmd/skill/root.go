@@ -65,11 +65,13 @@ func (c *cli) command(args []string) *cobra.Command {
 	var o promptOptions
 	subjects := o.subjects()
 	root := &cobra.Command{
-		Use:     c.program() + " [flags] OPERATION PATH [TEXT]",
+		Use:     c.shortName() + " [flags] OPERATION PATH [TEXT]",
 		Short:   "Carry out what an agent asks of a workspace",
 		Long:    rootLong,
 		Example: rootExample,
 		Args:    cobra.ArbitraryArgs,
+
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: c.program()},
 
 		ValidArgsFunction: completeOperation,
 
@@ -109,14 +111,14 @@ func (c *cli) command(args []string) *cobra.Command {
 	ofCommand := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if cmd.HasParent() {
-			ofCommand(cmd, args)
+			ofCommand(c.rename(cmd), args)
 		} else {
 			c.printHelp(cmd, &set)
 		}
 	})
-	root.SetHelpCommand(c.rename(c.helpCommand(subjects)))
+	root.SetHelpCommand(c.helpCommand(subjects))
 	c.prepare(root, &set, args)
-	return c.rename(root)
+	return root
 }
 
 type subcommand struct {
@@ -148,10 +150,11 @@ func (c *console) add(root *cobra.Command, sub subcommand, set *configuration) {
 	cmd.Flags().SortFlags = false
 	cmd.GroupID = sub.group
 	hideSettings(cmd)
-	root.AddCommand(c.rename(cmd))
+	root.AddCommand(cmd)
 }
 
-// addCommands gives root the subcommands that it lacks.
+// addCommands gives root the subcommands that it lacks, for help and completion. All texts then have
+// the name by which the program was started.
 func (c *cli) addCommands(root *cobra.Command, set *configuration) {
 	has := map[string]bool{}
 	for _, sub := range root.Commands() {
@@ -172,7 +175,9 @@ func (c *cli) addCommands(root *cobra.Command, set *configuration) {
 			sub.Use, sub.Args, sub.RunE = "completion SHELL", cobra.ArbitraryArgs, needsShell
 			withBashWords(sub)
 		}
+		c.rename(sub)
 	}
+	c.rename(root)
 }
 
 // prompt is the root command: a prompt from the words or from standard input.

@@ -23,13 +23,13 @@ func (Exit) Error() string { return "" }
 // PrintError says what is wrong with a command line, what cmd takes, and where to read
 // more, in three lines.
 func PrintError(w io.Writer, cmd *cobra.Command, err error) {
-	program := cmd.Root().Name()
+	program := cmd.Root().DisplayName()
 	topic := strings.TrimPrefix(cmd.CommandPath(), program)
 	if cmd.Name() == "help" {
 		topic = ""
 	}
-	fmt.Fprintf(w, "%s: %s\nusage: %s\nhelp:  %[1]s help%[4]s\n", program, Bounded(err.Error()),
-		cmd.UseLine(), topic)
+	fmt.Fprintf(w, "%s: %s\nusage: %s\nhelp:  %s help%s\n", cmd.Root().Name(), Bounded(err.Error()),
+		cmd.UseLine(), program, topic)
 }
 
 // Bounded leaves out the middle of each part of a text that has more than 10,000 bytes, as no

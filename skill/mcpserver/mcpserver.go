@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -309,6 +310,6 @@ func (s *Server) logf(format string, args ...any) {
 	}
 	s.logging.Lock()
 	defer s.logging.Unlock()
-	fmt.Fprintf(s.cfg.Log, "%s: %s\n", s.cfg.Executor.Program(),
+	fmt.Fprintf(s.cfg.Log, "%s: %s\n", filepath.Base(s.cfg.Executor.Program()),
 		strings.TrimSuffix(fmt.Sprintf(format, args...), "\n"))
 }
