@@ -249,6 +249,7 @@ run_commands {"commands":["echo 3 > p3; exit 3"]}`},
 // A drivenHost is a host that is set up, with a scripted model on this machine.
 type drivenHost struct {
 	*hookedFolder
+	self   string // the program that the host calls
 	before string // the folder
 	cmd    *exec.Cmd
 	out    bytes.Buffer
@@ -300,7 +301,7 @@ func newDrivenHost(t *testing.T, name, turns string, args ...string) *drivenHost
 	if args == nil {
 		args = h.args
 	}
-	d := &drivenHost{hookedFolder: f, before: f.tree(), cmd: exec.CommandContext(t.Context(), program, args...)}
+	d := &drivenHost{hookedFolder: f, self: self, before: f.tree(), cmd: exec.CommandContext(t.Context(), program, args...)}
 	d.cmd.Dir, d.cmd.WaitDelay = f.dir, time.Second
 	d.cmd.Env = append(env, strings.Split(strings.ReplaceAll(strings.Join(h.env, "\n"), "ADDRESS",
 		server.URL), "\n")...)
@@ -408,6 +409,35 @@ write {"filePath":"ROOT/m.txt","content":"main"}`,
 			}
 		})
 	}
+}
+
+// TestRealServer takes back what the tools of this program's MCP server did for a session.
+func TestRealServer(t *testing.T) {
+	t.Run("claude-code", func(t *testing.T) {
+		d := newDrivenHost(t, "claude-code", `Write {"file_path":"ROOT/n.txt","content":"new"}
+mcp__skill__write {"path":"own.txt","content":"own"}
+Bash {"command":"echo 1 > p1","description":"x"}`,
+			"-p", "go", "--allowedTools", "Bash,Write,mcp__skill__write", "--permission-mode", "acceptEdits")
+		if out, code := d.run("", "setup", "claude-code"); code != 0 {
+			t.Fatal(out)
+		}
+		own, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		asSkill(t, os.Getenv("HOME"), own, d.self)
+		err = d.cmd.Run()
+		history := d.history()
+		for _, file := range []string{"n.txt", "own.txt", "p1"} {
+			if !strings.Contains(d.tree(), file) {
+				t.Fatalf("%v: there is no %s\n%s\n%s", err, file, history, d.out.String())
+			}
+		}
+		undone, code := d.run("", "undo", "-C", d.dir, "--run", d.session())
+		if now := d.tree(); now != d.before || code != 0 {
+			t.Errorf("undo ended with %d: %s\nnow\n%s\nhistory\n%s", code, undone, now, history)
+		}
+	})
 }
 
 // TestRealInterrupt cuts a command off. An undo leaves what the user writes after that.
