@@ -91,7 +91,7 @@ var signs = []sign{
 	{Refused, RolesTurn, `unexpected role '?"?(user|assistant)'?"? after role|roles must alternate|expected last role|must alternate between|consecutive (user|assistant) (messages|turns)|alternate user/assistant|should (be|come) immediately after`, "Mistral, Gemma's and Llama's templates"},
 	{Refused, NoSystem, `system (role|message|prompt)s? (is|are) ?n.t (supported|allowed)|system (role|message|prompt)s? (is |are )?not (supported|allowed|enabled)|unexpected role '?"?system|developer instruction is not enabled|only (user|user, assistant).{0,30}roles? (is|are) (supported|allowed)|(unsupported|invalid) role:? '?"?system|role\S* ('?"?system'?"? is not|does not support '?"?system)`, "Gemma, Google"},
 	{Refused, ShortIDs, `tool call id was .* but must be|id.{0,40}must be a-z, A-Z, 0-9`, "Mistral"},
-	{Refused, NoStream, `verified to stream|in streaming mode|stream(ing)? (is |are )?(not|n.t) (supported|allowed|available)|(does not|doesn.t) support (streaming|response streaming)`, "OpenAI, Bedrock"},
+	{Refused, NoStream, `verified to stream|in streaming mode|stream(ing)?\S* (is |are )?(not|n.t) (supported|allowed|available)|.stream. does not support|(does not|doesn.t) support (streaming|response streaming)`, "OpenAI, Bedrock"},
 	{Refused, NoBlank, `text content blocks must (be non-empty|contain non-whitespace)|text field in the ContentBlock .{0,60}is blank|content (must|cannot|should) (not )?be (non-)?empty`, "Anthropic, Bedrock"},
 	{Refused, OneKind, `either content or tool.?calls,? (but )?not both`, "Mistral's templates"},
 	{Refused, KeepThought, `reasoning_content.{0,40} must be passed back|missing .?reasoning_content|must include .?reasoning_content`, "DeepSeek, LiteLLM"},
@@ -119,6 +119,7 @@ var refusedTool = sync.OnceValue(func() *regexp.Regexp {
 type complaint struct {
 	said   string // in one line
 	code   string
+	param  string // the parameter that it is about; "" if it does not say
 	status int    // that it names; 0 for none
 	all    string // all words, one text a line
 }
@@ -128,6 +129,9 @@ type complaint struct {
 func (c complaint) class(status int) (class Class, rule string, window int) {
 	if status >= 300 && status < 400 {
 		return "", "", 0
+	}
+	if c.param == NoStream && slices.Contains(choosy, status) {
+		return Refused, NoStream, 0
 	}
 	for i, pattern := range compiled() {
 		s := signs[i]
@@ -284,6 +288,7 @@ func (c *complaint) find(doc any) {
 			c.status = int(n)
 		}
 	}
+	c.param, _ = object["param"].(string)
 	c.said = OneLine(message(value, object))
 }
 

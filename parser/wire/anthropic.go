@@ -59,7 +59,7 @@ func readAnthropic(text string, _ Schemas) (parser.Envelope, error) {
 		last = isToolUse(block)
 		m.part(anthropicPart(block), objectArguments)
 	})
-	if last && stopped == "max_tokens" { // its input may lack what was to come
+	if last && (stopped == "max_tokens" || stopped == "model_context_window_exceeded") { // its input may lack what was to come
 		cutLast(e.Calls, stopped)
 	}
 	return e, err

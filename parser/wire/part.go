@@ -19,6 +19,7 @@ type Part struct {
 	Sign      string          // shows the provider that its model made the part
 	Back      bool            // a thought that the provider wants back
 	Item      json.RawMessage // that thought, if Text and Sign are not all of it
+	Refused   bool            // a text in which the model refuses
 
 	in value // the object that has the call
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"strings"
@@ -103,6 +104,10 @@ func readItem(m *message, item value, tools Schemas) {
 	switch kind {
 	case "function_call":
 		m.part(responsesPart(item), stringArguments)
+		last := &m.Calls[len(m.Calls)-1]
+		if last.Item = item.raw; last.ID == "" && last.Err == nil {
+			last.Arguments, last.Err = nil, errors.New("the call has no call_id, so it was not run")
+		}
 		if status := item.str("status"); status == "incomplete" || status == "in_progress" {
 			cutLast(m.Calls, status)
 		}
@@ -129,10 +134,12 @@ func responsesPart(v value) (p Part) {
 	case "message":
 		p.Kind = TextPart
 		for _, c := range v.get("content").elements {
-			p.Text += split(c).piece("text") + split(c).piece("refusal")
+			refusal := split(c).piece("refusal")
+			p.Text += split(c).piece("text") + refusal
+			p.Refused = p.Refused || refusal != ""
 		}
 	case "function_call":
-		return Part{Kind: CallPart, ID: v.str("call_id"), Name: v.str("name"), Arguments: v.members["arguments"],
+		return Part{Kind: CallPart, ID: cmp.Or(v.str("call_id"), v.str("callId")), Name: v.str("name"), Arguments: v.members["arguments"],
 			in: v}
 	case "reasoning":
 		p = Part{Kind: ThoughtPart, Item: v.raw}
@@ -184,8 +191,8 @@ func answerResponses(answers []Answer) []any {
 		item := object{"type": "function_call_output", "call_id": a.Call.ID, "output": a.Text}
 		if a.Call.Kind != "" {
 			item["type"] = a.Call.Kind + "_output"
-			maps.Copy(item, split(a.Call.Item).part("caller"))
 		}
+		maps.Copy(item, split(a.Call.Item).part("caller"))
 		if own, ok := ownItems[a.Call.Kind]; ok {
 			maps.Copy(item, own.output(a))
 			if item["id"] != nil {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,19 +24,29 @@ const (
 // is, unless the report must fit a schema.
 func (t *task) complete(ctx context.Context) (done bool, err error) {
 	var best Answer
+	thoughts := ""
 	for tries := 1; ; tries++ {
 		answer, err := t.ask(ctx, nil)
 		if err != nil {
+			return true, t.fail(ctx, err)
+		}
+		if err := t.onlyThinks(answer); err != nil {
 			return true, t.fail(ctx, err)
 		}
 		what, why := t.unusableReport(&answer)
 		if what == "" {
 			return true, t.report(ctx, answer)
 		}
+		if thought := answer.Thinking.Text; what == noReport && strings.TrimSpace(answer.Text) == "" {
+			thoughts = cmp.Or(thought, thoughts) // some endpoints take a report for a thought
+		}
 		if len(answer.Text) > len(best.Text) {
 			best = answer
 		}
 		if tries == maxReports {
+			if strings.TrimSpace(best.Text) == "" {
+				best.Text = thoughts
+			}
 			return true, t.settleFor(ctx, best, what, why)
 		}
 		if err := t.again(ctx, answer, what, why); err != nil {

@@ -42,6 +42,7 @@ type task struct {
 	cp        Checkpoint // of the step under way; messages are filled in at its end
 	step      Step
 	fruitless int
+	thoughts  int  // how many answers in a row were thoughts alone, up to the limit of tokens
 	answered  bool // the last answer was a text
 
 	// The calls of the last message, while some have no result.
@@ -157,6 +158,9 @@ func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return true, t.fail(ctx, err)
 	}
+	if err := t.onlyThinks(answer); err != nil {
+		return true, t.fail(ctx, err)
+	}
 	t.box.read(&answer)
 	t.fruitless++
 	said := strings.TrimSpace(answer.Text) != ""
@@ -187,6 +191,24 @@ func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 		return true, err
 	}
 	return t.tooManyFruitless(ctx)
+}
+
+// maxThoughts is how many answers in a row may be thoughts alone that fill all the room there is.
+const maxThoughts = 2
+
+// onlyThinks counts the answers that are thoughts alone and were cut off. It returns an error after
+// too many: each costs as much as the room for an answer.
+func (t *task) onlyThinks(a Answer) error {
+	thought := a.Thinking.Text != "" || a.Usage.ReasoningTokens > 0
+	if !a.Cut || !thought || strings.TrimSpace(a.Text) != "" || len(a.Calls) > 0 {
+		t.thoughts = 0
+		return nil
+	}
+	if t.thoughts++; t.thoughts < maxThoughts {
+		return nil
+	}
+	return modelError(&remote.Error{Reason: fmt.Sprintf("%d answers in a row were thoughts alone, up to the limit of tokens",
+		maxThoughts), Advice: "let the model think less (--reasoning-budget), or give it more room for an answer"})
 }
 
 // mayReport reports whether a text without calls is the report: a second one, or the first in a

@@ -82,7 +82,7 @@ func (a *anthropicAnswer) add(data []byte, whole bool) (complete bool, err error
 func (a *anthropicAnswer) stopped(reason string) (complete bool, err error) {
 	a.stop, a.cut = reason, reason == "max_tokens" || reason == "model_context_window_exceeded"
 	if reason == "refusal" {
-		return false, filtered()
+		return false, declined(a.answer().Text)
 	}
 	return reason != "", nil
 }

@@ -49,7 +49,7 @@ func (p *chat) ask(ctx context.Context, q question) (agent.Answer, error) {
 		return agent.Answer{}, &remote.Error{Reason: err.Error(), Err: err}
 	}
 	c, err := p.client.Complete(ctx, r)
-	a := agent.Answer{Text: c.Text + c.Refusal, Cut: c.Finish == "length", Thinking: thought(c),
+	a := agent.Answer{Text: c.Text, Cut: c.Finish == "length", Thinking: thought(c),
 		Usage: agent.Usage{
 			InputTokens: c.Usage.Prompt, OutputTokens: c.Usage.Completion, TotalTokens: c.Usage.Total,
 			CachedInputTokens: c.Usage.Cached, CacheWriteTokens: c.Usage.Written,
@@ -58,8 +58,12 @@ func (p *chat) ask(ctx context.Context, q question) (agent.Answer, error) {
 	for _, call := range c.Calls {
 		a.Calls = append(a.Calls, agent.Call{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
 	}
-	if err == nil && c.Finish == "content_filter" {
-		err = filtered()
+	switch {
+	case err != nil:
+	case c.Refusal != "":
+		err = declined(c.Refusal)
+	case c.Finish == "content_filter":
+		err = filtered(c.Text)
 	}
 	fault, ok := errors.AsType[*remote.Error](err)
 	switch {

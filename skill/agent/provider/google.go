@@ -236,7 +236,7 @@ func (a *googleAnswer) add(data []byte, whole bool) (complete bool, err error) {
 		a.stop, a.cut = c.FinishReason, c.FinishReason == "MAX_TOKENS"
 		return true, nil
 	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY":
-		return false, filtered()
+		return false, filtered(a.answer().Text)
 	}
 	return false, &remote.Error{Reason: "the model stopped",
 		Said: remote.OneLine(strings.TrimSpace(c.FinishReason + " " + c.FinishMessage)), Retry: true}

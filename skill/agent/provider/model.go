@@ -66,9 +66,15 @@ const (
 	files       = "file"
 )
 
-// filtered returns the error of an answer that a filter stopped.
-func filtered() error {
-	return &remote.Error{Reason: "the endpoint's content filter stopped the answer", Retry: true}
+// filtered returns the error of an answer that a filter stopped, with what came of it. The same
+// request is stopped again.
+func filtered(said string) error {
+	return &remote.Error{Reason: "the endpoint's content filter stopped the answer", Said: remote.OneLine(said)}
+}
+
+// declined returns the error of an answer in which the model refuses.
+func declined(said string) error {
+	return &remote.Error{Reason: "the model refused", Said: remote.OneLine(said)}
 }
 
 // Next asks the endpoint. Errors are [*remote.Error].

@@ -117,7 +117,10 @@ func (p *responses) spell(m agent.Message, s spelling) []any {
 }
 
 // A responsesAnswer is put together from the events of a stream, or from a whole response.
-type responsesAnswer struct{ assembly }
+type responsesAnswer struct {
+	assembly
+	declined bool // a part of it is a refusal
+}
 
 type responsesUsage struct {
 	Input        int `json:"input_tokens"`
@@ -170,6 +173,7 @@ func (a *responsesAnswer) add(data []byte, whole bool) (complete bool, err error
 	if kind := deltas[e.Type]; kind != "" && len(e.Delta) > 1 && e.Delta[0] == '"' {
 		a.piece(e.Index, wire.Part{Kind: kind, Text: rawjson.Unquote(e.Delta)})
 	}
+	a.declined = a.declined || e.Type == "response.refusal.delta"
 	switch e.Type {
 	case "response.output_item.added":
 		if e.Item != nil {
@@ -211,13 +215,16 @@ func (a *responsesAnswer) ended(r response) (complete bool, err error) {
 		a.cut = true
 	}
 	if a.cut && r.Incomplete.Reason == "content_filter" {
-		return false, filtered()
+		return false, filtered(a.answer().Text)
 	}
 	if len(r.Output) > 0 {
 		a.parts = nil
 	}
 	for i, p := range r.Output {
 		a.end(i, p.Part)
+	}
+	if a.declined || slices.ContainsFunc(r.Output, func(p wire.ResponsesPart) bool { return p.Refused }) {
+		return false, declined(a.answer().Text)
 	}
 	return true, nil
 }
