@@ -197,6 +197,8 @@ func (v *viewer) event(e agent.Event) {
 		fmt.Fprintf(v.stdout, "\nstopped: %s\n", oneLine(what, lineWidth))
 		v.total(e)
 		return
+	case agent.StopRunByError:
+		shown = e.Checkpoint.DelegatedBy != nil // else the program ends with the error, and prints it
 	case agent.CallTool:
 		v.said(e.NewMessage.Text())
 	case agent.CallInteractiveTool, agent.CallDelegate:

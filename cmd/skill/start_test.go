@@ -159,6 +159,9 @@ func TestStartInterrupted(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, stdout.String())
 		}
 	}
+	if strings.Contains(stdout.String(), "could not be asked") {
+		t.Errorf("the error is told twice:\n%s", stdout.String())
+	}
 	if got := tree(t, dir)["c.txt"]; got != "blue" {
 		t.Errorf("the file holds %q", got)
 	}
