@@ -254,6 +254,10 @@ func (p *printer) print(r dialect.Reply) error {
 			return err
 		}
 		rec.Result, rec.Data = r.Body, dialect.Data(r.Result)
+		if read, ok := r.Result.(skill.FileRead); ok && read.Partial {
+			rec.Notes = append(rec.Notes, fmt.Sprintf("content has the first %d of %d bytes; the rest: %s exec -- tail -c +%d %s",
+				len(read.Content), read.Size, p.program(), len(read.Content)+1, shellWord(read.Path)))
+		}
 		return p.printJSON(rec)
 	}
 	return p.printFailure(rec, r)

@@ -34,7 +34,7 @@ var Achilles = &Dialect{
 		{
 			Name: "readFile", Doc: "Check that a file can be read.", Params: []Param{pathParam},
 			operation: func(in *call) (skill.Args, error) {
-				return skill.ReadFile{Path: in.str("path"), AllowPartial: true}, nil
+				return skill.ReadFile{Path: in.str("path"), AllowPartial: true, MaxBytes: maxAchilles}, nil
 			},
 			reply: sentence("Read file at %s successfully."),
 		},
@@ -183,6 +183,9 @@ func (d *Dialect) text(ctx context.Context, x *skill.Executor, s *skill.Session,
 	r.Tool = cmp.Or(r.Tool, c.Operation)
 	return r
 }
+
+// maxAchilles bounds the content of one file that --json prints.
+const maxAchilles = 64 << 20
 
 // refused is the error of a text that is not carried out because of these notes.
 func refused(notes []string) *Failure {
