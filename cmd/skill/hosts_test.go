@@ -226,6 +226,13 @@ run_shell_command {"command":"echo 3 > p3; exit 3"}`},
 read {"filePath":"ROOT/a.txt"}
 edit {"filePath":"ROOT/a.txt","oldString":"first","newString":"FIRST"}	bash {"command":"sleep 0.5; echo 1 > p1; rm -r keep","description":"x"}
 bash {"command":"echo 3 > p3; exit 3","description":"x"}`},
+	"kilo": {"kilo", []string{"run", "--auto", "go"}, nil, ".config/kilo/kilo.json",
+		`{"model":"fake/fake","provider":{"fake":{"npm":"@ai-sdk/openai-compatible","name":"fake","options":{"baseURL":"ADDRESS/v1","apiKey":"x"},"models":{"fake":{"name":"fake","tool_call":true}}}},"autoupdate":false,"permission":{"edit":"allow","bash":"allow"}}`,
+		`write {"filePath":"ROOT/n.txt","content":"new"}
+task {"subagent_type":"general","description":"x","prompt":"go"}
+bash {"command":"echo 1 > p1; rm -r keep","description":"x"}
+
+bash {"command":"echo 3 > p3; exit 3","description":"x"}`},
 	"qwen-code": {"qwen", []string{"--yolo", "--auth-type", "openai", "-m", "fake", "-p", "go"},
 		[]string{"OPENAI_API_KEY=x", "OPENAI_BASE_URL=ADDRESS/v1", "OPENAI_MODEL=fake"}, "", "",
 		`write_file {"file_path":"ROOT/n.txt","content":"new"}
@@ -238,6 +245,13 @@ run_shell_command {"command":"echo 3 > p3; exit 3","is_background":false}`},
 edit {"path":"ROOT/a.txt","old_str":"first","new_str":"FIRST"}
 bash {"command":"sleep 0.5; echo 1 > p1; rm -r keep","description":"x"}	bash {"command":"echo 2 > p2","description":"y"}
 bash {"command":"echo 3 > p3; exit 3","description":"z"}`},
+	"kimi-code": {"kimi", []string{"-p", "go"}, nil, ".kimi-code/config.toml",
+		"default_model = \"fake\"\n[providers.fake]\ntype = \"openai\"\nbase_url = \"ADDRESS/v1\"\napi_key = \"x\"\n[models.fake]\nprovider = \"fake\"\nmodel = \"fake\"\nmax_context_size = 100000\n",
+		`Write {"path":"ROOT/n.txt","content":"new"}
+Agent {"description":"x","prompt":"go"}
+Bash {"command":"echo 1 > p1; rm -r keep"}
+
+Bash {"command":"echo 3 > p3; exit 3"}`},
 	"cline": {"cline", []string{"--auto-approve", "true", "do it"},
 		[]string{"CLINE_SESSION_BACKEND_MODE=local"}, ".cline/data/settings/providers.json",
 		`{"version":1,"lastUsedProvider":"openai-compatible","modes":{},"providers":{"openai-compatible":{"settings":{"provider":"openai-compatible","apiKey":"x","model":"fake","baseUrl":"ADDRESS/v1"},"updatedAt":"2026-01-02T03:04:05Z","tokenSource":"manual"}}}`,

@@ -144,6 +144,9 @@ func (p fields) event(host string) Event {
 		Turn:       p.text("prompt_id", "turn_id", "generation_id", "execution_id"),
 		ID:         p.text("tool_use_id", "tool_call_id", "tool_call.id", "tool_result.id", "input.callID"),
 	}
+	if host == "kimi-code" {
+		e.Turn = "" // only its interrupts name one, its calls do not
+	}
 	if host != "cline" || p.has("parent_agent_id") {
 		e.Agent = p.text("agent_type", "subagent_type", "agentType", "properties.info.agent")
 		e.AgentID = p.text("agent_id", "subagent_id", "agentId")
@@ -331,7 +334,7 @@ var hosts = map[string]form{
 	"kiro": {event: []string{"hook_event_name"},
 		phases: map[string]Phase{"preToolUse": Before, "postToolUse": After, "stop": TurnEnd}},
 	"goose": {event: []string{"event"}, phases: claude},
-	"kimi-code": {event: []string{"hook_event_name"}, phases: claude,
+	"kimi-code": {event: []string{"hook_event_name"}, phases: with(claude, "Interrupt", TurnEnd),
 		spawns: []string{"Agent", "Task", "AgentSwarm"}},
 	"droid": {event: []string{"hook_event_name"}, phases: claude, spawns: []string{"Task"},
 		folder: ".factory"},

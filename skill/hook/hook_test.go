@@ -127,6 +127,8 @@ func TestReadRows(t *testing.T) {
 			`{"host":"kimi-code","phase":"before","kind":"edit","session":"s","id":"c","tool":"Write","paths":["a.txt"],"workspace":"/w"}`},
 		{"kimi-code", `{"session_id":"s","cwd":"/w","client_type":"kimi_code_cli","tool_call_id":"c","hook_event_name":"PreToolUse","tool_name":"Agent","tool_input":{}}`,
 			`{"host":"kimi-code","phase":"before","kind":"spawn","session":"s","id":"c","tool":"Agent","workspace":"/w"}`},
+		{"kimi-code", `{"session_id":"s","cwd":"/w","client_type":"kimi_code_cli","turn_id":"3","hook_event_name":"Interrupt","reason":"cancelled"}`,
+			`{"host":"kimi-code","phase":"turn end","session":"s","workspace":"/w"}`},
 		{"droid", `{"session_id":"s","cwd":"/w","hook_event_name":"PreToolUse","tool_name":"Create","tool_input":{"file_path":"/w/a.txt","content":"x"}}`,
 			`{"host":"droid","phase":"before","kind":"edit","session":"s","tool":"Create","paths":["/w/a.txt"],"workspace":"/w"}`},
 		{"droid", `{"session_id":"s","cwd":"/w","hook_event_name":"PreToolUse","tool_name":"Execute","tool_input":{"command":"npm start","fireAndForget":true}}`,
