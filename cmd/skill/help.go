@@ -33,6 +33,12 @@ Operations:
   skill copyFile a.txt destination: b.txt
   skill moveFile a.txt destination: b.txt
   skill fileExists a.txt
+
+Other prompts:
+  skill --tools stack "read(path: 'a.txt')"
+  skill please create a folder called drafts
+
+Rules read plain words, then a model if OPENAI_BASE_URL and SKILL_MODEL name one.
 `
 
 const rootEnd = `
@@ -48,9 +54,9 @@ const rootExample = `  skill writeFile notes/a.txt content: hi
   skill --lines < commands.txt
   skill --tools stack "grep(path: '.', pattern: 'TODO', context: 2)"`
 
-// The groups of subcommands, in the order of the help.
-var groups = []*cobra.Group{{ID: "agents", Title: "Agents:"}, {ID: "history", Title: "History:"},
-	{ID: "workspace", Title: "Workspace:"}}
+// The groups of subcommands, in the order of README.md.
+var groups = []*cobra.Group{{ID: "prompts", Title: "Prompts:"}, {ID: "runs", Title: "Runs:"},
+	{ID: "undo", Title: "Undo:"}, {ID: "hosts", Title: "Other agents:"}, {ID: "workspace", Title: "Workspace:"}}
 
 // packagedName is the program's name in packages: Debian's procps has another program
 // skill, which ends processes, so no help or error may say to type that.

@@ -129,17 +129,16 @@ type subcommand struct {
 
 func (c *cli) subcommands() []subcommand {
 	return []subcommand{
-		{"agents", "mcp", c.mcpCommand}, {"agents", "setup", c.setupCommand},
-		{"agents", "hook", c.hookCommand}, {"agents", "init", c.initCommand},
-		{"agents", "run", c.runCommand}, {"agents", "start", c.startCommand},
-		{"agents", "log", c.logCommand}, {"agents", "web", c.webCommand},
-		{"history", "undo", c.undoCommand}, {"history", "history", c.historyCommand},
-		{"history", "diff", c.diffCommand},
-		{"history", "restore", c.restoreCommand},
-		{"workspace", "exec", c.execCommand}, {"workspace", "doctor", c.doctorCommand},
-		{"workspace", "trust", c.trustCommand}, {"workspace", "config", c.configCommand},
-		{"workspace", "tools", c.toolsCommand}, {"workspace", "test", c.testCommand},
-		{"workspace", "explain", c.explainCommand},
+		{"prompts", "tools", c.toolsCommand}, {"prompts", "explain", c.explainCommand},
+		{"prompts", "test", c.testCommand}, {"prompts", "mcp", c.mcpCommand},
+		{"runs", "init", c.initCommand}, {"runs", "run", c.runCommand}, {"runs", "start", c.startCommand},
+		{"runs", "log", c.logCommand}, {"runs", "web", c.webCommand},
+		{"undo", "undo", c.undoCommand}, {"undo", "history", c.historyCommand},
+		{"undo", "diff", c.diffCommand}, {"undo", "restore", c.restoreCommand},
+		{"undo", "exec", c.execCommand},
+		{"hosts", "setup", c.setupCommand}, {"hosts", "hook", c.hookCommand},
+		{"workspace", "doctor", c.doctorCommand}, {"workspace", "trust", c.trustCommand},
+		{"workspace", "config", c.configCommand},
 		{"", "version", c.versionCommand},
 	}
 }
