@@ -96,7 +96,7 @@ func inCode(string) *Wire {
 // argument.
 func inOwnTags(tool string) *Wire {
 	f := format{open: "<" + tool + ">", end: "</" + tool + ">", closed: true, name: tool, values: inTags,
-		tag: tag{open: "<", sep: ">"}}
+		tag: tag{open: "<", sep: ">", close: "</KEY>", breaks: true}}
 	return &Wire{family: Invoke, read: f.read}
 }
 

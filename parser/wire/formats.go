@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"html"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,6 +32,10 @@ type format struct {
 
 	exact bool // values of inTags have no line breaks around them, unless all of a call have
 
+	keyed bool   // objects inList have the name as their one key
+	attr  string // stands after attributes, which are behind the name
+	whole string // stands before an object that has all arguments, in place of tags
+
 	name string // of the call, where open holds it
 	// finds the name and the ID in what stands before the arguments; may be nil
 	rename func(c *parser.ToolCall)
@@ -48,12 +53,15 @@ const (
 )
 
 // A tag writes an argument: OPEN key SEP attributes END value CLOSE. An attribute says whether
-// the value is a text: string="true". A CLOSE that is empty is </key>.
-type tag struct{ open, sep, end, close string }
+// the value is a text: string="true". In CLOSE, KEY stands for the key.
+type tag struct {
+	open, sep, end, close string
+	breaks                bool // line breaks around the value are not part of it
+}
 
 var (
 	chatML       = []string{"<|im_end|>", "<|endoftext|>"}
-	parameterTag = tag{open: "<parameter=", sep: ">", close: "</parameter>"}
+	parameterTag = tag{open: "<parameter=", sep: ">", close: "</parameter>", breaks: true}
 )
 
 // The formats. A row that several models share has the name of the first.
@@ -69,6 +77,21 @@ var (
 		ends: []string{"<|observation|>", "<|user|>", "<|endoftext|>"}, after: "<", keep: true,
 		values: inTags, tag: tag{open: "<arg_key>", sep: "</arg_key>", end: "<arg_value>",
 			close: "</arg_value>"}}
+	// GLM's, with a word in the tags
+	hunyuanCalls = worded(glmCalls, ">", ":WORD>")
+	horizonCalls = worded(glmCalls, "<", "<ifm|")
+	lagunaCalls  = format{open: "<tool_call>", end: "</tool_call>", after: "{", keep: true, values: inObject}
+	solarCalls   = format{open: "<|tool_call:start|>", end: "<|tool_call:end|>", closed: true, after: "\n",
+		values: inTags, tag: tag{open: "<|tool_arg:start|>", sep: "<|tool_arg:value|>", close: "<|tool_arg:end|>"}}
+	miniCPM = format{open: "<function ", end: "</function>", closed: true, before: `name="`, after: `">`,
+		values: inTags, tag: tag{open: `<param name="`, sep: `"`, end: ">", close: "</param>"}}
+	miniMax3 = format{open: m3 + `<invoke name="`, end: m3 + "</invoke>", closed: true, after: `">`,
+		ends: []string{m3 + "</tool_call>"}, values: inTags, tag: tag{open: m3 + "<", sep: ">", close: m3 + "</KEY>"}}
+	kimi3 = format{open: "<|open|>call ", end: "<|close|>call<|sep|>", closed: true, before: `tool="`, after: `"`,
+		attr: "<|sep|>", whole: `<|open|>json type="object"<|sep|>`, values: inTags,
+		tag: tag{open: `<|open|>argument key="`, sep: `"`, end: "<|sep|>", close: "<|close|>argument<|sep|>"}}
+	apertusCalls   = format{open: "<|tools_prefix|>", end: "<|tools_suffix|>", keyed: true}
+	giga31Calls    = format{open: "<|function_call|>", ends: []string{"<|message_sep|>", "</s>"}}
 	mistralCalls   = format{open: "[TOOL_CALLS]", ends: []string{"</s>"}}
 	mistral11Calls = format{open: "[TOOL_CALLS]", ends: []string{"</s>"}, after: "{", keep: true,
 		values: inObject, rename: mistralName}
@@ -122,6 +145,17 @@ func invoked(prefix, quote string) format {
 	}
 }
 
+// m3 stands before the tags of MiniMax M3.
+const m3 = "]<]minimax[>["
+
+// worded returns a format with another mark in its tags.
+func worded(f format, mark, other string) format {
+	for _, token := range []*string{&f.open, &f.end, &f.tag.open, &f.tag.sep, &f.tag.end, &f.tag.close} {
+		*token = strings.ReplaceAll(strings.ReplaceAll(*token, mark, other), "<ifm|/", "</ifm|")
+	}
+	return f
+}
+
 // call reads what is in a frame, at s.pos. Along with an error it returns the ID and name of
 // the call, or no call if the frame does not begin as a call.
 func (s *scanner) call() ([]parser.ToolCall, error) {
@@ -155,6 +189,9 @@ func (s *scanner) head() (c parser.ToolCall, err error) {
 	}
 	if c, err = s.named(); err == nil && s.keep {
 		s.pos -= len(s.after)
+	}
+	if at := s.find(s.attr); err == nil && s.attr != "" {
+		s.pos, c.Name = min(at+len(s.attr), len(s.text)), html.UnescapeString(c.Name)
 	}
 	return c, err
 }
@@ -199,6 +236,14 @@ func (s *scanner) tagged(c parser.ToolCall) ([]parser.ToolCall, error) {
 	if c.Name == "" {
 		return []parser.ToolCall{c}, errors.New("the call has no name")
 	}
+	if s.whole != "" && s.skip(s.whole) {
+		v, err := s.json()
+		if err == nil {
+			c.Arguments, _, err = objectArguments(v)
+		}
+		s.skip("<|close|>json<|sep|>")
+		return []parser.ToolCall{c}, err
+	}
 	var list []written
 	for s.space(); !strings.HasPrefix(s.text[s.pos:], cmp.Or(s.end, s.open)) && s.skip(s.tag.open); s.space() {
 		w, err := s.argument(c.Name, list)
@@ -216,12 +261,34 @@ func (s *scanner) argument(name string, before []written) (w written, err error)
 	if w, err = s.key(); err != nil {
 		return w, err
 	}
-	if shut := s.tag.close; shut == "" {
-		s.tag.close = "</" + w.key + ">"
+	if shut := s.tag.close; strings.Contains(shut, "KEY") {
+		s.tag.close = strings.Replace(shut, "KEY", w.key, 1)
 		defer func() { s.tag.close = shut }()
+	}
+	if strings.HasPrefix(s.text[s.pos:], cdata) {
+		w.text, err = s.section()
+		return w, err
 	}
 	w.text, err = s.value(name, append(before, w))
 	return w, err
+}
+
+const cdata = "<![CDATA["
+
+// section reads a value in sections of character data, up to the end of its tag.
+func (s *scanner) section() (value string, err error) {
+	for s.skip(cdata) {
+		part, _, ok := strings.Cut(s.text[s.pos:], "]]>")
+		if !ok {
+			return "", errors.New("the value has no ]]>")
+		}
+		value += part
+		s.pos += len(part) + len("]]>")
+	}
+	if s.space(); !s.skip(s.tag.close) {
+		err = fmt.Errorf("want %s after the value", s.tag.close)
+	}
+	return value, err
 }
 
 // key reads the key of an argument, and what its tag says of it.
@@ -230,12 +297,15 @@ func (s *scanner) key() (w written, err error) {
 		return w, err
 	}
 	attributes, _, ok := strings.Cut(s.text[s.pos:min(len(s.text), s.pos+maxName)], s.tag.end)
-	if !ok || strings.ContainsAny(attributes, "<>") {
+	kind, typed := strings.CutPrefix(attributes, "<ifm|arg_type>")
+	if !ok || strings.ContainsAny(attributes, "<>") && !typed {
 		return w, fmt.Errorf("want %s after %s", s.tag.end, w.key)
 	}
 	s.pos += len(attributes) + len(s.tag.end)
-	w.isText, w.isJSON = strings.Contains(attributes, `string="true"`),
-		strings.Contains(attributes, `string="false"`)
+	w.key = html.UnescapeString(w.key)
+	w.isText = strings.Contains(attributes, `string="true"`) || strings.Contains(attributes, `type="string"`) ||
+		strings.HasPrefix(kind, "string<")
+	w.isJSON = !w.isText && (typed || strings.Contains(attributes, `string="false"`) || strings.Contains(attributes, `type="`))
 	return w, nil
 }
 
@@ -281,7 +351,7 @@ func (s *scanner) braced(c parser.ToolCall) ([]parser.ToolCall, error) {
 	var plain strings.Builder
 	for i, part := range strings.Split(s.text[s.pos:end], s.quote) {
 		if i%2 == 0 {
-			plain.WriteString(part)
+			plain.WriteString(strings.ReplaceAll(part, "<nil>", "null"))
 		} else {
 			plain.WriteString(`"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(part) + `"`)
 		}

@@ -133,14 +133,22 @@ var DSML = &Wire{
 	Name:   "dsml",
 	family: DeepSeek,
 	Doc:    `<｜DSML｜function_calls><｜DSML｜invoke name="f"><｜DSML｜parameter name="k" string="true">v</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>`,
-	marker: matcher("(?:<｜DSML｜(?:function|tool)_calls>\\s*)?<｜DSML｜invoke "),
-	read:   invoked("｜DSML｜", `"`).read,
+	marker: matcher("(?:<｜\\w+｜(?:function|tool)_calls>\\s*)?<｜\\w+｜invoke "),
+	read: func(text string, tools Schemas) (parser.Envelope, error) { // GigaChat 3.5 has another word
+		prefix := "｜DSML｜"
+		if m := bars().FindStringSubmatch(text); m != nil {
+			prefix = m[1]
+		}
+		return invoked(prefix, `"`).read(text, tools)
+	},
 	text: func(answers []Answer) string {
 		return "<function_results>\n" +
 			each("\n", func(_ Answer, text string) string { return "<result>" + text + "</result>" },
 				"</result>", "</function_results>", "<｜")(answers) + "\n</function_results>"
 	},
 }
+
+var bars = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("<(｜\\w+｜)invoke ") })
 
 // Kimi is the format of Kimi K2. Its ids hold the name.
 var Kimi = &Wire{
@@ -204,12 +212,12 @@ func readLlama(text string, tools Schemas) (parser.Envelope, error) {
 var Functionary = &Wire{
 	Name:   "functionary",
 	Doc:    ">>>f\n{}",
-	marker: matcher(`(?m)^>>>[\w.-]+\r?\n\s*\{`),
+	marker: matcher(`>>>[\w.-]+\r?\n\s*\{|^all\r?\n[^>]*>>>[\w.-]+\r?\n\s*\{`),
 	read: func(text string, tools Schemas) (parser.Envelope, error) {
-		if !strings.Contains(text, functionary.open) { // the prompt ends with it
-			text = functionary.open + text
+		if !strings.HasPrefix(strings.TrimSpace(text), functionary.open) { // the prompt ends with it
+			text = functionary.open + strings.TrimLeft(text, rawjson.Space)
 		}
-		text = functionaryText().ReplaceAllString(text, "\n")
+		text = functionaryText().ReplaceAllString(text, "$1")
 		return functionary.read(text, tools)
 	},
 	text: each("", func(_ Answer, text string) string {
@@ -218,7 +226,7 @@ var Functionary = &Wire{
 }
 
 // functionaryText matches what comes before a text for the user.
-var functionaryText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^>>>all\r?\n`) })
+var functionaryText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^>>>all\r?\n.*?(>>>|$)`) })
 
 // Invoke is the format of Anthropic's models in text, with the tags around the calls or
 // without, and with any namespace.
@@ -240,7 +248,7 @@ var Invoke = &Wire{
 }
 
 var invokeTag = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:<(?:[\w-]+:)?(?:function_calls|tool_calls?)>\s*)?<((?:[\w-]+:)?)invoke name=(["'])[^"'<>\n]+["']>\s*</?(?:[\w-]+:)?(?:parameter|invoke)`)
+	return regexp.MustCompile(`(?: ?to=[\w.-]+<\|message\|>\s*)?(?:<(?:[\w-]+:)?(?:function_calls|tool_calls?)>\s*)?<((?:[\w-]+:)?)invoke name=(["'])[^"'<>\n]+["']>\s*</?(?:[\w-]+:)?(?:parameter|invoke)`)
 })
 
 // findInvoke returns where the first invoke tag is, -1 for none, the namespace of the tag with
@@ -301,7 +309,7 @@ var (
 		`<\|START_ACTION\|>`, commandCalls, "<|START_TOOL_RESULT|>", "<|END_TOOL_RESULT|>")
 	Phi = simple("functools", `functools[{"name":"f","arguments":{}}]`, `(?m)^\s*functools\s*\[\s*\{`,
 		functoolsCalls, "<|tool_response|>", "<|end|>")
-	LFM2 = simple("lfm2", `<|tool_call_start|>[f(k="v")]<|tool_call_end|>`, `<\|tool_call_start\|>`,
+	LFM2 = simple("lfm2", `<|tool_call_start|>[f(k="v")]<|tool_call_end|>`, `<\|tool_call_start\|>\s*\[?\s*\w`,
 		lfmCalls, "<|tool_response_start|>", "<|tool_response_end|>")
 	Gemma = simple("gemma", `<|tool_call>call:f{k:<|"|>v<|"|>}<tool_call|>`, `<\|tool_call>call:`,
 		gemmaCalls, "<|tool_response>", "<tool_response|>")
@@ -314,6 +322,18 @@ var (
 // kin are further spellings, which are read but have no name of their own: the results are
 // written as the family writes them.
 var kin = []*Wire{
+	inTokens("<|tool_call_start|>", "<|tool_call_end|>"), // openPangu
+	inTokens("<ifm|tool_call>", "</ifm|tool_call>"),      // K2 Horizon
+	{family: GLM, marker: matcher(`(?:<ifm\|tool_calls>\s*)?<ifm\|tool_call>\s*[\w.-]+\s*<`), read: horizonCalls.read},
+	{family: GLM, marker: matcher(`(?:<tool_calls:\w+>\s*)?<tool_call:\w+>\s*[\w.-]`), read: readHunyuan},
+	{family: GLM, marker: matcher(`<tool_call>\s*[\w.-]+\s*\{`), read: lagunaCalls.read},
+	{family: GLM, marker: matcher(`<\|tool_call:start\|>`), read: solarCalls.read},
+	{family: Invoke, marker: matcher(`<function name="[^"<>\n]+">\s*<`), read: miniCPM.read},
+	{family: MiniMax, marker: matcher(`(?:\]<\]minimax\[>\[<tool_call>\s*)?\]<\]minimax\[>\[<invoke `), read: miniMax3.read},
+	{family: Kimi, marker: matcher(`(?:<\|open\|>tools<\|sep\|>)?<\|open\|>call tool="`), read: kimi3.read},
+	{family: Hermes, marker: matcher(`<\|tools_prefix\|>`), read: apertusCalls.read},
+	{family: Hermes, marker: matcher(`<\|function_call\|>\s*\{`), read: giga31Calls.read},
+	inFront(Kimi, `functions\.([\w.-]+):\d+\s*`),     // whose tokens were taken out
 	inTokens("[TOOL_REQUEST]", "[END_TOOL_REQUEST]"), // LM Studio
 	inTokens("[TOOL_CALL]", "[/TOOL_CALL]"),          // MiniMax in LM Studio
 	inTokens("<function_call>", "</function_call>"),
@@ -359,6 +379,13 @@ func inFront(family *Wire, pattern string) *Wire {
 			}
 			return e, nil
 		}}
+}
+
+// readHunyuan reads GLM's tags with a word of the vocabulary in each.
+func readHunyuan(text string, tools Schemas) (parser.Envelope, error) {
+	_, word, _ := strings.Cut(text, "<tool_call:")
+	word, _, _ = strings.Cut(word, ">")
+	return worded(hunyuanCalls, "WORD", word).read(text, tools)
 }
 
 // readPlainBars reads DeepSeek's tokens with bars of ASCII.

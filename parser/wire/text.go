@@ -119,7 +119,7 @@ func (s *scanner) next() bool {
 }
 
 // inDoubt reports whether the values of the format may hold their own end tags.
-func (s *scanner) inDoubt() bool { return s.values == inTags && s.tag.close != "" }
+func (s *scanner) inDoubt() bool { return s.values == inTags && !strings.Contains(s.tag.close, "KEY") }
 
 // opening returns where the next frame begins, the end of the text for none. It passes over thoughts
 // and code fences.
@@ -357,6 +357,12 @@ func (s *scanner) objects() ([]parser.ToolCall, error) {
 	var m message
 	for _, e := range v.elements {
 		c, arguments := calledIn(e)
+		if s.keyed && len(c.members) == 1 {
+			for name, arguments := range c.members {
+				m.call(c, "", name, arguments, eitherArguments)
+			}
+			continue
+		}
 		id, name := cmp.Or(c.str("id"), c.str("tool_call_id")),
 			cmp.Or(c.str("name"), c.str("tool_name"), c.str("function"), c.str("tool"))
 		var wrong error

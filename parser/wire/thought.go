@@ -61,7 +61,7 @@ func (s stretches) next(from, to int) stretch {
 			if before := strings.TrimRight(text[max(0, at-4):at], " "); len(mark) > 2 && !s.endless[mark] &&
 				!strings.Contains(line, "`") && (before == "" || before[len(before)-1] == '\n') {
 				end := fenceEnd(text, at, mark)
-				if end > 0 && !isAll(text, from, at, end) {
+				if end > 0 && strings.TrimSpace(text[from:at])+strings.TrimSpace(text[end:]) != "" {
 					return stretch{at: at, end: end}
 				}
 				s.endless[mark] = end == 0
@@ -85,11 +85,6 @@ func (s stretches) next(from, to int) stretch {
 		}
 	}
 	return stretch{at: to}
-}
-
-// isAll reports whether a fence is all that a text has from a position on.
-func isAll(text string, from, at, end int) bool {
-	return strings.TrimSpace(text[from:at]) == "" && strings.TrimSpace(text[end:]) == ""
 }
 
 // fenceEnd returns where a code fence ends that begins at a position, 0 if it does not end.
@@ -168,9 +163,7 @@ func begins(text string, at int) bool {
 		return true
 	}
 	c, _ := utf8.DecodeLastRuneInString(before)
-	quotes := slices.ContainsFunc([]string{"<code>", "<pre>", "<q>", "<samp>", "<kbd>", "<tt>"},
-		func(tag string) bool { return strings.HasSuffix(before, tag) })
-	return !quotes && !unicode.IsSpace(c) && !isQuoted(before) && !strings.ContainsRune("([{<=*_~|/\\", c)
+	return !strings.HasSuffix(before, "<code>") && !strings.HasSuffix(before, "<pre>") && !unicode.IsSpace(c) && !isQuoted(before) && !strings.ContainsRune("([{<=*_~|/\\", c)
 }
 
 // A Reading is what a text of a model holds.

@@ -22,7 +22,7 @@ func (s *scanner) object(name string, list []written) (json.RawMessage, error) {
 	tool := split(s.tools(name))
 	properties := tool.get("properties")
 	// a line break after and before the tag is not part of the value
-	lines := s.tag.sep == ">" && (!s.exact || !slices.ContainsFunc(list, func(w written) bool {
+	lines := s.tag.breaks && (!s.exact || !slices.ContainsFunc(list, func(w written) bool {
 		return len(w.text) < 2 || w.text[0] != '\n' || !strings.HasSuffix(w.text, "\n")
 	}))
 	out := []byte{'{'}
@@ -51,35 +51,64 @@ func (s *scanner) object(name string, list []written) (json.RawMessage, error) {
 // string for the tool to refuse.
 func (w written) value(tool, schema value) json.RawMessage {
 	text := rawjson.AppendString(nil, w.text)
-	if w.isText {
+	switch {
+	case w.isText:
 		return text
+	case strings.HasPrefix(w.text, m3+"<"):
+		return nested(tool, schema, w.text)
 	}
 	v, _, err := rawjson.DecodeOne(strings.Trim(w.text, rawjson.Space))
 	switch {
 	case err != nil:
 		return text
-	case w.isJSON || !admits(tool, schema, text, 0):
+	case w.isJSON || !admits(tool, schema, text, new(int)):
 		return v
-	case string(v) == "null" && schema.raw != nil && admits(tool, schema, v, 0) &&
-		!admits(tool, schema, []byte("[]"), 0):
+	case string(v) == "null" && schema.raw != nil && admits(tool, schema, v, new(int)) &&
+		!admits(tool, schema, []byte("[]"), new(int)):
 		return v
 	}
 	return text
 }
 
-// maxNested is how deep schemas may be within each other, by reference or directly.
-const maxNested = 16
+// nested returns the list or the object that MiniMax M3 writes in tags.
+func nested(tool, schema value, text string) json.RawMessage {
+	list, members := []json.RawMessage{}, object{}
+	for text != "" && len(text) < rawjson.MaxBytes {
+		key, rest, _ := strings.Cut(strings.TrimPrefix(text, m3+"<"), ">")
+		inside, after, _ := strings.Cut(rest, m3+"</"+key+">")
+		for strings.Count(inside, m3+"<"+key+">") > strings.Count(inside, m3+"</"+key+">") && after != "" {
+			more, rest, _ := strings.Cut(after, m3+"</"+key+">")
+			inside, after = inside+m3+"</"+key+">"+more, rest
+		}
+		under := schema.get("properties", key)
+		if key == "item" {
+			under = schema.get("items")
+		}
+		v := written{key: key, text: inside}.value(tool, under)
+		list, members[key] = append(list, v), v
+		if text = strings.TrimLeft(after, rawjson.Space); !strings.HasPrefix(text, m3+"<") {
+			break
+		}
+	}
+	if members["item"] != nil && len(members) == 1 {
+		return rawjson.Encode(list)
+	}
+	return rawjson.Encode(members)
+}
+
+// maxSchemas is how many schemas, within each other or by reference, are asked about a value.
+const maxSchemas = 1000
 
 // admits reports whether a value may stand where a schema of a tool's arguments is: by its type, and
 // among the values that the schema lists. A property without a schema takes any.
-func admits(tool, schema value, v json.RawMessage, depth int) bool {
-	if depth > maxNested {
+func admits(tool, schema value, v json.RawMessage, asked *int) bool {
+	if *asked++; *asked > maxSchemas {
 		return true
 	}
 	if ref, ok := strings.CutPrefix(schema.str("$ref"), "#/"); ok {
-		return admits(tool, tool.get(strings.Split(ref, "/")...), v, depth+1)
+		return admits(tool, tool.get(strings.Split(ref, "/")...), v, asked)
 	}
-	inner := func(e json.RawMessage) bool { return admits(tool, split(e), v, depth+1) }
+	inner := func(e json.RawMessage) bool { return admits(tool, split(e), v, asked) }
 	for _, key := range []string{"anyOf", "oneOf"} {
 		if list := schema.get(key).elements; len(list) > 0 && !slices.ContainsFunc(list, inner) {
 			return false
@@ -110,22 +139,11 @@ func admits(tool, schema value, v json.RawMessage, depth int) bool {
 
 // typeOf returns the type of a value as schemas name it.
 func typeOf(v json.RawMessage) string {
-	switch v[0] {
-	case '"':
-		return "string"
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	case 't', 'f':
-		return "boolean"
-	case 'n':
-		return "null"
+	_, kind, _ := strings.Cut(" "+rawjson.Kind(v), " ")
+	if kind = kind[strings.LastIndexByte(kind, ' ')+1:]; kind == "number" && !strings.ContainsAny(string(v), ".eE") {
+		return "integer"
 	}
-	if strings.ContainsAny(string(v), ".eE") {
-		return "number"
-	}
-	return "integer"
+	return kind
 }
 
 // value reads the last of some arguments, up to the end of its tag. That counts only where
@@ -155,7 +173,7 @@ func (s *scanner) value(name string, list []written) (string, error) {
 		// or an end tag is missing, and it is the end of the call
 		value := s.text[start:at]
 		ends := strings.Contains(value, s.end)
-		if ends && s.name != "" || s.name == "" && strings.Contains(value, s.open) && s.events(start, at).open > 0 {
+		if ends && !s.inDoubt() || s.inDoubt() && strings.Contains(value, s.open) && s.events(start, at).open > 0 {
 			return "", s.errEnd()
 		}
 		s.doubt = s.doubt || ends

@@ -1,0 +1,220 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	rawjson "textskill/parser/json"
+)
+
+// A given is an argument of a call, in the order of its template.
+type given struct {
+	key   string
+	value any
+}
+
+// plain is a value as templates without types write it: a text as it is, others as JSON.
+func plain(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	return string(rawjson.Encode(v))
+}
+
+func jsonArguments(args []given) string {
+	var list []string
+	for _, a := range args {
+		list = append(list, quote(a.key)+": "+string(rawjson.Encode(a.value)))
+	}
+	return "{" + strings.Join(list, ", ") + "}"
+}
+
+// inTagsOf renders a call whose arguments are in tags: begin and end are of the call, with %s for
+// the name, and each of an argument, with its key and value.
+func inTagsOf(begin, each, end string) func(name string, args []given) string {
+	return func(name string, args []given) string {
+		out := fmt.Sprintf(begin, name)
+		for _, a := range args {
+			out += fmt.Sprintf(each, a.key, plain(a.value))
+		}
+		return out + end
+	}
+}
+
+// asJSON renders a call with its arguments as an object.
+func asJSON(form string) func(name string, args []given) string {
+	return func(name string, args []given) string { return fmt.Sprintf(form, name, jsonArguments(args)) }
+}
+
+// typed renders arguments whose tags say what they are.
+func saysType(begin, text, other, end string) func(name string, args []given) string {
+	return func(name string, args []given) string {
+		out := fmt.Sprintf(begin, name)
+		for _, a := range args {
+			form := other
+			if _, ok := a.value.(string); ok {
+				form = text
+			}
+			out += fmt.Sprintf(form, a.key, plain(a.value))
+		}
+		return out + end
+	}
+}
+
+// minimax3 renders a value in MiniMax M3's tags.
+func minimax3(v any) string {
+	out := ""
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			out += m3 + "<item>" + minimax3(e) + m3 + "</item>"
+		}
+	case map[string]any:
+		for key, e := range v {
+			out += m3 + "<" + key + ">" + minimax3(e) + m3 + "</" + key + ">"
+		}
+	default:
+		return plain(v)
+	}
+	return out
+}
+
+// rendered are chat templates: how they write a call, and what is around and between several.
+var rendered = map[string]struct {
+	before, between, after string
+	call                   func(name string, args []given) string
+}{
+	"hermes":  {"", "\n", "", asJSON("<tool_call>\n{\"name\": \"%s\", \"arguments\": %s}\n</tool_call>")},
+	"qwen":    {"", "\n", "", inTagsOf("<tool_call>\n<function=%s>\n", "<parameter=%s>\n%s\n</parameter>\n", "</function>\n</tool_call>")},
+	"seed":    {"", "\n", "", inTagsOf("<seed:tool_call>\n<function=%s>\n", "<parameter=%s>%s</parameter>\n", "</function>\n</seed:tool_call>")},
+	"glm":     {"\n", "\n", "", inTagsOf("<tool_call>%s\n", "<arg_key>%s</arg_key>\n<arg_value>%s</arg_value>\n", "</tool_call>")},
+	"glm-4.7": {"", "", "", inTagsOf("<tool_call>%s", "<arg_key>%s</arg_key><arg_value>%s</arg_value>", "</tool_call>")},
+	"hunyuan": {"<tool_calls:opensource>", "", "</tool_calls:opensource>", inTagsOf("<tool_call:opensource>%s",
+		"<arg_key:opensource>%s</arg_key:opensource><arg_value:opensource>%s</arg_value:opensource>", "</tool_call:opensource>")},
+	"horizon": {"<ifm|tool_calls>", "", "</ifm|tool_calls>", inTagsOf("<ifm|tool_call>%s",
+		"<ifm|arg_key>%s</ifm|arg_key><ifm|arg_value>%s</ifm|arg_value>", "</ifm|tool_call>")},
+	"horizon-types": {"<ifm|tool_calls>", "", "</ifm|tool_calls>", saysType("<ifm|tool_call>%s",
+		"<ifm|arg_key>%s</ifm|arg_key><ifm|arg_type>string</ifm|arg_type><ifm|arg_value>%s</ifm|arg_value>",
+		"<ifm|arg_key>%s</ifm|arg_key><ifm|arg_type>json</ifm|arg_type><ifm|arg_value>%s</ifm|arg_value>", "</ifm|tool_call>")},
+	"horizon-json": {"<ifm|tool_calls>", "", "</ifm|tool_calls>", asJSON("<ifm|tool_call>{\"name\": \"%s\", \"arguments\": %s}</ifm|tool_call>")},
+	"laguna":       {"", "\n", "", asJSON("<tool_call>%s\n%s</tool_call>")},
+	"solar":        {"", "\n", "", inTagsOf("<|tool_call:start|>%s\n", "<|tool_arg:start|>%s<|tool_arg:value|>%s<|tool_arg:end|>\n", "<|tool_call:end|>")},
+	"minicpm5": {"", "\n", "", func(name string, args []given) string {
+		out := `<function name="` + name + `">`
+		for _, a := range args {
+			v := plain(a.value)
+			if strings.ContainsAny(v, "<\n&") {
+				v = cdata + strings.ReplaceAll(v, "]]>", "]]]]><![CDATA[>") + "]]>"
+			}
+			out += `<param name="` + a.key + `">` + v + "</param>"
+		}
+		return out + "</function>"
+	}},
+	"minimax": {"<minimax:tool_call>\n", "\n", "\n</minimax:tool_call>", inTagsOf("<invoke name=\"%s\">\n",
+		"<parameter name=\"%s\">%s</parameter>\n", "</invoke>")},
+	"minimax-m3": {m3 + "<tool_call>\n", "\n", "\n" + m3 + "</tool_call>", func(name string, args []given) string {
+		out := m3 + `<invoke name="` + name + `">`
+		for _, a := range args {
+			if a.value != nil {
+				out += m3 + "<" + a.key + ">" + minimax3(a.value) + m3 + "</" + a.key + ">"
+			}
+		}
+		return out + m3 + "</invoke>"
+	}},
+	"kimi": {"<|tool_calls_section_begin|>", "", "<|tool_calls_section_end|>",
+		asJSON("<|tool_call_begin|>functions.%s:0<|tool_call_argument_begin|>%s<|tool_call_end|>")},
+	"kimi-stripped": {"", "", "", asJSON("functions.%s:0%s")},
+	"kimi-k3": {"<|open|>tools<|sep|>", "", "<|close|>tools<|sep|>", saysType("<|open|>call tool=\"%s\" index=\"1\"<|sep|>",
+		"<|open|>argument key=\"%s\" type=\"string\"<|sep|>%s<|close|>argument<|sep|>",
+		"<|open|>argument key=\"%s\" type=\"object\"<|sep|>%s<|close|>argument<|sep|>", "<|close|>call<|sep|>")},
+	"kimi-k3-json": {"<|open|>tools<|sep|>", "", "<|close|>tools<|sep|>",
+		asJSON("<|open|>call tool=\"%s\" index=\"1\"<|sep|><|open|>json type=\"object\"<|sep|>%s<|close|>json<|sep|><|close|>call<|sep|>")},
+	"dsml": {"\n\n<｜DSML｜tool_calls>\n", "\n", "\n</｜DSML｜tool_calls>", saysType("<｜DSML｜invoke name=\"%s\">\n",
+		"<｜DSML｜parameter name=\"%s\" string=\"true\">%s</｜DSML｜parameter>\n",
+		"<｜DSML｜parameter name=\"%s\" string=\"false\">%s</｜DSML｜parameter>\n", "</｜DSML｜invoke>")},
+	"gigachat-3.5": {"<｜GCML｜tool_calls>", "", "</｜GCML｜tool_calls>", saysType("<｜GCML｜invoke name=\"%s\">",
+		"<｜GCML｜parameter name=\"%s\" string=\"true\">%s</｜GCML｜parameter>",
+		"<｜GCML｜parameter name=\"%s\" string=\"false\">%s</｜GCML｜parameter>", "</｜GCML｜invoke>")},
+	"gigachat-3.1": {"<|function_call|>", "<|function_call|>", "", asJSON("{\"name\": \"%s\", \"arguments\": %s}")},
+	"muse": {" to=run<|message|><atem:function_calls>\n", "\n", "\n</atem:function_calls><|eot|>", inTagsOf("<atem:invoke name=\"%s\">\n",
+		"<atem:parameter name=\"%s\">%s</atem:parameter>\n", "</atem:invoke>")},
+	"apertus":       {"<|tools_prefix|>[", ", ", "]<|tools_suffix|>", asJSON("{\"%s\": %s}")},
+	"pangu":         {"<|tool_call_start|>[", ", ", "]<|tool_call_end|>", asJSON("{\"name\": \"%s\", \"arguments\": %s}")},
+	"mistral":       {"[TOOL_CALLS]", "[TOOL_CALLS]", "", asJSON("%s[ARGS]%s")},
+	"cohere":        {"Action: ```json\n[", ", ", "]\n```", asJSON("{\"tool_name\": \"%s\", \"parameters\": %s}")},
+	"cohere-bare":   {"[", ", ", "]", asJSON("{\"tool_name\": \"%s\", \"parameters\": %s}")},
+	"functionary":   {"", ">>>", "<|eot_id|>", asJSON("%s\n%s")},
+	"functionary-2": {"all\nI will write.>>>", ">>>", "<|eot_id|>", asJSON("%s\n%s")},
+	"llama":         {"", ";", "", asJSON("{\"name\": \"%s\", \"parameters\": %s}")},
+	"harmony":       {"", "<|start|>assistant", "", asJSON("<|channel|>commentary to=functions.%s <|constrain|>json<|message|>%s<|call|>")},
+	"harmony-bare":  {"", "<|start|>assistant ", "", asJSON("to=functions.%s<|channel|>commentary json<|message|>%s<|call|>")},
+}
+
+// hard are arguments that are hard to tell from the formats.
+var hard = [][]given{
+	{}, {{"path", "a.txt"}, {"content", "one"}}, {{"path", "a"}, {"content", `say "hi" and 'ho'`}},
+	{{"path", "a"}, {"content", "one\ntwo\n"}}, {{"path", "a"}, {"content", "\none"}}, {{"path", "a"}, {"content", "\n\none\n\n"}},
+	{{"path", "a"}, {"content", "  x  "}}, {{"path", "a"}, {"content", "\tif x {\n\t\treturn\n\t}\n"}},
+	{{"path", "a"}, {"content", "</p></parameter x></div>"}}, {{"path", "a"}, {"content", `{"a": [1, {"b": null}]}`}},
+	{{"path", "a"}, {"content", "42"}}, {{"path", "a"}, {"content", "true"}}, {{"path", "a"}, {"content", "null"}},
+	{{"path", "a"}, {"content", ""}}, {{"path", "a"}, {"content", "äöü 漢字 🎉 \u2028"}},
+	{{"path", "a"}, {"content", "def f():\n    return {'a': [1]}\n"}}, {{"path", "a"}, {"content", "```go\nx\n```\n"}},
+	{{"path", "a"}, {"content", "ends with </think>\n"}}, {{"path", "a"}, {"content", "<think>\nhm\n</think>\n\nso"}},
+	{{"path", "a"}, {"content", "[TOOL_CALLS] and <tool_call> and <|im_end|> here"}},
+	{{"path", "a"}, {"content", "C:\\new\\table \\\\ \\u0041"}}, {{"path", "a"}, {"content", "a & b &amp; c < d > e"}},
+	{{"path", "a"}, {"content", "x"}, {"tags", []any{"a", "b c"}}}, {{"command", "ls"}, {"env", map[string]any{"A": "1"}}},
+	{{"location", "Paris"}, {"days", 3}, {"hourly", true}}, {{"location", "a > b"}, {"days", -2}, {"hourly", false}},
+	{{"path", "a/b c.txt"}, {"content", "# Title\n\n- a\n- b\n\n> quote\n\n    code\n"}},
+}
+
+// TestRendered reads what templates write, and what of it has come when a stream is cut.
+func TestRendered(t *testing.T) {
+	known := func(name string) bool { return len(schemas(name)) > 0 }
+	name := func(args []given) string {
+		switch {
+		case len(args) == 0:
+			return "now"
+		case args[0].key == "path":
+			return "write_file"
+		case args[0].key == "command":
+			return "run"
+		}
+		return "get_weather"
+	}
+	for format, r := range rendered {
+		for i, args := range hard {
+			for _, sets := range [][][]given{{args}, {args, hard[1]}, {hard[1], args, hard[24]}} {
+				text := r.before
+				for j, set := range sets {
+					if j > 0 {
+						text += r.between
+					}
+					text += r.call(name(set), set)
+				}
+				text += r.after
+				got := Find(text, known, schemas).Calls
+				right := len(got) == len(sets)
+				for j := 0; right && j < len(sets); j++ {
+					right = got[j].Err == nil && got[j].Name == name(sets[j]) && equal(got[j].Arguments, []byte(jsonArguments(sets[j])))
+				}
+				if !right {
+					t.Errorf("%s %d: read %q of %q", format, i, got, text)
+				}
+				if len(sets) > 1 {
+					continue
+				}
+				for cut := range text {
+					if cut%4 != i%4 { // each of them takes long
+						continue
+					}
+					for _, c := range Find(text[:cut], known, schemas).Calls {
+						if c.Err == nil && (c.Name != name(args) || !equal(c.Arguments, []byte(jsonArguments(args)))) {
+							t.Errorf("%s %d: cut to %q, read %q", format, i, text[:cut], c)
+						}
+					}
+				}
+			}
+		}
+	}
+}
