@@ -91,7 +91,7 @@ func (o *promptOptions) interpreter(c *cli, x *skill.Executor) (dialect.Fallback
 			return dialect.Extraction{}, &dialect.Failure{Message: wrong.Error(), Cause: wrong}
 		}, nil
 	}
-	i := &interpreter{console: &c.console, o: o, extractor: extractor}
+	i := &interpreter{console: &c.console, o: o, x: x, extractor: extractor}
 	return i.read, nil
 }
 
@@ -99,6 +99,7 @@ func (o *promptOptions) interpreter(c *cli, x *skill.Executor) (dialect.Fallback
 type interpreter struct {
 	*console
 	o         *promptOptions
+	x         *skill.Executor
 	extractor *llmfallback.Extractor
 	told      atomic.Bool // that no model is set
 }
@@ -176,6 +177,12 @@ func (i *interpreter) worded(err error, prompt, operation, via string) error {
 // silent returns the error of a prompt that nobody understood.
 func (i *interpreter) silent(err error, prompt, operation string) error {
 	f := &dialect.Failure{Message: "Unknown operation: " + operation, Hint: i.understood(&i.o.workspaceOptions, prompt), Cause: err}
+	use := dialect.Achilles.Meaning(i.x, prompt)
+	if read := strings.HasPrefix(f.Hint, "I understood "); use != "" && i.useInstead(operation) == "" &&
+		!(read && strings.HasPrefix(use, "did you mean ")) {
+		f.Hint = use
+		return f
+	}
 	if use := i.useInstead(operation); use != "" && (f.Hint == "" || strings.HasPrefix(f.Hint, "type: ")) {
 		f.Hint = use
 		return f

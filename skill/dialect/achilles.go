@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -36,6 +37,7 @@ var Achilles = &Dialect{
 			operation: func(in *call) (skill.Args, error) {
 				return skill.ReadFile{Path: in.str("path"), AllowPartial: true, MaxBytes: maxAchilles}, nil
 			},
+			words: "cat type open show view print head tail less more get getfile read load loadfile display",
 			reply: sentence("Read file at %s successfully."),
 		},
 		{
@@ -44,6 +46,7 @@ var Achilles = &Dialect{
 			operation: func(in *call) (skill.Args, error) {
 				return skill.WriteFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
 			},
+			words: "create createfile createnewfile newfile makefile addfile save savefile put putfile write",
 			reply: sentence("Wrote file at %s successfully."),
 		},
 		{
@@ -53,23 +56,27 @@ var Achilles = &Dialect{
 				return skill.AppendFile{Path: in.str("path"), Content: in.str("content"),
 					Lines: in.str("lines") != ""}, nil
 			},
+			words: "append add appendtofile addtofile touch touchfile",
 			reply: sentence("Appended content at %s successfully."),
 		},
 		{
 			Name: "deleteFile", Doc: "Delete a file, not a directory.", Params: []Param{pathParam},
 			Effect:    Destroys,
 			operation: func(in *call) (skill.Args, error) { return skill.DeleteFile{Path: in.str("path")}, nil },
-			reply:     sentence("Deleted file at %s successfully."),
+			words:     "rm del delete remove unlink erase", onFolder: folderDeletion,
+			reply: sentence("Deleted file at %s successfully."),
 		},
 		{
 			Name: "createDirectory", Doc: "Create a directory and its missing parents.",
 			Params: []Param{pathParam}, Effect: Adds, Idempotent: true,
 			operation: func(in *call) (skill.Args, error) { return skill.MakeFolder{Path: in.str("path")}, nil },
+			words:     "mkdir md makedir makefolder createfolder newfolder newdirectory addfolder",
 			reply:     sentence("Created directory at %s successfully."),
 		},
 		{
 			Name: "listDirectory", Doc: "List the names in a directory.", Params: []Param{pathParam},
 			operation: func(in *call) (skill.Args, error) { return skill.ListFolder{Path: in.str("path")}, nil },
+			words:     "ls dir list tree listfiles scandir browse",
 			reply: typed(func(_ *call, l skill.Listed) string {
 				return fmt.Sprintf("Listed entries at %s successfully: %s.", l.Path,
 					rawjson.Encode(entryNames(l)))
@@ -80,6 +87,7 @@ var Achilles = &Dialect{
 			operation: func(in *call) (skill.Args, error) {
 				return skill.Stat{Path: in.str("path"), MissingOK: true}, nil
 			},
+			words: "exists stat isfile isdirectory checkpath fileinfo",
 			reply: typed(func(_ *call, d skill.Described) string {
 				return fmt.Sprintf("Checked file existence at %s: %t.", d.Path, d.Exists)
 			}),
@@ -90,6 +98,7 @@ var Achilles = &Dialect{
 			operation: func(in *call) (skill.Args, error) {
 				return skill.CopyFile{Source: in.str("path"), Dest: in.str("destination"), SameOK: true}, nil
 			},
+			words: "cp copy", onFolder: folderCopy,
 			reply: sentence("Copied file from %s to %s successfully."),
 		},
 		{
@@ -98,6 +107,7 @@ var Achilles = &Dialect{
 			operation: func(in *call) (skill.Args, error) {
 				return skill.MoveFile{Source: in.str("path"), Dest: in.str("destination")}, nil
 			},
+			words: "rename renamefile mv move movefolder movedirectory movedir renamefolder renamedirectory",
 			reply: sentence("Moved file from %s to %s successfully."),
 		},
 	},
@@ -282,7 +292,7 @@ func (in *call) understand(ctx context.Context, prompt string, ask Fallback) Rep
 	case hint != "":
 		r = in.fail(&Failure{Message: "Invalid input: operation and path are required.", Hint: hint})
 	case errors.Is(err, ErrSilent) && in.tool == nil:
-		r = failureReply(&Failure{Message: "Unknown operation: " + in.sent, Hint: in.dialect.nearest(in.sent),
+		r = failureReply(&Failure{Message: "Unknown operation: " + in.sent, Hint: in.nearest(prompt),
 			Cause: err})
 	case errors.Is(err, ErrSilent), err == nil && (isBlank(e.Operation) || e.Path == ""):
 		r = in.fail(errIncomplete)
@@ -347,7 +357,7 @@ func achillesFail(in *call, err error) Reply {
 	case errors.As(err, &known):
 		f = known
 	case errors.Is(err, errUnknown):
-		f.Message, f.Hint, f.Cause = "Unknown operation: "+in.sent, in.dialect.nearest(in.sent), nil
+		f.Message, f.Hint, f.Cause = "Unknown operation: "+in.sent, in.nearest(in.sent), nil
 	case errors.Is(err, errIncomplete):
 		f.Message, f.Hint, f.Cause = "Invalid input: operation and path are required.", in.tool.Usage(), nil
 	case errors.As(err, &arg) && arg.Reason == missing && arg.Arg != "path":
@@ -357,6 +367,10 @@ func achillesFail(in *call, err error) Reply {
 		f.Message, f.Hint = in.sent+": "+err.Error(), in.tool.Usage()
 	case system:
 		f.Message, f.Code = message, code
+		if path := in.str("path"); code == "EISDIR" && filepath.Join(in.x.Dir(), path) != in.x.Dir() &&
+			filepath.Clean(path) != in.x.Dir() {
+			f.Hint = hintBeyond(in.x, in.tool.onFolder, path, in.str("destination"))
+		}
 	default:
 		if arg != nil {
 			arg.Tool = in.sent

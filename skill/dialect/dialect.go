@@ -67,6 +67,9 @@ type Tool struct {
 	More       bool // it accepts arguments that Params does not name
 	Idempotent bool // a second call with the same arguments changes nothing more
 
+	words    string // what other programs call a text command, in lower case without _ and -
+	onFolder string // what others call the tool if its path is a folder, for which it fails
+
 	// what Func has made, instead of an operation
 	function *function
 	// resolves the paths and makes the operation

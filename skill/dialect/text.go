@@ -43,6 +43,8 @@ func Nearest(name string, list ...*Dialect) (best *Tool) {
 				n = 0
 			case strings.HasPrefix(name, own):
 				n = min(n, 2)
+			case d.Tools[i].Effect == Destroys && (n > 2 || name == "" || name[0] != own[0]):
+				continue // a harmless word must not lead there
 			}
 			if n < least {
 				best, least = &d.Tools[i], n
@@ -101,12 +103,16 @@ func each[T, U any](list []T, of func(T) U) []U {
 	return made
 }
 
-// nearest suggests the operation whose name is most like the given one.
-func (d *Dialect) nearest(name string) string {
-	if best := Nearest(name, d); best != nil {
+// nearest suggests the operation that a prompt may mean, by its first word.
+func (in *call) nearest(prompt string) string {
+	if use := in.dialect.Meaning(in.x, prompt); use != "" {
+		return use
+	}
+	if best := Nearest(in.sent, in.dialect); best != nil {
 		return "did you mean " + best.Name + "? " + best.Usage()
 	}
-	return "the operations are " + strings.Join(each(d.Tools, func(t Tool) string { return t.Name }), ", ")
+	return "the operations are " +
+		strings.Join(each(in.dialect.Tools, func(t Tool) string { return t.Name }), ", ")
 }
 
 // Usage returns the usage line of a text command, or "" for a nil Tool.
