@@ -139,6 +139,7 @@ func (c *Command) refresh(ctx context.Context, old *index, spared map[string]boo
 		}
 		whole, err := s.keepAll(ctx, x.choose(c.limit), found.begin)
 		if err != nil {
+			s.dropCopies(x, found.begin, err)
 			return err
 		}
 		if whole {

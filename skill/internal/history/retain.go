@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -152,6 +153,29 @@ func (t *Tx) sweepBlobs() {
 		copied := info.Mode.IsRegular() && isSum(e.Name) && info.Mode.Perm() == 0o600
 		if copied && time.Since(info.Changed) > time.Hour || time.Since(info.Changed) > orphanAge {
 			Discard(t.blobs.Folder, e.Name)
+		}
+	}
+}
+
+// dropCopies deletes the copies that were made for an index since begin, if the disk is full now: the command does
+// not start, and nothing else needs them.
+func (s *Store) dropCopies(x *index, begin int64, cause error) {
+	if !isFull(cause) {
+		return
+	}
+	t, err := s.Lock(context.Background())
+	if err != nil {
+		return
+	}
+	defer t.End()
+	needed := t.neededBlobs()
+	for i := range x.list {
+		name := x.list[i].digest
+		if needed[name] || !isSum(name) {
+			continue
+		}
+		if info, err := t.blobs.Lstat(name); err == nil && info.Changed.UnixNano() >= begin-int64(timeGrain) {
+			Discard(t.blobs.Folder, name)
 		}
 	}
 }

@@ -160,8 +160,30 @@ func (t *kernelTree) OpenFolder(rel string) (Folder, error) {
 	if err == unix.EACCES {
 		fd, err = t.fd(rel, unix.O_PATH|unix.O_DIRECTORY)
 	}
+	if err == unix.ENAMETOOLONG && len(rel) >= unix.PathMax {
+		return t.openDeep(rel)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return newKernelFolder(fd, readable)
+}
+
+// openDeep is OpenFolder for a path that is too long for one system call. It follows no link in the path's end.
+func (t *kernelTree) openDeep(rel string) (Folder, error) {
+	at := strings.LastIndexByte(rel[:unix.PathMax/2], '/')
+	if at < 0 {
+		return nil, unix.ENAMETOOLONG
+	}
+	d, err := t.OpenFolder(rel[:at])
+	for name := range strings.SplitSeq(rel[at+1:], "/") {
+		if err != nil {
+			return nil, err
+		}
+		var in Folder
+		in, err = d.OpenFolder(name)
+		d.Close()
+		d = in
+	}
+	return d, err
 }
