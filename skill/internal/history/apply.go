@@ -33,7 +33,29 @@ func (t *Tx) Add(op *Op) error {
 	if op.Undoes == 0 {
 		t.retain()
 	}
-	op.ID, op.Time = t.log.last()+1, time.Now().UTC()
+	op.ID = t.log.last() + 1
+	return t.add(op)
+}
+
+// Replace is Add for an op that contains the deltas of old, an op of this Tx. If old is the last op, the new one
+// gets its number, else old becomes void.
+func (t *Tx) Replace(op, old *Op) error {
+	if old.ID != t.log.last() {
+		if err := t.Add(op); err != nil {
+			return err
+		}
+		return t.Supersede(old)
+	}
+	if t.index != nil {
+		t.index.upTo = min(t.index.upTo, old.ID-1)
+	}
+	op.ID = old.ID
+	return t.add(op)
+}
+
+// add is Add for an op that has its number.
+func (t *Tx) add(op *Op) error {
+	op.Time = time.Now().UTC()
 	for i := range op.Deltas {
 		d := &op.Deltas[i]
 		if d.Before.Blob == newBlob {
@@ -111,7 +133,7 @@ func (t *Tx) reindex(deltas []Delta) {
 	}
 }
 
-// Supersede voids an op whose deltas become part of the next op.
+// Supersede voids an op whose change was taken back.
 func (t *Tx) Supersede(op *Op) error {
 	return t.log.add(&Op{ID: op.ID, Void: true, Time: time.Now().UTC()})
 }

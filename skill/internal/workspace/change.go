@@ -87,7 +87,11 @@ func (w *Workspace) commit(ctx context.Context, c *Change, l *heldLocks, planned
 		}
 	}
 	err := tx.CatchUp(ctx, op.Deltas...)
-	if err == nil {
+	switch {
+	case err != nil:
+	case c.parents != nil:
+		err = tx.Replace(op, c.parents)
+	default:
 		err = tx.Add(op)
 	}
 	if err != nil {
@@ -106,11 +110,6 @@ func (w *Workspace) commit(ctx context.Context, c *Change, l *heldLocks, planned
 	}
 	if err != nil {
 		return tx.Void(op, err)
-	}
-	if c.parents != nil { // the op now contains the deltas of c.parents
-		if err := tx.Supersede(c.parents); err != nil {
-			return err
-		}
 	}
 	tx.Made()
 	tx.Follow(op.Deltas...)
