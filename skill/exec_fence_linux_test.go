@@ -157,7 +157,7 @@ func TestFenceSignals(t *testing.T) {
 	}
 	defer l.Close()
 	name := l.Addr().String()[1:]
-	needs.Program(t, "python3")
+	need(t, x, "python3")
 	got = mustExec(t, x, Exec{Command: "python3",
 		Args: []string{"-c", `import socket,sys; socket.socket(socket.AF_UNIX).connect("\0" + sys.argv[1])`, name}})
 	if said := string(got.Stderr); !strings.Contains(said, "PermissionError") &&
@@ -210,7 +210,7 @@ func TestFenceLetsProgramsWork(t *testing.T) {
 		{"sh", "nice -n 5 true && (ulimit -n 256; ulimit -n)", "256\n"},
 	} {
 		t.Run(tt.script, func(t *testing.T) {
-			needs.Program(t, tt.program)
+			need(t, x, tt.program)
 			if got := mustExec(t, x, sh(tt.script)); string(got.Stdout) != tt.want || got.Failed() {
 				t.Errorf("%s\n%s", got.Stdout, got.Stderr)
 			}
@@ -224,7 +224,7 @@ func TestFenceLimits(t *testing.T) {
 	if fields := strings.Fields(string(got.Stdout)); strings.Join(fields, " ") != "0 262144 5000 1048576 stays" {
 		t.Errorf("%q\n%s", fields, got.Stderr)
 	}
-	needs.Program(t, "python3")
+	need(t, x, "python3")
 	if got := mustExec(t, x, Exec{Command: "python3", Args: []string{"-c", "x = bytearray(1 << 30)"}}); !strings.Contains(string(got.Stderr), "MemoryError") {
 		t.Errorf("%s", got.Stderr)
 	}

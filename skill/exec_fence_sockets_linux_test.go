@@ -12,7 +12,7 @@ import (
 )
 
 func TestFenceTCP(t *testing.T) {
-	needs.Program(t, "python3")
+	need(t, fenced(t, Config{}), "python3")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestFenceTCP(t *testing.T) {
 
 // Multipath TCP and other ways do not bypass the denial of TCP.
 func TestFenceSockets(t *testing.T) {
-	needs.Program(t, "python3")
+	need(t, fenced(t, Config{}), "python3")
 	script := `
 import socket, ctypes, errno
 def can(*kind):
@@ -81,8 +81,8 @@ print(libc.syscall(425, 4, None), errno.errorcode[ctypes.get_errno()])
 
 // A server is fenced. In the network of this machine it can listen on its own port only.
 func TestFenceServer(t *testing.T) {
-	needs.Program(t, "python3")
 	x := fenced(t, Config{})
+	need(t, x, "python3")
 	endServers(t, x)
 	out := outside(t)
 	port := needs.Port(t)

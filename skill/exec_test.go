@@ -87,6 +87,19 @@ func mustExec(t testing.TB, x *Executor, a Exec) Executed {
 	return r.(Executed)
 }
 
+// need needs programs where x runs commands.
+func need(t testing.TB, x *Executor, names ...string) {
+	t.Helper()
+	needs.Shell(t)
+	needs.ProgramIn(t, func(name string, args ...string) string {
+		r, err := x.Execute(t.Context(), &Session{}, Exec{Command: name, Args: args})
+		if err != nil || r.(Executed).Failed() {
+			return ""
+		}
+		return string(r.(Executed).Stdout)
+	}, names...)
+}
+
 func sh(script string, args ...string) Exec {
 	return Exec{Command: "sh", Args: append([]string{"-c", script, "sh"}, args...)}
 }

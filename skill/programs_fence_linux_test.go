@@ -86,8 +86,7 @@ python3 -c "import socket; socket.create_connection(('127.0.0.1', %[3]s)); print
 }
 
 func TestBrowserIsFenced(t *testing.T) {
-	needs.Shell(t)
-	needs.Program(t, "python3", "printenv", "tail")
+	need(t, fenced(t, Config{}), "python3", "printenv", "tail")
 	out, tools := outside(t), programDir(t, t.TempDir())
 	t.Setenv("OPENAI_API_KEY", "sk-secret")
 	web, requests := counted(t, hello)
@@ -115,8 +114,7 @@ func TestBrowserIsFenced(t *testing.T) {
 }
 
 func TestSearchProgramIsFenced(t *testing.T) {
-	needs.Shell(t)
-	needs.Program(t, "python3", "printenv", "tail")
+	need(t, fenced(t, Config{}), "python3", "printenv", "tail")
 	out, tools := outside(t), programDir(t, t.TempDir())
 	web, _ := counted(t, hello)
 	x := fenced(t, Config{Network: true, Search: []SearchEngine{{Kind: "brave-search"}}})

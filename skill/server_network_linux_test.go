@@ -17,8 +17,8 @@ import (
 // programs of this machine at the server's port. Nothing else of the workspace is.
 func TestServersMeetCommands(t *testing.T) {
 	t.Parallel()
-	needs.Program(t, "python3", "curl")
 	x := fenced(t, Config{})
+	need(t, x, "python3", "curl")
 	needs.That(t, x.process.Fence().Alone, "network namespaces", "let users make them")
 	endServers(t, x)
 	port := needs.Port(t)
@@ -64,8 +64,8 @@ func TestServersMeetCommands(t *testing.T) {
 // A server in the foreground is reached at its port while it runs.
 func TestServerInTheForeground(t *testing.T) {
 	t.Parallel()
-	needs.Program(t, "python3")
 	x := fenced(t, Config{})
+	need(t, x, "python3")
 	port := needs.Port(t)
 	layout(t, x.Dir(), "a.txt=hello\n")
 	run := sh(fmt.Sprintf("exec timeout 20 python3 -m http.server --bind 127.0.0.1 %d", port))
@@ -117,7 +117,7 @@ func TestCommandsListen(t *testing.T) {
 		{"curl", "curl -sS -m 9 http://203.0.113.9/ 2>&1 | grep -c \"after 0 ms\\|nreachable\"", "1\n"},
 	} {
 		t.Run(tt.program, func(t *testing.T) {
-			needs.Program(t, tt.program)
+			need(t, x, tt.program)
 			if got := mustExec(t, x, sh(tt.script)); string(got.Stdout) != tt.want || got.Failed() {
 				t.Errorf("%s\n%s", got.Stdout, got.Stderr)
 			}
@@ -128,8 +128,8 @@ func TestCommandsListen(t *testing.T) {
 // Fetch reaches the servers of the workspace at localhost, and no service of this machine, without
 // the network. A page of another host does not lead there.
 func TestFetchOfOwnServer(t *testing.T) {
-	needs.Program(t, "python3")
 	x := fenced(t, Config{})
+	need(t, x, "python3")
 	needs.That(t, x.process.Fence().Alone, "network namespaces", "let users make them")
 	endServers(t, x)
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "of this machine") }))

@@ -342,9 +342,9 @@ func isUnknown(err error) bool {
 
 // TestGoProject has the real go command test, lint, format and build a module.
 func TestGoProject(t *testing.T) {
-	needs.Program(t, "go", "gofmt")
 	needs.GoCache(t)
 	x := newExecutor(t, Config{Helper: self(t), ShareGo: true})
+	need(t, x, "go", "gofmt")
 	layout(t, x.Dir(), "m/go.mod=module example.org/m\n\ngo 1.26\n",
 		"m/a.go=package m\n\nfunc  Sum(a, b int) int { return a + b }\n",
 		"m/a_test.go=package m\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum(1, 1) != 3 {\n\t\tt.Errorf(\"1+1 is %d\", Sum(1, 1))\n\t}\n}\n\nfunc TestFine(t *testing.T) {}\n",

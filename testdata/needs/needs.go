@@ -56,14 +56,51 @@ func Program(t testing.TB, names ...string) {
 	}
 }
 
-// asked are questions to programs that print 42. What a version manager puts on PATH
-// may be no more than the name.
-var asked = map[string][]string{"node": {"-p", "6*7"}, "python3": {"-c", "print(6*7)"}}
+// ProgramIn needs the programs in a sandbox, which may hide the files that PATH leads to. run starts
+// a program there and returns its standard output, "" if the program failed.
+func ProgramIn(t testing.TB, run func(name string, args ...string) string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		question, ok := asked[name]
+		if !ok {
+			question = answered{[]string{"sh", "-c", `command -v "$0"`, name}, ""}
+		}
+		That(t, question.by(run), name+" in the sandbox", "install it for all users, as apt-get does")
+	}
+}
+
+// answered is a command that works, and the beginning of its output.
+type answered struct {
+	command []string
+	begin   string
+}
+
+// asked are commands that show whether a program works. A version manager may put no more than
+// the name on PATH.
+var asked = map[string]answered{
+	"node":    {[]string{"node", "-p", "6*7"}, "42"},
+	"npm":     {[]string{"npm", "--version"}, ""},
+	"npx":     {[]string{"npx", "--version"}, ""},
+	"python3": {[]string{"python3", "-c", "print(6*7)"}, "42"},
+	"pip":     {[]string{"python3", "-m", "pip", "--version"}, "pip "},
+	"cargo":   {[]string{"cargo", "--version"}, "cargo "},
+	"go":      {[]string{"go", "version"}, "go version "},
+}
+
+func (a answered) by(run func(name string, args ...string) string) bool {
+	out := run(a.command[0], a.command[1:]...)
+	return out != "" && strings.HasPrefix(out, a.begin)
+}
 
 func found(name string) bool {
 	if question, ok := asked[name]; ok {
-		answer, err := exec.Command(name, question...).Output()
-		return err == nil && string(answer) == "42\n"
+		return question.by(func(name string, args ...string) string {
+			out, err := exec.Command(name, args...).Output()
+			if err != nil {
+				return ""
+			}
+			return string(out)
+		})
 	}
 	_, err := exec.LookPath(name)
 	return err == nil

@@ -169,7 +169,7 @@ func TestPackagesAreInstalled(t *testing.T) {
 		{"python3", "python3 -c 'import urllib.request; print(urllib.request.urlopen(\"https://good.example/\").read())'", "hello of the web"},
 	} {
 		t.Run(tt.program, func(t *testing.T) {
-			needs.Program(t, tt.program)
+			need(t, x, tt.program)
 			c := sh(tt.script)
 			c.Env = env
 			if got := mustExec(t, x, c); got.Failed() || !strings.Contains(string(got.Stdout), tt.want) ||

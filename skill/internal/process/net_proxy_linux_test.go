@@ -56,7 +56,7 @@ func TestHostsAreRefused(t *testing.T) {
 		{"curl", "curl -sS http://203.0.113.9/", ""},
 	} {
 		t.Run(tt.program, func(t *testing.T) {
-			needs.Program(t, tt.program)
+			need(t, x, tt.program)
 			begin := time.Now()
 			got := mustExec(t, x, sh(tt.script))
 			if !got.Failed() || strings.Join(got.Refused, " ") != tt.refused {
@@ -156,10 +156,10 @@ func TestNetworksAreOfEqualHosts(t *testing.T) {
 
 // Many names, connections and broken questions do not stop the next command.
 func TestFloodsAreBounded(t *testing.T) {
-	needs.Program(t, "python3", "curl")
 	port := origin(t)
 	x := gated(t, egress.Rules{Allow: []string{fmt.Sprint("good.example:", port)}},
 		hostsAt(port, "good.example"))
+	need(t, x, "python3", "curl")
 	script := `import os, socket, struct, sys
 server = [l.split()[1] for l in open('/etc/resolv.conf') if l.startswith('nameserver')][0]
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2); s.connect((server, 53))

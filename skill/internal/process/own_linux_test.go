@@ -170,8 +170,8 @@ func TestGitSettingsAreFixed(t *testing.T) {
 
 // A server that puts links in the place of .git does not get at a file outside.
 func TestGitSettingsAreNotFollowed(t *testing.T) {
-	needs.Program(t, "git", "python3")
 	x, _ := viewedRunner(t, Config{})
+	need(t, x, "git", "python3")
 	secret := t.TempDir()
 	if err := os.WriteFile(secret+"/config", []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)

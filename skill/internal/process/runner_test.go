@@ -67,6 +67,19 @@ func mustExec(t testing.TB, x *Runner, c Command) Executed {
 	return done
 }
 
+// need needs programs where x runs commands.
+func need(t testing.TB, x *Runner, names ...string) {
+	t.Helper()
+	needs.Shell(t)
+	needs.ProgramIn(t, func(name string, args ...string) string {
+		done, err := x.Exec(t.Context(), "", Command{Name: name, Args: args})
+		if err != nil || done.Failed() {
+			return ""
+		}
+		return string(done.Stdout)
+	}, names...)
+}
+
 func sh(script string, args ...string) Command {
 	return Command{Name: "sh", Args: append([]string{"-c", script, "sh"}, args...)}
 }
