@@ -10,7 +10,8 @@ import (
 )
 
 // TestReadmeEmbeds makes a module outside of this repository by what README.md says, and has its
-// program write a file.
+// program write a file. Its go.mod begins as this one's, in place of go mod tidy, which would
+// download the modules that the tests of libraries need.
 func TestReadmeEmbeds(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
@@ -26,6 +27,10 @@ func TestReadmeEmbeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	sums, err := os.ReadFile("go.sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := os.ReadFile("go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +52,8 @@ func main() {
 	` + strings.ReplaceAll(string(code[1]), `"/home/you/project"`, "os.Args[1]") + `
 }
 `
-	for name, text := range map[string]string{"go.mod": "module example.org/mine\n\ngo 1.26.0\n",
+	for name, text := range map[string]string{
+		"go.mod": strings.Replace(string(own), "module textskill\n", "module example.org/mine\n", 1),
 		"go.sum": string(sums), "main.go": program} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
@@ -55,7 +61,7 @@ func main() {
 	}
 	call := func(name string, args ...string) string {
 		cmd := exec.Command(name, args...)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s %q: %v\n%s", name, args, err, out)

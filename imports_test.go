@@ -307,24 +307,6 @@ func TestLibraryNamesNoProgram(t *testing.T) {
 	}
 }
 
-// TestNoCodeInC has no library bring code in C: where there is a C compiler, its linker would
-// have to put the programs together.
-func TestNoCodeInC(t *testing.T) {
-	for _, dir := range []string{".", fleet} {
-		cmd := exec.Command("go", "list", "-deps", "-f",
-			"{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}", "./cmd/...")
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=1")
-		cmd.Stderr = t.Output()
-		found, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range strings.Fields(string(found)) {
-			t.Errorf("%s has code in C", name)
-		}
-	}
-}
-
 // TestImportsHaveNoCircle holds the table itself to one direction.
 func TestImportsHaveNoCircle(t *testing.T) {
 	for pkg, allowed := range mayImport {
