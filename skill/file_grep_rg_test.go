@@ -30,7 +30,7 @@ var asRipgrep = []struct {
 func TestGrepAsRipgrep(t *testing.T) {
 	rg, err := exec.LookPath("rg")
 	if err != nil {
-		t.Skip("needs rg, to compare with")
+		t.Skip("needs rg, to compare with: install ripgrep")
 	}
 	x, top := open(t)
 	rng := rand.New(rand.NewPCG(11, 12))

@@ -473,9 +473,10 @@ func TestHookFull(t *testing.T) {
 // TestHookCommandLine names the program by its absolute path in each configuration, for another skill may be in PATH,
 // and ends well where the program is gone.
 func TestHookCommandLine(t *testing.T) {
+	needs.Program(t, "sh")
 	sh, err := exec.LookPath("sh")
 	if err != nil {
-		t.Skip("there is no sh")
+		t.Fatal(err)
 	}
 	gone := filepath.Join(t.TempDir(), "no such", "skill")
 	for _, s := range hook.Setups {

@@ -151,7 +151,7 @@ func FuzzWires(f *testing.F) {
 		}
 		by := writers[w.Name]
 		if !utf8.ValidString(content) || by.raw != "" && strings.Contains(content, by.raw) {
-			t.Skip()
+			return
 		}
 		e, err := w.Read(before+by.write(content)+after, schemas)
 		around := before + after

@@ -358,9 +358,10 @@ func TestSkillsAreNotStartedFromTheWorkspace(t *testing.T) {
 // commands may write: npx starts none of them, and the server begins in the workspace.
 func TestNpxTakesNothingFromTheWorkspace(t *testing.T) {
 	t.Parallel()
+	needs.Program(t, "npx")
 	npx, err := exec.LookPath("npx")
 	if err != nil {
-		t.Skip("there is no npx")
+		t.Fatal(err)
 	}
 	l := newLab(t, calls("here"), calls("attemptCompletion"), "done")
 	pkg, bin := t.TempDir(), filepath.Join(l.dir, "node_modules", ".bin")

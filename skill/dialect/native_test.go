@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -191,9 +190,11 @@ func (r *nativeRow) play(t *testing.T, dir string, x *skill.Executor, ids map[st
 }
 
 func needBash(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil || runtime.GOOS != "linux" {
-		t.Skip("this machine has no bash, or runs commands otherwise")
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("this machine runs commands otherwise")
 	}
+	needs.Program(t, "bash")
 }
 
 // TestNativeRows replays each session, compares answers and trees, and undoes all of it.
