@@ -158,6 +158,10 @@ func TestReadmeShell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)\.\d+$`).FindStringSubmatch(readDocument(t, "go.mod"))
+	if need := "need only Go " + version[1] + " or later"; !strings.Contains(readDocument(t, readme), need) {
+		t.Errorf("README.md does not say %q", need)
+	}
 	dir := t.TempDir()
 	for _, block := range blocks(t, readme, "sh") {
 		for line := range strings.Lines(block) {
