@@ -105,7 +105,7 @@ func (h *hooked) record(ctx context.Context, host string) (err error) {
 	}
 	e, err := hook.Read(payload, host, h.c.getenv)
 	if errors.Is(err, hook.ErrOther) {
-		h.sessions.Join(&e, nil)
+		h.sessions.Join(&e)
 		return nil
 	}
 	if err != nil {
@@ -114,11 +114,10 @@ func (h *hooked) record(ctx context.Context, host string) (err error) {
 	if e.Phase == hook.Before && e.Kind == hook.Command {
 		close(h.command)
 	}
-	above := hook.Ancestors()
-	e.From(above)
+	e.From(hook.Ancestors())
 	e.Transcript = h.c.getenv.transcript(e)
 	h.note.Host = cmp.Or(e.Host, host)
-	if recorded := h.sessions.Join(&e, above); h.isOwn(e) || !recorded {
+	if recorded := h.sessions.Join(&e); h.isOwn(e) || !recorded {
 		return nil
 	}
 	if e.Workspace, err = h.workspace(e); err != nil {
@@ -227,7 +226,7 @@ func (h *hooked) worked(e hook.Event) []string {
 			r.Folders = append(r.Folders, e.Workspace)
 		}
 		if e.Phase == hook.SessionEnd {
-			r.Spawns, r.Process = 0, ""
+			r.Spawns = 0
 		}
 	})
 	if e.Phase == hook.Before || e.Phase == hook.After {
@@ -252,6 +251,10 @@ func (env environment) otherFolders(w *workspaceOptions, session, here string) [
 // saySession says where else sessions have worked, and the command to type there.
 func (c *console) saySession(w *workspaceOptions, here, tool string, ids ...string) {
 	for _, id := range ids {
+		r, _ := c.getenv.hookSessions(w).Load(id)
+		for _, apart := range r.Apart {
+			c.sayf("session %s also had the sub-agent %s; type: %s", id, apart, c.again(w, tool, "--run", apart))
+		}
 		for _, dir := range c.getenv.otherFolders(w, id, here) {
 			there := *w
 			there.Dir = dir

@@ -65,10 +65,9 @@ func TestHookTrees(t *testing.T) {
 		}, "kilo/general write, session main"},
 		"droid": {func(f *hookedFolder) {
 			f.event("droid", `"session_id":"main","cwd":%q,"hook_event_name":"PreToolUse","tool_name":"Task","tool_input":{}`, f.dir)
-			call(f, "droid", `"session_id":"sub"`, "s.txt")
+			f.event("droid", `"session_id":"main","cwd":%q,"hook_event_name":"PostToolUse","tool_name":"Task","tool_input":{},"tool_response":{"task_id":%q}`, f.dir, claudeOther)
+			call(f, "droid", fmt.Sprintf(`"session_id":%q`, claudeOther), "s.txt")
 			f.event("droid", `"session_id":"main","cwd":%q,"hook_event_name":"SubagentStop"`, f.dir)
-			f.event("droid", `"session_id":"main","cwd":%q,"hook_event_name":"PostToolUse","tool_name":"Task","tool_input":{}`, f.dir)
-			call(f, "droid", `"session_id":"sub"`, "s2.txt")
 		}, "droid/agent Write, session main"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,6 +86,25 @@ func TestHookTrees(t *testing.T) {
 				t.Errorf("undo ended with %d: %s\nnow\n%s\nhistory\n%s", code, out, now, history)
 			}
 		})
+	}
+}
+
+// TestHookApart names the session of a sub-agent that had worked before it was known who started it.
+func TestHookApart(t *testing.T) {
+	f := newHookedFolder(t)
+	task := `"session_id":"main","cwd":%q,"tool_name":"Task","tool_input":{},"hook_event_name":`
+	write := `"session_id":"` + claudeOther + `","cwd":%q,"tool_name":"Create","tool_input":{"file_path":"s.txt"},"hook_event_name":`
+	f.event("droid", task+`"PreToolUse"`, f.dir)
+	f.event("droid", write+`"PreToolUse"`, f.dir)
+	f.write("s.txt", "x")
+	f.event("droid", write+`"PostToolUse"`, f.dir)
+	f.event("droid", task+`"PostToolUse","tool_response":"session `+claudeOther+`"`, f.dir)
+	f.event("droid", strings.Replace(write, claudeOther, "main", 1)+`"PreToolUse"`, f.dir)
+	f.write("s.txt", "y")
+	f.event("droid", strings.Replace(write, claudeOther, "main", 1)+`"PostToolUse"`, f.dir)
+	out, code := f.run("", "undo", "-C", f.dir, "--run", "main")
+	if want := "--run " + claudeOther; code != 0 || !strings.Contains(out, want) {
+		t.Errorf("undo ended with %d and does not say %q: %s", code, want, out)
 	}
 }
 

@@ -55,9 +55,10 @@ type Event struct {
 	Agent   string   `json:"agent,omitempty"`    // which kind of sub-agent; "" is the session's own agent
 	AgentID string   `json:"agent_id,omitempty"` // tells sub-agents of one kind apart
 	Turn    string   `json:"turn,omitempty"`
-	ID      string   `json:"id,omitempty"`   // of the call; "" in hosts that have none
-	Tool    string   `json:"tool,omitempty"` // as the host calls it
-	Own     string   `json:"own,omitempty"`  // the tool of this program's MCP server that Tool may mean
+	ID      string   `json:"id,omitempty"`      // of the call; "" in hosts that have none
+	Tool    string   `json:"tool,omitempty"`    // as the host calls it
+	Spawned []string `json:"spawned,omitempty"` // IDs in the answer of a spawn: sessions of sub-agents may be among them
+	Own     string   `json:"own,omitempty"`     // the tool of this program's MCP server that Tool may mean
 	Paths   []string `json:"paths,omitempty"`
 	Command string   `json:"command,omitempty"`
 	// the host says so; something may be changed all the same
@@ -169,11 +170,23 @@ func (p fields) call(e *Event) {
 	switch e.Kind = Command; {
 	case slices.Contains(hosts[e.Host].spawns, e.Tool):
 		e.Kind = Spawn
+		answer, _ := json.Marshal(p["tool_response"])
+		e.Spawned = uuid().FindAllString(string(answer[:min(len(answer), maxAnswer)]), maxSpawned)
 	case len(e.Paths) > 0 && e.Command == "" && slices.Contains(editors, e.Tool):
 		e.Kind = Edit
 	}
 	e.Own = own(e.Tool)
 }
+
+// How much of an answer is searched for IDs, and how many are taken.
+const (
+	maxAnswer  = 64 << 10
+	maxSpawned = 16
+)
+
+var uuid = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+})
 
 // own returns the tool of this program's MCP server that a host's name of a tool may mean. Hosts join the
 // name of the server, which setup calls skill, and the tool's: mcp__skill__write, mcp_workspace_write,

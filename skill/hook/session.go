@@ -22,9 +22,9 @@ type Session struct {
 	Called bool   `json:"called,omitempty"` // a call was told, be it of a tool that changes nothing
 	// the workspaces whose histories have calls of the session and its sub-agents
 	Folders []string `json:"folders,omitempty"`
-	// how many calls that start sub-agents are open, and the host's process that made them
-	Spawns  int    `json:"spawns,omitempty"`
-	Process string `json:"process,omitempty"`
+	Spawns  int      `json:"spawns,omitempty"` // how many calls that start sub-agents are open
+	// sessions of sub-agents that had worked before it was known who started them
+	Apart []string `json:"apart,omitempty"`
 }
 
 const (
@@ -61,13 +61,10 @@ func (s Sessions) Change(id string, change func(r *Session)) Session {
 // Join makes an event of a sub-agent's session one of the session at the root of its tree. It returns false
 // if nothing is to be recorded: for the start of a sub-agent, and for an end that may be a sub-agent's which
 // the host does not name.
-func (s Sessions) Join(e *Event, above []Process) bool {
-	r, known := s.Load(e.Session)
-	switch {
-	case e.Parent == "" && r.Parent != "":
+func (s Sessions) Join(e *Event) bool {
+	r, _ := s.Load(e.Session)
+	if e.Parent == "" {
 		e.Parent = r.Parent
-	case e.Parent == "" && !known && len(hosts[e.Host].spawns) > 0:
-		e.Parent = s.spawner(e, above)
 	}
 	if e.Phase == Begin {
 		s.Change(e.Session, func(r *Session) {
@@ -103,25 +100,32 @@ func (s Sessions) Join(e *Event, above []Process) bool {
 	return e.Phase != Begin
 }
 
-// spawn counts a call that starts a sub-agent.
+// spawn counts a call that starts a sub-agent, and reads from its answer which sessions it has started.
 func (s Sessions) spawn(e *Event) {
+	root, apart := s.Root(e.Session), []string(nil)
+	for _, id := range e.Spawned {
+		switch r, known := s.Load(id); {
+		case id == e.Session || r.Parent != "":
+		case known && r.Host == e.Host:
+			apart = append(apart, id)
+		case !known:
+			s.Change(id, func(r *Session) { r.Host, r.Parent = e.Host, root })
+		}
+	}
 	s.Change(e.Session, func(r *Session) {
-		if r.Host, r.Process = e.Host, e.Process; e.Phase == Before {
+		if r.Host = e.Host; e.Phase == Before {
 			r.Spawns++
 		} else if r.Spawns > 0 {
 			r.Spawns--
 		}
 	})
-}
-
-// spawner returns the session that has started the sub-agent whose first event is e: it is of the same host,
-// has an open call that starts a sub-agent, and its process is one above the hook.
-func (s Sessions) spawner(e *Event, above []Process) string {
-	r, _ := s.newest(func(r Session) bool {
-		above := slices.ContainsFunc(above, func(p Process) bool { return p.String() == r.Process })
-		return r.Host == e.Host && r.Spawns > 0 && r.ID != e.Session && above
+	s.Change(root, func(r *Session) {
+		for _, id := range apart {
+			if !slices.Contains(r.Apart, id) && len(r.Apart) < maxRecords {
+				r.Apart = append(r.Apart, id)
+			}
+		}
 	})
-	return r.ID
 }
 
 // Silent returns the newest session of a host that began, in a folder if in is not nil, if it told of no call.

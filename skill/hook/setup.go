@@ -88,7 +88,7 @@ var Setups = []Setup{
 		Ends:  []string{"Stop", "Interrupt", "SessionEnd"},
 		Then:  "start kimi again"},
 	{Host: "droid", Title: "Droid", File: ".factory/settings.json", Group: true, Match: "*",
-		Entry: claudeEntry,
+		Entry: claudeEntry, Tried: true,
 		Calls: []string{"PreToolUse", "PostToolUse"}, Ends: []string{"Stop", "SessionEnd"},
 		Then: "start droid again; /hooks lists them"},
 	{Host: "cursor", Title: "Cursor", File: ".cursor/hooks.json",
