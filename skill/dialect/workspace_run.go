@@ -102,9 +102,8 @@ func fenceNotes(in *call, e skill.Executed) (notes []string) {
 				", which is outside the workspace: a person can allow it with --allow")
 		}
 	}
-	if len(e.Removed) > 0 {
-		notes = append(notes, "removed: "+wellFormed(strings.Join(e.Removed, ", "))+
-			", which only --allow-config lets commands add")
+	if len(e.GitPrograms) > 0 {
+		notes = append(notes, "git starts programs by "+wellFormed(strings.Join(e.GitPrograms, ", ")))
 	}
 	if len(e.Full) > 0 {
 		notes = append(notes, "full: "+strings.Join(e.Full, ", ")+", in memory",

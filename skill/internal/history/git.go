@@ -46,16 +46,17 @@ func GitRunsCode(name string) bool {
 	if !ok {
 		return false
 	}
-	for {
+	for worktree := false; ; {
 		first, below, _ := strings.Cut(rest, "/")
 		switch first {
 		case "worktrees":
+			worktree = true
 			_, rest, _ = strings.Cut(below, "/")
 			continue
 		case "modules":
 			return moduleRunsCode(below)
 		}
-		return !gitState[first]
+		return !gitState[first] || first == "commondir" && !worktree
 	}
 }
 

@@ -60,8 +60,7 @@ type Executed struct {
 	// the reason in parentheses if no person can allow it
 	Refused []string
 
-	Shared  string   // why its network is not its own although the fence is on, and what a person can do
-	Removed []string // what it added to .git and was removed, for it leads git to other settings
+	Shared string // why its network is not its own although the fence is on, and what a person can do
 
 	Full []string // directories in memory that were full at its end
 
@@ -116,6 +115,10 @@ func (e *SpawnError) Error() string {
 		reason = "PATH has only " + e.PassedOver + ", which commands may write"
 	case e.Err == syscall.ESTALE:
 		reason = "the directory in which it runs has been moved or removed; name one that exists"
+	case e.Err == syscall.EBUSY:
+		reason = "another program holds a lock on a .git folder; end it, or allow changes of .git with --allow-config"
+	case e.Err == syscall.ENOSPC:
+		reason = "no space left on the disk for what protects .git; delete files first"
 	case e.Err == syscall.EACCES:
 		reason = "it is not an executable file"
 	case e.Err == syscall.ENOENT && !strings.Contains(e.Command, "/"):
@@ -241,9 +244,8 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 	var done Executed
 	tracked, err := x.Track(ctx, x.lineOf(a), func(ctx context.Context) (err error) {
 		x.session.refusedNames(nil) // the names of earlier commands
-		removed := x.guardGit()
 		done, err = x.run(ctx, a, spec)
-		done.Refused, done.Removed = x.session.refusedNames(done.Refused), removed()
+		done.Refused = x.session.refusedNames(done.Refused)
 		return err
 	})
 	if err != nil {

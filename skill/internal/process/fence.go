@@ -125,6 +125,7 @@ type fenceRule struct {
 	// a view shows it as a mount of its own, so that it is not renamed; unless write is set,
 	// nothing changes it
 	fixed bool
+	stub  stub             // a view shows this for a path that does not exist
 	id    workspace.FileID // ignore the rule if path has another id by then; zero means any
 }
 

@@ -19,7 +19,7 @@ var errUnfenced = errors.New("the fence could not be set")
 // launch starts spec inside its fence. It returns with held the version of Landlock that
 // is enforced, 0 for none, with the bits of a helper. Where the fence is not required and
 // the kernel refuses a part of it, the command runs without that part.
-func (f fence) launch(spec Spec, files []uintptr, v *views) (pid, pidfd int, held uint32, err error) {
+func (f fence) launch(spec Spec, files []uintptr, v *views, g *guard) (pid, pidfd int, held uint32, err error) {
 	l, err := newLaunch(spec, files)
 	if err != nil {
 		return 0, -1, 0, err
@@ -44,6 +44,11 @@ func (f fence) launch(spec Spec, files []uintptr, v *views) (pid, pidfd int, hel
 				return 0, -1, 0, err
 			}
 			held |= seen
+			if seen != 0 {
+				if l.stubs, err = g.hold(f.rules); err != nil {
+					return 0, -1, 0, err
+				}
+			}
 		}
 	}
 	for {
@@ -212,8 +217,13 @@ func (f fence) ruleset(abi int) (fd int, places []place, err error) {
 // addTo adds r to a ruleset that denies the rights in handled, and returns its place. It
 // returns false if r is ignored.
 func (r fenceRule) addTo(rules int, handled uint64) (p place, ok bool, err error) {
-	fd, err := unix.Open(r.path, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
+	flags := unix.O_PATH | unix.O_CLOEXEC
+	if r.fixed {
+		flags |= unix.O_NOFOLLOW
+	}
+	fd, err := unix.Open(r.path, flags, 0)
+	if err != nil || r.stub != noStub {
+		unix.Close(fd)
 		return p, false, nil
 	}
 	defer unix.Close(fd)

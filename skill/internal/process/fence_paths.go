@@ -1,16 +1,13 @@
 package process
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"textskill/skill/internal/history"
-	"textskill/skill/internal/workspace/tree"
 )
 
 // systemReads lists the system's files and directories that commands may read. Of /etc
@@ -175,79 +172,6 @@ func (x *Runner) rootRules(write bool) (list ruleList) {
 		list = append(list, fenceRule{path: r.Dir, name: linked(r.Dir, r.Given), write: write, id: r.ID})
 	}
 	return list
-}
-
-// gitParts are what of a folder's .git runs programs at the user's next command of git. The first is
-// the folder itself, which else could be renamed.
-var gitParts = []string{"", "config", "config.worktree", "hooks", "commondir"}
-
-// gitRules returns the rules by which a [view] keeps commands from the parts of .git, unless the user
-// allows changes of them.
-func (x *Runner) gitRules() (list []fenceRule) {
-	if x.ws.Options().AllowConfig {
-		return nil
-	}
-	for _, r := range x.ws.Roots() {
-		list = append(list, gitRulesOf(r.Dir)...)
-	}
-	return list
-}
-
-func gitRulesOf(root string) (list []fenceRule) {
-	dir, err := os.OpenRoot(root)
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	for _, part := range gitParts {
-		name := filepath.Join(".git", part)
-		info, err := dir.Lstat(name)
-		whole := part == ""
-		if whole && (err != nil || !info.IsDir()) { // no repository, or one that lies elsewhere
-			return nil
-		}
-		if err == nil && (info.IsDir() || info.Mode().IsRegular()) {
-			list = append(list, fenceRule{path: filepath.Join(root, name), write: whole, shown: true,
-				fixed: true, id: tree.InfoOf(info).ID})
-		}
-	}
-	return list
-}
-
-// guardGit returns a function that removes those parts of .git that have been added meanwhile, unless
-// the user allows changes of them, and returns their paths. No [view] keeps a command from adding
-// them, and git would read its settings where they lead.
-func (x *Runner) guardGit() func() []string {
-	type addition struct {
-		dir        *os.Root // the same one afterwards, wherever it is moved
-		path, name string
-	}
-	var absent []addition
-	var opened []*os.Root
-	for _, r := range x.ws.Roots() {
-		dir, err := os.OpenRoot(filepath.Join(r.Dir, ".git"))
-		if err != nil {
-			continue
-		}
-		opened = append(opened, dir)
-		for _, name := range []string{"config.worktree", "hooks", "commondir"} {
-			if _, err := dir.Lstat(name); errors.Is(err, fs.ErrNotExist) && !x.ws.Options().AllowConfig &&
-				x.cfg.Fence != FenceOff {
-				absent = append(absent, addition{dir, filepath.Join(r.Dir, ".git", name), name})
-			}
-		}
-	}
-	return func() (removed []string) {
-		for _, a := range absent {
-			if _, err := a.dir.Lstat(a.name); err == nil && a.dir.RemoveAll(a.name) == nil {
-				removed = append(removed, a.path)
-			}
-		}
-		for _, dir := range opened {
-			dir.Close()
-		}
-		return removed
-	}
 }
 
 // commandsWrite reports whether path is, or leads, to where a command may write.

@@ -152,6 +152,17 @@ func (p *plan) tmpfs(at, options string) {
 	p.call(unix.SYS_MOUNT, "tmpfs", at, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
 }
 
+// fix mounts a file or folder on itself, in the place of an earlier such mount. Without write set, nothing
+// changes it.
+func (p *plan) fix(path string, write bool) {
+	p.call(unix.SYS_UMOUNT2, path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW).mayFail()
+	p.call(unix.SYS_MOUNT, path, path, 0, unix.MS_BIND, 0).fails(syscall.EAGAIN)
+	if !write {
+		attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+		p.call(unix.SYS_MOUNT_SETATTR, unix.AT_FDCWD, path, 0, unsafe.Pointer(attr), unsafe.Sizeof(*attr))
+	}
+}
+
 // pivot makes the working directory, the root of a mount, the root of all.
 func (p *plan) pivot() {
 	p.call(unix.SYS_PIVOT_ROOT, ".", ".")

@@ -124,7 +124,9 @@ func orphaned(parent int) bool {
 func superviseOne(spec Spec, v *views, g *gateway) bool {
 	h := helper{views: v}
 	g.serve(&spec)
+	defer h.guard.close()
 	if !h.start(spec, stdinFD, stdoutFD, stderrFD) {
+		h.guard.release()
 		return false
 	}
 	net := h.connect(spec, -1)
@@ -140,6 +142,9 @@ func superviseOne(spec Spec, v *views, g *gateway) bool {
 		h.tellLeft(commandLine(strings.Join(spec.Args, " ")))
 	}
 	left := h.killRemaining()
+	if left == 0 {
+		h.guard.release()
+	}
 	net.stop()
 	if spec.fence.own != nil {
 		spec.fence.own.close()
@@ -171,6 +176,7 @@ type helper struct {
 	ended     bool // status is the command's
 	childless bool // no child is left, but for the first process of a view
 	views     *views
+	guard     guard
 }
 
 // start applies the fence, starts the command and sends an event. It reports whether
@@ -181,9 +187,9 @@ func (h *helper) start(spec Spec, stdin, stdout, stderr uintptr) bool {
 		files = append(files, firstFileFD+uintptr(i))
 	}
 	h.status = syscall.WaitStatus(syscall.SIGKILL) // reported if its end is never seen
-	pid, pidfd, held, err := spec.fence.launch(spec, files, h.views)
+	pid, pidfd, held, err := spec.fence.launch(spec, files, h.views, &h.guard)
 	if err == syscall.ENOEXEC {
-		pid, pidfd, held, err = spec.fence.launch(spec.script(), files, h.views)
+		pid, pidfd, held, err = spec.fence.launch(spec.script(), files, h.views, &h.guard)
 	}
 	h.pid, h.pidfd = pid, pidfd
 	if err == errUnfenced {

@@ -30,6 +30,7 @@ func superviseServer(spec Spec, v *views, g *gateway) int {
 	h := helper{views: v}
 	g.serve(&spec)
 	if !h.start(spec, uintptr(in.theirs), uintptr(out.theirs), uintptr(out.theirs)) {
+		h.guard.release()
 		return 0
 	}
 	unix.Close(in.theirs)
@@ -47,6 +48,7 @@ func superviseServer(spec Spec, v *views, g *gateway) int {
 	left := h.killRemaining()
 	net.stop()
 	if left == 0 {
+		h.guard.release()
 		<-logged
 	}
 	os.RemoveAll(spec.fence.temp)

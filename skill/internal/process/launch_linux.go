@@ -30,6 +30,7 @@ type launch struct {
 	joined bool         // the child begins in the view's PID namespace
 	dir    string       // in a view, the working directory; "" if that has been removed
 	was    unix.Statx_t // that directory as it is outside
+	stubs  []fenceRule  // see [guard.hold]
 }
 
 // A resourceLimit is a limit that the child sets for itself: the helper goes on with other
@@ -200,6 +201,9 @@ func (l *launch) enterView(p *plan) {
 		p.join(l.view.pids, unix.CLONE_NEWPID)
 	}
 	p.join(l.view.mounts, unix.CLONE_NEWNS)
+	for _, s := range l.stubs {
+		p.fix(s.path, s.write)
+	}
 	p.call(unix.SYS_CHDIR, l.dir).fails(syscall.ESTALE)
 	if l.was.Mask != 0 { // or else the view has a / of its own
 		p.is(unix.AT_FDCWD, ".", l.was).fails(syscall.ESTALE)

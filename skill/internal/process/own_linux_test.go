@@ -215,36 +215,6 @@ func TestGitSettingsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// A command cannot lead git to other settings by what it adds to .git, unless the user allows it.
-func TestGitIsNotLedElsewhere(t *testing.T) {
-	needs.Program(t, "git", "cp")
-	x, _ := viewedRunner(t, Config{})
-	mustExec(t, x, sh("git init -q --template= . && git init -q sub"))
-	for script, removed := range map[string]string{
-		"mkdir -p evil/refs evil/objects && echo ../evil > .git/commondir":                   "/.git/commondir",
-		"ln -s ../evil/commondir .git/commondir":                                             "/.git/commondir",
-		"mkdir -p evil/hooks && cp -r evil/hooks .git/ && echo true > .git/hooks/pre-commit": "/.git/hooks",
-		"echo '[core]' > .git/config.worktree":                                               "/.git/config.worktree",
-		"git commit --allow-empty -qm a 2>/dev/null; echo x > .git/description":              "",
-		// which is not protected
-		"git -C sub config core.editor true": "",
-	} {
-		got := mustExec(t, x, sh(script))
-		if strings.Join(got.Removed, " ") != strings.TrimSuffix(x.ws.Dir()+removed, x.ws.Dir()) {
-			t.Errorf("%s: removed %q, %d %s", script, got.Removed, got.ExitCode, got.Stderr)
-		}
-		if _, err := os.Lstat(x.ws.Dir() + removed); removed != "" && err == nil {
-			t.Errorf("%s: %s is there", script, removed)
-		}
-	}
-	if err := os.WriteFile(x.ws.Dir()+"/.git/commondir", []byte(".\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if got := mustExec(t, x, sh("echo x > .git/commondir")); !got.Failed() || len(got.Removed) > 0 {
-		t.Errorf("the user's own: removed %q, %d", got.Removed, got.ExitCode)
-	}
-}
-
 // The answer names a directory in memory that is full, until there is room again.
 func TestFullDirectoryIsNamed(t *testing.T) {
 	needs.Root(t) // who else may make it small?

@@ -68,6 +68,7 @@ func (s *Spec) takeExtras(head specHead) (err error) {
 type ruleHead struct {
 	ID                  workspace.FileID
 	Write, Shown, Fixed bool
+	Stub                stub
 }
 
 // encode returns s for [readSpec] in the helper: a length, the numbers, and the strings,
@@ -85,7 +86,7 @@ func (s Spec) encode() []byte {
 	reach, _ := json.Marshal(s.reach)
 	words := []string{s.Path, s.fence.temp, string(reach)}
 	for _, r := range s.fence.rules {
-		buf, _ = binary.Append(buf, binary.LittleEndian, ruleHead{r.id, r.write, r.shown, r.fixed})
+		buf, _ = binary.Append(buf, binary.LittleEndian, ruleHead{r.id, r.write, r.shown, r.fixed, r.stub})
 		words = append(words, r.path, r.name)
 	}
 	for _, list := range [][]string{words, s.Args, s.Env} {
@@ -131,7 +132,7 @@ func readSpec(r io.Reader) (spec Spec, err error) {
 		port: int(head.Port), connect: int(head.Connect), temp: words[1], limits: head.Limits}
 	for i, r := range rules {
 		spec.fence.rules = append(spec.fence.rules,
-			fenceRule{words[3+2*i], words[4+2*i], r.Write, r.Shown, r.Fixed, r.ID})
+			fenceRule{words[3+2*i], words[4+2*i], r.Write, r.Shown, r.Fixed, r.Stub, r.ID})
 	}
 	if err := json.Unmarshal([]byte(words[2]), &spec.reach); err != nil {
 		return spec, err

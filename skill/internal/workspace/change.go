@@ -21,8 +21,9 @@ type Change struct {
 	Diff    string // unified; only in a dry run or with [WriteOptions].Diff
 	Applied bool   // false in a dry run
 
-	ID      string // for [Workspace.Undo]; "" if the change is not in a journal
-	NotKept string // why the journal cannot undo the change; "" if it can
+	ID      string   // for [Workspace.Undo]; "" if the change is not in a journal
+	NotKept string   // why the journal cannot undo the change; "" if it can
+	Git     []string // of a command: changed paths that may make git run programs
 
 	parents *history.Op    // the op that made the missing folders above Path; nil if none were missing
 	ops     int            // number of recorded ops; see settle

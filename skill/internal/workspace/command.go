@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"fmt"
+	"path"
 	"strings"
 
 	"textskill/skill/internal/history"
@@ -107,6 +108,9 @@ func (c *Command) End(ctx context.Context) (Change, []Untracked, error) {
 	for _, d := range op.Deltas {
 		if why := forbids(false)(string(d.Path)); why != "" {
 			left = append(left, Untracked{c.j.path(d.Path), why})
+		}
+		if base := path.Base(string(d.Path)); history.GitRunsCode(string(d.Path)) || base == "config" {
+			change.Git = append(change.Git, c.j.path(d.Path))
 		}
 	}
 	if op.ID == 0 || len(op.Deltas) == 0 && op.Note == "" {

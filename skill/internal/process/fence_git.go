@@ -1,0 +1,321 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"textskill/skill/internal/workspace/tree"
+)
+
+// The parts of .git by which git starts programs or reads another repository.
+//
+//  1. A part that exists is a mount of its own in the [view] of a command, and so is each folder above it
+//     up to .git. The kernel refuses to change, rename or remove a mount.
+//  2. A mount needs a file below it. For a part that does not exist the helper makes a stub, which means
+//     to git the same as no file. A stub exists only while a command or a server runs.
+//  3. The contents of a stub prove that it is a stub: see [stub]. So the next command removes a stub whose
+//     helper was killed, and nobody removes a file of a person.
+//  4. All helpers with a stub in a folder hold a shared lock on that folder. A helper removes its stubs only
+//     with an exclusive lock: to remove a file takes away the mounts on it.
+//  5. A repository that the command itself makes has no mounts. [Runner.newPrograms] names its settings.
+
+// A gitPart is a file or folder in a folder of git.
+type gitPart struct {
+	name  string
+	write bool // a folder in which commands write, but which they cannot replace
+	stub  stub // stands for it if it does not exist; the zero stub for none
+}
+
+// gitParts are the parts of .git, and of the same folder of a submodule. Each folder stands before what it
+// holds.
+var gitParts = []gitPart{
+	{"", true, noStub}, {"config", false, textStub}, {"config.worktree", false, textStub},
+	{"hooks", false, folderStub}, {"commondir", false, commonStub},
+	{"info", true, folderStub}, {"info/attributes", false, textStub},
+	{"objects", true, noStub}, {"objects/info", true, folderStub},
+	{"objects/info/alternates", false, textStub},
+}
+
+// worktreeParts are the parts of the folder of a linked worktree.
+var worktreeParts = []gitPart{
+	{"", true, noStub}, {"commondir", false, noStub}, {"gitdir", false, noStub},
+	{"config.worktree", false, textStub},
+}
+
+// maxGitFolders is how many folders of submodules and worktrees a workspace may have.
+const maxGitFolders = 2000
+
+// gitRules returns the rules by which a [view] keeps commands from the parts of .git, unless the user
+// allows changes of them.
+func (x *Runner) gitRules() (list []fenceRule) {
+	if x.ws.Options().AllowConfig {
+		return nil
+	}
+	for _, r := range x.ws.Roots() {
+		if dir, err := os.OpenRoot(r.Dir); err == nil {
+			g := gitRuleList{root: r.Dir, dir: dir, list: list}
+			g.top()
+			list = g.list
+			dir.Close()
+		}
+	}
+	return list
+}
+
+// gitRuleList collects the rules of one folder of the workspace.
+type gitRuleList struct {
+	root    string
+	dir     *os.Root
+	list    []fenceRule
+	folders int
+}
+
+func (g *gitRuleList) top() {
+	switch info, err := g.dir.Lstat(".git"); {
+	case err != nil:
+	case info.IsDir():
+		g.repository(".git")
+	default: // it names the folder, or is a link
+		g.add(".git", gitPart{})
+		_, path, _ := strings.Cut(g.firstLine(".git"), "gitdir: ")
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(g.root, path)
+		}
+		g.elsewhere(filepath.Clean(path))
+	}
+}
+
+// elsewhere adds the rules of the folder of git that the file .git names, if that is in the workspace.
+func (g *gitRuleList) elsewhere(path string) {
+	rest, inside := strings.CutPrefix(path, g.root+"/")
+	for i, c := range rest {
+		if inside && c == '/' {
+			inside = g.add(rest[:i], gitPart{write: true})
+		}
+	}
+	if info, err := g.dir.Lstat(rest); inside && err == nil && info.IsDir() {
+		g.repository(rest)
+	}
+}
+
+// repository adds the rules of a folder of git and of all folders of git in it.
+func (g *gitRuleList) repository(at string) {
+	g.folder(at, gitParts)
+	if g.add(at+"/worktrees", gitPart{write: true}) {
+		for _, name := range g.folderNames(at + "/worktrees") {
+			g.folder(at+"/worktrees/"+name, worktreeParts)
+			g.checkout(g.firstLine(at + "/worktrees/" + name + "/gitdir"))
+		}
+	}
+	g.modules(at + "/modules")
+}
+
+// modules adds the rules of the submodules below a folder. The name of a submodule may hold slashes.
+func (g *gitRuleList) modules(at string) {
+	if !g.add(at, gitPart{write: true}) {
+		return
+	}
+	for _, name := range g.folderNames(at) {
+		name = at + "/" + name
+		if _, err := g.dir.Lstat(name + "/HEAD"); err != nil {
+			g.modules(name)
+			continue
+		}
+		g.repository(name)
+		if path := g.workTree(name); path != "" {
+			g.checkout(filepath.Join(path, ".git"))
+		}
+	}
+}
+
+// checkout adds the rule of the file .git of a worktree or submodule in the workspace.
+func (g *gitRuleList) checkout(path string) {
+	if rest, inside := strings.CutPrefix(path, g.root+"/"); inside && filepath.Base(rest) == ".git" {
+		if info, err := g.dir.Lstat(rest); err == nil && !info.IsDir() {
+			g.add(rest, gitPart{})
+		}
+	}
+}
+
+// workTree returns the folder that the settings of a submodule name, "" for none.
+func (g *gitRuleList) workTree(at string) string {
+	text, _ := g.dir.ReadFile(at + "/config")
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, "=")
+		if strings.EqualFold(strings.TrimSpace(name), "worktree") {
+			value = strings.Trim(strings.TrimSpace(value), `"`)
+			if !filepath.IsAbs(value) {
+				value = filepath.Join(g.root, at, value)
+			}
+			return filepath.Clean(value)
+		}
+	}
+	return ""
+}
+
+func (g *gitRuleList) firstLine(name string) string {
+	text, _ := g.dir.ReadFile(name)
+	line, _, _ := strings.Cut(string(text), "\n")
+	return line
+}
+
+func (g *gitRuleList) folderNames(at string) (names []string) {
+	dir, err := g.dir.Open(at)
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	entries, _ := dir.ReadDir(-1)
+	for _, e := range entries {
+		if e.IsDir() && g.folders < maxGitFolders {
+			names = append(names, e.Name())
+			g.folders++
+		}
+	}
+	return names
+}
+
+// folder adds the rules of parts of a folder.
+func (g *gitRuleList) folder(at string, parts []gitPart) {
+	dir, err := g.dir.OpenRoot(at)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	above := map[string]bool{".": true}
+	for _, part := range parts {
+		info, err := dir.Lstat(filepath.Join(".", part.name))
+		rule := fenceRule{path: filepath.Join(g.root, at, part.name), write: part.write, shown: true, fixed: true}
+		switch {
+		case err == nil && !part.stub.is(dir, part.name, info):
+			rule.id = tree.InfoOf(info).ID
+		case (err == nil || errors.Is(err, fs.ErrNotExist)) && part.stub != noStub && above[filepath.Dir(part.name)]:
+			rule.stub = part.stub
+		default:
+			continue
+		}
+		above[part.name] = true
+		g.list = append(g.list, rule)
+	}
+}
+
+// add adds the rule of a file or folder if that exists.
+func (g *gitRuleList) add(name string, part gitPart) bool {
+	info, err := g.dir.Lstat(name)
+	if err == nil && part.write && !info.IsDir() {
+		return false
+	}
+	if err == nil {
+		g.list = append(g.list, fenceRule{path: filepath.Join(g.root, name), write: part.write, shown: true,
+			fixed: true, id: tree.InfoOf(info).ID})
+	}
+	return err == nil
+}
+
+// A stub stands for a part of .git that does not exist.
+type stub byte
+
+// The stubs.
+const (
+	noStub     stub = iota
+	textStub        // a file with a comment, which git skips
+	commonStub      // a commondir that names the folder of git itself
+	folderStub      // a folder with the file stubMark, which is a textStub
+)
+
+const stubMark = "skill-placeholder"
+
+var stubTexts = map[stub][]byte{
+	textStub:   []byte("# skill keeps this file here only while a command runs, so that the command cannot add it.\n"),
+	commonStub: []byte("./././././././.\n"),
+}
+
+// is reports whether the file of a name and an info is a stub.
+func (s stub) is(dir *os.Root, name string, info fs.FileInfo) bool {
+	if s == folderStub {
+		name += "/" + stubMark
+		mark, err := dir.Lstat(name)
+		return info.IsDir() && err == nil && textStub.is(dir, name, mark)
+	}
+	if !info.Mode().IsRegular() || info.Size() != int64(len(stubTexts[s])) || s == noStub {
+		return false
+	}
+	text, err := dir.ReadFile(name)
+	return err == nil && bytes.Equal(text, stubTexts[s])
+}
+
+// programKeys are the settings by which git starts a program or reads settings of another file, in lower
+// case. An asterisk stands for any name in the middle.
+var programKeys = []string{
+	"alias.*", "browser.*.cmd", "core.alternaterefscommand", "core.askpass", "core.attributesfile",
+	"core.editor", "core.fsmonitor", "core.gitproxy", "core.hookspath", "core.pager", "core.sshcommand",
+	"credential.helper", "credential.*.helper", "diff.external", "diff.*.command",
+	"diff.*.textconv", "difftool.*.cmd", "difftool.*.path", "filter.*.clean",
+	"filter.*.process", "filter.*.smudge", "gpg.program", "gpg.*.program", "gpg.ssh.defaultkeycommand",
+	"guitool.*.cmd", "hook.*.command", "include.path", "includeif.*.path", "interactive.difffilter",
+	"man.*.cmd", "merge.*.driver", "mergetool.*.cmd", "mergetool.*.path", "pager.*",
+	"protocol.ext.allow", "protocol.*.allow", "remote.*.proxy", "remote.*.receivepack", "remote.*.uploadpack",
+	"remote.*.vcs", "sequence.editor", "submodule.*.update", "tar.*.command", "trailer.*.cmd",
+	"trailer.*.command", "uploadpack.packobjectshook", "url.*.insteadof", "web.browser",
+}
+
+// gitPrograms returns which of the changed paths have git start programs: hooks, and settings with the name
+// of each key.
+func (x *Runner) gitPrograms(changed []string) (named []string) {
+	for _, path := range changed {
+		folder, base := filepath.Split(path)
+		text, err := x.ws.ReadUpTo(path, maxGitConfig)
+		switch {
+		case err != nil || strings.HasSuffix(base, ".sample"): // it is gone, or git does not run it
+		case base == "config" || base == "config.worktree":
+			if _, err := x.ws.Stat(filepath.Join(folder, "HEAD"), false); err != nil && base == "config" {
+				continue
+			}
+			for _, key := range programsOf(text) {
+				named = append(named, path+": "+key)
+			}
+		case strings.Contains(path, "/.git/"):
+			named = append(named, path)
+		}
+	}
+	return named
+}
+
+// maxGitConfig is how many bytes of settings are read.
+const maxGitConfig = 1 << 20
+
+// programsOf returns the keys in a text of settings by which git starts programs.
+func programsOf(text []byte) (keys []string) {
+	section := ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			head, rest, _ := strings.Cut(line[1:], "]")
+			name, sub, quoted := strings.Cut(head, `"`)
+			section = strings.ToLower(strings.TrimSpace(name)) + "."
+			if quoted {
+				section += strings.TrimSuffix(sub, `"`) + "."
+			}
+			line = strings.TrimSpace(rest)
+		}
+		name, value, _ := strings.Cut(line, "=")
+		key := section + strings.TrimSpace(name)
+		shell := section == "alias." || isKey("submodule.*.update", strings.ToLower(key))
+		if slices.ContainsFunc(programKeys, func(k string) bool { return isKey(k, strings.ToLower(key)) }) &&
+			(!shell || strings.Contains(value, "!")) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func isKey(pattern, key string) bool {
+	first, last, any := strings.Cut(pattern, "*")
+	return pattern == key || any && len(key) > len(first)+len(last) && strings.HasPrefix(key, first) &&
+		strings.HasSuffix(key, last)
+}

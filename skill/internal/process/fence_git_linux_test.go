@@ -1,0 +1,357 @@
+//go:build amd64 || arm64
+
+package process
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"textskill/testdata/needs"
+)
+
+// gitBed is a workspace with a repository, a submodule and a linked worktree, which a person looks at with
+// git all the time. If git starts a program that a command has chosen, the program makes a file outside.
+type gitBed struct {
+	t        *testing.T
+	x        *Runner
+	ws, mark string
+}
+
+func newGitBed(t *testing.T) *gitBed {
+	t.Helper()
+	needs.Program(t, "git", "cp", "mv", "ln", "python3")
+	x, out := viewedRunner(t, Config{})
+	b := &gitBed{t, x, x.ws.Dir(), out + "/mark"}
+	b.git("init", "-q", "-b", "master", "--template=", "../lib")
+	b.git("-C", "../lib", "commit", "-q", "--allow-empty", "-m", "lib")
+	b.git("init", "-q", "-b", "master", "--template=", ".")
+	b.git("submodule", "--quiet", "add", b.ws+"/../lib", "deep/sub")
+	os.RemoveAll(b.ws + "/.git/modules/deep/sub/hooks")
+	b.git("commit", "-q", "-m", "a")
+	b.git("worktree", "add", "-q", "wt")
+	b.write("fs.sh", "#!/bin/sh\n: > "+b.mark+"\n", 0o755)
+	b.write("evil/config", "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = "+b.ws+"/fs.sh\n", 0o644)
+	b.write("evil/hooks/post-index-change", "#!/bin/sh\n: > "+b.mark+"\n", 0o755)
+	b.write("evil/HEAD", "ref: refs/heads/master\n", 0o644)
+	b.write("evil/refs/x", "", 0o644)
+	b.write("evil/objects/x", "", 0o644)
+	return b
+}
+
+func (b *gitBed) write(name, text string, mode os.FileMode) {
+	b.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(b.ws+"/"+name), 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(b.ws+"/"+name, []byte(text), mode); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// run runs git as a person does, outside the sandbox.
+func (b *gitBed) run(args ...string) (string, error) {
+	cmd := exec.Command("git", append([]string{"-c", "protocol.file.allow=always", "-c", "user.name=N",
+		"-c", "user.email=e@example.org"}, args...)...)
+	cmd.Dir = b.ws
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_OPTIONAL_LOCKS=1")
+	text, err := cmd.CombinedOutput()
+	return string(text), err
+}
+
+func (b *gitBed) git(args ...string) {
+	b.t.Helper()
+	if text, err := b.run(args...); err != nil {
+		b.t.Fatalf("git %q: %v\n%s", args, err, text)
+	}
+}
+
+// watch runs git status every 50 ms until stop is called.
+func (b *gitBed) watch() (stop func()) {
+	end, ended := make(chan bool), make(chan bool)
+	go func() {
+		defer close(ended)
+		for at := 0; ; at++ {
+			dir := []string{".", "deep/sub", "wt"}[at%3]
+			if text, err := b.run("-C", dir, "status"); err != nil {
+				b.t.Errorf("git status in %s: %v\n%s", dir, err, text)
+			}
+			select {
+			case <-end:
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}()
+	return func() { close(end); <-ended }
+}
+
+// left returns the files that commands may not change, and fails if a program has run.
+func (b *gitBed) left(after string) string {
+	b.t.Helper()
+	if _, err := os.Lstat(b.mark); err == nil {
+		b.t.Errorf("%s: git started a program of the command", after)
+		os.Remove(b.mark)
+	}
+	var list strings.Builder
+	filepath.WalkDir(b.ws+"/.git", func(path string, e os.DirEntry, err error) error {
+		name := strings.TrimPrefix(path, b.ws+"/.git")
+		switch base := filepath.Base(path); {
+		case err != nil:
+		case slices.Contains([]string{"config", "config.worktree", "commondir", "gitdir", "attributes",
+			"alternates", stubMark}, base) || strings.Contains(name, "/hooks"):
+			text, _ := os.ReadFile(path)
+			list.WriteString(name + ": " + string(text) + "\n")
+		}
+		return nil
+	})
+	for _, name := range []string{"deep/sub/.git", "wt/.git"} {
+		text, _ := os.ReadFile(b.ws + "/" + name)
+		list.WriteString(name + ": " + string(text))
+	}
+	return list.String()
+}
+
+// gitWays are scripts that try to have git outside the sandbox start fs.sh, or read another repository.
+var gitWays = []string{
+	// the folder that git takes settings and hooks from
+	"echo ../evil > .git/commondir",
+	"ln -s ../evil/commondir .git/commondir",
+	"echo ../evil > c; mv c .git/commondir",
+	"echo ../evil > c; mv -f c .git/commondir",
+	"echo ../evil > c; ln c .git/commondir",
+	"echo ../evil > c; ln -f c .git/commondir",
+	"rm -f .git/commondir; echo ../evil > .git/commondir",
+	"mv .git/commondir .git/c; echo ../evil > .git/commondir",
+	"mkdir .git/d && mv .git/d .git/commondir",
+	"echo ../evil > c; python3 -c 'import os; os.replace(\"c\", \".git/commondir\")'",
+	"cd .git; echo ../evil > ./commondir",
+	"exec 3< .git; echo ../evil > /proc/self/fd/3/commondir",
+	"echo ../evil > /proc/self/root$PWD/.git/commondir",
+	"truncate -s 0 .git/commondir; echo ../evil >> .git/commondir",
+	"chmod 777 .git/commondir; dd if=/dev/zero of=.git/commondir bs=1 count=1",
+	"python3 -c 'import os; os.rename(\".git/commondir\", \"x\")'; cp evil/config .git/commondir",
+	"(sleep 0.05; echo ../evil > .git/commondir) & sleep 0.15; wait",
+	"for i in 1 2 3 4 5 6 7 8; do echo ../evil > .git/commondir; rm -f .git/commondir; done",
+	// settings
+	"cp evil/config .git/config",
+	"cat evil/config >> .git/config",
+	"mv .git/config .git/c; cp evil/config .git/config",
+	"rm .git/config; cp evil/config .git/config",
+	"git config core.fsmonitor $PWD/fs.sh",
+	"git config core.fsmonitor $PWD/fs.sh --worktree",
+	"cp evil/config .git/config.worktree; git config extensions.worktreeConfig true",
+	"git sparse-checkout set x",
+	"mv .git/config.worktree .git/c; cp evil/config .git/config.worktree",
+	// hooks
+	"mkdir .git/hooks; cp evil/hooks/* .git/hooks/",
+	"ln -s ../evil/hooks .git/hooks",
+	"cp -r evil/hooks .git/",
+	"mv evil/hooks .git/",
+	"ren .git/hooks .git/h; cp -r evil/hooks .git/hooks",
+	"rm -rf .git/hooks; cp -r evil/hooks .git/hooks",
+	// .git itself
+	"ren .git g; cp -r g .git; cp evil/config .git/config",
+	"rm -rf .git/config .git/hooks .git/commondir; cp -r evil/. .git",
+	"ren .git g; ln -s evil .git",
+	"ren .git g; echo gitdir: evil > .git",
+	"python3 -c 'import ctypes; ctypes.CDLL(None).renameat2(-100, b\".git\", -100, b\"evil\", 2)'",
+	"umount .git/commondir; umount .git; echo ../evil > .git/commondir",
+	"unshare -rm sh -c 'umount -l .git/commondir; echo ../evil > .git/commondir'",
+	"mount -o remount,rw .git/config; cp evil/config .git/config",
+	// attributes and objects of another repository
+	"echo '* filter=x' > .git/info/attributes",
+	"ren .git/info .git/i; mkdir .git/info; echo '* filter=x' > .git/info/attributes",
+	"mkdir -p .git/info; echo '* filter=x' > .git/info/attributes",
+	"echo $PWD/evil/objects > .git/objects/info/alternates",
+	"ren .git/objects/info .git/objects/i; mkdir .git/objects/info; echo /x > .git/objects/info/alternates",
+	"ren .git/objects .git/o; ln -s ../evil/objects .git/objects",
+	// submodules
+	"cp evil/config .git/modules/deep/sub/config",
+	"echo $PWD/evil > .git/modules/deep/sub/commondir",
+	"mkdir .git/modules/deep/sub/hooks; cp evil/hooks/* .git/modules/deep/sub/hooks/",
+	"ren .git/modules .git/m; cp -rT .git/m .git/modules; cp evil/config .git/modules/deep/sub/config",
+	"ren .git/modules/deep .git/m; mkdir -p .git/modules/deep; cp -rT evil .git/modules/deep/sub",
+	"ren .git/modules/deep/sub .git/m; cp -rT evil .git/modules/deep/sub",
+	"echo gitdir: $PWD/evil > deep/sub/.git",
+	"rm deep/sub/.git; cp -rT evil deep/sub/.git",
+	"git -C deep/sub config core.fsmonitor $PWD/fs.sh",
+	"git config -f .git/modules/deep/sub/config core.fsmonitor $PWD/fs.sh",
+	// worktrees
+	"echo $PWD/evil > .git/worktrees/wt/commondir",
+	"echo $PWD/evil > c; mv -f c .git/worktrees/wt/commondir",
+	"rm .git/worktrees/wt/commondir; cp evil/HEAD .git/worktrees/wt/commondir",
+	"ren .git/worktrees .git/w; mkdir -p .git/worktrees; cp -r .git/w/wt .git/worktrees/; echo $PWD/evil > .git/worktrees/wt/commondir",
+	"echo /etc > .git/worktrees/wt/gitdir",
+	"cp evil/config .git/worktrees/wt/config.worktree",
+	"echo gitdir: $PWD/evil > wt/.git",
+	"mv wt/.git wt/g; cp -rT evil wt/.git",
+	"git worktree add -q -f wt2; echo $PWD/evil > .git/commondir; git worktree remove -f wt2",
+}
+
+// rename is a function of the shell that copies nothing, as mv would do.
+const rename = "ren() { python3 -c 'import os, sys; os.rename(*sys.argv[1:])' \"$@\"; }; "
+
+// While a command runs, and after it, git outside starts no program of the command's choice in the
+// repositories that there were before. Git works all the time, and no placeholder stays.
+func TestGitIsNotLedElsewhere(t *testing.T) {
+	b := newGitBed(t)
+	before := b.left("before")
+	defer b.watch()()
+	for ways := range slices.Chunk(gitWays, 6) {
+		script := rename + "(" + strings.Join(ways, "); sleep 0.06; (") + "); sleep 0.06"
+		got := mustExec(t, b.x, sh(script))
+		if !got.Fence.Sockets {
+			t.Fatalf("%s", got.Fence)
+		}
+		if after := b.left(script); after != before {
+			t.Fatalf("%s: %s%s\nleft %s\nnot  %s", script, got.Stdout, got.Stderr, after, before)
+		}
+	}
+}
+
+// A person's own hook and settings, made while a command runs, stay. So do a hook and settings that were
+// there, as links, too.
+func TestGitGuardKeepsOtherFiles(t *testing.T) {
+	b := newGitBed(t)
+	b.git("config", "extensions.worktreeConfig", "true")
+	b.write("hooks/pre-commit", "true", 0o755)
+	if err := os.Symlink("../../../../hooks", b.ws+"/.git/modules/deep/sub/hooks"); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan Executed)
+	go func() {
+		ended <- mustExec(t, b.x, sh(`: > begun; until [ -e go ]; do sleep 0.01; done
+rm .git/modules/deep/sub/hooks; echo x > .git/hooks/pre-commit; ls .git/hooks`))
+	}()
+	b.await("begun")
+	b.git("sparse-checkout", "set", "deep")
+	b.write(".git/hooks/pre-commit", "mine", 0o755)
+	want, _ := os.ReadFile(b.ws + "/.git/config.worktree")
+	b.write("go", "", 0o644)
+	got := <-ended
+	for name, want := range map[string]string{".git/hooks/pre-commit": "mine",
+		".git/modules/deep/sub/hooks/pre-commit": "true", ".git/config.worktree": string(want)} {
+		if text, err := os.ReadFile(b.ws + "/" + name); err != nil || string(text) != want {
+			t.Errorf("%s: %q, %v\n%s%s", name, text, err, got.Stdout, got.Stderr)
+		}
+	}
+	for _, name := range []string{".git/commondir", ".git/hooks/" + stubMark, ".git/info/attributes"} {
+		if _, err := os.Lstat(b.ws + "/" + name); err == nil {
+			t.Errorf("%s is left", name)
+		}
+	}
+}
+
+func (b *gitBed) await(name string) {
+	b.t.Helper()
+	for wait := patient(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Lstat(b.ws + "/" + name); err == nil {
+			return
+		}
+		if wait.over() {
+			b.t.Fatalf("%s did not come", name)
+		}
+	}
+}
+
+// The placeholders are there as long as any command or server of the workspace runs, in which program ever.
+// After the last one they are removed, and those that a killed helper has left by the next command.
+func TestGitGuardIsShared(t *testing.T) {
+	b := newGitBed(t)
+	before := b.left("before")
+	y, err := runnerOn(b.ws, Config{Helper: self(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer y.ws.Close()
+	defer y.Close()
+	s, err := y.StartServer(t.Context(), "", ServerCommand{Wait: time.Millisecond,
+		Command: "while sleep 0.01; do echo ../evil > .git/commondir; [ -e kill ] && kill -9 $PPID; done"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if got := mustExec(t, b.x, sh("mkdir .git/hooks; echo ../evil > .git/commondir")); !got.Failed() {
+			t.Errorf("beside a server: %s", got.Message())
+		}
+	}
+	if text, _ := os.ReadFile(b.ws + "/.git/commondir"); string(text) != string(stubTexts[commonStub]) {
+		t.Errorf("commondir of a server is %q", text)
+	}
+	if _, err := y.StopServer(ServerName{ID: s.ID}); err != nil {
+		t.Fatal(err)
+	}
+	if after := b.left("a server"); after != before {
+		t.Errorf("a server left %s", after)
+	}
+	s, err = y.StartServer(t.Context(), "", ServerCommand{Command: ": > begun; sleep 100", Wait: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.await("begun")
+	_, r, err := y.findServer(ServerName{ID: s.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, err := os.FindProcess(int(r.Helper.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	process.Kill()
+	for wait := patient(10 * time.Second); r.Helper.isRunning() && !wait.over(); time.Sleep(time.Millisecond) {
+	}
+	if text, _ := os.ReadFile(b.ws + "/.git/commondir"); string(text) != string(stubTexts[commonStub]) {
+		t.Errorf("commondir of a killed helper is %q", text)
+	}
+	b.git("status")
+	mustExec(t, b.x, sh("true"))
+	if after := b.left("a killed server"); after != before {
+		t.Errorf("a killed server left %s", after)
+	}
+}
+
+// No command runs while another program holds an exclusive lock on .git, and no command gets such a lock.
+func TestGitGuardMeetsALock(t *testing.T) {
+	b := newGitBed(t)
+	dir, err := os.Open(b.ws + "/.git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.x.Exec(t.Context(), "", sh("true"))
+	if err == nil || !strings.Contains(err.Error(), "holds a lock on a .git folder") {
+		t.Errorf("%v", err)
+	}
+	unix.Flock(int(dir.Fd()), unix.LOCK_UN)
+	const lock = "import fcntl, os; fcntl.flock(os.open('.git', 0), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+	if got := mustExec(t, b.x, Command{Name: "python3", Args: []string{"-c", lock}}); !got.Failed() {
+		t.Errorf("a command locked .git")
+	}
+}
+
+// The answer names the settings and hooks by which git starts programs in a repository that a command
+// makes or that has none of its own mounts.
+func TestGitProgramsAreNamed(t *testing.T) {
+	x, _ := viewedRunner(t, Config{})
+	got := mustExec(t, x, sh(`git init -q --template= a && git -C a config user.name N
+git init -q --template= b && git -C b config core.fsMonitor ./x && git -C b config alias.st status && git -C b config alias.x '!y'
+mkdir b/.git/hooks && echo true > b/.git/hooks/pre-commit && cp b/.git/hooks/pre-commit b/.git/hooks/x.sample
+echo ../c > b/.git/commondir; git init -q --bare c && git -C c config 'diff.x.textConv' y; mkdir d; echo '[core] pager = y' > d/config`))
+	ws := x.ws.Dir()
+	want := []string{ws + "/b/.git/commondir", ws + "/b/.git/config: alias.x", ws + "/b/.git/config: core.fsMonitor",
+		ws + "/b/.git/hooks/pre-commit", ws + "/c/config: diff.x.textConv"}
+	named := slices.Sorted(slices.Values(got.GitPrograms))
+	if !slices.Equal(named, want) {
+		t.Errorf("%q, %s", named, got.Stderr)
+	}
+}
