@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -106,6 +107,10 @@ type interpreter struct {
 
 // read implements [dialect.Fallback].
 func (i *interpreter) read(ctx context.Context, prompt, operation string) (dialect.Extraction, error) {
+	if flag := lastFlag(prompt); flag != "" && !llmfallback.Read(prompt).Answered {
+		return dialect.Extraction{}, &dialect.Failure{Message: "the request ends with the flag " + flag,
+			Hint: "nothing was done; flags count before the request: " + i.program() + " " + flag + " …"}
+	}
 	r, err := i.extractor.Extract(ctx, prompt)
 	if i.o.verbose {
 		fmt.Fprintln(i.stderr, "fallback:", r.Telemetry)
@@ -124,6 +129,21 @@ func (i *interpreter) read(ctx context.Context, prompt, operation string) (diale
 	e := dialect.Extraction{Operation: r.Operation, Path: r.Path, Content: r.Content,
 		Destination: r.Destination, Lines: r.Lines, Via: r.Via}
 	return e, i.worded(err, prompt, operation, r.Via)
+}
+
+// lastFlag returns the flag that a request ends with, with its value if it has one; "" for none.
+func lastFlag(prompt string) string {
+	words := strings.Fields(prompt)
+	for n, word := range slices.Backward(words[max(0, len(words)-2):]) {
+		name, ok := strings.CutPrefix(word, "--")
+		name, _, _ = strings.Cut(name, "=")
+		for _, s := range (&promptOptions{}).subjects() {
+			if f := s.flags.Lookup(name); ok && f != nil && (n > 0 || len(words) < 2 || f.NoOptDefVal == "") {
+				return strings.Join(words[max(0, len(words)-2)+n:], " ")
+			}
+		}
+	}
+	return ""
 }
 
 // worded turns what the extractor reports into what a person reads: how far the prompt was
