@@ -193,7 +193,11 @@ func TestRendered(t *testing.T) {
 					text += r.call(name(set), set)
 				}
 				text += r.after
-				got := Find(text, known, schemas).Calls
+				found := Find(text, known, schemas)
+				got := found.Calls
+				if w := found.Wire; w == nil || !strings.Contains(w.Answer([]Answer{{Text: "result 1"}}, nil), "result 1") {
+					t.Errorf("%s %d: there is no answer", format, i)
+				}
 				right := len(got) == len(sets)
 				for j := 0; right && j < len(sets); j++ {
 					right = got[j].Err == nil && got[j].Name == name(sets[j]) && equal(got[j].Arguments, []byte(jsonArguments(sets[j])))

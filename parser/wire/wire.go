@@ -113,7 +113,16 @@ func whole(text string) (json.RawMessage, bool) {
 
 // IsText reports whether calls stand in a model's text. Such a text must be read for
 // calls only where its sender asked for that.
-func (w *Wire) IsText() bool { return w.text != nil }
+func (w *Wire) IsText() bool { return w.answers() != nil }
+
+// answers returns how the answers are written in a text, as the family writes them if the wire has no
+// form of its own; nil for wires of JSON.
+func (w *Wire) answers() func(answers []Answer) string {
+	if w.text == nil && w.family != nil {
+		return w.family.text
+	}
+	return w.text
+}
 
 // Defines reports whether the wire has a form of its own for definitions.
 func (w *Wire) Defines() bool { return w.define != nil }
@@ -137,7 +146,7 @@ func (w *Wire) Read(text string, tools Schemas) (parser.Envelope, error) {
 // not for the provider; a text never has.
 func (w *Wire) Answer(answers []Answer, more map[string]any) string {
 	if w.IsText() {
-		return w.text(answers)
+		return w.answers()(answers)
 	}
 	short, mark := slices.Clone(answers), rand.Text()
 	size := 0
