@@ -148,6 +148,8 @@ func invoked(prefix, quote string) format {
 // m3 stands before the tags of MiniMax M3.
 const m3 = "]<]minimax[>["
 
+const cdata = "<![CDATA["
+
 // worded returns a format with another mark in its tags.
 func worded(f format, mark, other string) format {
 	for _, token := range []*string{&f.open, &f.end, &f.tag.open, &f.tag.sep, &f.tag.end, &f.tag.close} {
@@ -265,30 +267,17 @@ func (s *scanner) argument(name string, before []written) (w written, err error)
 		s.tag.close = strings.Replace(shut, "KEY", w.key, 1)
 		defer func() { s.tag.close = shut }()
 	}
-	if strings.HasPrefix(s.text[s.pos:], cdata) {
-		w.text, err = s.section()
-		return w, err
+	if rest, ok := strings.CutPrefix(s.text[s.pos:], cdata); ok {
+		end := "]]>" + s.tag.close
+		if w.text, _, ok = strings.Cut(rest, end); !ok {
+			return w, fmt.Errorf("the value has no %s", end)
+		}
+		s.pos += len(cdata) + len(w.text) + len(end)
+		w.text = strings.ReplaceAll(w.text, "]]]]>"+cdata+">", "]]>")
+		return w, nil
 	}
 	w.text, err = s.value(name, append(before, w))
 	return w, err
-}
-
-const cdata = "<![CDATA["
-
-// section reads a value in sections of character data, up to the end of its tag.
-func (s *scanner) section() (value string, err error) {
-	for s.skip(cdata) {
-		part, _, ok := strings.Cut(s.text[s.pos:], "]]>")
-		if !ok {
-			return "", errors.New("the value has no ]]>")
-		}
-		value += part
-		s.pos += len(part) + len("]]>")
-	}
-	if s.space(); !s.skip(s.tag.close) {
-		err = fmt.Errorf("want %s after the value", s.tag.close)
-	}
-	return value, err
 }
 
 // key reads the key of an argument, and what its tag says of it.

@@ -2,8 +2,11 @@ package wire
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	rawjson "textskill/parser/json"
 )
@@ -221,4 +224,33 @@ func TestRendered(t *testing.T) {
 			}
 		}
 	}
+}
+
+// FuzzContents has a rendered call of any format, between random texts, in the content of another.
+// No call is read from a content, and each content is exact or its call is refused.
+func FuzzContents(f *testing.F) {
+	names := slices.Sorted(maps.Keys(rendered))
+	for i := range names {
+		for j := range names {
+			f.Add(uint8(i), uint8(j), "How to call:\n", "\nThe end.\n", "x")
+		}
+	}
+	known := func(name string) bool { return len(schemas(name)) > 0 }
+	f.Fuzz(func(t *testing.T, outer, inner uint8, before, after, text string) {
+		r, in := rendered[names[int(outer)%len(names)]], rendered[names[int(inner)%len(names)]]
+		content := before + in.before + in.call("write_file", []given{{"path", "evil"}, {"content", text}}) + in.after + after
+		if !utf8.ValidString(content) {
+			t.Skip()
+		}
+		args := []given{{"path", "a"}, {"content", content}}
+		calls := Find(r.before+r.call("write_file", args)+r.after, known, schemas).Calls
+		for _, c := range calls {
+			if c.Err == nil && !equal(c.Arguments, []byte(jsonArguments(args))) {
+				t.Errorf("%q in %q: read %q", content, names[int(outer)%len(names)], c)
+			}
+		}
+		if len(calls) == 0 {
+			t.Errorf("%q in %q: read nothing", content, names[int(outer)%len(names)])
+		}
+	})
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -135,11 +136,8 @@ var DSML = &Wire{
 	Doc:    `<｜DSML｜function_calls><｜DSML｜invoke name="f"><｜DSML｜parameter name="k" string="true">v</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>`,
 	marker: matcher("(?:<｜\\w+｜(?:function|tool)_calls>\\s*)?<｜\\w+｜invoke "),
 	read: func(text string, tools Schemas) (parser.Envelope, error) { // GigaChat 3.5 has another word
-		prefix := "｜DSML｜"
-		if m := bars().FindStringSubmatch(text); m != nil {
-			prefix = m[1]
-		}
-		return invoked(prefix, `"`).read(text, tools)
+		before, _, _ := strings.Cut(text, "｜invoke ")
+		return invoked(before[max(strings.LastIndex(before, "｜"), 0):]+"｜", `"`).read(text, tools)
 	},
 	text: func(answers []Answer) string {
 		return "<function_results>\n" +
@@ -147,8 +145,6 @@ var DSML = &Wire{
 				"</result>", "</function_results>", "<｜")(answers) + "\n</function_results>"
 	},
 }
-
-var bars = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("<(｜\\w+｜)invoke ") })
 
 // Kimi is the format of Kimi K2. Its ids hold the name.
 var Kimi = &Wire{
@@ -282,17 +278,22 @@ var MiniMax = &Wire{
 		"</response>", "[e~[", "]~b]"),
 }
 
-// simple returns a wire whose results stand between two tokens, one after the other.
+// simple returns a wire whose results are between two tokens, one after the other. In before, NAME is
+// for the name of the tool.
 func simple(name, doc, marker string, calls format, before, after string) *Wire {
-	tokens := []string{calls.open}
-	for _, token := range []string{strings.TrimSpace(before), strings.TrimSpace(after)} {
-		if token != "" {
-			tokens = append(tokens, token)
+	tokens := []string{calls.open, strings.TrimSpace(before)}
+	for _, token := range strings.SplitAfter(before+strings.TrimSpace(after), ">") {
+		if at := strings.IndexByte(token, '<'); at >= 0 {
+			token = token[at:]
 		}
+		tokens = append(tokens, strings.TrimSpace(token))
 	}
+	tokens = slices.DeleteFunc(tokens, func(token string) bool { return token == "" })
 	return &Wire{
 		Name: name, Doc: doc, marker: matcher(marker), read: calls.read,
-		text: each("\n", func(_ Answer, text string) string { return before + text + after }, tokens...),
+		text: each("\n", func(a Answer, text string) string {
+			return strings.Replace(before, "NAME", a.Call.Name, 1) + text + after
+		}, tokens...),
 	}
 }
 
@@ -312,9 +313,9 @@ var (
 	LFM2 = simple("lfm2", `<|tool_call_start|>[f(k="v")]<|tool_call_end|>`, `<\|tool_call_start\|>\s*\[?\s*\w`,
 		lfmCalls, "<|tool_response_start|>", "<|tool_response_end|>")
 	Gemma = simple("gemma", `<|tool_call>call:f{k:<|"|>v<|"|>}<tool_call|>`, `<\|tool_call>call:`,
-		gemmaCalls, "<|tool_response>", "<tool_response|>")
+		gemmaCalls, `<|tool_response>response:NAME{value:<|"|>`, `<|"|>}<tool_response|>`)
 	FuncGem = simple("functiongemma", `<start_function_call>call:f{k:<escape>v<escape>}<end_function_call>`,
-		`<start_function_call>call:`, functionGemma, "<start_function_response>", "<end_function_response>")
+		`<start_function_call>call:`, functionGemma, "<start_function_response>response:NAME{value:<escape>", "<escape>}<end_function_response>")
 	ToolCode = simple("tool-code", "```tool_code\nf(k=\"v\")\n```", "```tool_code\\s", toolCode,
 		"```tool_output\n", "\n```")
 )
