@@ -454,6 +454,19 @@ func TestSchema(t *testing.T) {
 			t.Errorf("the report is %s", *text)
 		}
 	}
+	for schema, want := range map[string]string{
+		`{"$schema":"https://json-schema.org/draft/2019-09/schema"}`:            `has the $schema "https://json-schema.org/draft/2019-09/schema"`,
+		`{"$schema":"http://json-schema.org/draft-04/schema#","type":"object"}`: "has the $schema",
+		`{"type":"any"}`: `has the type "any"`,
+		`{"type":"object","properties":{"type":{"type":["obect","null"]}}}`:                 `has the type "obect"`,
+		`{"$schema":"http://json-schema.org/draft-07/schema","type":"object"}`:              "",
+		`{"$schema":"https://json-schema.org/draft/2020-12/schema#","enum":[{"type":"x"}]}`: "",
+	} {
+		_, err := resolveSchema(json.RawMessage(schema))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", schema, err, want)
+		}
+	}
 	l := newLab(t)
 	l.cfg.Schema = json.RawMessage(`{"type":1}`)
 	if _, err := l.run("go"); err == nil || !strings.Contains(err.Error(), "is not a JSON Schema") {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -25,11 +26,59 @@ func resolveSchema(schema json.RawMessage) (*reportSchema, error) {
 	if err := json.Unmarshal(schema, &s); err != nil {
 		return nil, fmt.Errorf("the schema of the report is not a JSON Schema: %w", err)
 	}
+	s.Schema = spellings[strings.TrimSuffix(s.Schema, "#")]
+	var members map[string]any
+	json.Unmarshal(schema, &members)
+	if version, _ := members["$schema"].(string); s.Schema == "" && version != "" {
+		return nil, fmt.Errorf("the schema of the report has the $schema %q; use https://json-schema.org/draft/2020-12/schema",
+			version)
+	}
+	if name := unknownType(members); name != "" {
+		return nil, fmt.Errorf("the schema of the report has the type %q; use one of %s", name, strings.Join(schemaTypes, ", "))
+	}
 	r, err := s.Resolve(nil)
 	if err != nil {
 		return nil, fmt.Errorf("the schema of the report: %w", err)
 	}
 	return r, nil
+}
+
+// spellings are the versions of JSON Schema that the validator knows, as it spells them, by their
+// names without a # at the end.
+var spellings = map[string]string{
+	"https://json-schema.org/draft/2020-12/schema": "https://json-schema.org/draft/2020-12/schema",
+	"http://json-schema.org/draft-07/schema":       "http://json-schema.org/draft-07/schema#",
+	"https://json-schema.org/draft-07/schema":      "http://json-schema.org/draft-07/schema#",
+}
+
+var schemaTypes = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
+
+// unknownType returns a type in a schema that JSON Schema does not have, "" for none.
+func unknownType(v any) (name string) {
+	list, _ := v.([]any)
+	for _, e := range list {
+		name = cmp.Or(name, unknownType(e))
+	}
+	schema, _ := v.(map[string]any)
+	for key, e := range schema {
+		names, several := e.([]any)
+		switch {
+		case key == "enum" || key == "const" || key == "default" || key == "examples":
+		case key == "type" && !several:
+			names = []any{e}
+			fallthrough
+		case key == "type":
+			for _, n := range names {
+				if text, ok := n.(string); ok && !slices.Contains(schemaTypes, text) {
+					name = cmp.Or(name, text)
+				}
+			}
+			name = cmp.Or(name, unknownType(e))
+		default:
+			name = cmp.Or(name, unknownType(e))
+		}
+	}
+	return name
 }
 
 // objectSchema returns a schema that is one of an object and names its properties, without a
