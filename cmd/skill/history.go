@@ -108,7 +108,8 @@ func (c *cli) journal(ctx context.Context, o *changeOptions, tool string, in map
 }
 
 // historyAbove is an error that says what to type where the current folder has no history, but one above
-// it has. Opening the history here would begin one.
+// it has. Opening the history here would begin one. It names an undo only in a folder of the same repository:
+// elsewhere that would take back a change of another project.
 func (c *console) historyAbove(w *workspaceOptions, tool string, in map[string]any) error {
 	here, err := os.Getwd()
 	if err != nil || w.Dir != "" || skill.HasHistory(here, c.getenv.historyDir(w)) {
@@ -118,7 +119,9 @@ func (c *console) historyAbove(w *workspaceOptions, tool string, in map[string]a
 	if !skill.HasHistory(above, c.getenv.historyDir(w)) {
 		return nil
 	}
-	if id, ok := in["id"].(string); ok {
+	if _, err := os.Lstat(filepath.Join(above, ".git")); err != nil {
+		tool = "history"
+	} else if id, ok := in["id"].(string); ok {
 		tool += " " + shellWord(id)
 	}
 	return fmt.Errorf("no change is recorded for this folder, but for one above; type: %s %s -C %s",
