@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"textskill/skill/internal/words"
@@ -91,6 +93,13 @@ func reverted(u workspace.Undone) string {
 	list("kept later changes in", u.Merged)
 	list("replaced a later version, which is saved, of", u.Lost)
 	list("did not remove, because something else is in it:", u.Stays)
+	for _, name := range slices.Sorted(maps.Keys(u.Unlinked)) {
+		text += "; " + name + " is no longer another name of " + u.Unlinked[name]
+		if n := len(u.Unlinked); n > 3 {
+			text += fmt.Sprintf(", and %d more are files of their own", n-1)
+			break
+		}
+	}
 	if u.Left > 0 {
 		text += "; " + words.Count(u.Left, "other file that it changed stays as it is",
 			"other files that it changed stay as they are")

@@ -77,7 +77,7 @@ func undone(r skill.Reverted) []data {
 		list[i] = data{"change": u.Of, "path": u.Path, "applied": u.Applied}
 		list[i].add(data{"undo": u.ID, "more": u.More, "left": u.Left, "what": u.What,
 			"passed": each(u.Passed, error.Error)})
-		list[i].add(data{"merged": u.Merged, "lost": u.Lost, "stays": u.Stays,
+		list[i].add(data{"merged": u.Merged, "lost": u.Lost, "stays": u.Stays, "unlinked": u.Unlinked,
 			"skipped": each(u.Skipped, (*skill.UndoError).Error)})
 	}
 	return list

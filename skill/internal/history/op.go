@@ -47,6 +47,7 @@ type Delta struct {
 	Before  Entry `json:"before,omitzero"`
 	After   Entry `json:"after,omitzero"`
 	InPlace bool  `json:"inPlace,omitempty"` // the file has hard links, and keeps its inode
+	Linked  Name  `json:"linked,omitempty"`  // another name of the file before, which had hard links
 	// the file is written in place: after a kill it may hold a part of the content
 	Torn   bool    `json:"torn,omitempty"`
 	Added  bool    `json:"added,omitempty"`  // After is Before with more at the end
@@ -78,7 +79,7 @@ func reversed(deltas []Delta) []Delta {
 	for _, d := range slices.Backward(deltas) {
 		back = append(back, Delta{
 			Path: d.Path, From: moved[d.Path], Before: d.After, After: d.Before, InPlace: d.InPlace,
-			Torn: d.Torn, Added: d.Added,
+			Torn: d.Torn, Added: d.Added, Linked: d.Linked,
 		})
 	}
 	return back

@@ -276,6 +276,7 @@ func (r *recorder) difference(name string, was, now *item) {
 		r.addLeft(name, whyNotKept(now))
 	default:
 		d.InPlace = isFile(was) && isFile(now) && now.links > 1 && was.id == now.id
+		d.Linked = r.otherName(was, now)
 		r.op.Deltas = append(r.op.Deltas, d)
 	}
 }

@@ -47,6 +47,8 @@ type Undone struct {
 	Merged  []Name           // files that keep later changes
 	Lost    []Name           // with Force, files whose later version was saved and replaced
 	Stays   []Name           // folders that stay, because they are not empty
+	// files with hard links that came back as files of their own
+	Unlinked []Unlinked
 }
 
 // active returns the op that an undo of id now undoes: id itself, or the redo that put it in force
@@ -121,6 +123,7 @@ func (t *Tx) Undo(ctx context.Context, id int64, how How) (Undone, error) {
 	}
 	t.Made()
 	t.Follow(p.Op.Deltas...)
+	p.Unlinked = t.unlinked(p.Op.Deltas)
 	return p.Undone, nil
 }
 

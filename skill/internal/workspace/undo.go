@@ -37,7 +37,9 @@ type Undone struct {
 	Merged  []string     // absolute: files that keep their later changes
 	Lost    []string     // absolute: with Force, files whose later version was saved and replaced
 	Stays   []string     // absolute: folders that stay because they are not empty
-	Passed  []error      // why undo skipped later changes: they have nothing left to undo
+	// absolute: for a restored file, the name of the file that it was another name of
+	Unlinked map[string]string
+	Passed   []error // why undo skipped later changes: they have nothing left to undo
 }
 
 // An UndoError reports that a change does not exist or cannot be undone.
@@ -264,6 +266,12 @@ func (w *Workspace) undone(j *journal, d history.Undone) Undone {
 		return list
 	}
 	u.Merged, u.Lost, u.Stays = abs(d.Merged), abs(d.Lost), abs(d.Stays)
+	for _, l := range d.Unlinked {
+		if u.Unlinked == nil {
+			u.Unlinked = map[string]string{}
+		}
+		u.Unlinked[j.path(l.Path)] = j.path(l.Of)
+	}
 	return u
 }
 
