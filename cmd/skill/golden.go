@@ -214,12 +214,14 @@ func mistyped(name string) string {
 	return ""
 }
 
-// usualMasks match what no two runs print alike, after what the first group matches: how long
-// something took, times, and IDs that are drawn at random.
+// usualMasks match what no two runs or builds print alike, after what the first group matches: how
+// long something took, versions and instructions of this program, times, and IDs that are drawn at random.
 var usualMasks = sync.OnceValue(func() []*regexp.Regexp {
 	return []*regexp.Regexp{
 		regexp.MustCompile(`("(?:duration|latency|elapsed)_?[mM]s":)\d+`),
 		regexp.MustCompile(`("(?:timestamp|\w+At|\w+_at)":)\d{13}\b`),
+		regexp.MustCompile(`(serverInfo":\{(?:"[^"\\]*":"[^"\\]*",)*"version":)"[^"\\]*"`),
+		regexp.MustCompile(`(?m)(^\{"jsonrpc":.*"result":\{.*"capabilities":.*"instructions":)"(?:[^"\\]|\\.)*"`),
 		regexp.MustCompile(`(\b)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d\b)?`),
 		regexp.MustCompile(`(\b)(?:[A-Z][a-z]{2},? )?(?:\d\d? )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (?:[ \d]\d )?(?:\d{4} )?\d\d:\d\d:\d\d(?: [A-Z]{3,4})?(?: \d{4})?`),
 		regexp.MustCompile(`(\b)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`),
@@ -231,7 +233,7 @@ var usualMasks = sync.OnceValue(func() []*regexp.Regexp {
 func (g *golden) mask(text string) string {
 	for i, re := range usualMasks() {
 		with := "${1}[masked]"
-		if i < 2 { // a number in JSON
+		if i < 4 { // a value in JSON
 			with = `${1}"[masked]"`
 		}
 		text = re.ReplaceAllString(text, with)

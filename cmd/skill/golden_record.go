@@ -197,6 +197,13 @@ func (c *cli) finish(ctx context.Context, r *recording) error {
 	if !r.hasTree() {
 		r.add("tree", "")
 	}
+	for _, section := range r.archive.Files {
+		if begun := txtar.Parse(section.Data).Files; len(begun) > 0 {
+			return fmt.Errorf("%s is not written: a golden file cannot hold the line \"-- %s --\" of a %s, because "+
+				"a file begins with it; record the call as JSON, where a line break is \\n",
+				r.name, begun[0].Name, section.Name)
+		}
+	}
 	f, err := os.OpenFile(r.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s is there already; give another name, or remove it", r.name)

@@ -45,7 +45,8 @@ into a temporary directory and plays the sections in order.
 
 A want holds the output of the prompt, mcp or run before it; --update writes it there.
 $WORK stands for the directory. In the llm of a run, a line "TOOL {JSON}" is a call. test
-ignores durations, times and random IDs. It plays all .txtar files below a folder.
+ignores durations, times, random IDs, and the version and instructions of the MCP server.
+It plays all .txtar files below a folder.
 
 "skill test --record FILE PROMPT…" writes a golden file that plays these prompts,
 "skill mcp --record FILE" one that plays the session of a client, and
