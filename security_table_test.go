@@ -28,6 +28,7 @@ Files
 Commands: the fence
   all of the below from some 520 attempts by system calls, as root and as another user: TestFenceProbes TestFenceProbesWithoutAView TestFenceProbesWithoutNamespaces
   files outside the workspace, the temporary folder and the caches from writes: TestFenceFiles TestFenceServer
+  files outside from subvolumes and snapshots of btrfs and bcachefs: TestSubvolumesAreDenied
   caches and settings of other programs from writes: TestCachesAreApart
   .git/config and .git/hooks, which run code from writes of commands, by any way and by links in their place: TestGitSettingsAreFixed TestGitSettingsAreNotFollowed
   commondir, config.worktree, hooks, attributes and alternates that .git lacks, and settings of submodules and worktrees, from commands and servers: TestGitIsNotLedElsewhere TestGitGuardIsShared TestGitGuardMeetsALock

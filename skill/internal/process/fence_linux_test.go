@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"textskill/testdata/needs"
 )
 
 // A command cannot widen the fence of the next command by replacing paths with links.
@@ -86,5 +88,19 @@ func TestFencePATH(t *testing.T) {
 		if got := mustExec(t, x, sh("ls $1; cat $1/private", path)); strings.Contains(string(got.Stdout), "private") == denied {
 			t.Errorf("%s: %d, %s%s", path, got.ExitCode, got.Stdout, got.Stderr)
 		}
+	}
+}
+
+// A command makes no subvolume: in a folder outside that it may read, Landlock alone would not keep it from
+// that. Without the filter, file systems that have none answer ENOTTY.
+func TestSubvolumesAreDenied(t *testing.T) {
+	needs.Program(t, "python3")
+	x := fenced(t, t.TempDir())
+	got := mustExec(t, x, Command{Name: "python3", Args: []string{"-c", `import errno, fcntl, os
+for request in 0x50009401, 0x5000940e, 0x5000940f, 0x50009417, 0x50009418, 0x5000943f, 0x4010bc10, 0x4010bc11:
+    try: fcntl.ioctl(os.open(".", 0), request, bytes(1000))
+    except OSError as e: print(errno.errorcode[e.errno])`}})
+	if want := strings.Repeat("EPERM\n", 8); string(got.Stdout) != want {
+		t.Errorf("%s%s", got.Stdout, got.Stderr)
 	}
 }
