@@ -124,7 +124,13 @@ func (p *prompter) carryOut(ctx context.Context, operation string, a *argvComman
 			a.args["content"] = text
 		}
 	}
-	return p.print(dialect.Achilles.Command(ctx, p.x, p.s, operation, a.args))
+	notes := dialect.Slips(a.args, "")
+	if p.o.strict && len(notes) > 0 {
+		return p.print(dialect.Refused(operation, notes))
+	}
+	r := dialect.Achilles.Command(ctx, p.x, p.s, operation, a.args)
+	r.Notes = notes
+	return p.print(r)
 }
 
 // shellLine returns a line for a POSIX shell that runs a program.

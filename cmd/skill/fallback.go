@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -113,7 +114,7 @@ func (i *interpreter) read(ctx context.Context, prompt, operation string) (diale
 	}
 	r, err := i.extractor.Extract(ctx, prompt)
 	if i.o.verbose {
-		fmt.Fprintln(i.stderr, "fallback:", r.Telemetry)
+		i.explain(r, err)
 	}
 	confirm, asks := errors.AsType[*llmfallback.ConfirmError](err)
 	if asks && i.o.llm.Policy == llmfallback.Ask && i.confirmed(ctx, r.Via, confirm) {
@@ -144,6 +145,40 @@ func lastFlag(prompt string) string {
 		}
 	}
 	return ""
+}
+
+// explain says for -v who read the prompt, as what, and what a model cost.
+func (i *interpreter) explain(r llmfallback.Result, err error) {
+	t := r.Telemetry
+	command, refused := r.Extraction, ""
+	if confirm, asks := errors.AsType[*llmfallback.ConfirmError](err); asks {
+		command, refused = confirm.Extraction, ", and that needs to be confirmed"
+	}
+	switch {
+	case t.Attempts > 0:
+		tokens := ""
+		if t.PromptTokens != nil && t.CompletionTokens != nil {
+			tokens = fmt.Sprintf(" and used %d tokens", *t.PromptTokens+*t.CompletionTokens)
+		}
+		i.sayf("the model %s was asked in %s, took %s%s", cmp.Or(t.Model, i.o.modelName, i.getenv("SKILL_MODEL"), "of the endpoint"),
+			requests(t.Attempts), t.Latency.Round(time.Millisecond), tokens)
+		if len(t.Repairs) > 0 {
+			i.say("the answer of the model was repaired:", strings.Join(t.Repairs, ", "))
+		}
+	case r.Via == "" && command.Operation == "":
+		i.say("the rules did not understand the prompt, and no model was asked")
+	}
+	who := map[string]string{"rules": "the rules", "llm": "the model"}[r.Via]
+	if command.Operation != "" && who != "" && (err == nil || refused != "") {
+		i.sayf("%s read the prompt as: %s%s", who, oneLine(command.Command(), maxAsked), refused)
+	}
+}
+
+func requests(n int) string {
+	if n == 1 {
+		return "one request"
+	}
+	return fmt.Sprintf("%d requests", n)
 }
 
 // worded turns what the extractor reports into what a person reads: how far the prompt was

@@ -26,7 +26,7 @@ type promptOptions struct {
 	fallbackOptions
 	dialectOptions
 	lines, json, verbose bool
-	strict               bool // a text command on standard input has no extra words
+	strict               bool // what is read with notes is refused
 }
 
 // A subject is a group of flags, with its title in the help.
@@ -54,7 +54,7 @@ func (o *promptOptions) subjects() (list []subject) {
 
 func (o *promptOptions) addModel(f *pflag.FlagSet) {
 	o.addFallback(f)
-	f.BoolVar(&o.strict, "strict", false, "refuse a text command on standard input that has extra words")
+	f.BoolVar(&o.strict, "strict", false, "refuse a text command or message that was read with notes, such as extra words")
 }
 
 func (o *promptOptions) addOutput(f *pflag.FlagSet) {

@@ -98,7 +98,7 @@ var Achilles = &Dialect{
 			operation: func(in *call) (skill.Args, error) {
 				return skill.CopyFile{Source: in.str("path"), Dest: in.str("destination"), SameOK: true}, nil
 			},
-			words: "cp copy", onFolder: folderCopy,
+			words: "cp copy",
 			reply: sentence("Copied file from %s to %s successfully."),
 		},
 		{
@@ -176,6 +176,7 @@ func (d *Dialect) text(ctx context.Context, x *skill.Executor, s *skill.Session,
 		r = in.understand(ctx, prompt, given.Fallback)
 	} else if err := in.fill(c); err != nil {
 		r = in.fail(err)
+		r.Notes = notes
 	} else {
 		args := map[string]string{"path": c.Path, "content": in.str("content"), "destination": in.str("destination")}
 		if _, explicit := c.Content(); explicit {
@@ -196,6 +197,13 @@ func (d *Dialect) text(ctx context.Context, x *skill.Executor, s *skill.Session,
 
 // maxAchilles bounds the content of one file that --json prints.
 const maxAchilles = 64 << 20
+
+// Refused is the reply to a text command that the setting strict refuses because of these notes.
+func Refused(operation string, notes []string) Reply {
+	r := failureReply(refused(notes))
+	r.Tool = operation
+	return r
+}
 
 // refused is the error of a text that is not carried out because of these notes.
 func refused(notes []string) *Failure {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"textskill/parser"
+	"textskill/skill"
 )
 
 // unfenced returns the text command in a prompt that is one fenced block; any other prompt it
@@ -149,11 +150,18 @@ func (d *Dialect) placed(prompt string) (list []placed) {
 			content, _ := parsed.Content()
 			below := strings.TrimSpace(content) == "" && !strings.Contains(parsed.Payload, "\n") || fenced
 			end := i + 1
+			if inner := end < len(lines) && fenced && below && parser.IsFence(lines[end]); inner {
+				last := len(lines) - 1
+				for last > end && !parser.IsFence(lines[last]) {
+					last--
+				}
+				end = last // the content has fences, so that only the last one surely ends it
+			}
 			for end < len(lines) && d.goesOn(lines[end], fenced, below) {
 				end++
 			}
 			c.text = strings.Join(lines[i:end], "")
-			if !fenced {
+			if !fenced && !below {
 				c.text = strings.TrimSpace(c.text)
 			}
 			i = end - 1
@@ -173,7 +181,7 @@ func (d *Dialect) goesOn(line string, fenced, below bool) bool {
 // dress matches what chat models put before a command: list markers, prompt signs, marks of
 // Markdown, and the name of the program.
 var dress = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("^(?:[-*+•–>$#%→]+\\s+|>+|\\$|[(\\[]?\\d{1,3}[.):\\]]+\\s*|\\[[ xX]?\\]\\s+|[`*_]+|(?:[\\w./\\\\-]*[/\\\\])?(?:text)?skill(?:\\.exe)?\\s+)")
+	return regexp.MustCompile("^(?:[-*+•–>$#%→]+\\s+|>+|\\$|[(\\[]?\\d{1,3}[.):\\]]+\\s*|\\[[ xX]?\\]\\s+|[`*_]+|(?:[\\w./\\\\-]*[/\\\\])?(?:text)?skill(?:\\.exe)?\\s+|[a-z][.)]\\s+|\\S+[$#]\\s+)")
 })
 
 // label matches a label before a command, such as "Step 1:" or "**Command:**".
@@ -223,6 +231,9 @@ func (d *Dialect) undressed(line string) (command string, dressed bool) {
 	if meant := meantPath(c.Path); meant != c.Path && meant != "" {
 		s = strings.Replace(s, c.Path, meant, 1)
 	}
+	if t := d.Lookup(c.Operation); len(t.Params) == 1 { // the words after the path explain the command
+		s = strings.TrimSpace(strings.TrimSuffix(s, c.Payload))
+	}
 	return s, s != whole
 }
 
@@ -263,4 +274,75 @@ func (in *call) commandLine(command string) string {
 		words = []string{command}
 	}
 	return in.x.CommandLine(words...)
+}
+
+// A beyond is what no text command does, but a call of Stack. The words are the first ones of
+// prompts that ask for it, in lower case, without _ and -. In the call, PATH and NEW are the words after it.
+type beyond struct{ words, does, call string }
+
+// folderDeletion is a word of the table.
+const folderDeletion = "rmdir"
+
+var beyonds = []beyond{
+	{"edit editfile modify modifyfile update updatefile change changefile patch patchfile applypatch sed " +
+		"replace replaceinfile searchandreplace strreplace insert insertline rewrite editblock",
+		"edits a part of a file", "edit(path: 'PATH', old_text: 'OLD', new_text: 'TEXT')"},
+	{"rmdir removefolder removedirectory removedir deletefolder deletedirectory deletedir deltree",
+		"deletes a folder", "delete(path: 'PATH', force: true)"},
+	{"copyfolder copydirectory copydir copytree", "copies a folder", "copy(source: 'PATH', destination: 'NEW')"},
+}
+
+var (
+	negated      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^\W*(please\s+)?(do\s+not|don['’]?t|never)\b`) })
+	folderDelete = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile("(?i)\\b(?:delete|remove|erase|rmdir|trash)\\b[^.\\n]*?(?:\\b(?:the|my|a|our|this)\\s+|\\s)(?:[\"'`]?([\\w./-]+)[\"'`]?\\s+)?(?:folder|directory|dir)\\b(?:\\s+(?:called\\s+|named\\s+)?[\"'`]?([\\w./-]+))?" +
+			"|^rm\\s+-\\w*r\\w*\\s+[\"']?([\\w./-]+)")
+	})
+)
+
+// Meaning returns a hint for a prompt that is not a text command but asks for an operation by
+// another name, "" for any other prompt.
+func (d *Dialect) Meaning(x *skill.Executor, prompt string) string {
+	if negated().MatchString(prompt) {
+		return "the prompt says what not to do, and nothing was done"
+	}
+	if m := folderDelete().FindStringSubmatch(prompt); m != nil {
+		for _, name := range []string{m[3], m[2], m[1]} {
+			if name != "" && !slices.Contains([]string{"the", "a", "my", "our", "this", "whole", "entire"}, name) {
+				return hintBeyond(x, folderDeletion, name)
+			}
+		}
+		return hintBeyond(x, folderDeletion)
+	}
+	words := strings.Fields(prompt)
+	if len(words) == 0 {
+		return ""
+	}
+	word := strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(words[0]))
+	paths := words[1:]
+	for i := range paths {
+		paths[i] = meantPath(paths[i])
+	}
+	for i := range d.Tools {
+		if slices.Contains(strings.Fields(d.Tools[i].words), word) {
+			return "did you mean " + d.Tools[i].Name + "? " + d.Tools[i].Usage()
+		}
+	}
+	return hintBeyond(x, word, paths...)
+}
+
+// hintBeyond returns the call for a word in the table and the words after it, "" for another word.
+func hintBeyond(x *skill.Executor, word string, paths ...string) string {
+	i := slices.IndexFunc(beyonds, func(b beyond) bool { return slices.Contains(strings.Fields(b.words), word) })
+	if i < 0 {
+		return ""
+	}
+	b := beyonds[i]
+	escaped := strings.NewReplacer(`\`, `\\`, "'", `\'`)
+	for i, name := range []string{"PATH", "NEW"} {
+		if i < len(paths) && !strings.HasPrefix(paths[i], "-") {
+			b.call = strings.Replace(b.call, name, escaped.Replace(paths[i]), 1)
+		}
+	}
+	return "no text command " + b.does + "; type: " + x.CommandLine("--tools", "stack", b.call)
 }
