@@ -75,7 +75,7 @@ func (r recorder) call(e hook.Event) workspace.Call {
 	all := strings.Join(e.Paths, "\x00") + "\x00\x00" + e.Command
 	c := workspace.Call{
 		Key: digest(session(e), e.ID), Session: session(e), AgentID: clip(e.AgentID, maxKeptName),
-		Turn: clip(e.Turn, maxKeptName), ID: clip(e.ID, maxKeptName), Late: e.Background,
+		Turn: clip(e.Turn, maxKeptName), ID: clip(e.ID, maxKeptName),
 		Edit:       e.Kind == hook.Edit && !slices.ContainsFunc(e.Paths, r.isFolder(e)),
 		Transcript: e.Transcript, Process: e.Process, Terminal: e.Terminal,
 	}

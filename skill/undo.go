@@ -24,6 +24,8 @@ type Undo struct {
 	// also undo a change of a file that has changed since, and save the current version; pass over
 	// what cannot be undone
 	Force bool
+	// also undo paths that others may have changed: see [UndoError]
+	Perhaps bool
 }
 
 func (Undo) op() {}
@@ -90,6 +92,9 @@ func reverted(u workspace.Undone) string {
 			text += "; " + what + " " + strings.Join(names, ", ")
 		}
 	}
+	if len(u.Took) > 0 {
+		text += "; took back lines of later changes too: " + strings.Join(u.Took, ", ")
+	}
 	list("kept later changes in", u.Merged)
 	list("replaced a later version, which is saved, of", u.Lost)
 	list("did not remove, because something else is in it:", u.Stays)
@@ -104,11 +109,31 @@ func reverted(u workspace.Undone) string {
 		text += "; " + words.Count(u.Left, "other file that it changed stays as it is",
 			"other files that it changed stay as they are")
 	}
+	if n := len(u.Kept); n > 0 {
+		const most = 3
+		text += "; " + words.Count(n, "file stays", "files stay")
+		for _, e := range u.Kept[:min(n, most)] {
+			text += "\n  " + e.Path + " " + e.Reason
+		}
+		if n > most {
+			text += fmt.Sprintf("\n  and %d more", n-most)
+		}
+	}
 	if n := len(u.Skipped); n > 0 {
 		text += fmt.Sprintf("; %s, first %s: %s", words.Count(n, "of these files stays as it is",
 			"of these files stay as they are"), u.Skipped[0].Path, u.Skipped[0].Reason)
 	}
 	return text
+}
+
+// Left reports whether paths of the changes stayed that an undo could take back.
+func (r Reverted) Left() bool {
+	for _, u := range r.Changes {
+		if len(u.Kept)+len(u.Skipped) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // UndoID returns the id that undoes the last of these undos, "" if there are none.

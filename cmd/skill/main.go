@@ -54,6 +54,7 @@ const (
 	exitFailed  = 1 // an operation, or one call of several; or what it names is not there
 	exitUsage   = 2 // the command line is wrong, wherever it is typed
 	exitConfirm = 3 // nothing was done: the exact command has to be typed
+	exitPartly  = 4 // an undo took back a part of the change, and the rest stays
 )
 
 type exit = usage.Exit

@@ -248,17 +248,21 @@ func (p *printer) print(r dialect.Reply) error {
 		return cmp.Or(p.printJSON(rec), code)
 	}
 	if r.Err == nil {
+		var code error
+		if undone, ok := r.Result.(skill.Reverted); ok && undone.Left() {
+			code = exit(exitPartly)
+		}
 		if !p.json {
 			err := p.printBody(r)
 			p.warn(r)
-			return err
+			return cmp.Or(err, code)
 		}
 		rec.Result, rec.Data = r.Body, dialect.Data(r.Result)
 		if read, ok := r.Result.(skill.FileRead); ok && read.Partial {
 			rec.Notes = append(rec.Notes, fmt.Sprintf("content has the first %d of %d bytes; the rest: %s exec -- tail -c +%d %s",
 				len(read.Content), read.Size, p.program(), len(read.Content)+1, shellWord(read.Path)))
 		}
-		return p.printJSON(rec)
+		return cmp.Or(p.printJSON(rec), code)
 	}
 	return p.printFailure(rec, r)
 }
@@ -269,6 +273,9 @@ func (p *printer) printFailure(rec record, r dialect.Reply) error {
 	var confirm *llmfallback.ConfirmError
 	if errors.As(r.Err, &confirm) {
 		code = exitConfirm
+	}
+	if partly, ok := errors.AsType[*skill.PartlyUndoneError](r.Err); ok && len(partly.Done) > 0 {
+		code = exitPartly
 	}
 	rec.Error = r.Err.Error()
 	var f *dialect.Failure

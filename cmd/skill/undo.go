@@ -20,9 +20,9 @@ import (
 // undoOptions are the flags of skill undo.
 type undoOptions struct {
 	changeOptions
-	since, run string
-	step       int // -1 if none is named
-	force      bool
+	since, run     string
+	step           int // -1 if none is named
+	force, perhaps bool
 }
 
 func (c *cli) undoCommand(*configuration) *cobra.Command {
@@ -33,13 +33,23 @@ func (c *cli) undoCommand(*configuration) *cobra.Command {
 		Long: `undo takes back the last change, or the change ID. Type it again to take back the change
 before. An undo is a change too: to redo, undo the ID of the undo.
 
-undo refuses if another program has changed the file since. --force first saves the file as
-it is, and then takes the change back. --force also skips what cannot be undone.
+undo takes what the change made, and leaves the rest. These words go further:
+
+  it refuses because ...                            type
+  the same lines were changed since                 --force (keeps all other lines)
+  the file is no text, or is missing                --force (saves it first)
+  a saved version is missing                        --force (skips that file)
+  another command ran at the same time              --perhaps
+  nobody told the end of the command (Esc, a kill)  --perhaps
+  nothing tells who made the file                   --perhaps
+  calls of an agent were missed since               --perhaps
+
+The exit code is 4 if some files of the change stayed, and 1 if all did.
 
 --run takes back all changes of a run, and nothing else. --step N takes back only the
 changes after step N. Then "skill run --resume-from" continues the conversation from
 there; with --files it does both.`,
-		Example:           "  skill undo\n  skill undo 12\n  skill undo --since 12\n  skill --dry-run undo\n  skill undo --run c3b5wj… --step 2",
+		Example:           "  skill undo\n  skill undo 12\n  skill undo --since 12\n  skill --dry-run undo\n  skill undo --perhaps 12\n  skill undo --run c3b5wj… --step 2",
 		Args:              usage.Arguments(0, 1, ""),
 		ValidArgsFunction: c.completeChange(&o.workspaceOptions),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,7 +60,7 @@ there; with --files it does both.`,
 			if err := o.check(args); err != nil {
 				return err
 			}
-			in := map[string]any{"force": o.force}
+			in := map[string]any{"force": o.force, "perhaps": o.perhaps}
 			if o.run != "" {
 				return c.failed(c.undoRun(cmd.Context(), &o, in))
 			}
@@ -71,6 +81,7 @@ there; with --files it does both.`,
 	f.IntVar(&o.step, "step", 0, "with --run, undo only the changes after step `N`")
 	f.BoolVar(&o.force, "force", false,
 		"undo even if a file has changed since, and save its current version; skip what cannot be undone")
+	f.BoolVar(&o.perhaps, "perhaps", false, "undo what others may have changed, too")
 	o.addWriting(f)
 	return cmd
 }
@@ -164,18 +175,33 @@ func (c *console) sayRunUndone(o *undoOptions, at agent.Checkpoint, done skill.R
 
 // sayForce has an undo that was refused say what to type to go on anyway.
 func (c *console) sayForce(w *workspaceOptions, reply dialect.Reply, in map[string]any, step int) {
+	if done, ok := reply.Result.(skill.Reverted); ok {
+		for _, u := range done.Changes {
+			if len(u.Kept) > 0 && u.Applied {
+				c.sayf("\"%s\" takes these files back too", c.again(w, "undo", "--perhaps", u.Of))
+			}
+		}
+	}
 	failure, failed := errors.AsType[*dialect.Failure](reply.Err)
 	if !failed {
 		return
 	}
 	refused, one := errors.AsType[*skill.UndoError](reply.Err)
 	helps := one && refused.Force
+	perhaps := one && refused.Grade != ""
 	if partly, several := errors.AsType[*skill.PartlyUndoneError](reply.Err); several {
-		helps = partly.Force()
+		helps, perhaps = partly.Force(), partly.Perhaps()
 	}
 	var hints []string
+	if perhaps {
+		if one {
+			in["id"] = refused.ID
+		}
+		hints = append(hints, `"`+c.again(w, "undo", further("--perhaps", in, step)...)+
+			`" takes back what others may have changed, too`)
+	}
 	if helps {
-		hints = append(hints, `"`+c.again(w, "undo", forced(in, step)...)+
+		hints = append(hints, `"`+c.again(w, "undo", further("--force", in, step)...)+
 			`" goes on anyway: what it replaces is saved first, and what cannot be undone is skipped`)
 	}
 	if one && refused.Before != "" {
@@ -186,9 +212,9 @@ func (c *console) sayForce(w *workspaceOptions, reply dialect.Reply, in map[stri
 	}
 }
 
-// forced returns the arguments of an undo that goes on anyway.
-func forced(in map[string]any, step int) []string {
-	words := []string{"--force"}
+// further returns the arguments of an undo that goes further by a flag.
+func further(flag string, in map[string]any, step int) []string {
+	words := []string{flag}
 	for _, flag := range []string{"since", "run"} {
 		if id, ok := in[flag].(string); ok {
 			words = append(words, "--"+flag, id)

@@ -78,7 +78,8 @@ func undone(r skill.Reverted) []data {
 		list[i].add(data{"undo": u.ID, "more": u.More, "left": u.Left, "what": u.What,
 			"passed": each(u.Passed, error.Error)})
 		list[i].add(data{"merged": u.Merged, "lost": u.Lost, "stays": u.Stays, "unlinked": u.Unlinked,
-			"skipped": each(u.Skipped, (*skill.UndoError).Error)})
+			"skipped": each(u.Skipped, (*skill.UndoError).Error),
+			"kept": each(u.Kept, (*skill.UndoError).Error), "took": u.Took})
 	}
 	return list
 }
@@ -90,13 +91,16 @@ func recorded(r skill.Changes) []data {
 			"undone": c.Undone}
 		list[i].add(data{"dialect": c.Dialect, "tool": c.Tool, "from": c.From, "undoes": c.Of,
 			"not_kept": c.NotKept, "idle": c.Idle, "command": c.Command, "host": c.Host, "agent": c.Agent,
-			"unsure": c.Unsure, "config": c.Config, "left": each(c.Left, skill.Untracked.String),
+			"unsure": c.Unsure, "grade": c.Grade, "config": c.Config, "left": each(c.Left, skill.Untracked.String),
 			"left_more": c.More})
 		if c.Host != "" {
 			list[i]["session"] = c.Run
 		}
 		if len(c.Paths) > 1 {
 			list[i]["paths"] = c.Paths
+		}
+		if c.Partly {
+			list[i]["partly"] = true
 		}
 	}
 	return list

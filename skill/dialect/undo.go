@@ -26,11 +26,13 @@ var undoTool = Tool{
 		{Name: "run", Type: "string", Doc: "undo the changes of this run of an expert, and no others"},
 		{Name: "after", Type: "array", Of: "string", Doc: "with run, only those after these changes"},
 		{Name: "force", Type: "boolean",
-			Doc: "undo even if something else has changed the file since; the current content is saved as a change"}},
+			Doc: "undo even if something else has changed the file since; the current content is saved as a change"},
+		{Name: "perhaps", Type: "boolean", Doc: "also take back what others may have changed"}},
 	Effect: Destroys,
 	operation: func(in *call) (skill.Args, error) {
 		return skill.Undo{ID: in.str("id"), Since: in.str("since"), Run: in.str("run"),
-			After: in.values.texts("after"), Force: in.flag("force")}, nil
+			After: in.values.texts("after"), Force: in.flag("force"),
+			Perhaps: in.flag("perhaps")}, nil
 	},
 	reply: message,
 }

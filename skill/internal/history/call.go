@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-
 	"slices"
-	"strings"
 	"time"
 
 	"textskill/skill/internal/workspace/tree"
@@ -32,54 +30,20 @@ type Call struct {
 	Edit       bool
 	Paths      []Name // of an edit
 	Outside    []Name // of an edit: absolute paths in other folders, which are not recorded
-	Late       bool   // the command still runs after the agent reported its end
 }
-
-// An openCall is the content of the file of an open call. The file is in the folder [runningName], and
-// its name begins with one of the prefixes below.
-type openCall struct {
-	Call
-	Base    string // the folder of the root in which a command runs
-	Began   time.Time
-	Since   int64                      `json:",omitempty"`
-	Beside  bool                       `json:",omitempty"`
-	Objects map[string]map[string]bool `json:",omitempty"`
-	Told    bool                       `json:",omitempty"` // the end was reported, but the command still runs
-
-	name string // of the file; "" for a call whose begin was not reported
-}
-
-const (
-	openCommand = "call-"
-	openEdit    = "edit-"
-	openLate    = "miss-" // a command, until the scan before it is complete
-)
-
-// maxOpen is how long a call may be open.
-const maxOpen = 30 * time.Minute
 
 // twinTime is how long after a program's report another program may report the same call.
 const twinTime = 2 * time.Second
 
-func isCall(name string) bool {
-	return slices.ContainsFunc([]string{openCommand, openEdit, openLate}, func(kind string) bool {
-		return strings.HasPrefix(name, kind)
-	})
-}
-
 // BeginCall starts the record of another agent's call, as [Store.Begin] does. For an edit it
 // updates only the paths of the edit.
 func (s *Store) BeginCall(ctx context.Context, call Call, base string, limit int64, walk Walker) error {
-	old := func(o *openCall) bool { return time.Since(o.Began) > maxOpen }
-	if err := s.closeCalls(ctx, base, walk, old); err != nil {
-		return err
-	}
-	o := &openCall{Call: call, Base: base, Began: time.Now(), name: call.Key}
+	w := &window{Call: call, Handle: call.Key, Base: base, Began: time.Now()}
 	if call.Unkeyed {
-		o.name += "-" + time.Now().Format("20060102150405.000000000")
+		w.Handle += "-" + w.Began.Format("20060102150405.000000000")
 	}
 	if call.Edit {
-		return s.beginEdit(ctx, o)
+		return s.beginEdit(ctx, w)
 	}
 	release, err := s.beginAlone(ctx)
 	if err != nil {
@@ -94,76 +58,44 @@ func (s *Store) BeginCall(ctx context.Context, call Call, base string, limit int
 		t.End()
 		return nil
 	}
-	late := *o
-	late.name = openLate + o.name
-	err = t.saveCall(&late)
-	x, xerr := t.current()
-	c := &Command{s: s, about: call.About, walk: walk, limit: limit, base: base, call: o,
-		beside: t.anyRunning()}
-	spared := t.editing("")
-	if err = errors.Join(err, xerr); err == nil && c.beside {
-		err = c.open(t)
-	}
+	w.name = openLate + w.Handle // until the look is complete
+	err = t.saveWindow(w)
 	t.End()
-	if err == nil && !c.beside {
-		err = c.refresh(ctx, x, spared)
-	}
-	return err
-}
-
-// openCall renames the file of another agent's command: the scan before the command is complete.
-func (t *Tx) openCall(o *openCall) error {
-	d, err := t.runningFolder()
 	if err != nil {
 		return err
 	}
-	name := o.name
-	o.name = openCommand + name
-	if err := t.saveCall(o); err != nil {
-		return err
-	}
-	return d.Remove(openLate+name, false)
-}
-
-// saveCall writes the file of a call.
-func (t *Tx) saveCall(o *openCall) error {
-	if _, err := t.runningFolder(); err != nil {
-		return err
-	}
-	data, err := json.Marshal(o)
-	if err != nil {
-		return err
-	}
-	dir, file := t.dir.Load(), runningName+"/"+o.name
-	if err = dir.WriteFile("call.new", data, 0o600); err == nil {
-		err = dir.Rename("call.new", file)
-	}
-	return named(t.Path(), err)
+	return s.beginWindow(ctx, w, limit, walk, func(t *Tx) error {
+		w.name = openCommand + w.Handle
+		if err := t.saveWindow(w); err != nil {
+			return err
+		}
+		return t.running.Remove(openLate+w.Handle, false)
+	})
 }
 
 // beginEdit updates the index at the paths of an edit. If a command runs, the differences become an op
 // of the command; else they belong to no op.
-func (s *Store) beginEdit(ctx context.Context, o *openCall) error {
+func (s *Store) beginEdit(ctx context.Context, w *window) error {
 	t, err := s.Lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer t.End()
-	if t.isOpen(o.Call) {
+	if t.isOpen(w.Call) {
 		return nil
 	}
 	x, err := t.current()
 	if err != nil {
 		return err
 	}
-	fresh := x.lost && !t.anyRunning()
+	fresh := x.lost && len(t.windows()) == 0
 	if fresh {
 		x = newIndex(nil)
 		x.upTo = t.log.last()
 		t.index = x
 	}
-	others := t.editing("")
-	names := slices.DeleteFunc(slices.Clone(o.Paths), func(name Name) bool { return others[string(name)] })
+	others := t.edited("")
+	names := slices.DeleteFunc(slices.Clone(w.Paths), func(name Name) bool { return others[string(name)] })
 	deltas := make([]Delta, len(names))
 	for i, name := range names {
 		deltas[i].Path = name
@@ -179,8 +111,8 @@ func (s *Store) beginEdit(ctx context.Context, o *openCall) error {
 	if err != nil {
 		return err
 	}
-	o.name = openEdit + o.name
-	return t.saveCall(o)
+	w.name, w.Stamp = openEdit+w.Handle, s.clock()
+	return t.saveWindow(w)
 }
 
 func (t *Tx) pathRecorder(op *Op) *recorder {
@@ -199,16 +131,16 @@ func (r *recorder) paths(ctx context.Context, names []Name) error {
 	return nil
 }
 
-// editing returns the paths of open edits and the new folders above them, without the edit in the file
+// edited returns the paths of open edits and the new folders above them, without the edit in the file
 // except. Differences at these paths belong to the edits.
-func (t *Tx) editing(except string) map[string]bool {
+func (t *Tx) edited(except string) map[string]bool {
 	paths := map[string]bool{}
-	for _, o := range t.calls() {
-		if !o.Edit || o.name == except {
+	for _, w := range t.edits() {
+		if w.name == except {
 			continue
 		}
-		for _, name := range withParents(o.Paths) {
-			if slices.Contains(o.Paths, name) || t.index != nil && t.index.find(string(name)) == nil {
+		for _, name := range withParents(w.Paths) {
+			if slices.Contains(w.Paths, name) || t.index != nil && t.index.find(string(name)) == nil {
 				paths[string(name)] = true
 			}
 		}
@@ -216,47 +148,24 @@ func (t *Tx) editing(except string) map[string]bool {
 	return paths
 }
 
-// calls reads the files of the open calls, the oldest first.
-func (t *Tx) calls() (list []*openCall) {
-	d, err := t.runningFolder()
-	if err != nil {
-		return nil
-	}
-	entries, _ := sortedEntries(d)
-	for _, e := range entries {
-		if !isCall(e.Name) {
-			continue
-		}
-		o := &openCall{}
-		data, err := t.dir.Load().ReadFile(runningName + "/" + e.Name)
-		if err != nil || json.Unmarshal(data, o) != nil { // a power cut left it empty
-			o = &openCall{Base: ".", Call: Call{Key: e.Name, Edit: strings.HasPrefix(e.Name, openEdit)}}
-		}
-		o.name = e.Name
-		list = append(list, o)
-	}
-	slices.SortStableFunc(list, func(a, b *openCall) int { return a.Began.Compare(b.Began) })
-	return list
-}
-
 // isOpen reports whether the begin of a call was reported before, by the same program or a twin.
 func (t *Tx) isOpen(c Call) bool {
-	return slices.ContainsFunc(t.calls(), func(o *openCall) bool {
-		return o.Key == c.Key && !c.Unkeyed || o.isTwin(c)
+	return slices.ContainsFunc(t.opened(), func(w *window) bool {
+		return w.Key == c.Key && isCall(w.name) && !c.Unkeyed || w.isTwin(c)
 	})
 }
 
 // isTwin reports whether another program has just reported the same call.
-func (o *openCall) isTwin(c Call) bool {
-	same := o.Twin != "" && o.Twin == c.Twin && o.Key != c.Key
-	return same && (o.Host != c.Host || o.Tool != c.Tool) && time.Since(o.Began) < twinTime
+func (w *window) isTwin(c Call) bool {
+	same := w.Twin != "" && w.Twin == c.Twin && w.Key != c.Key
+	return same && (w.Host != c.Host || w.Tool != c.Tool) && time.Since(w.Began) < twinTime
 }
 
 // begun returns the open call that c ends, nil if its begin was not reported.
-func begun(open []*openCall, c Call) *openCall {
-	for _, same := range []func(*openCall) bool{
-		func(o *openCall) bool { return o.Key == c.Key },
-		func(o *openCall) bool { return c.Unkeyed && c.Like != "" && o.Like == c.Like },
+func begun(open []*window, c Call) *window {
+	for _, same := range []func(*window) bool{
+		func(w *window) bool { return isCall(w.name) && w.Key == c.Key },
+		func(w *window) bool { return isCall(w.name) && c.Unkeyed && c.Like != "" && w.Like == c.Like },
 	} {
 		if i := slices.IndexFunc(open, same); i >= 0 {
 			return open[i]
@@ -275,70 +184,71 @@ const (
 	unsureLate   = "it began before skill had seen what was there, so changes of others may be among these"
 )
 
-// begunCall returns the open call that call ends. If its begin was not reported, begunCall returns a new
-// openCall. unsure is the reason why its changes may be others'.
-func (t *Tx) begunCall(call Call, base string) (o *openCall, unsure string, err error) {
-	o = begun(t.calls(), call)
-	switch {
-	case o == nil && t.wasReported(call):
-		return nil, "", errReported
-	case o == nil:
-		return &openCall{Call: call, Base: base}, unsureMissed, nil
-	case strings.HasPrefix(o.name, openLate):
-		unsure = unsureLate
-	}
-	for _, name := range call.Paths { // the end may report more paths
-		if !slices.Contains(o.Paths, name) {
-			o.Paths = append(o.Paths, name)
+// begunCall returns the window that the end of a call closes. The end wins over a close that nobody
+// told. If the begin was not reported, begunCall returns a new window.
+func (t *Tx) begunCall(call Call, base string) (w *window, unsure string, err error) {
+	if w = begun(t.opened(), call); w == nil {
+		switch before := t.closedBefore(call); {
+		case before == nil:
+			w, unsure = &window{Call: call, Handle: call.Key, Base: base}, unsureMissed
+		case before.Window == nil:
+			return nil, "", errReported
+		default:
+			w = before.Window
 		}
 	}
-	return o, unsure, nil
+	for _, name := range call.Paths { // the end may report more paths
+		if !slices.Contains(w.Paths, name) {
+			w.Paths = append(w.Paths, name)
+		}
+	}
+	w.told = true
+	return w, unsure, nil
 }
 
-// EndCall records the changes of a call that has ended or failed, as [Command.End] does. The call
-// of a command that is still running stays open.
+// EndCall records the changes of a call that has ended or failed, as [Command.End] does.
 func (s *Store) EndCall(ctx context.Context, call Call, base string, walk Walker) error {
 	t, err := s.Lock(ctx)
 	if err != nil {
 		return err
 	}
-	o, unsure, err := t.begunCall(call, base)
-	if err == nil && o.Edit {
-		if err = t.recordEdit(ctx, o, unsure); err == nil {
-			err = t.closeCall(o, &call)
+	w, unsure, err := t.begunCall(call, base)
+	if err != nil || w.Edit {
+		if err == nil {
+			if err = t.recordEdit(ctx, w, unsure); err == nil {
+				err = t.closeCall(w, call, true)
+			}
 		}
 		t.End()
+		if errors.Is(err, errReported) {
+			return nil
+		}
 		return errors.Join(err, s.Flush())
 	}
-	if err == nil {
-		_, err = t.current()
-	}
-	x := t.index
 	t.End()
-	if errors.Is(err, errReported) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	found, err := s.scan(ctx, x, o.Base, walk)
-	if err != nil {
-		return err
-	}
-	if t, err = s.Lock(ctx); err != nil {
-		return err
-	}
-	c := o.command(s, walk)
-	c.unsure = unsure
-	if _, err = c.record(ctx, t, found); err == nil {
-		if o.Late = call.Late; o.Late {
-			o.Told, o.Since = true, t.log.last()
-			err = errors.Join(t.addReportedEnd(call), t.saveCall(o))
-		} else {
-			err = t.closeCall(o, &call)
+	err = s.lookWith(ctx, w.Base, walk, func(t *Tx, found *scan, tooMany error) error {
+		l := lookFor{unsure: unsure}
+		there := false
+		for _, o := range t.windows() {
+			if o.told = o.name == w.name && w.name != ""; o.told {
+				there = true
+			}
+			l.owners = append(l.owners, o)
 		}
-	}
-	t.End()
+		if !there {
+			l.owners = append(l.owners, w)
+		}
+		if tooMany != nil {
+			op := w.About.op(KindRun)
+			op.Note = "it is not known what it changed: " + tooManyText
+			if err := t.addMade(op); err != nil {
+				return err
+			}
+		} else if _, err := t.record(ctx, l, found); err != nil {
+			return err
+		}
+		return t.closeCall(w, call, true)
+	})
 	return errors.Join(err, s.durable())
 }
 
@@ -350,32 +260,15 @@ func (s *Store) durable() error {
 	return errors.Join(tree.Syncfs(s.blobs.Folder), s.Flush())
 }
 
-const toldMark = "after its answer: "
-
-// command returns the Command whose record ends the call.
-func (o *openCall) command(s *Store, walk Walker) *Command {
-	c := &Command{
-		s: s, about: o.About, walk: walk, base: o.Base, name: o.name,
-		since: o.Since, beside: o.Beside, objects: o.Objects, alone: true,
-	}
-	if o.name == "" {
-		c.name = openLate
-	}
-	if o.Told {
-		c.about.Command = toldMark + c.about.Command
-	}
-	return c
-}
-
 // recordEdit records the changes of an edit.
-func (t *Tx) recordEdit(ctx context.Context, o *openCall, unsure string) error {
+func (t *Tx) recordEdit(ctx context.Context, w *window, unsure string) error {
 	x, err := t.current()
 	if err != nil {
 		return err
 	}
-	op := o.About.op(kindEdit)
+	op := w.About.op(kindEdit)
 	switch {
-	case x.lost && o.name != "": // the index was written when the edit began, and is lost now
+	case x.lost && w.name != "": // the index was written when the edit began, and is lost now
 		op.Note = "it is not known what it changed: the record of what was there before it is lost"
 		return t.addMade(op)
 	case x.lost:
@@ -383,14 +276,14 @@ func (t *Tx) recordEdit(ctx context.Context, o *openCall, unsure string) error {
 		return t.addMade(op)
 	}
 	r := t.pathRecorder(op)
-	others := t.editing(o.name)
-	names := slices.DeleteFunc(slices.Clone(o.Paths), func(name Name) bool {
-		return others[string(name)] && o.name == ""
+	others := t.edited(w.name)
+	names := slices.DeleteFunc(slices.Clone(w.Paths), func(name Name) bool {
+		return others[string(name)] && w.name == ""
 	})
 	if err := r.paths(ctx, names); err != nil {
 		return err
 	}
-	for _, name := range o.Outside {
+	for _, name := range w.Outside {
 		op.Left = append(op.Left, Left{name, outsideReason})
 	}
 	op.Quiet = len(op.Deltas) == 0 && unsure == ""
@@ -399,7 +292,12 @@ func (t *Tx) recordEdit(ctx context.Context, o *openCall, unsure string) error {
 	} else {
 		op.Note = unsure
 	}
-	if len(op.Deltas)+len(op.Left) > 0 || op.Note != "" {
+	op.Owners = []Owner{w.owner()}
+	parts := t.endsParts(op)
+	if w.told && !parts { // its paths are known to be its own
+		op.Owners = nil
+	}
+	if len(op.Deltas)+len(op.Left) > 0 || op.Note != "" || parts {
 		if err := t.addMade(op); err != nil {
 			return err
 		}
@@ -435,22 +333,30 @@ func kindOfEdit(deltas []Delta) string {
 	return kindEdit
 }
 
-// closeCall removes the file of a call. told is the report of its end, which closeCall records; it may be
-// nil.
-func (t *Tx) closeCall(o *openCall, told *Call) error {
+// closeCall removes the file of a call. told says that the end of the call itself was reported. Otherwise
+// the call is kept, because its own end may still be reported, and wins.
+func (t *Tx) closeCall(w *window, call Call, told bool) error {
 	d, err := t.runningFolder()
 	if err != nil {
 		return err
 	}
-	if o.name != "" {
-		if err := d.Remove(o.name, false); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if w.name != "" {
+		if err := d.Remove(w.name, false); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	if told == nil {
-		return nil
+	end := closedCall{call.Key, call.Twin, call.Host, call.Tool, call.Unkeyed, time.Now(), nil}
+	if !told {
+		kept := *w
+		kept.Objects = nil
+		end.Window = &kept
 	}
-	return t.addReportedEnd(*told)
+	list := append(t.closedCalls(), end)
+	data, err := json.Marshal(list[max(0, len(list)-maxClosed):])
+	if err != nil {
+		return err
+	}
+	return named(t.Path(), t.dir.Load().WriteFile(closedName, data, 0o600))
 }
 
 // Ended says which open calls of a session are over.
@@ -463,139 +369,111 @@ type Ended struct {
 }
 
 func (e Ended) includes(c Call) bool {
-	return c.Session == e.Session && (e.All || c.AgentID == e.AgentID) && (e.Turn == "" || c.Turn == e.Turn)
+	return c.Session == e.Session && (e.All || c.AgentID == e.AgentID)
 }
 
 // CloseCalls records the changes of open calls that are over, and closes the calls.
 func (s *Store) CloseCalls(ctx context.Context, ended Ended, base string, walk Walker) error {
-	return s.closeCalls(ctx, base, walk, func(o *openCall) bool { return ended.includes(o.Call) })
+	return s.closeOver(ctx, base, walk, func(w *window) bool {
+		if !isCall(w.name) || !ended.includes(w.Call) {
+			return w.isOver(nil)
+		}
+		w.told = ended.Told && (ended.Turn == "" || w.Turn == "" || ended.Turn == w.Turn)
+		return true
+	})
 }
 
 // SeeCalls records the changes of the open calls so far, so that an undo finds them. The calls stay
-// open.
+// open, unless the host's process has ended.
 func (s *Store) SeeCalls(ctx context.Context, base string, walk Walker) error {
-	return s.recordCalls(ctx, base, walk, func(*openCall) bool { return true },
-		func(*Tx, *openCall) error { return nil })
-}
-
-// closeCalls records and closes the calls that which selects. A call without changes leaves no op.
-func (s *Store) closeCalls(ctx context.Context, base string, walk Walker, which func(*openCall) bool) error {
-	return s.recordCalls(ctx, base, walk, which,
-		func(t *Tx, o *openCall) error { return t.closeCall(o, nil) })
-}
-
-// recordCalls records the changes so far of the open calls that which selects, and then calls done for
-// each.
-func (s *Store) recordCalls(ctx context.Context, base string, walk Walker,
-	which func(*openCall) bool, done func(*Tx, *openCall) error) error {
+	if err := s.closeOver(ctx, base, walk, func(w *window) bool { return w.isOver(nil) }); err != nil {
+		return err
+	}
 	t, err := s.Lock(ctx)
 	if err != nil {
 		return err
 	}
-	var commands []*openCall
-	for _, o := range t.calls() {
-		switch {
-		case !which(o):
-		case o.Edit:
-			err = errors.Join(t.recordEdit(ctx, o, ""), done(t, o))
-		default:
-			commands = append(commands, o)
-		}
-		if err != nil {
-			break
-		}
+	calls := slices.ContainsFunc(t.windows(), func(w *window) bool { return isCall(w.name) })
+	for _, w := range t.edits() {
+		err = errors.Join(err, t.recordEdit(ctx, w, ""))
 	}
-	if err == nil {
-		_, err = t.current()
-	}
-	x := t.index
 	t.End()
-	if err != nil || len(commands) == 0 {
+	if err != nil || !calls {
 		return err
 	}
-	found, err := s.scan(ctx, x, base, walk)
-	if err != nil {
-		return err
-	}
-	if t, err = s.Lock(ctx); err != nil {
-		return err
-	}
-	defer t.End()
-	_, err = t.together(commands).record(ctx, t, found)
-	for _, o := range commands {
-		if err == nil {
-			err = done(t, o)
-		}
+	err = s.look(ctx, base, walk, func(*window) bool { return false }, nil)
+	if errors.Is(err, ErrTooManyFiles) { // the calls are not recorded, and other changes can be undone
+		err = nil
 	}
 	return err
 }
 
-// together returns one Command for several open calls, whose changes cannot be told apart.
-func (t *Tx) together(list []*openCall) *Command {
-	c := list[0].command(t.Store, nil)
-	c.name = openCommand
-	c.beside = slices.ContainsFunc(t.commandsOpen(), func(e tree.Entry) bool {
-		return !slices.ContainsFunc(list, func(o *openCall) bool { return o.name == e.Name })
-	})
-	if !c.beside {
-		c.name = "" // no other command runs
+// closeOver records the changes of the calls that over selects, and closes the calls. For a call whose end
+// nobody told, nothing after its begin is proven.
+func (s *Store) closeOver(ctx context.Context, base string, walk Walker, over func(*window) bool) error {
+	t, err := s.Lock(ctx)
+	if err != nil {
+		return err
 	}
-	var all []string
-	for _, o := range list {
-		c.about = c.about.common(o.About)
-		for dir, names := range o.Objects {
-			if c.objects[dir] == nil && c.objects != nil {
-				c.objects[dir] = names
+	commands := false
+	for _, w := range t.opened() {
+		switch {
+		case !over(w):
+		case w.Edit:
+			if err = errors.Join(err, t.recordEdit(ctx, w, "")); err == nil {
+				err = t.closeCall(w, w.Call, false)
 			}
-		}
-		text := "its end was not told: " + o.Command
-		if o.Told {
-			text = toldMark + o.Command
-		}
-		if all = append(all, text); strings.HasPrefix(o.name, openLate) {
-			c.unsure = unsureLate
+		default:
+			commands = true
 		}
 	}
-	c.about.Command = strings.Join(all, " & ")
-	return c
+	t.End()
+	if err != nil || !commands {
+		return err
+	}
+	closes := func(w *window) bool {
+		if !over(w) {
+			return false
+		}
+		if !w.told {
+			w.until = w.Began.UnixNano()
+		}
+		return true
+	}
+	err = s.look(ctx, base, walk, closes, func(t *Tx, w *window) error { return t.closeCall(w, w.Call, false) })
+	return errors.Join(err, s.durable())
 }
 
-// The file toldName holds the last reported ends of calls, to recognize a second report of the same end.
+// The file closedName holds the last ends of calls, to recognize a second report of the same end.
 
 const (
-	toldName = "told"
-	maxTold  = 64
+	closedName = "told"
+	maxClosed  = 64
 )
 
-type reportedEnd struct {
+// A closedCall is a call that is not open any more.
+type closedCall struct {
 	Key, Twin, Host, Tool string
 	Unkeyed               bool
 	Time                  time.Time
+	Window                *window `json:",omitempty"` // if the call's own end was not reported
 }
 
-func (t *Tx) reportedEnds() (list []reportedEnd) {
-	if data, err := t.dir.Load().ReadFile(toldName); err == nil {
+func (t *Tx) closedCalls() (list []closedCall) {
+	if data, err := t.dir.Load().ReadFile(closedName); err == nil {
 		json.Unmarshal(data, &list) // a damaged file counts as empty
 	}
 	return list
 }
 
-// addReportedEnd records that the end of a call was reported.
-func (t *Tx) addReportedEnd(c Call) error {
-	list := append(t.reportedEnds(), reportedEnd{c.Key, c.Twin, c.Host, c.Tool, c.Unkeyed, time.Now()})
-	data, err := json.Marshal(list[max(0, len(list)-maxTold):])
-	if err != nil {
-		return err
-	}
-	return named(t.Path(), t.dir.Load().WriteFile(toldName, data, 0o600))
-}
-
-// wasReported reports whether the end of a call was reported before, by the same program or a twin.
-func (t *Tx) wasReported(c Call) bool {
-	return slices.ContainsFunc(t.reportedEnds(), func(o reportedEnd) bool {
+// closedBefore returns the last close of a call, by the same program or a twin; nil if there was none.
+func (t *Tx) closedBefore(c Call) *closedCall {
+	for _, o := range slices.Backward(t.closedCalls()) {
 		fresh := time.Since(o.Time) < twinTime
 		twin := o.Twin != "" && o.Twin == c.Twin && (o.Host != c.Host || o.Tool != c.Tool)
-		return o.Key == c.Key && !c.Unkeyed ||
-			fresh && (o.Key == c.Key || twin)
-	})
+		if o.Key == c.Key && !c.Unkeyed || fresh && (o.Key == c.Key || twin) {
+			return &o
+		}
+	}
+	return nil
 }

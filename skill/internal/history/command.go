@@ -1,17 +1,18 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"textskill/skill/internal/workspace/tree"
@@ -41,58 +42,38 @@ type About struct {
 	Host, Agent                 string // of another agent's call: see [Op]
 }
 
-// opened is the content of the file of a running command.
-type opened struct {
-	About
-	Base string // the folder of the root in which the command runs
-}
+// objects are the names of git's objects by the path of their .git folder.
+type objects map[string]map[string]bool
 
-// A Command is a running command. Its changes are the difference between the index and the
-// workspace when it ends.
+// A Command is a running command of this program.
 type Command struct {
-	s       *Store
-	about   About
-	walk    Walker
-	limit   int64
-	base    string
-	name    string // of its file in runningName
-	file    *os.File
-	since   int64                      // number of the last op before the command began
-	beside  bool                       // another command was running when it began
-	objects map[string]map[string]bool // git objects before the command, by the path of .git
-
-	call   *openCall // for another agent's command; else nil
-	unsure string    // why the changes may be others': see [Op]
-	alone  bool      // without changes, do not record that another command ran at the same time
+	s    *Store
+	w    *window
+	walk Walker
+	file *os.File // of the window; locked
+	stop func()   // ends the heartbeat
 }
 
-// Begin starts the record of a command. Call it before the command runs in base, a folder of the
-// root; "." is the root. Begin updates the index, unless other commands are running, and copies
-// files up to limit bytes in all. Errors are [ErrTooManyFiles], [*BusyError], errors of ctx and the
-// system's.
+// heartbeat is how often the file of a running command is touched: the last touch is the last moment at
+// which a killed program was alive.
+const heartbeat = 200 * time.Millisecond
+
+// Begin opens the window of a command. Call it before the command runs in base, a folder of the
+// root; "." is the root. Begin looks at the workspace, and copies files up to limit bytes in all.
+// Errors are [ErrTooManyFiles], [*BusyError], errors of ctx and the system's.
 func (s *Store) Begin(ctx context.Context, about About, base string, limit int64,
 	walk Walker) (*Command, error) {
-	c := &Command{s: s, about: about, walk: walk, limit: limit, base: base}
 	release, err := s.beginAlone(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	t, err := s.Lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	x, err := t.current()
-	alone, spared := !t.anyRunning(), t.editing("")
-	if err == nil && !alone {
-		c.beside = true
-		err = c.open(t)
-	}
-	t.End()
-	if err == nil && alone {
-		err = c.refresh(ctx, x, spared)
-	}
-	if err != nil {
+	c := &Command{s: s, walk: walk}
+	c.w = &window{Call: Call{About: about, Session: cmp.Or(about.Run, "process "+processName(os.Getpid()))},
+		Base: base, Began: time.Now()}
+	c.w.Handle = fmt.Sprintf("%d-%d", os.Getpid(), c.w.Began.UnixNano())
+	c.w.name = c.w.Handle
+	if err := s.beginWindow(ctx, c.w, limit, walk, c.open); err != nil {
 		return nil, s.noRoom("what the command may change", err)
 	}
 	return c, nil
@@ -117,74 +98,126 @@ func (s *Store) beginAlone(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// refresh updates the index from the disk and saves the contents. Edits by other programs before the
-// command belong to no op.
-func (c *Command) refresh(ctx context.Context, old *index, spared map[string]bool) error {
-	s := c.s
-	found, err := s.scan(ctx, old, c.base, c.walk)
+// beginWindow looks at the workspace, and calls open when the window begins. If no other window is open,
+// the index is updated from the disk: changes since the last look belong to no op. Otherwise they
+// become an op of the open windows.
+func (s *Store) beginWindow(ctx context.Context, w *window, limit int64, walk Walker,
+	open func(*Tx) error) error {
+	over := func(o *window) bool { return o.isOver(&w.Call) }
+	if err := s.closeOver(ctx, w.Base, walk, over); err != nil {
+		return err
+	}
+	t, err := s.Lock(ctx)
 	if err != nil {
 		return err
 	}
+	others := t.windows()
+	others = slices.DeleteFunc(others, func(o *window) bool { return o.Handle == w.Handle })
+	x, err := t.current()
+	t.End()
+	switch {
+	case err != nil:
+		return err
+	case len(others) > 0:
+		err = s.look(ctx, w.Base, walk, func(*window) bool { return false }, nil)
+	default:
+		err = s.refresh(ctx, x, w.Base, limit, walk)
+	}
+	if err != nil {
+		return err
+	}
+	if t, err = s.Lock(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	defer t.End()
+	if w.Stamp = s.clock(); t.index == nil {
+		if _, err := t.current(); err != nil {
+			return err
+		}
+	}
+	w.Since, w.Objects = t.log.last(), t.allObjects()
+	return open(t)
+}
+
+// refresh updates the index from the disk and saves the contents. Edits by other programs before the
+// command belong to no op.
+func (s *Store) refresh(ctx context.Context, old *index, base string, limit int64, walk Walker) error {
+	found, err := s.scan(ctx, old, base, walk, false)
+	if err != nil {
+		return err
+	}
+	t, err := s.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	edited := t.edited("")
+	t.End()
 	x := found.updated()
 	if x != old {
-		for name := range spared { // differences here belong to another agent's open edit
+		for name := range edited { // differences here belong to another agent's open edit
 			x.set(name, old.find(name))
 		}
 		x = x.folded()
 	}
-	if x != old || old.limit != c.limit {
+	if x != old || old.limit != limit {
 		if x == old {
 			x = newIndex(slices.Clone(old.list))
 			x.upTo = old.upTo
 		}
-		whole, err := s.keepAll(ctx, x.choose(c.limit), found.begin)
+		whole, err := s.keepAll(ctx, x.choose(limit), found.begin)
 		if err != nil {
 			s.dropCopies(x, found.begin, err)
 			return err
 		}
 		if whole {
-			x.limit = c.limit
+			x.limit = limit
 		}
 	}
-	t, err := s.Lock(context.WithoutCancel(ctx))
-	if err != nil {
+	if t, err = s.Lock(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	defer t.End()
 	s.index = x
 	t.replayAll()
 	if x != old {
-		if err := s.writeIndex(x.folded()); err != nil {
-			return named(s.Path(), err)
-		}
+		return named(s.Path(), s.writeIndex(x.folded()))
 	}
-	return c.open(t)
+	return nil
 }
 
-// open creates the locked file that says that the command runs.
+// open creates the locked file of the command's window.
 func (c *Command) open(t *Tx) (err error) {
-	c.since, c.objects = t.log.last(), t.allObjects()
 	d, err := c.s.runningFolder()
 	if err != nil {
 		return err
 	}
-	if c.call != nil {
-		c.call.Since, c.call.Beside, c.call.Objects = c.since, c.beside, c.objects
-		return t.openCall(c.call)
-	}
-	c.name = fmt.Sprintf("%d-%d", os.Getpid(), time.Now().UnixNano())
-	if c.file, err = d.OpenFile(c.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+	if c.file, err = d.OpenFile(c.w.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		return err
 	}
-	err = json.NewEncoder(c.file).Encode(opened{c.about, c.base})
+	err = json.NewEncoder(c.file).Encode(c.w)
 	if _, lerr := tree.TryLock(int(c.file.Fd()), true); err == nil {
 		err = lerr
 	}
 	if err != nil {
 		c.file.Close()
-		d.Remove(c.name, false)
+		d.Remove(c.w.name, false)
+		return err
 	}
-	return err
+	done, ended := make(chan struct{}), make(chan struct{})
+	c.stop = sync.OnceFunc(func() { close(done); <-ended })
+	go func() {
+		defer close(ended)
+		for tick := time.NewTicker(heartbeat); ; {
+			select {
+			case <-done:
+				tick.Stop()
+				return
+			case <-tick.C:
+				tree.Touch(c.file)
+			}
+		}
+	}()
+	return nil
 }
 
 // close removes the file of the command, which has ended.
@@ -192,8 +225,9 @@ func (c *Command) close() {
 	if c.file == nil {
 		return
 	}
+	c.stop()
 	if d, err := c.s.runningFolder(); err == nil {
-		d.Remove(c.name, false)
+		d.Remove(c.w.name, false)
 	}
 	c.file.Close()
 	c.file = nil
@@ -203,6 +237,7 @@ func (c *Command) close() {
 // the command like that of a killed process.
 func (c *Command) leaveOpen() {
 	if c.file != nil {
+		c.stop()
 		c.file.Close()
 		c.file = nil
 	}
@@ -233,23 +268,6 @@ func (s *Store) runningFolder() (tree.Folder, error) {
 	return s.running, err
 }
 
-// anyRunning reports whether a command is running.
-func (t *Tx) anyRunning() bool {
-	return len(t.commandsOpen()) > 0
-}
-
-// commandsOpen lists the files of running commands, of this program and of other agents.
-func (t *Tx) commandsOpen() []tree.Entry {
-	d, err := t.runningFolder()
-	if err != nil {
-		return nil
-	}
-	entries, _ := sortedEntries(d)
-	return slices.DeleteFunc(entries, func(e tree.Entry) bool {
-		return strings.HasPrefix(e.Name, openEdit) || strings.HasPrefix(e.Name, openLate)
-	})
-}
-
 // closeKilled records the changes of commands whose skill process was killed.
 func (t *Tx) closeKilled(ctx context.Context) error {
 	d, err := t.runningFolder()
@@ -261,13 +279,13 @@ func (t *Tx) closeKilled(ctx context.Context) error {
 		if isCall(e.Name) { // no process holds the file of a call
 			continue
 		}
-		f, _, oerr := tree.RegularFile(d.OpenFile(e.Name, os.O_RDWR, 0))
+		f, info, oerr := tree.RegularFile(d.OpenFile(e.Name, os.O_RDWR, 0))
 		if oerr != nil {
 			continue
 		}
 		free, lerr := tree.TryLock(int(f.Fd()), true)
 		if lerr == nil && free {
-			cerr := t.closeOne(ctx, f)
+			cerr := t.closeOne(ctx, e.Name, info.ModTime)
 			if isFull(cerr) { // the next Lock retries
 				f.Close()
 				continue
@@ -277,30 +295,32 @@ func (t *Tx) closeKilled(ctx context.Context) error {
 		}
 		f.Close()
 	}
-	t.commands = t.anyRunning()
+	t.commands = len(t.windows()) > 0
 	return err
 }
 
-// closeOne records the changes of the command with the file f, whose process was killed.
-func (t *Tx) closeOne(ctx context.Context, f *os.File) error {
-	var o opened
-	data, _ := io.ReadAll(io.LimitReader(f, 1<<20))
-	if json.Unmarshal(data, &o) != nil { // a power cut left it empty
-		o.Base = "."
+// closeOne records the changes of the command with the file name, whose process was killed. alive is its
+// last heartbeat.
+func (t *Tx) closeOne(ctx context.Context, name string, alive time.Time) error {
+	l := lookFor{owners: t.windows()}
+	base := "."
+	for _, w := range l.owners {
+		if w.name == name {
+			w.until, base = alive.Add(heartbeat).UnixNano(), w.Base
+		}
 	}
-	c := &Command{s: t.Store, about: o.About, base: o.Base, walk: t.plainWalk(o.Base)}
 	x, err := t.current()
 	if err != nil {
 		return err
 	}
-	found, err := t.scan(ctx, x, c.base, c.walk)
+	found, err := t.scan(ctx, x, base, t.plainWalk(base), true)
 	if err != nil {
-		op := c.op()
+		op := l.op()
 		op.Note = "it is not known what the command changed: skill was killed while it ran, and then " +
 			err.Error()
 		return t.addMade(op)
 	}
-	_, err = c.record(ctx, t, found)
+	_, err = t.record(ctx, l, found)
 	return err
 }
 
@@ -352,11 +372,6 @@ type statIn struct {
 
 func (s statIn) Stat() (tree.Info, error) { return s.d.Lstat(s.name) }
 
-// op returns the op of a command without deltas.
-func (c *Command) op() *Op {
-	return c.about.op(KindRun)
-}
-
 func (a About) op(kind string) *Op {
 	return &Op{
 		Kind: kind, Command: a.Command, Dialect: a.Dialect, Tool: a.Tool, Run: a.Run, RunStep: a.RunStep,
@@ -366,40 +381,38 @@ func (a About) op(kind string) *Op {
 
 // End records the changes of the command, and returns the op. Its ID is 0 if the command changed
 // nothing that undo can take back.
-func (c *Command) End(ctx context.Context) (*Op, error) {
+func (c *Command) End(ctx context.Context) (op *Op, err error) {
 	s := c.s
 	defer func() {
 		if c.file != nil {
 			c.Cancel()
 		}
 	}()
-	t, err := s.Lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	x, err := t.current()
-	t.End()
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.scan(ctx, x, c.base, c.walk)
-	if err != nil {
-		return nil, err
-	}
-	if t, err = s.Lock(ctx); err != nil {
-		return nil, err
-	}
-	part := t.ranSince(c.since) // earlier changes of the command may be in an op already
-	op, err := c.record(ctx, t, found)
-	if isFull(err) {
-		c.leaveOpen()
-		err = fmt.Errorf("%w; what the command changed becomes a change that undo takes back once there is room", err)
-	} else {
+	stamp := s.clock()
+	parts := false
+	err = s.lookWith(ctx, c.w.Base, c.walk, func(t *Tx, found *scan, tooMany error) error {
+		l := lookFor{owners: t.windows()}
+		for _, w := range l.owners {
+			w.told = w.name == c.w.name
+		}
+		if len(l.owners) == 1 {
+			l.stamp = stamp
+		}
+		var err error
+		if tooMany != nil {
+			err = tooMany
+		} else if op, err = t.record(ctx, l, found); op != nil && op.ID > 0 {
+			parts = len(t.Parts(op)) > 1
+		}
+		if isFull(err) {
+			c.leaveOpen()
+			return fmt.Errorf("%w; what the command changed becomes a change that undo takes back once there is room", err)
+		}
 		c.close()
-	}
-	t.End()
-	if err == nil && (op.ID > 0 || part) && !s.o.NoSync {
-		if len(op.Deltas) > 0 || part {
+		return err
+	})
+	if err == nil && op != nil && (op.ID > 0 || parts) && !s.o.NoSync {
+		if len(op.Deltas) > 0 || parts {
 			err = tree.Syncfs(s.blobs.Folder)
 		}
 		err = errors.Join(err, s.Flush())
@@ -407,38 +420,97 @@ func (c *Command) End(ctx context.Context) (*Op, error) {
 	return op, err
 }
 
-// record compares the workspace with the index, adds the op, and updates the index. After an error the
-// index is unchanged.
-func (c *Command) record(ctx context.Context, t *Tx, found *scan) (op *Op, err error) {
+// lookWith scans the folder base by the scope of the index, and calls use with the lock. tooMany is
+// [ErrTooManyFiles], or nil.
+func (s *Store) lookWith(ctx context.Context, base string, walk Walker,
+	use func(t *Tx, found *scan, tooMany error) error) error {
+	t, err := s.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	x, err := t.current()
+	t.End()
+	if err != nil {
+		return err
+	}
+	found, err := s.scan(ctx, x, base, walk, true)
+	if err != nil && !errors.Is(err, ErrTooManyFiles) {
+		return err
+	}
+	if t, lerr := s.Lock(ctx); lerr != nil {
+		return lerr
+	} else {
+		defer t.End()
+		if _, cerr := t.current(); cerr != nil {
+			return cerr
+		}
+		return use(t, found, err)
+	}
+}
+
+// look records the changes so far of all open windows. Windows that closes selects are over: nobody told
+// their end. done is called for each of these, after the record.
+func (s *Store) look(ctx context.Context, base string, walk Walker, closes func(*window) bool,
+	done func(*Tx, *window) error) error {
+	return s.lookWith(ctx, base, walk, func(t *Tx, found *scan, tooMany error) error {
+		l := lookFor{owners: t.windows()}
+		if len(l.owners) == 0 {
+			return nil
+		}
+		var over []*window
+		for _, w := range l.owners {
+			if closes(w) {
+				over = append(over, w)
+			}
+		}
+		if tooMany != nil {
+			if len(over) == 0 {
+				return tooMany
+			}
+			op := l.op()
+			op.Note = "it is not known what it changed: " + tooManyText
+			if err := t.addMade(op); err != nil {
+				return err
+			}
+		} else if _, err := t.record(ctx, l, found); err != nil {
+			return err
+		}
+		for _, w := range over {
+			if err := done(t, w); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+var tooManyText = fmt.Sprintf("the workspace holds more than %d files", MaxVisited)
+
+// record compares the workspace with the index, adds the op of the look, and updates the index. After an
+// error the index is unchanged.
+func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err error) {
 	defer func() {
 		if err != nil {
 			op, t.index, t.indexStamp = nil, nil, 0
 		}
 	}()
+	op = l.op()
 	if t.index.lost {
-		op = c.op()
 		op.Note = "it is not known what the command changed: the record of what was there before it is lost"
 		return op, t.addMade(op)
 	}
 	t.replayAll()
-	r := &recorder{Tx: t, scan: found, op: c.op(), spared: t.editing("")}
-	r.op.Unsure, r.op.Left = c.unsure, found.left()
+	r := &recorder{Tx: t, scan: found, op: op, edited: t.edited(""), look: &l}
+	op.Left = found.left()
 	if err := r.compare(ctx); err != nil {
 		return nil, t.noRoom("what the command changed", err)
 	}
-	r.gitObjects(c)
-	switch others := c.name != "" && (c.beside || t.othersRun(c.name) || t.ranSince(c.since)); {
-	case others && len(r.op.Deltas) > 0:
-		r.addLeft("", "another command ran at the same time, and what it changed may be among these changes")
-	case others:
-		r.addLeft("", "another command ran at the same time, and what this one changed may be among that one's changes")
-	}
-	op = r.op
-	op.bound(c.alone)
+	r.gitObjects()
+	op.bound()
 	x := t.index.folded()
 	changed := x != t.index || r.changed
 	t.index = x
-	if len(op.Deltas)+len(op.Left) > 0 || op.Note != "" {
+	if len(op.Deltas)+len(op.Left) > 0 || op.Note != "" || t.endsParts(op) {
 		if err := t.addMade(op); err != nil {
 			return op, err
 		}
@@ -453,12 +525,28 @@ func (c *Command) record(ctx context.Context, t *Tx, found *scan) (op *Op, err e
 	return op, nil
 }
 
-// bound limits the size of a command's op. With alone, an op without deltas also drops the notes that are
-// not about a path.
-func (op *Op) bound(alone bool) {
-	if op.Quiet = op.isQuiet(); alone && len(op.Deltas) == 0 {
-		op.Left = slices.DeleteFunc(op.Left, func(l Left) bool { return l.Path == "" })
+// endsParts reports whether an op without changes ends a window whose earlier changes are in other ops.
+func (t *Tx) endsParts(op *Op) bool {
+	for _, o := range op.Owners {
+		if !o.Told && o.Until == 0 {
+			continue
+		}
+		for at := range t.log.newest() {
+			if at.id <= o.Since {
+				break
+			}
+			if t.log.has(at, o.Key) {
+				op.Quiet = true
+				return true
+			}
+		}
 	}
+	return false
+}
+
+// bound limits the size of a command's op.
+func (op *Op) bound() {
+	op.Quiet = op.isQuiet()
 	if len(op.Deltas) == 0 && op.Unsure != "" {
 		op.Note, op.Unsure = op.Unsure, ""
 	}
@@ -498,30 +586,11 @@ func (s *Store) RecordUnknown(ctx context.Context, about About, why string, quie
 	if err != nil {
 		return err
 	}
-	c := &Command{about: about}
-	op := c.op()
+	op := about.op(KindRun)
 	op.Note, op.Quiet = why, quiet
 	err = t.addMade(op)
 	t.End()
 	return errors.Join(err, s.Flush())
-}
-
-// othersRun reports whether a command runs besides the one with the file name.
-func (t *Tx) othersRun(name string) bool {
-	return slices.ContainsFunc(t.commandsOpen(), func(e tree.Entry) bool { return e.Name != name })
-}
-
-// ranSince reports whether an op of a command follows the op id.
-func (t *Tx) ranSince(id int64) bool {
-	for at := range t.log.newest() {
-		if at.id <= id {
-			return false
-		}
-		if op := t.log.op(at); op != nil && op.Kind == KindRun {
-			return true
-		}
-	}
-	return false
 }
 
 // current returns the index, updated with all ops in the log.
@@ -645,7 +714,8 @@ func (t *Tx) CatchUp(ctx context.Context, deltas ...Delta) error {
 	if x, err := t.current(); err != nil || x.lost {
 		return err
 	}
-	r := &recorder{Tx: t, scan: t.newScan(t.index, ".", 0), op: t.runningCommand().op(KindRun)}
+	l := lookFor{owners: t.windows()}
+	r := &recorder{Tx: t, scan: t.newScan(t.index, ".", 0), op: l.op(), look: &l}
 	for _, name := range withParents(pathsOf(deltas)) {
 		if filepath.IsAbs(string(name)) {
 			continue
@@ -699,7 +769,7 @@ func (r *recorder) oneAndBelow(ctx context.Context, name string) error {
 // allBelow records the differences below a folder, and updates the index.
 func (r *recorder) allBelow(ctx context.Context, folder string) error {
 	r.index = r.index.folded()
-	found, err := r.Tx.scan(ctx, r.index, folder, r.plainWalk(folder))
+	found, err := r.Tx.scan(ctx, r.index, folder, r.plainWalk(folder), true)
 	if err == nil {
 		r.scan = found
 		return r.compare(ctx)
@@ -726,47 +796,6 @@ func withParents(names []Name) (list []Name) {
 		list = append(list, name)
 	}
 	return list
-}
-
-// runningCommand joins the command lines of the running commands, and returns what they have in common.
-func (t *Tx) runningCommand() (about About) {
-	d, err := t.runningFolder()
-	if err != nil {
-		return about
-	}
-	var all []string
-	for i, e := range t.commandsOpen() {
-		var o opened
-		if f, _, err := tree.RegularFile(d.OpenFile(e.Name, os.O_RDONLY, 0)); err == nil {
-			json.NewDecoder(f).Decode(&o)
-			f.Close()
-		}
-		if i == 0 {
-			about = o.About
-		}
-		about = about.common(o.About)
-		if o.Command != "" {
-			all = append(all, o.Command)
-		}
-	}
-	about.Command = strings.Join(all, " & ")
-	return about
-}
-
-// common returns the fields that a and b have in common.
-func (a About) common(b About) About {
-	same := func(x, y string) string {
-		if x == y {
-			return x
-		}
-		return ""
-	}
-	if a.Run != b.Run || a.RunStep != b.RunStep {
-		return About{}
-	}
-	a.Dialect, a.Tool, a.Host, a.Agent = same(a.Dialect, b.Dialect), same(a.Tool, b.Tool),
-		same(a.Host, b.Host), same(a.Agent, b.Agent)
-	return a
 }
 
 // Follow keeps the contents that a tool or an undo left at the paths of deltas while commands run,

@@ -17,9 +17,12 @@ import (
 // A Listed is an op with its state now.
 type Listed struct {
 	*Op
-	Undone bool  // undone, and not redone since
-	Unmade bool  // rolled back, because its process was killed
-	Origin int64 // of an undo: the change that it undoes or redoes
+	Undone bool   // undone, and not redone since
+	Unmade bool   // rolled back, because its process was killed
+	Grade  Grade  // of the least certain of the changes
+	Doubt  string // why it is not certain that the op made them; "" if it is
+	Partly bool   // undone in part: some paths of the change stayed
+	Origin int64  // of an undo: the change that it undoes or redoes
 	IsUndo bool
 }
 
@@ -56,10 +59,53 @@ func (s *Store) listed(ctx context.Context, at line, name Name) (l Listed, ok bo
 		return l, false, err
 	}
 	defer s.leave()
-	if at, ok = s.log.find(at.id); !ok || name != "" && !s.log.has(at, string(name)) {
+	if at, ok = s.log.find(at.id); !ok {
 		return l, false, nil
 	}
-	return s.asListed(at), true, nil
+	if l = s.asListed(at); len(l.Owners) > 0 && (l.Kind == KindRun || l.Undoes == 0) {
+		if ok = (&Tx{Store: s}).joinParts(&l); !ok {
+			return l, false, nil
+		}
+	}
+	if l.Kind != kindDamaged && !l.IsUndo {
+		l.Grade, l.Doubt = (&Tx{Store: s}).Doubt(l.Op)
+	}
+	return l, name == "" || l.Mentions(name) || s.log.has(at, string(name)), nil
+}
+
+// joinParts adds to the op that ends a command's window the changes of the ops that are parts of the same
+// change. It returns false for such a part, which is not listed by itself.
+func (t *Tx) joinParts(l *Listed) bool {
+	for _, o := range l.Owners {
+		if !o.sameOwner(l.Owners[0]) {
+			return true // several may have made it: it has a line of its own
+		}
+	}
+	told := t.toldAfter(l.ID)
+	for _, o := range l.Owners {
+		if !o.Told && told(o.Key) {
+			return false
+		}
+	}
+	has := map[Name]bool{}
+	for _, d := range l.Deltas {
+		has[d.Path] = true
+	}
+	for _, id := range t.Parts(l.Op)[1:] {
+		at, _ := t.log.find(id)
+		part := t.log.op(at)
+		if _, inForce := t.log.active(id); part == nil || inForce == l.Undone {
+			continue
+		}
+		for _, d := range part.Deltas {
+			if !has[d.Path] {
+				has[d.Path] = true
+				l.Deltas = append(l.Deltas, d)
+			}
+		}
+		l.Left = append(l.Left, part.Left...)
+	}
+	return len(l.Deltas)+len(l.Left) > 0 || l.Note != ""
 }
 
 func (s *Store) asListed(at line) Listed {
@@ -72,8 +118,10 @@ func (s *Store) asListed(at line) Listed {
 	}
 	op.Unsure = s.unsure(op)
 	_, inForce := s.log.active(at.id)
+	_, partly := (&Tx{Store: s}).partlyUndone(at.id)
 	return Listed{
-		Op: op, Undone: !inForce, Unmade: s.log.undoes[at.id] == at.id, Origin: s.log.origin(at).id,
+		Partly: partly && !inForce,
+		Op:     op, Undone: !inForce, Unmade: s.log.undoes[at.id] == at.id, Origin: s.log.origin(at).id,
 		IsUndo: s.log.depth[at.id] > 0,
 	}
 }

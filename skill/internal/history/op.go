@@ -26,11 +26,13 @@ type Op struct {
 	Host    string    `json:"host,omitempty"`  // the program of another agent, which reported the change
 	Agent   string    `json:"agent,omitempty"` // the kind of the agent's sub-agent; "" for the agent itself
 	Note    string    `json:"note,omitempty"`  // why the op cannot be undone; "" if it can
-	// why some deltas may be changes of others; only force undoes such an op
-	Unsure string  `json:"unsure,omitempty"`
-	Left   []Left  `json:"left,omitempty"`  // other changes, which undo does not revert
-	More   int     `json:"more,omitempty"`  // how many further changes Left omits
-	Quiet  bool    `json:"quiet,omitempty"` // an undo without an ID skips the op
+	// the commands in whose windows the changes were made; nil for a tool, an edit or an undo
+	Owners []Owner `json:"owners,omitempty"`
+	Unsure string  `json:"unsure,omitempty"` // why no change of the op is proven
+	Part   bool    `json:"part,omitempty"`   // of an undo: some paths of the change stayed
+	Left   []Left  `json:"left,omitempty"`   // other changes, which undo does not revert
+	More   int     `json:"more,omitempty"`   // how many further changes Left omits
+	Quiet  bool    `json:"quiet,omitempty"`  // an undo without an ID skips the op
 	Deltas []Delta `json:"deltas,omitempty"`
 }
 
@@ -52,6 +54,9 @@ type Delta struct {
 	Torn   bool    `json:"torn,omitempty"`
 	Added  bool    `json:"added,omitempty"`  // After is Before with more at the end
 	Splice *Splice `json:"splice,omitempty"` // how Before becomes After
+	// when the path changed, by the file system's clock in nanoseconds; only if an owner's end was not told
+	Changed int64 `json:"changed,omitempty"`
+	Unsure  bool  `json:"unsure,omitempty"` // others may have made the change
 }
 
 // A Splice replaces Old bytes at Offset of a content with New.

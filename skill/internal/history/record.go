@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"textskill/skill/internal/workspace/tree"
 )
@@ -24,7 +25,11 @@ type recorder struct {
 	moved       map[string]string // folders that were moved whole: old path to new path
 	movedTo     map[uint64]string // paths of new files with one link, by inode
 	unkeptFiles map[uint64]*item  // files that are not at their old path and not kept, by inode
-	spared      map[string]bool   // paths whose difference belongs to another change
+	edited      map[string]bool   // paths whose difference belongs to an open edit of another agent
+	look        *lookFor          // nil for the paths of an edit
+	began       int64             // of the look
+	inodes      map[uint64]*item // of the index before the look
+	older       map[string]bool // folders that are older than the look's windows and were put here
 }
 
 // addLeft adds to the op that undo does not revert a path, and why.
@@ -41,6 +46,11 @@ func (r *recorder) addLeft(name, why string) {
 // contents. It reads a file again that has changed since the scan.
 func (r *recorder) compare(ctx context.Context) error {
 	fresh := r.scan.fresh()
+	if r.look != nil {
+		if r.began = r.look.began(); r.began > r.clock() {
+			r.began = 0 // somebody has set the clock back
+		}
+	}
 	missing := r.scan.missing(fresh)
 	r.found = make(map[string]*item, len(fresh))
 	paths := make([]string, 0, len(fresh)+len(missing))
@@ -66,7 +76,7 @@ func (r *recorder) compare(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if r.spared[name] {
+		if r.edited[name] {
 			continue
 		}
 		if err := r.recordPath(name); err != nil {
@@ -185,7 +195,7 @@ func (r *recorder) recordPath(name string) error {
 	if both && was.unchanged(now) && !was.racy {
 		return nil
 	}
-	if !both || !r.sameAs(name, was, now) {
+	if (!both || !r.sameAs(name, was, now)) && !r.untouched(name, now) {
 		r.difference(name, was, now)
 	}
 	r.changed = true
@@ -262,9 +272,98 @@ func (r *recorder) now(name string, was *item) (*item, error) {
 	return &fresh, err
 }
 
+// untouched reports whether a path was not changed in the windows of the look: its file changed before
+// they began, or after the last process of a single command had ended.
+func (r *recorder) untouched(name string, now *item) bool {
+	if now == nil || r.look == nil || r.began == 0 {
+		return false
+	}
+	if r.look.stamp != 0 && now.changed > r.look.stamp {
+		return true
+	}
+	if now.changed >= r.began {
+		return false
+	}
+	for _, folder := range above(name) { // a moved folder leaves the times of its files alone
+		was, ok := r.scan.old.all()[folder]
+		if is := r.found[folder]; !ok || is != nil && is.id != r.scan.old.list[was].id {
+			return false
+		}
+	}
+	return true
+}
+
+// isOlder reports whether the file at a new path is older than the windows of the look, and was not at a
+// path that the index knows: it came from a folder that was not looked at, or from outside. known is
+// false if the system does not tell the age of the file.
+func (r *recorder) isOlder(name string, now *item) (older, known bool) {
+	if r.look == nil || r.began == 0 || now.kind == aFile && now.links > 1 {
+		return false, true
+	}
+	born := tree.Birth(r.PathOf(Name(name)), now.id)
+	if known = !born.IsZero(); !known {
+		if now.kind == aFolder {
+			return false, true
+		}
+		born = time.Unix(0, now.mod)
+	}
+	if born.UnixNano() >= r.began {
+		return false, true
+	}
+	if r.inodes == nil {
+		r.inodes = map[uint64]*item{}
+		for i := range r.scan.old.list {
+			r.inodes[r.scan.old.list[i].id.Ino] = &r.scan.old.list[i]
+		}
+	}
+	was := r.inodes[now.id.Ino]
+	return was == nil || was.kind != now.kind, known
+}
+
+// removedAt returns the latest moment at which a path that is gone may have been removed.
+func (r *recorder) removedAt(name string) int64 {
+	for _, folder := range append(above(name), ".") {
+		d, err := r.o.Tree.OpenFolder(folder)
+		if err != nil {
+			continue
+		}
+		info, err := d.Lstat(".")
+		d.Close()
+		if err != nil {
+			return 0
+		}
+		return info.ModTime.UnixNano()
+	}
+	return 0
+}
+
+const olderReason = "it is older than the command that put it here, and undo leaves it"
+
 // difference adds the delta of a path to the op, or the reason why undo does not revert the path.
 func (r *recorder) difference(name string, was, now *item) {
 	d := Delta{Path: Name(name), Before: was.entry(), After: now.entry()}
+	if r.look != nil && !r.look.told() {
+		if now == nil {
+			d.Changed = r.removedAt(name)
+		} else {
+			d.Changed = now.changed
+		}
+	}
+	if now != nil && (was == nil || was.id != now.id) {
+		older, known := r.isOlder(name, now)
+		switch {
+		case older && known && was == nil:
+			if r.older == nil {
+				r.older = map[string]bool{}
+			}
+			if r.older[name] = true; !r.older[path.Dir(name)] {
+				r.addLeft(name, olderReason)
+			}
+			return
+		case older:
+			d.Unsure = true
+		}
+	}
 	switch {
 	case isFolder(was) && isFolder(now):
 		r.folder(d, was, now)
@@ -389,13 +488,15 @@ func (r *recorder) sort() {
 }
 
 // gitObjects adds a warning to the op if a command removed git objects: undo cannot restore them.
-func (r *recorder) gitObjects(c *Command) {
-	for dir, before := range c.objects {
-		now := r.objectNames(dir)
-		for name := range before {
-			if !now[name] {
-				r.addLeft(dir+"/objects", "git's objects were removed or packed again: a commit that only a removed object held does not come back")
-				break
+func (r *recorder) gitObjects() {
+	for _, w := range r.look.owners {
+		for dir, before := range w.Objects {
+			now := r.objectNames(dir)
+			for name := range before {
+				if !now[name] {
+					r.addLeft(dir+"/objects", "git's objects were removed or packed again: a commit that only a removed object held does not come back")
+					break
+				}
 			}
 		}
 	}

@@ -84,6 +84,7 @@ type scan struct {
 	prefix string // of the index paths in the scanned folder
 	device uint64 // of the scanned folder; other devices are skipped
 	begin  int64  // time of the start in nanoseconds
+	scope  bool   // enter the folders that the scan for the index entered, and no others that it saw
 	seen   []bool // by the number of an item of old: its path is unchanged, or not in the scanned folder
 	parts  [Workers]scanPart
 	count  atomic.Int64 // number of names
@@ -98,6 +99,7 @@ type scanPart struct {
 	names int32     // names that are not in scan.count yet
 	fresh []item    // new and changed items
 	left  []Left    // paths that were skipped, and why
+	shut  []string  // folders that the index knows, and that could not be entered now
 	_     [128]byte // keeps two workers off the same cache line
 }
 
@@ -118,14 +120,16 @@ func (s *Store) newScan(old *index, base string, device uint64) *scan {
 	return c
 }
 
-// scan compares the folder base with an index. It returns ErrTooManyFiles above MaxVisited names.
-func (s *Store) scan(ctx context.Context, old *index, base string, walk Walker) (*scan, error) {
+// scan compares the folder base with an index. With scope, it enters the folders that the scan for the
+// index entered, whatever git ignores now. It returns ErrTooManyFiles above MaxVisited names.
+func (s *Store) scan(ctx context.Context, old *index, base string, walk Walker, scope bool) (*scan, error) {
 	top, err := s.o.Tree.OpenFolder(base)
 	if err != nil {
 		return nil, err
 	}
 	defer top.Close()
 	c := s.newScan(old, base, top.ID().Dev)
+	c.scope = scope && !old.lost
 	if err := walk(ctx, c.visit); err != nil {
 		return nil, err
 	}
@@ -163,6 +167,8 @@ func (c *scan) found(part *scanPart, info tree.Info, e item) error {
 	isGit := string(name) == ".git"
 	e.git = e.git || isGit
 	e.ignored = e.ignored && !isGit || info.IsDir() && IsCache(string(name))
+	walked := !e.ignored
+	e.ignored = c.ignoredBefore(part, info, e.ignored)
 	c.check(part, info, e)
 	if part.names++; part.names == countEach {
 		part.names = 0
@@ -171,12 +177,26 @@ func (c *scan) found(part *scanPart, info tree.Info, e item) error {
 		}
 	}
 	switch {
-	case !info.IsDir() || !isGit && !e.ignored:
+	case !info.IsDir() || !isGit && !e.ignored && walked:
 		return nil
-	case isGit || !isRebuilt(string(name)):
+	case isGit || !e.ignored || !isRebuilt(string(name)):
 		c.enter(part, string(part.path), item{ignored: e.ignored, git: e.git}, 0)
 	}
 	return fs.SkipDir
+}
+
+// ignoredBefore returns whether git ignores the file at part.path: as it did in the scan for the index, if
+// that has seen the file and the scan keeps its scope.
+func (c *scan) ignoredBefore(part *scanPart, info tree.Info, now bool) bool {
+	if !c.scope {
+		return now
+	}
+	if i, ok := c.old.number(part.path, part.next); ok {
+		if was := &c.old.list[i]; (was.kind == aFolder) == info.IsDir() {
+			return was.ignored
+		}
+	}
+	return now
 }
 
 // check compares the file at part.path with the index, and adds a new or changed item to part.fresh.
@@ -198,11 +218,13 @@ func (c *scan) check(part *scanPart, info tree.Info, e item) {
 func (c *scan) enter(part *scanPart, folder string, like item, deep int) {
 	d, err := c.s.o.Tree.OpenFolder(folder)
 	if err != nil {
+		part.shut = append(part.shut, folder)
 		return
 	}
 	defer d.Close()
 	entries, err := d.Entries()
 	if err != nil {
+		part.shut = append(part.shut, folder)
 		return
 	}
 	counter, most, why := &c.hidden, int64(ignoredNames),
@@ -211,12 +233,16 @@ func (c *scan) enter(part *scanPart, folder string, like item, deep int) {
 		counter, most, why = &c.inGit, gitNames,
 			"it holds too many files of git's, and undo leaves them as they are"
 	}
+	if !like.git && !like.ignored {
+		counter, most = new(atomic.Int64), MaxVisited
+	}
 	if counter.Add(int64(len(entries))) > most || deep > maxDeepFolder {
+		part.shut = append(part.shut, folder)
 		part.left = append(part.left, Left{Name(folder), why})
 		return
 	}
 	for _, e := range entries {
-		if skipsBelow(folder, e.Name, like.git) {
+		if skipsBelow(folder, e.Name, like) {
 			continue
 		}
 		info, err := d.Lstat(e.Name)
@@ -225,23 +251,27 @@ func (c *scan) enter(part *scanPart, folder string, like item, deep int) {
 		}
 		at := folder + "/" + e.Name
 		part.path = append(part.path[:0], at...)
-		c.check(part, info, like)
+		in := like
+		in.git = in.git || e.Name == ".git"
+		in.ignored = !in.git && c.ignoredBefore(part, info, like.ignored || info.IsDir() && IsCache(e.Name))
+		c.check(part, info, in)
 		c.count.Add(1)
-		if info.IsDir() && (like.git || !isRebuilt(e.Name)) {
-			c.enter(part, at, like, deep+1)
+		if info.IsDir() && (!in.ignored || !isRebuilt(e.Name)) {
+			c.enter(part, at, in, deep+1)
 		}
 	}
 }
 
-// skipsBelow reports whether the scan skips a name in an ignored folder, or with git in a .git folder.
-func skipsBelow(folder, name string, git bool) bool {
-	if strings.HasPrefix(name, ".skill") {
+// skipsBelow reports whether the scan skips a name in a folder that the walk does not enter. like
+// describes the folder.
+func skipsBelow(folder, name string, like item) bool {
+	switch {
+	case strings.HasPrefix(name, ".skill"):
 		return true
-	}
-	if git {
+	case like.git:
 		return gitSkips(folder, name)
 	}
-	return name == ".git"
+	return name == ".git" && like.ignored
 }
 
 // tooMany reports whether there are more than MaxVisited names.
@@ -276,8 +306,14 @@ func (c *scan) missing(fresh []item) (list []*item) {
 	for i := range fresh {
 		there[fresh[i].path] = true
 	}
+	var shut []string
+	for i := range c.parts {
+		shut = append(shut, c.parts[i].shut...)
+	}
 	for i, seen := range c.seen {
-		if !seen && !there[c.old.list[i].path] {
+		name := c.old.list[i].path
+		if !seen && !there[name] &&
+			!slices.ContainsFunc(shut, func(folder string) bool { return strings.HasPrefix(name, folder+"/") }) {
 			list = append(list, &c.old.list[i])
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"textskill/skill/internal/merge"
@@ -21,6 +22,8 @@ type ConflictError struct {
 	Path   Name // the file in conflict; "" if there is no such file
 	Reason string
 	Force  bool // force would undo the rest of the op, or all of it
+	// how sure the record is of this change, if that alone stops the undo: [How].Perhaps takes it
+	Grade Grade
 }
 
 func (e *ConflictError) Error() string {
@@ -33,10 +36,14 @@ var ErrNoEffect = errors.New("there is nothing to undo")
 // How says how to undo an op.
 type How struct {
 	About
-	Force  bool // undo changed files too, after saving them, and skip files that cannot be undone
-	Config bool // also files that make other programs run code
-	Dry    bool // describe only
-	Newest bool // fail if a running command has changed the same paths
+	Force bool // undo changed files too, after saving them, and skip files that cannot be undone
+	// undo paths too that others may have changed, of the grades [Shared] and [Unproven]
+	Perhaps bool
+	With    func(Owner) bool // the owners whose changes are undone together; nil if none is but the op's
+	Part    string           // joins several undos to one change: the key of their [Owner]; or ""
+	Config  bool             // also files that make other programs run code
+	Dry     bool             // describe only
+	Newest  bool             // fail if a running command has changed the same paths
 }
 
 // An Undone is the result of an undo.
@@ -44,8 +51,10 @@ type Undone struct {
 	Op      *Op              // the undo; its ID is 0 in a dry run
 	Of      *Op              // the change that was undone or redone
 	Skipped []*ConflictError // with Force, why paths of the op were not undone
+	Kept    []*ConflictError // paths that stay because of their grade
 	Merged  []Name           // files that keep later changes
 	Lost    []Name           // with Force, files whose later version was saved and replaced
+	Took    []int64          // with Force, later changes that the undo took back in part or whole
 	Stays   []Name           // folders that stay, because they are not empty
 	// files with hard links that came back as files of their own
 	Unlinked []Unlinked
@@ -155,7 +164,9 @@ func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 	}
 	active, ok := t.log.active(id)
 	if !ok {
-		return p, &ConflictError{ID: id, Reason: "is not in effect: it was undone, or never made"}
+		if active, ok = t.partlyUndone(id); !ok || !how.Perhaps && !how.Force {
+			return p, &ConflictError{ID: id, Reason: "is not in effect: it was undone, or never made"}
+		}
 	}
 	line, _ := t.log.find(active)
 	p.after, p.Of = t.log.op(line), t.log.op(at)
@@ -175,9 +186,8 @@ func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 	if len(p.after.Deltas) == 0 {
 		return p, p.onlyLeft()
 	}
-	if p.after.Unsure != "" && !how.Force {
-		return p, &ConflictError{ID: p.id(), Reason: "is not undone without force: " + p.after.Unsure,
-			Force: true}
+	if how.Part != "" {
+		p.Op.Owners = []Owner{{Key: how.Part, Told: true, Since: t.log.last()}}
 	}
 	last := t.log.last()
 	if err := t.CatchUp(ctx, p.after.Deltas...); err != nil {
@@ -187,6 +197,73 @@ func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 		return p, p.stillRuns(found)
 	}
 	return p, p.planAll()
+}
+
+// partlyUndone returns the op that the undo of id left in force in part.
+func (t *Tx) partlyUndone(id int64) (int64, bool) {
+	at, ok := t.log.find(t.log.undoes[id])
+	if !ok || at.id == id {
+		return 0, false
+	}
+	op := t.log.op(at)
+	return id, op != nil && op.Part
+}
+
+// keeps returns why a path of the op stays because of its grade, nil if the undo takes it.
+func (p *planner) keeps(d Delta) *ConflictError {
+	if p.how.Perhaps || p.log.depth[p.after.ID]%2 != 0 {
+		return nil
+	}
+	of := p.after
+	for _, o := range p.Of.Deltas { // a redo has the grades of the change
+		if o.Path == d.Path {
+			of, d = p.Of, o
+		}
+	}
+	grade := p.Grade(of, d)
+	e := &ConflictError{ID: p.id(), Path: d.Path, Grade: grade}
+	switch grade {
+	case Unproven:
+		e.Reason = "may have been changed by something else: " + of.whyUnproven(d)
+		return e
+	case Shared:
+		for _, o := range of.Owners {
+			if !o.sameOwner(p.Of.firstTold()) && (p.how.With == nil || !p.how.With(o)) {
+				e.Reason = "may have been changed by " + o.String() + ", which ran at the same time"
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// whyUnproven says why nothing proves that an op made the change of a path.
+func (op *Op) whyUnproven(d Delta) string {
+	switch {
+	case op.Unsure != "":
+		return op.Unsure
+	case d.Unsure:
+		return "nothing tells whether the command made it or moved it here"
+	}
+	return "the end of the command was not told"
+}
+
+// String names the command of an owner.
+func (o Owner) String() string {
+	const most = 40
+	text := strings.Join(strings.Fields(o.Command), " ")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	if text == "" {
+		text = "another command"
+	} else {
+		text = strconv.Quote(text)
+	}
+	if o.Host != "" {
+		text += " of " + o.Host
+	}
+	return text
 }
 
 // stillRuns returns the conflict for How.Newest if a running command has made the newer change id.
@@ -244,7 +321,17 @@ func (p *planner) planAll() error {
 	deltas := reversed(p.after.Deltas)
 	for i := 0; i < len(deltas); i++ {
 		d := deltas[i]
+		merged, lost, took := len(p.Merged), len(p.Lost), len(p.Took)
 		step, needed, err := p.planPath(d)
+		if err != nil || needed {
+			if kept := p.keeps(d); kept != nil {
+				p.Kept = append(p.Kept, kept)
+				p.Merged, p.Lost, p.Took = p.Merged[:merged], p.Lost[:lost], p.Took[:took]
+				p.Op.Deltas = slices.DeleteFunc(p.Op.Deltas, d.isMovedWith)
+				deltas = append(deltas[:i+1], slices.DeleteFunc(deltas[i+1:], d.isMovedWith)...)
+				continue
+			}
+		}
 		conflict, refused := errors.AsType[*ConflictError](err)
 		switch {
 		case refused && p.how.Force:
@@ -269,7 +356,10 @@ func (p *planner) planAll() error {
 		return conflict
 	}
 	p.addFolders()
+	p.Op.Part = len(p.Kept)+len(p.Skipped) > 0
 	switch {
+	case len(p.Op.Deltas) == 0 && len(p.Kept) > 0:
+		return p.Kept[0]
 	case len(p.Op.Deltas) == 0 && len(p.Skipped) > 0:
 		return p.Skipped[0]
 	case len(p.Op.Deltas) == 0 && len(p.Stays) > 0:
@@ -543,7 +633,8 @@ func (p *planner) otherMode(d Delta, now Entry) (Delta, error) {
 	return d, nil
 }
 
-// replaceByForce plans to replace the changed file at a path, with force. Otherwise it returns the conflict.
+// replaceByForce plans to replace the changed file at a path, with force: of a text only the lines in
+// conflict. Otherwise it returns the conflict.
 func (p *planner) replaceByForce(d Delta, now Entry) (Delta, bool, error) {
 	err := p.changedSince(d, now)
 	if !p.how.Force || d.Added {
@@ -552,7 +643,15 @@ func (p *planner) replaceByForce(d Delta, now Entry) (Delta, bool, error) {
 	if d.Before.Whole || (d.After.Whole || d.From != "") && now.Kind != absent {
 		return d, false, err
 	}
-	p.Lost = append(p.Lost, d.Path)
+	if base, ours, theirs, ok := p.texts(d, now); ok {
+		if text, _, merr := merge.Theirs(base, ours, theirs); merr == nil {
+			d.After, err = p.holding(text, d, now)
+			d.Splice, d.Before = nil, p.Describe(d.Path, now)
+			p.Merged, p.Took = append(p.Merged, d.Path), append(p.Took, p.takenBack(d.Path, text)...)
+			return d, true, err
+		}
+	}
+	p.Lost, p.Took = append(p.Lost, d.Path), append(p.Took, p.takenBack(d.Path, nil)...)
 	d.Before = p.Describe(d.Path, now)
 	if now.Kind == Dir && d.After.Kind != Dir {
 		d.Before.Whole = true
@@ -561,17 +660,114 @@ func (p *planner) replaceByForce(d Delta, now Entry) (Delta, bool, error) {
 	return d, true, nil
 }
 
+// holding returns the entry of a file with the text that an undo writes, and saves the text.
+func (p *planner) holding(text []byte, d Delta, now Entry) (Entry, error) {
+	e := Entry{Kind: File, Mode: now.Mode, Owner: now.Owner}.Holds(text)
+	if now.Mode == d.Before.Mode {
+		e.Mode = d.After.Mode
+	}
+	if p.how.Dry {
+		return e, nil
+	}
+	return e, p.blobs.keepContent(e.Sum, strings.NewReader(string(text)), nil)
+}
+
+// since returns the deltas of a path in the ops after the undone one, the oldest first, also those of
+// undos.
+func (p *planner) since(name Name) (list []Delta, ops []*Op) {
+	for at := range p.log.newest() {
+		if at.id <= p.after.ID {
+			break
+		}
+		if p.log.undoes[at.id] == at.id || !p.log.has(at, string(name)) {
+			continue
+		}
+		op := p.log.op(at)
+		if op == nil {
+			continue
+		}
+		for _, d := range op.Deltas {
+			if d.Path == name && !d.Before.equal(d.After) {
+				list, ops = append(list, d), append(ops, op)
+			}
+		}
+	}
+	slices.Reverse(list)
+	slices.Reverse(ops)
+	return list, ops
+}
+
+// takenBack returns the later changes in force whose lines are not in the text that an undo writes; a nil
+// text takes back all.
+func (p *planner) takenBack(name Name, text []byte) (ids []int64) {
+	list, ops := p.since(name)
+	for i, d := range list {
+		if p.log.undoes[ops[i].ID] != 0 || p.log.depth[ops[i].ID]%2 != 0 {
+			continue
+		}
+		before, berr := p.read(name, d.Before)
+		after, aerr := p.read(name, d.After)
+		if text != nil && berr == nil && aerr == nil {
+			without, conflicts, err := merge.Text(after, text, before)
+			if err == nil && len(conflicts) == 0 && string(without) != string(text) {
+				continue
+			}
+		}
+		line, _ := p.log.find(ops[i].ID)
+		ids = append(ids, p.log.origin(line).id)
+	}
+	return ids
+}
+
+// writer returns the op after the undone one that wrote what conflicts with the undo; nil if none did.
+func (p *planner) writer(d Delta, now Entry) *Op {
+	list, ops := p.since(d.Path)
+	if len(list) == 0 {
+		return nil
+	}
+	base, ours, theirs, ok := p.texts(d, now)
+	for i := len(list) - 1; ok && i >= 0; i-- {
+		at, err := p.read(d.Path, list[i].After)
+		if err != nil {
+			if list[i].After.Same(now) {
+				at = ours
+			} else {
+				break
+			}
+		}
+		if _, conflicts, err := merge.Text(base, at, theirs); err == nil && len(conflicts) > 0 {
+			if i == 0 {
+				return ops[0]
+			}
+			continue
+		}
+		if i == len(list)-1 { // the conflict came after the last op
+			return nil
+		}
+		return ops[i+1]
+	}
+	if last := len(list) - 1; list[last].After.Same(now) || now.Kind == absent && list[last].After.Kind == absent {
+		return ops[last]
+	}
+	return nil
+}
+
 // changedSince returns the conflict of a path that has changed since the op.
 func (p *planner) changedSince(d Delta, now Entry) error {
 	reason := ""
-	by := p.later(string(d.Path), func(name Name) bool { return name == d.Path })
+	by := p.writer(d, now)
 	switch {
-	case by != 0:
-		reason = fmt.Sprintf("was changed since by change %d", by)
+	case by != nil && by.Undoes != 0:
+		reason = fmt.Sprintf("was changed since by change %d, the undo of change %d", by.ID, by.Undoes)
+	case by != nil:
+		line, _ := p.log.find(by.ID)
+		reason = fmt.Sprintf("was changed since by change %d", p.log.origin(line).id)
 	case now.Kind == absent:
 		reason = "no longer exists: something else removed it"
 	case d.Before.Kind == absent:
 		reason = "exists again: something else created it"
+	case p.Of != nil && p.Of.Host != "" && p.Of.Kind != KindRun:
+		reason = "was changed since by something else, such as a formatter"
 	default:
 		reason = "was changed since by something else"
 	}
@@ -648,14 +844,8 @@ func (p *planner) merge(d Delta, now Entry) (merged Entry, ok bool, err error) {
 	if merr != nil || len(conflicts) > 0 {
 		return merged, false, nil
 	}
-	merged = Entry{Kind: File, Mode: now.Mode, Owner: now.Owner}.Holds(text)
-	if now.Mode == d.Before.Mode {
-		merged.Mode = d.After.Mode
-	}
-	if p.how.Dry {
-		return merged, true, nil
-	}
-	return merged, true, p.blobs.keepContent(merged.Sum, strings.NewReader(string(text)), nil)
+	merged, err = p.holding(text, d, now)
+	return merged, true, err
 }
 
 // sides returns a diff of the conflicting lines: the lines now, and the lines that the undo would write.

@@ -29,6 +29,15 @@ type Conflict struct {
 // that touch each other conflict, unless they are equal. At a conflict, merged has the lines of ours.
 // The error is ErrBinary or ErrLarge if a text cannot be merged.
 func Text(base, ours, theirs []byte) (merged []byte, conflicts []Conflict, err error) {
+	return text(base, ours, theirs, false)
+}
+
+// Theirs is Text, but at a conflict, merged has the lines of theirs.
+func Theirs(base, ours, theirs []byte) (merged []byte, conflicts []Conflict, err error) {
+	return text(base, ours, theirs, true)
+}
+
+func text(base, ours, theirs []byte, take bool) (merged []byte, conflicts []Conflict, err error) {
 	for _, text := range [][]byte{base, ours, theirs} {
 		switch {
 		case len(text) > MaxSize:
@@ -61,7 +70,11 @@ func Text(base, ours, theirs []byte) (merged []byte, conflicts []Conflict, err e
 		case same(o, old):
 			merged = add(merged, m)
 		default:
-			merged = add(merged, m)
+			chosen := m
+			if take {
+				chosen = o
+			}
+			merged = add(merged, chosen)
 			conflicts = append(conflicts, Conflict{line, add(nil, old), add(nil, m), add(nil, o)})
 		}
 	}

@@ -33,7 +33,9 @@ type HistoryEntry struct {
 	Undone        bool        // the change was undone, and not redone
 	Idle          bool        // the change left nothing that undo could revert
 	NotKept       string      // why the change cannot be undone; "" if it can
-	Unsure        string      // why only force undoes the change: its author is uncertain; "" if it is known
+	Unsure        string      // who else may have made some of the changes; "" if the author is certain
+	Grade         string      // how sure the record is of the changes: see package history
+	Partly        bool        // an undo left some of the paths
 }
 
 // String returns the entry as one line.
@@ -76,7 +78,10 @@ func (e HistoryEntry) notes() (notes []string) {
 	case e.Run != "":
 		notes = append(notes, "run "+e.Run)
 	}
-	if e.Undone {
+	switch {
+	case e.Partly:
+		notes = append(notes, "partly undone")
+	case e.Undone:
 		notes = append(notes, "undone")
 	}
 	switch {
@@ -89,7 +94,7 @@ func (e HistoryEntry) notes() (notes []string) {
 		notes = append(notes, "not kept: "+e.NotKept)
 	}
 	if e.Unsure != "" {
-		notes = append(notes, "only --force undoes it: "+e.Unsure)
+		notes = append(notes, e.Grade+": "+e.Unsure)
 	}
 	if len(e.Config) > 0 {
 		notes = append(notes, "can make programs run code: "+strings.Join(e.Config, ", "))
@@ -119,9 +124,6 @@ func (e HistoryEntry) LeftList() string {
 	}
 	if n := len(e.Left) + e.More - len(names); n > 0 && len(names) > 0 {
 		names = append(names, fmt.Sprintf("and %d more", n))
-	}
-	if len(names) == 0 && len(e.Left) > 0 {
-		return "what another command did at the same time"
 	}
 	return strings.Join(names, ", ")
 }
@@ -225,10 +227,13 @@ func (w *Workspace) entry(j *journal, l history.Listed) HistoryEntry {
 	e := HistoryEntry{
 		ID: w.changeID(j, op.ID), Time: op.Time, Dialect: op.Dialect, Tool: op.Tool, Kind: Kind(op.Kind),
 		Command: op.Command,
-		Run:     op.Run, RunStep: op.RunStep, Host: op.Host, Agent: op.Agent, Unsure: op.Unsure,
+		Run:     op.Run, RunStep: op.RunStep, Host: op.Host, Agent: op.Agent, Partly: l.Partly,
 		Undone: l.Undone, NotKept: op.Note, More: op.More, Path: j.path(mainPath(op)),
 	}
 	e.Idle = !l.IsUndo && l.IsIdle()
+	if !l.IsUndo {
+		e.Grade, e.Unsure = string(l.Grade), l.Doubt
+	}
 	if n := len(op.Deltas); n > 0 && op.Deltas[n-1].From != "" && !l.IsUndo {
 		e.From = j.path(op.Deltas[n-1].From)
 	}

@@ -98,8 +98,8 @@ func TestUndoMerges(t *testing.T) {
 	}
 }
 
-// Lines changed twice are a conflict that shows both versions. Force restores the earlier lines, and the undo
-// of that restores the later lines.
+// Lines changed twice are a conflict that shows both versions. Force restores the earlier lines and keeps
+// all others, and the undo of that restores the later lines.
 func TestUndoConflictShowsBothSides(t *testing.T) {
 	needs.InMemory(t)
 	for _, later := range []string{"tool", "command", "user"} {
@@ -127,10 +127,10 @@ func TestUndoConflictShowsBothSides(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(done[0].Lost) != 1 {
-				t.Errorf("names %q as lost", done[0].Lost)
+			if took := later != "user"; (len(done[0].Took) > 0) != took || len(done[0].Merged) != 1 {
+				t.Errorf("%+v", done[0])
 			}
-			s.has("f", numbered(nil))
+			s.has("f", numbered(map[int]string{15: "fifteen"}))
 			if _, err := w.Undo(bg, UndoOptions{ID: done[0].ID}); err != nil {
 				t.Fatal(err)
 			}
@@ -278,7 +278,10 @@ func TestBareUndoBesideCommand(t *testing.T) {
 		t.Errorf("undo: %v", err)
 	}
 	s.has("e", "written\nmore\n")
-	if _, err := w.Undo(bg, UndoOptions{}); err != nil {
+	if _, err := w.Undo(bg, UndoOptions{}); err == nil || !strings.Contains(err.Error(), "not told") {
+		t.Fatalf("undo of a change of a command that runs: %v", err)
+	}
+	if _, err := w.Undo(bg, UndoOptions{Perhaps: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.has("e", "written\n")
@@ -342,8 +345,8 @@ func TestFolderBesideCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.put(s.p("d/a"), "new\n")
-	if _, left, err := second.End(bg); err != nil || len(left) == 0 {
-		t.Fatalf("%v, %v", left, err)
+	if _, _, err := second.End(bg); err != nil {
+		t.Fatal(err)
 	}
 	if _, _, err := first.End(bg); err != nil {
 		t.Fatal(err)

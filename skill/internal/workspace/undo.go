@@ -24,6 +24,9 @@ type UndoOptions struct {
 	Whole bool     // with Run, undo nothing if one of the changes cannot be undone
 	// also undo files that changed later, and save their later version; skip files that cannot be undone
 	Force bool
+	// also undo paths that others may have changed: those that several commands may have changed, and
+	// those of commands whose end is not known
+	Perhaps bool
 }
 
 // Undone describes one undo. Its ID is the ID of the undo.
@@ -34,6 +37,8 @@ type Undone struct {
 	More    int          // number of reverted files besides Path
 	Left    int          // number of changed files that the undo did not revert
 	Skipped []*UndoError // with Force, why files of the change were not reverted
+	Kept    []*UndoError // why files stay that others may have changed
+	Took    []string     // with Force, the IDs of later changes that the undo took back too
 	Merged  []string     // absolute: files that keep their later changes
 	Lost    []string     // absolute: with Force, files whose later version was saved and replaced
 	Stays   []string     // absolute: folders that stay because they are not empty
@@ -48,6 +53,8 @@ type UndoError struct {
 	Path   string // absolute: the file that prevents the undo; "" if no file does
 	Reason string
 	Force  bool   // [UndoOptions].Force would undo the change, at least in part
+	Grade  string // how sure the record is of the change, if that alone stops the undo
+	More   int    // how many other files stop the undo for the same reason
 	Before string // of a bare undo: the ID of the next older change, or ""
 }
 
@@ -64,6 +71,9 @@ func (e *UndoError) Error() string {
 // Hint says how to undo the change anyway, "" if that is impossible.
 func (e *UndoError) Hint() string {
 	var hints []string
+	if e.Grade != "" {
+		hints = append(hints, "perhaps: true takes it too")
+	}
 	if e.Force {
 		hints = append(hints, "force: true goes on anyway: what it replaces is saved first, and what cannot be undone is skipped")
 	}
@@ -101,8 +111,8 @@ func (w *Workspace) Undo(ctx context.Context, o UndoOptions) (done []Undone, err
 		return nil, err
 	}
 	a := about(ctx, "")
-	u := &undoing{w: w, l: l, how: history.How{About: a, Force: o.Force, Config: w.opts.AllowConfig,
-		Dry: w.opts.DryRun}}
+	u := &undoing{w: w, l: l, how: history.How{About: a, Force: o.Force, Perhaps: o.Perhaps,
+		Config: w.opts.AllowConfig, Dry: w.opts.DryRun}}
 	done, err = u.run(ctx, o)
 	l.release()
 	if serr := u.settle(); err == nil {
@@ -215,22 +225,80 @@ func (u *undoing) undoOrigin(ctx context.Context, j *journal, id int64) (Undone,
 	return u.undoOp(ctx, j, id)
 }
 
-// undoOp undoes exactly the op id.
+// undoOp undoes the op id, and with it the other parts of the same change. Older parts stay that are in
+// conflict with a later change.
 func (u *undoing) undoOp(ctx context.Context, j *journal, id int64) (Undone, error) {
-	d, err := u.l.tx(j).Undo(ctx, id, u.how)
-	if conflict, ok := errors.AsType[*history.ConflictError](err); ok {
-		return Undone{}, u.w.undoError(j, conflict)
+	tx := u.l.tx(j)
+	parts, main := []int64{id}, (*history.Op)(nil)
+	if l, ok := tx.Find(id); ok && !l.IsDamaged() {
+		if main = l.Op; len(main.Owners) > 0 {
+			parts = tx.Parts(main)
+		}
 	}
-	if err != nil {
-		return Undone{}, err
+	how := u.how
+	if len(parts) > 1 {
+		how.Part = fmt.Sprintf("undo-%d", time.Now().UnixNano())
 	}
-	done := u.w.undone(j, d)
+	slices.SortFunc(parts, func(a, b int64) int { return cmp.Compare(b, a) })
+	var all []history.Undone
+	var kept []*history.ConflictError
+	noEffect := false
+	for _, part := range parts {
+		if part != id && !tx.InForce(part) {
+			continue
+		}
+		d, err := tx.Undo(ctx, part, how)
+		how.Newest = false
+		conflict, refused := errors.AsType[*history.ConflictError](err)
+		switch {
+		case err == nil:
+			all = append(all, d)
+		case errors.Is(err, history.ErrNoEffect) && len(parts) > 1:
+			noEffect = true
+		case refused && conflict.Grade != "":
+			kept = append(kept, d.Kept...)
+		case refused && len(all) > 0: // a later change is on top of this part, and stays
+			kept = append(kept, conflict)
+		case refused:
+			return Undone{}, u.w.undoError(j, conflict)
+		default:
+			return Undone{}, err
+		}
+	}
+	switch {
+	case len(all) == 0 && len(kept) > 0:
+		e := u.w.undoError(j, kept[0])
+		e.More = len(kept) - 1
+		return Undone{}, e
+	case len(all) == 0 && noEffect:
+		return Undone{}, history.ErrNoEffect
+	}
+	done := u.w.undone(j, all[0])
+	for _, d := range all[1:] {
+		done.add(u.w.undone(j, d))
+	}
+	if len(parts) > 1 {
+		done.Of, done.What = u.w.changeID(j, id), describe(main)
+	}
+	for _, e := range kept {
+		done.Kept = append(done.Kept, u.w.undoError(j, e))
+	}
 	u.done = append(u.done, done)
 	return done, nil
 }
 
+// add joins the undo of another part of the same change.
+func (u *Undone) add(o Undone) {
+	u.More += o.More + 1
+	u.Left += o.Left
+	u.Skipped, u.Kept = append(u.Skipped, o.Skipped...), append(u.Kept, o.Kept...)
+	u.Merged, u.Lost = append(u.Merged, o.Merged...), append(u.Lost, o.Lost...)
+	u.Stays, u.Took = append(u.Stays, o.Stays...), append(u.Took, o.Took...)
+}
+
 func (w *Workspace) undoError(j *journal, conflict *history.ConflictError) *UndoError {
-	e := &UndoError{ID: w.changeID(j, conflict.ID), Reason: conflict.Reason, Force: conflict.Force}
+	e := &UndoError{ID: w.changeID(j, conflict.ID), Reason: conflict.Reason, Force: conflict.Force,
+		Grade: string(conflict.Grade)}
 	if conflict.Path != "" {
 		e.Path = j.path(conflict.Path)
 	}
@@ -258,6 +326,14 @@ func (w *Workspace) undone(j *journal, d history.Undone) Undone {
 	}
 	for _, s := range d.Skipped {
 		u.Skipped = append(u.Skipped, w.undoError(j, s))
+	}
+	for _, s := range d.Kept {
+		u.Kept = append(u.Kept, w.undoError(j, s))
+	}
+	for _, id := range d.Took {
+		if id := w.changeID(j, id); !slices.Contains(u.Took, id) {
+			u.Took = append(u.Took, id)
+		}
 	}
 	abs := func(names []history.Name) (list []string) {
 		for _, n := range names {
@@ -368,6 +444,7 @@ func (u *undoing) since(ctx context.Context, id string) ([]Undone, error) {
 	if !ok || !u.w.holdsAll(j, first.Op) {
 		return nil, notRecorded(id)
 	}
+	u.how.With = func(owner history.Owner) bool { return owner.Since >= n-1 }
 	list := u.candidates(func(at *journal, l history.Listed) (take, more bool) {
 		if at == j && l.ID < n || at != j && l.Time.Before(first.Time) {
 			return false, false
@@ -380,6 +457,9 @@ func (u *undoing) since(ctx context.Context, id string) ([]Undone, error) {
 	var passed []error
 	u.how.Newest = !u.how.Force
 	for i, c := range list {
+		if !u.l.tx(c.j).InForce(c.id) && !u.how.Dry { // undone as a part of another
+			continue
+		}
 		done, err := u.undoOrigin(ctx, c.j, c.id)
 		conflict, refused := errors.AsType[*UndoError](err)
 		switch {
@@ -464,6 +544,14 @@ func (e *PartlyUndoneError) Force() bool {
 	})
 }
 
+// Perhaps reports whether [UndoOptions].Perhaps would undo some of the other changes.
+func (e *PartlyUndoneError) Perhaps() bool {
+	return slices.ContainsFunc(e.Left, func(err error) bool {
+		u, ok := errors.AsType[*UndoError](err)
+		return ok && u.Grade != ""
+	})
+}
+
 // Hint says how to undo the change anyway, "" if that is impossible.
 func (e *PartlyUndoneError) Hint() string {
 	if !e.Force() {
@@ -489,6 +577,7 @@ func (u *undoing) ofRun(ctx context.Context, o UndoOptions) ([]Undone, error) {
 		return nil, err
 	}
 	u.how.Run, u.how.RunStep = o.Run, 0
+	u.how.With = func(owner history.Owner) bool { return owner.Session == o.Run }
 	list := u.candidates(func(j *journal, l history.Listed) (take, more bool) {
 		from := u.w.numberAt(j, o.After)
 		return u.isOfRun(j, l, o.Run) && u.l.tx(j).Differs(l.ID, from+1), l.ID > from
@@ -496,6 +585,9 @@ func (u *undoing) ofRun(ctx context.Context, o UndoOptions) ([]Undone, error) {
 	failed := &PartlyUndoneError{Run: o.Run}
 	var passed []error
 	for _, c := range list {
+		if !u.l.tx(c.j).InForce(c.id) && !u.how.Dry { // undone as a part of another
+			continue
+		}
 		_, err := u.undoOrigin(ctx, c.j, c.id)
 		conflict, refused := errors.AsType[*UndoError](err)
 		switch {
