@@ -194,7 +194,7 @@ func (c *console) sayForce(w *workspaceOptions, reply dialect.Reply, in map[stri
 	}
 	var hints []string
 	if perhaps {
-		if one {
+		if one && in["run"] == nil && in["since"] == nil {
 			in["id"] = refused.ID
 		}
 		hints = append(hints, `"`+c.again(w, "undo", further("--perhaps", in, step)...)+

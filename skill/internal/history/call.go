@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"os"
 	"slices"
 	"time"
 
@@ -58,7 +59,7 @@ func (s *Store) BeginCall(ctx context.Context, call Call, base string, limit int
 		t.End()
 		return nil
 	}
-	w.name = openLate + w.Handle // until the look is complete
+	w.name, w.Beginner = openLate+w.Handle, processName(os.Getpid()) // until the look is complete
 	err = t.saveWindow(w)
 	t.End()
 	if err != nil {
@@ -374,7 +375,7 @@ func (e Ended) includes(c Call) bool {
 
 // CloseCalls records the changes of open calls that are over, and closes the calls.
 func (s *Store) CloseCalls(ctx context.Context, ended Ended, base string, walk Walker) error {
-	return s.closeOver(ctx, base, walk, func(w *window) bool {
+	return s.closeOver(ctx, &window{Base: base}, walk, func(w *window) bool {
 		if !isCall(w.name) || !ended.includes(w.Call) {
 			return w.isOver(nil)
 		}
@@ -386,7 +387,7 @@ func (s *Store) CloseCalls(ctx context.Context, ended Ended, base string, walk W
 // SeeCalls records the changes of the open calls so far, so that an undo finds them. The calls stay
 // open, unless the host's process has ended.
 func (s *Store) SeeCalls(ctx context.Context, base string, walk Walker) error {
-	if err := s.closeOver(ctx, base, walk, func(w *window) bool { return w.isOver(nil) }); err != nil {
+	if err := s.closeOver(ctx, &window{Base: base}, walk, func(w *window) bool { return w.isOver(nil) }); err != nil {
 		return err
 	}
 	t, err := s.Lock(ctx)
@@ -401,7 +402,7 @@ func (s *Store) SeeCalls(ctx context.Context, base string, walk Walker) error {
 	if err != nil || !calls {
 		return err
 	}
-	err = s.look(ctx, base, walk, func(*window) bool { return false }, nil)
+	err = s.look(ctx, &window{Base: base}, walk, func(*window) bool { return false }, nil)
 	if errors.Is(err, ErrTooManyFiles) { // the calls are not recorded, and other changes can be undone
 		err = nil
 	}
@@ -409,8 +410,8 @@ func (s *Store) SeeCalls(ctx context.Context, base string, walk Walker) error {
 }
 
 // closeOver records the changes of the calls that over selects, and closes the calls. For a call whose end
-// nobody told, nothing after its begin is proven.
-func (s *Store) closeOver(ctx context.Context, base string, walk Walker, over func(*window) bool) error {
+// nobody told, nothing after its begin is proven. next has not begun.
+func (s *Store) closeOver(ctx context.Context, next *window, walk Walker, over func(*window) bool) error {
 	t, err := s.Lock(ctx)
 	if err != nil {
 		return err
@@ -440,7 +441,7 @@ func (s *Store) closeOver(ctx context.Context, base string, walk Walker, over fu
 		}
 		return true
 	}
-	err = s.look(ctx, base, walk, closes, func(t *Tx, w *window) error { return t.closeCall(w, w.Call, false) })
+	err = s.look(ctx, next, walk, closes, func(t *Tx, w *window) error { return t.closeCall(w, w.Call, false) })
 	return errors.Join(err, s.durable())
 }
 

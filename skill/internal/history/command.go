@@ -103,8 +103,8 @@ func (s *Store) beginAlone(ctx context.Context) (release func(), err error) {
 // become an op of the open windows.
 func (s *Store) beginWindow(ctx context.Context, w *window, limit int64, walk Walker,
 	open func(*Tx) error) error {
-	over := func(o *window) bool { return o.isOver(&w.Call) }
-	if err := s.closeOver(ctx, w.Base, walk, over); err != nil {
+	over := func(o *window) bool { return o.Handle != w.Handle && o.isOver(&w.Call) }
+	if err := s.closeOver(ctx, w, walk, over); err != nil {
 		return err
 	}
 	t, err := s.Lock(ctx)
@@ -119,7 +119,7 @@ func (s *Store) beginWindow(ctx context.Context, w *window, limit int64, walk Wa
 	case err != nil:
 		return err
 	case len(others) > 0:
-		err = s.look(ctx, w.Base, walk, func(*window) bool { return false }, nil)
+		err = s.look(ctx, w, walk, func(*window) bool { return false }, nil)
 	default:
 		err = s.refresh(ctx, x, w.Base, limit, walk)
 	}
@@ -448,12 +448,13 @@ func (s *Store) lookWith(ctx context.Context, base string, walk Walker,
 	}
 }
 
-// look records the changes so far of all open windows. Windows that closes selects are over: nobody told
-// their end. done is called for each of these, after the record.
-func (s *Store) look(ctx context.Context, base string, walk Walker, closes func(*window) bool,
+// look records the changes so far of all open windows but next, which has not begun. Windows that closes
+// selects are over. done is called for each of these, after the record.
+func (s *Store) look(ctx context.Context, next *window, walk Walker, closes func(*window) bool,
 	done func(*Tx, *window) error) error {
-	return s.lookWith(ctx, base, walk, func(t *Tx, found *scan, tooMany error) error {
-		l := lookFor{owners: t.windows()}
+	return s.lookWith(ctx, next.Base, walk, func(t *Tx, found *scan, tooMany error) error {
+		l := lookFor{owners: slices.DeleteFunc(t.windows(),
+			func(w *window) bool { return w.Handle == next.Handle })}
 		if len(l.owners) == 0 {
 			return nil
 		}
@@ -516,6 +517,13 @@ func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err er
 		}
 	}
 	x.upTo = t.log.last()
+	for _, w := range l.owners {
+		if !w.told && w.until == 0 {
+			if err := t.seen(w); err != nil {
+				return op, err
+			}
+		}
+	}
 	if !changed {
 		return op, nil
 	}

@@ -17,12 +17,13 @@ import (
 // A Listed is an op with its state now.
 type Listed struct {
 	*Op
-	Undone bool   // undone, and not redone since
-	Unmade bool   // rolled back, because its process was killed
-	Grade  Grade  // of the least certain of the changes
-	Doubt  string // why it is not certain that the op made them; "" if it is
-	Partly bool   // undone in part: some paths of the change stayed
-	Origin int64  // of an undo: the change that it undoes or redoes
+	Undone bool    // undone, and not redone since
+	Unmade bool    // rolled back, because its process was killed
+	Grade  Grade   // of the least certain of the changes
+	Doubt  string  // why it is not certain that the op made them; "" if it is
+	See    []int64 // other ops that may hold changes of the same command
+	Partly bool    // undone in part: some paths of the change stayed
+	Origin int64   // of an undo: the change that it undoes or redoes
 	IsUndo bool
 }
 
@@ -76,16 +77,12 @@ func (s *Store) listed(ctx context.Context, at line, name Name) (l Listed, ok bo
 // joinParts adds to the op that ends a command's window the changes of the ops that are parts of the same
 // change. It returns false for such a part, which is not listed by itself.
 func (t *Tx) joinParts(l *Listed) bool {
-	for _, o := range l.Owners {
-		if !o.sameOwner(l.Owners[0]) {
-			return true // several may have made it: it has a line of its own
-		}
+	single := func(op *Op) bool {
+		return !slices.ContainsFunc(op.Owners, func(o Owner) bool { return !o.SameOwner(op.Owners[0]) })
 	}
 	told := t.toldAfter(l.ID)
-	for _, o := range l.Owners {
-		if !o.Told && told(o.Key) {
-			return false
-		}
+	if single(l.Op) && slices.ContainsFunc(l.Owners, func(o Owner) bool { return !o.Told && told(o.Key) }) {
+		return false
 	}
 	has := map[Name]bool{}
 	for _, d := range l.Deltas {
@@ -94,7 +91,11 @@ func (t *Tx) joinParts(l *Listed) bool {
 	for _, id := range t.Parts(l.Op)[1:] {
 		at, _ := t.log.find(id)
 		part := t.log.op(at)
-		if _, inForce := t.log.active(id); part == nil || inForce == l.Undone {
+		if _, inForce := t.log.active(id); part == nil || inForce == l.Undone || id > l.ID {
+			continue
+		}
+		if !single(part) || !single(l.Op) {
+			l.See = append(l.See, id)
 			continue
 		}
 		for _, d := range part.Deltas {
@@ -105,8 +106,11 @@ func (t *Tx) joinParts(l *Listed) bool {
 		}
 		l.Left = append(l.Left, part.Left...)
 	}
-	return len(l.Deltas)+len(l.Left) > 0 || l.Note != ""
+	return len(l.Deltas)+len(l.Left)+len(l.See) > 0 || l.Note != ""
 }
+
+// LastID returns the number of the newest op.
+func (t *Tx) LastID() int64 { return t.log.last() }
 
 func (s *Store) asListed(at line) Listed {
 	op := s.log.op(at)

@@ -28,8 +28,8 @@ type recorder struct {
 	edited      map[string]bool   // paths whose difference belongs to an open edit of another agent
 	look        *lookFor          // nil for the paths of an edit
 	began       int64             // of the look
-	inodes      map[uint64]*item // of the index before the look
-	older       map[string]bool // folders that are older than the look's windows and were put here
+	inodes      map[uint64]*item  // of the index before the look
+	older       map[string]bool   // folders that are older than the look's windows and were put here
 }
 
 // addLeft adds to the op that undo does not revert a path, and why.

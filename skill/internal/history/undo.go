@@ -39,8 +39,8 @@ type How struct {
 	Force bool // undo changed files too, after saving them, and skip files that cannot be undone
 	// undo paths too that others may have changed, of the grades [Shared] and [Unproven]
 	Perhaps bool
-	With    func(Owner) bool // the owners whose changes are undone together; nil if none is but the op's
-	Part    string           // joins several undos to one change: the key of their [Owner]; or ""
+	With    func(Owner) bool // the owners whose changes are undone together; nil means the op's own
+	Part    Owner            // joins several undos to one change, if it has a key
 	Config  bool             // also files that make other programs run code
 	Dry     bool             // describe only
 	Newest  bool             // fail if a running command has changed the same paths
@@ -186,8 +186,8 @@ func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 	if len(p.after.Deltas) == 0 {
 		return p, p.onlyLeft()
 	}
-	if how.Part != "" {
-		p.Op.Owners = []Owner{{Key: how.Part, Told: true, Since: t.log.last()}}
+	if how.Part.Key != "" {
+		p.Op.Owners = []Owner{how.Part}
 	}
 	last := t.log.last()
 	if err := t.CatchUp(ctx, p.after.Deltas...); err != nil {
@@ -224,11 +224,11 @@ func (p *planner) keeps(d Delta) *ConflictError {
 	e := &ConflictError{ID: p.id(), Path: d.Path, Grade: grade}
 	switch grade {
 	case Unproven:
-		e.Reason = "may have been changed by something else: " + of.whyUnproven(d)
+		e.Reason = "may have been changed by something else: " + p.whyUnproven(of, d)
 		return e
 	case Shared:
 		for _, o := range of.Owners {
-			if !o.sameOwner(p.Of.firstTold()) && (p.how.With == nil || !p.how.With(o)) {
+			if p.how.With != nil && !p.how.With(o) || p.how.With == nil && !o.SameOwner(p.Of.FirstTold()) {
 				e.Reason = "may have been changed by " + o.String() + ", which ran at the same time"
 				return e
 			}
@@ -238,14 +238,19 @@ func (p *planner) keeps(d Delta) *ConflictError {
 }
 
 // whyUnproven says why nothing proves that an op made the change of a path.
-func (op *Op) whyUnproven(d Delta) string {
+func (t *Tx) whyUnproven(op *Op, d Delta) string {
 	switch {
 	case op.Unsure != "":
 		return op.Unsure
 	case d.Unsure:
 		return "nothing tells whether the command made it or moved it here"
 	}
-	return "the end of the command was not told"
+	for _, w := range t.windows() {
+		if w.Handle == op.Owners[0].Key && !isCall(w.name) {
+			return op.Owners[0].String() + " still runs"
+		}
+	}
+	return "nobody told the end of " + op.Owners[0].String()
 }
 
 // String names the command of an owner.

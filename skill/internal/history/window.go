@@ -19,13 +19,14 @@ import (
 // agent has such a file too, but it changes only its own paths, so it is no window for others.
 type window struct {
 	Call
-	Handle  string    // names the window; calls of hosts without IDs may have the same Key
-	Base    string    // the folder of the root in which the command runs
-	Began   time.Time // when the begin was told
-	Stamp   int64     `json:",omitempty"` // Began by the clock of the workspace's file system: see clock
-	Since   int64     `json:",omitempty"` // number of the last op before
-	Unseen  bool      `json:",omitempty"` // what was there before was not looked at to the end
-	Objects objects   `json:",omitempty"`
+	Handle   string    // names the window; calls of hosts without IDs may have the same Key
+	Base     string    // the folder of the root in which the command runs
+	Began    time.Time // when the begin was told
+	Stamp    int64     `json:",omitempty"` // Began by the clock of the workspace's file system: see clock
+	Since    int64     `json:",omitempty"` // number of the last op before
+	Unseen   bool      `json:",omitempty"` // what was there before was not looked at to the end
+	Beginner string    `json:",omitempty"` // the process that looks, before the window begins
+	Objects  objects   `json:",omitempty"`
 
 	name  string // of the file; "" for a call whose begin was not told
 	told  bool   // the look that is under way is made at the told end of the window
@@ -66,8 +67,8 @@ func (w *window) owner() Owner {
 	return o
 }
 
-// sameOwner reports whether two windows count as one owner.
-func (o Owner) sameOwner(p Owner) bool {
+// SameOwner reports whether two windows count as one owner.
+func (o Owner) SameOwner(p Owner) bool {
 	return o.Key == p.Key || o.Session != "" && o.Session == p.Session
 }
 
@@ -88,16 +89,18 @@ func (op *Op) Grade(d Delta, told func(key string) bool) Grade {
 	if op.Unsure != "" || d.Unsure {
 		return Unproven
 	}
+	proven := len(op.Owners) == 0
 	for _, o := range op.Owners {
-		if !o.Told && !told(o.Key) && (o.Until == 0 || d.Changed == 0 || d.Changed > o.Until) {
-			return Unproven
-		}
+		proven = proven || o.Told || told(o.Key) || o.Until != 0 && d.Changed != 0 && d.Changed <= o.Until
 	}
-	if op.Kind != KindRun {
+	switch {
+	case !proven:
+		return Unproven
+	case op.Kind != KindRun:
 		return Known
 	}
 	for _, o := range op.Owners {
-		if !o.sameOwner(op.Owners[0]) {
+		if !o.SameOwner(op.Owners[0]) {
 			return Shared
 		}
 	}
@@ -141,10 +144,10 @@ func (t *Tx) Doubt(op *Op) (Grade, string) {
 	for _, d := range op.Deltas {
 		switch g := t.Grade(op, d); g {
 		case Unproven:
-			return g, op.whyUnproven(d)
+			return g, t.whyUnproven(op, d)
 		case Shared:
 			for _, o := range op.Owners {
-				if !o.sameOwner(op.firstTold()) {
+				if !o.SameOwner(op.FirstTold()) {
 					return g, o.String() + " ran at the same time"
 				}
 			}
@@ -156,8 +159,8 @@ func (t *Tx) Doubt(op *Op) (Grade, string) {
 	return t.Grade(op, op.Deltas[0]), ""
 }
 
-// firstTold returns the first owner whose end the op tells.
-func (op *Op) firstTold() Owner {
+// FirstTold returns the first owner whose end the op tells.
+func (op *Op) FirstTold() Owner {
 	for _, o := range op.Owners {
 		if o.Told {
 			return o
@@ -201,14 +204,38 @@ func (t *Tx) Parts(op *Op) []int64 {
 	return list
 }
 
-// windows reads the files of the open windows, the oldest first. The files of edits are left out.
+// windows reads the files of the open windows, the oldest first. The files of edits are left out, and
+// those of windows that do not begin before a process has looked at the workspace.
 func (t *Tx) windows() (list []*window) {
 	for _, w := range t.opened() {
-		if !w.Edit {
+		if !w.Edit && !(strings.HasPrefix(w.name, openLate) && w.isBeginning()) {
 			list = append(list, w)
 		}
 	}
 	return list
+}
+
+// isBeginning reports whether the process that looks at the workspace for the window still runs.
+func (w *window) isBeginning() bool {
+	const most = 10 * time.Second // a hook has less time
+	pid, _, ok := strings.Cut(w.Beginner, " ")
+	if n, err := strconv.Atoi(pid); ok && err == nil {
+		return processName(n) == w.Beginner
+	}
+	return time.Since(w.Began) < most
+}
+
+// seen says that a look has shown what is there in a window that began before somebody looked.
+func (t *Tx) seen(w *window) error {
+	if !w.Unseen || w.name == "" {
+		return nil
+	}
+	late := w.name
+	w.name, w.Unseen, w.Since = openCommand+w.Handle, false, t.log.last()
+	if err := t.saveWindow(w); err != nil {
+		return err
+	}
+	return t.running.Remove(late, false)
 }
 
 // edits reads the files of the open edits of other agents.

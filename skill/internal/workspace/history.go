@@ -34,7 +34,8 @@ type HistoryEntry struct {
 	Idle          bool        // the change left nothing that undo could revert
 	NotKept       string      // why the change cannot be undone; "" if it can
 	Unsure        string      // who else may have made some of the changes; "" if the author is certain
-	Grade         string      // how sure the record is of the changes: see package history
+	Grade         string      // how sure the record is of the least certain change; "" if the author is certain
+	See           []string    // changes that may hold what the same command changed
 	Partly        bool        // an undo left some of the paths
 }
 
@@ -87,8 +88,12 @@ func (e HistoryEntry) notes() (notes []string) {
 	switch {
 	case e.Idle && len(e.Left) > 0:
 		notes = append(notes, "changed nothing that undo takes back")
+	case e.Idle && len(e.See) > 0:
 	case e.Idle:
 		notes = append(notes, "changed nothing")
+	}
+	if len(e.See) > 0 {
+		notes = append(notes, "changes of it may be in "+strings.Join(e.See, ", "))
 	}
 	if e.NotKept != "" {
 		notes = append(notes, "not kept: "+e.NotKept)
@@ -231,11 +236,14 @@ func (w *Workspace) entry(j *journal, l history.Listed) HistoryEntry {
 		Undone: l.Undone, NotKept: op.Note, More: op.More, Path: j.path(mainPath(op)),
 	}
 	e.Idle = !l.IsUndo && l.IsIdle()
-	if !l.IsUndo {
+	if l.Doubt != "" {
 		e.Grade, e.Unsure = string(l.Grade), l.Doubt
 	}
 	if n := len(op.Deltas); n > 0 && op.Deltas[n-1].From != "" && !l.IsUndo {
 		e.From = j.path(op.Deltas[n-1].From)
+	}
+	for _, id := range l.See {
+		e.See = append(e.See, w.changeID(j, id))
 	}
 	forbidden := forbids(false)
 	for _, d := range op.Deltas {

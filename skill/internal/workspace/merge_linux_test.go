@@ -278,7 +278,7 @@ func TestBareUndoBesideCommand(t *testing.T) {
 		t.Errorf("undo: %v", err)
 	}
 	s.has("e", "written\nmore\n")
-	if _, err := w.Undo(bg, UndoOptions{}); err == nil || !strings.Contains(err.Error(), "not told") {
+	if _, err := w.Undo(bg, UndoOptions{}); err == nil || !strings.Contains(err.Error(), "still runs") {
 		t.Fatalf("undo of a change of a command that runs: %v", err)
 	}
 	if _, err := w.Undo(bg, UndoOptions{Perhaps: true}); err != nil {

@@ -237,7 +237,11 @@ func (u *undoing) undoOp(ctx context.Context, j *journal, id int64) (Undone, err
 	}
 	how := u.how
 	if len(parts) > 1 {
-		how.Part = fmt.Sprintf("undo-%d", time.Now().UnixNano())
+		how.Part = history.Owner{Key: fmt.Sprintf("undo-%d", time.Now().UnixNano()), Told: true, Since: tx.LastID()}
+	}
+	if main != nil {
+		mine, also := main.FirstTold(), how.With
+		how.With = func(o history.Owner) bool { return o.SameOwner(mine) || also != nil && also(o) }
 	}
 	slices.SortFunc(parts, func(a, b int64) int { return cmp.Compare(b, a) })
 	var all []history.Undone
@@ -314,6 +318,9 @@ func (w *Workspace) undone(j *journal, d history.Undone) Undone {
 		}
 	}
 	u.Kind, u.Path = Undo, j.path(mainPath(d.Of))
+	if len(d.Kept)+len(d.Skipped) > 0 && len(d.Op.Deltas) > 0 {
+		u.Path = j.path(d.Op.Deltas[0].Path)
+	}
 	if d.Op.ID != 0 {
 		u.ID, u.Applied = w.changeID(j, d.Op.ID), true
 	}
