@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -120,7 +121,7 @@ func (s *Store) asListed(at line) Listed {
 			s.log.damaged = append(s.log.damaged, at.id)
 		}
 	}
-	op.Unsure = s.unsure(op)
+	op.Unsure = cmp.Or(op.Unsure, s.Strange(op.ID))
 	_, inForce := s.log.active(at.id)
 	_, partly := (&Tx{Store: s}).partlyUndone(at.id)
 	return Listed{

@@ -1,7 +1,5 @@
 package history
 
-import "cmp"
-
 // seen describes a folder whose numbers do not name it for good, on a FUSE or network file system.
 type seen struct {
 	Mount string `json:"mount,omitempty"` // the boot and the mount; "" if the key of the folder suffices
@@ -58,6 +56,3 @@ func (s *Store) Strange(id int64) string {
 	}
 	return "it was recorded before this disk was mounted, and this may be another disk"
 }
-
-// unsure returns why only force undoes an op, "" if its record says nothing.
-func (s *Store) unsure(op *Op) string { return cmp.Or(op.Unsure, s.Strange(op.ID)) }

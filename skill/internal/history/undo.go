@@ -179,12 +179,15 @@ func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 	if t.log.depth[active]%2 != 0 {
 		p.Op.Kind = KindRedo
 	}
-	p.after.Deltas, p.after.Unsure = t.allDeltas(p.after), t.unsure(p.after)
+	p.after.Deltas = t.allDeltas(p.after)
 	if p.after.Note != "" {
 		return p, p.conflict("", "cannot be undone: "+p.after.Note)
 	}
 	if len(p.after.Deltas) == 0 {
 		return p, p.onlyLeft()
+	}
+	if why := t.Strange(p.after.ID); why != "" && !how.Force {
+		return p, &ConflictError{ID: p.id(), Reason: "is not undone without force: " + why, Force: true}
 	}
 	if how.Part.Key != "" {
 		p.Op.Owners = []Owner{how.Part}
