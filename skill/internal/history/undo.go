@@ -680,7 +680,7 @@ func (p *planner) holding(text []byte, d Delta, now Entry) (Entry, error) {
 	return e, p.blobs.keepContent(e.Sum, strings.NewReader(string(text)), nil)
 }
 
-// since returns the deltas of a path in the ops after the undone one, the oldest first, also those of
+// since returns the deltas of a path in the ops after the undone one, the oldest first, with the deltas of
 // undos.
 func (p *planner) since(name Name) (list []Delta, ops []*Op) {
 	for at := range p.log.newest() {

@@ -169,7 +169,7 @@ func (op *Op) FirstTold() Owner {
 	return Owner{}
 }
 
-// Parts returns the number of an op and then those of the ops that record the same change, the newest
+// Parts returns the number of an op, and the numbers of the ops that record the same change, the newest
 // first: what a command changed may be in several ops, because others looked at the workspace meanwhile.
 func (t *Tx) Parts(op *Op) []int64 {
 	keys, since := op.Owners, op.ID
@@ -205,7 +205,7 @@ func (t *Tx) Parts(op *Op) []int64 {
 }
 
 // windows reads the files of the open windows, the oldest first. The files of edits are left out, and
-// those of windows that do not begin before a process has looked at the workspace.
+// the files of windows that a process still prepares.
 func (t *Tx) windows() (list []*window) {
 	for _, w := range t.opened() {
 		if !w.Edit && !(strings.HasPrefix(w.name, openLate) && w.isBeginning()) {
@@ -310,7 +310,7 @@ func (s *Store) clock() int64 {
 	return info.Changed.UnixNano()
 }
 
-// A lookFor says of which windows a look at the workspace records the changes.
+// A lookFor names the windows whose changes a look at the workspace records.
 type lookFor struct {
 	owners []*window
 	stamp  int64  // with a single owner, a command of this program: when its last process had ended

@@ -25,7 +25,7 @@ type UndoOptions struct {
 	// also undo files that changed later, and save their later version; skip files that cannot be undone
 	Force bool
 	// also undo paths that others may have changed: those that several commands may have changed, and
-	// those of commands whose end is not known
+	// the changes of commands whose end is not known
 	Perhaps bool
 }
 
