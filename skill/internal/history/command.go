@@ -543,7 +543,7 @@ func (t *Tx) endsParts(op *Op) bool {
 			if at.id <= o.Since {
 				break
 			}
-			if t.log.has(at, o.Key) {
+			if at.owned && t.log.has(at, o.Key) {
 				op.Quiet = true
 				return true
 			}

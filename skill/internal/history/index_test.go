@@ -91,9 +91,9 @@ func logOf(t *testing.T, data []byte) (*logFile, error) {
 func someLog(t testing.TB) []byte {
 	var data []byte
 	for _, v := range []any{
-		header{Version: logVersion}, Op{ID: 1, Kind: "write", Deltas: []Delta{{Path: "a"}}},
-		Op{ID: 2, Undoes: 1, Kind: KindUndo},
-		Op{ID: 3, Void: true}, Op{ID: 4, Kind: "write"},
+		header{Version: logVersion}, &Op{ID: 1, Kind: "write", Deltas: []Delta{{Path: "a"}}},
+		&Op{ID: 2, Undoes: 1, Kind: KindUndo},
+		&Op{ID: 3, Void: true}, &Op{ID: 4, Kind: "write"},
 	} {
 		line, err := seal(v)
 		if err != nil {

@@ -1,8 +1,10 @@
 package history
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -61,7 +63,7 @@ func (s *Store) listed(ctx context.Context, at line, name Name) (l Listed, ok bo
 		return l, false, err
 	}
 	defer s.leave()
-	if at, ok = s.log.find(at.id); !ok {
+	if at, ok = s.log.find(at.id); !ok || !at.owned && !at.mayBeAbout(name) {
 		return l, false, nil
 	}
 	if l = s.asListed(at); len(l.Owners) > 0 && (l.Kind == KindRun || l.Undoes == 0) {
@@ -72,7 +74,7 @@ func (s *Store) listed(ctx context.Context, at line, name Name) (l Listed, ok bo
 	if l.Kind != kindDamaged && !l.IsUndo {
 		l.Grade, l.Doubt = (&Tx{Store: s}).Doubt(l.Op)
 	}
-	return l, name == "" || l.Mentions(name) || s.log.has(at, string(name)), nil
+	return l, name == "" || l.IsDamaged() || l.Mentions(name), nil
 }
 
 // joinParts adds to the op that ends a command's window the changes of the ops that are parts of the same
@@ -392,11 +394,29 @@ func olderHistories(p Place) (list []string) {
 		if readJSON(place, key+"/"+rootName, &f) != nil || f.Path != p.Root {
 			continue
 		}
-		if info, err := place.Lstat(key + "/" + logName); err == nil && info.IsDir() {
+		if isOlder(place, key) {
 			list = append(list, filepath.Join(p.Path, key))
 		}
 	}
 	return list
+}
+
+// isOlder reports whether a history was made by an older version of this program.
+func isOlder(place *os.Root, key string) bool {
+	f, err := place.Open(key + "/" + logName)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	start := make([]byte, 200)
+	n, err := f.ReadAt(start, 0)
+	if n == 0 && err != io.EOF { // a folder
+		return true
+	}
+	line, _, _ := bytes.Cut(start[:n], []byte("\n"))
+	body, ok := unseal(line)
+	var h header
+	return ok && json.Unmarshal(body, &h) == nil && h.Version > 0 && h.Version < logVersion
 }
 
 // Mentions reports whether the op is about a path, or about a path below it.

@@ -8,7 +8,6 @@ import (
 // A call whose folder has too many files, whenever it is looked at, becomes a change that is not kept. It blocks
 // neither the list of changes nor an undo.
 func TestTooManyFilesBlockNothing(t *testing.T) {
-	t.Skip("waits for calls to be closed as not kept")
 	s := open(t, Options{Root: t.TempDir(), Dir: t.TempDir(), NoSync: true})
 	add(t, s)
 	many := func(context.Context, func(int, Visited) error) error { return ErrTooManyFiles }

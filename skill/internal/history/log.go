@@ -8,11 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"hash/fnv"
 	"io"
 	"iter"
 	"os"
+	"path"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -20,13 +21,14 @@ import (
 )
 
 // logVersion is the version of the log that this program writes and reads.
-const logVersion = 1
+const logVersion = 2
 
 const logName = "log"
 
 // A logFile is the file of operations: a line with the version, then a line for each op. A line
-// has a checksum, a space and JSON. An empty line after an op says that the op is made. The caller
-// holds the lock of the history.
+// has a checksum, a space and JSON. Before the JSON of an op is a head of fixed size, which says what most
+// readers ask without decoding the op: see head. An empty line after an op says that the op is made. The
+// caller holds the lock of the history.
 type logFile struct {
 	dir     *os.Root
 	mu      sync.RWMutex // locked while file is replaced, and read-locked while it is flushed
@@ -52,6 +54,75 @@ type line struct {
 	size   int
 	undoes int64 // see [Op]
 	bad    bool  // the line is damaged, and id is a guess
+	owned  bool  // the op has owners
+	paths  uint64
+}
+
+// A head is the fixed part of an op's line: in hexadecimal digits its number, the number of the op that it
+// undoes, flags, and a filter of its paths. Each path and each folder above it sets two bits of the filter.
+type head struct {
+	id, undoes  int64
+	void, owned bool
+	paths       uint64
+}
+
+const headSize = len("000000000000 000000000000 00 0000000000000000 ")
+
+func (op *Op) head() head {
+	h := head{id: op.ID, undoes: op.Undoes, void: op.Void, owned: len(op.Owners) > 0}
+	for _, d := range op.Deltas {
+		h.add(d.Path)
+		h.add(d.From)
+	}
+	for _, l := range op.Left {
+		h.add(l.Path)
+	}
+	return h
+}
+
+func (h *head) add(name Name) {
+	if name == "" {
+		return
+	}
+	h.paths |= filterOf(string(name))
+	for at := path.Dir(string(name)); at != "." && at != "/"; at = path.Dir(at) {
+		h.paths |= filterOf(at)
+	}
+}
+
+// filterOf returns the two bits that a path sets.
+func filterOf(name string) uint64 {
+	sum := fnv.New64a()
+	io.WriteString(sum, name)
+	n := sum.Sum64()
+	return 1<<(n&63) | 1<<(n>>6&63)
+}
+
+// mayBeAbout reports whether an op may be about a path or one below it. If it returns false, it is not.
+func (at line) mayBeAbout(name Name) bool {
+	bits := filterOf(string(name))
+	return at.bad || name == "" || name == "." || at.paths&bits == bits
+}
+
+func (h head) String() string {
+	flags := 0
+	for i, on := range []bool{h.void, h.owned} {
+		if on {
+			flags |= 1 << i
+		}
+	}
+	return fmt.Sprintf("%012x %012x %02x %016x ", h.id, h.undoes, flags, h.paths)
+}
+
+// headOf reads the head of an op's line, and returns the JSON after it.
+func headOf(body []byte) (h head, rest []byte, ok bool) {
+	if len(body) <= headSize || body[0] == '{' {
+		return h, body, false
+	}
+	var flags int
+	n, err := fmt.Sscanf(string(body[:headSize]), "%012x %012x %02x %016x ", &h.id, &h.undoes, &flags, &h.paths)
+	h.void, h.owned = flags&1 != 0, flags&2 != 0
+	return h, body[headSize:], n == 4 && err == nil
 }
 
 // header is the first line of a log.
@@ -173,8 +244,13 @@ func (l *logFile) take(data []byte) error {
 				return &VersionError{h.Version}
 			}
 			l.first = h.First
-		case ok && bytes.HasPrefix(body, []byte(`{"id":`)):
-			l.parseOp(at, body)
+		case ok:
+			if h, _, is := headOf(body); is {
+				at.id, at.undoes, at.owned, at.paths = h.id, h.undoes, h.owned, h.paths
+				l.count(at, h.void)
+				continue
+			}
+			fallthrough
 		default:
 			at.id, at.bad = l.last()+1, true
 			l.damaged = append(l.damaged, at.id)
@@ -182,17 +258,6 @@ func (l *logFile) take(data []byte) error {
 		}
 	}
 	return nil
-}
-
-// parseOp parses the start of an op's line, and calls count.
-func (l *logFile) parseOp(at line, body []byte) {
-	at.id = leadingNumber(body[len(`{"id":`):])
-	_, rest, _ := bytes.Cut(body, []byte(","))
-	if number, ok := bytes.CutPrefix(rest, []byte(`"undoes":`)); ok {
-		at.undoes = leadingNumber(number)
-		_, rest, _ = bytes.Cut(number, []byte(","))
-	}
-	l.count(at, bytes.HasPrefix(rest, []byte(`"void":true`)))
 }
 
 // count adds the line of an op to l. With void, the line says instead that the op is void.
@@ -237,7 +302,8 @@ func (l *logFile) add(op *Op) error {
 		return err
 	}
 	at.size = int(l.end - at.off)
-	at.id, at.undoes = op.ID, op.Undoes
+	h := op.head()
+	at.id, at.undoes, at.owned, at.paths = h.id, h.undoes, h.owned, h.paths
 	l.count(at, op.Void)
 	return nil
 }
@@ -285,8 +351,9 @@ func (l *logFile) op(at line) *Op {
 		return nil
 	}
 	body, ok := unseal(text)
+	_, body, is := headOf(body)
 	op := &Op{}
-	if !ok || json.Unmarshal(body, op) != nil {
+	if !ok || !is || json.Unmarshal(body, op) != nil {
 		return nil
 	}
 	return op
@@ -383,10 +450,8 @@ func (l *logFile) texts() iter.Seq[[]byte] {
 
 // idOf returns the number of the op in a line, 0 for another line.
 func idOf(body []byte) int64 {
-	if number, ok := bytes.CutPrefix(body, []byte(`{"id":`)); ok {
-		return leadingNumber(number)
-	}
-	return 0
+	h, _, _ := headOf(body)
+	return h.id
 }
 
 // sumSize is the length of a line's checksum: eight digits and a space.
@@ -396,6 +461,9 @@ const sumSize = 9
 func seal(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	buf.WriteString("00000000 ")
+	if op, ok := v.(*Op); ok {
+		buf.WriteString(op.head().String())
+	}
 	e := json.NewEncoder(&buf)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
@@ -423,12 +491,3 @@ func unseal(text []byte) (body []byte, ok bool) {
 }
 
 func checksum(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)) }
-
-func leadingNumber(text []byte) int64 {
-	end := 0
-	for end < len(text) && '0' <= text[end] && text[end] <= '9' {
-		end++
-	}
-	n, _ := strconv.ParseInt(string(text[:end]), 10, 64)
-	return n
-}

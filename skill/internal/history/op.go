@@ -1,11 +1,8 @@
 package history
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"textskill/skill/internal/workspace/tree"
@@ -112,13 +109,4 @@ func sortedEntries(d tree.Folder) ([]tree.Entry, error) {
 	entries, err := d.Entries()
 	slices.SortFunc(entries, func(a, b tree.Entry) int { return cmp.Compare(a.Name, b.Name) })
 	return entries, err
-}
-
-// quoted returns a name as it is written in the log.
-func quoted(name Name) string {
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	e.Encode(name)
-	return strings.TrimSuffix(text.String(), "\n")
 }

@@ -296,6 +296,9 @@ func (s *Store) sweepHistories(place *os.Root, n int) {
 // forgotten reports whether the root of a history has been missing for goneFor. The first check that
 // finds the root missing records the time in root.json.
 func (s *Store) forgotten(place *os.Root, key string) bool {
+	if isOlder(place, key) {
+		return false
+	}
 	name := key + "/" + rootName
 	info, err := place.Lstat(name)
 	var f rootFile

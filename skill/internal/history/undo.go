@@ -597,12 +597,12 @@ func (p *planner) changedBelow(d Delta) int64 {
 		return 0
 	}
 	prefix := string(d.Path) + "/"
-	return p.later(prefix, func(name Name) bool { return strings.HasPrefix(string(name), prefix) })
+	return p.later(d.Path, func(name Name) bool { return strings.HasPrefix(string(name), prefix) })
 }
 
-// later returns the newest change in force after the undone op that has a path for which about is true. The
-// log line of each such change must contain text. Without such a change, later returns 0.
-func (p *planner) later(text string, about func(Name) bool) int64 {
+// later returns the newest change in force after the undone op that has a path below a folder for which
+// about is true. Without such a change, later returns 0.
+func (p *planner) later(folder Name, about func(Name) bool) int64 {
 	self, _ := p.log.find(p.after.ID)
 	origin := p.log.origin(self).id
 	for at := range p.log.newest() {
@@ -610,7 +610,7 @@ func (p *planner) later(text string, about func(Name) bool) int64 {
 			break
 		}
 		if p.log.undoes[at.id] != 0 || p.log.depth[at.id]%2 != 0 || p.log.origin(at).id <= origin ||
-			!p.log.has(at, text) {
+			!at.mayBeAbout(folder) {
 			continue
 		}
 		op := p.log.op(at)
@@ -687,7 +687,7 @@ func (p *planner) since(name Name) (list []Delta, ops []*Op) {
 		if at.id <= p.after.ID {
 			break
 		}
-		if p.log.undoes[at.id] == at.id || !p.log.has(at, string(name)) {
+		if p.log.undoes[at.id] == at.id || !at.mayBeAbout(name) {
 			continue
 		}
 		op := p.log.op(at)
@@ -1088,13 +1088,12 @@ type spliceOp struct {
 // make the content by a splice.
 func (t *Tx) lastSplice(name Name, now Entry) (found spliceOp, ok bool) {
 	const most = 200
-	key := `"path":` + quoted(name)
 	n := 0
 	for at := range t.log.newest() {
 		if n++; n > most {
 			break
 		}
-		if !t.log.has(at, key) {
+		if !at.mayBeAbout(name) {
 			continue
 		}
 		op := t.log.op(at)

@@ -124,7 +124,7 @@ func (t *Tx) toldAfter(id int64) func(key string) bool {
 			if at.id <= id {
 				return false
 			}
-			if !t.log.has(at, key) {
+			if !at.owned || !t.log.has(at, key) {
 				continue
 			}
 			if op := t.log.op(at); op != nil && op.tellsEnd(key) {
@@ -189,7 +189,7 @@ func (t *Tx) Parts(op *Op) []int64 {
 		if at.id <= since {
 			break
 		}
-		if at.id == op.ID || t.log.undoes[at.id] == at.id {
+		if at.id == op.ID || !at.owned || t.log.undoes[at.id] == at.id {
 			continue
 		}
 		if !slices.ContainsFunc(keys, func(o Owner) bool { return t.log.has(at, o.Key) }) {

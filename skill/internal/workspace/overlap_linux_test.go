@@ -169,7 +169,7 @@ func (p *play) log() string {
 	var b strings.Builder
 	for _, line := range p.logLines() {
 		var op history.Op
-		if len(line) < 9 || json.Unmarshal([]byte(line[9:]), &op) != nil || op.ID == 0 {
+		if at := strings.IndexByte(line, '{'); at < 0 || json.Unmarshal([]byte(line[at:]), &op) != nil || op.ID == 0 {
 			continue
 		}
 		fmt.Fprintf(&b, "%d %s %s", op.ID, op.Kind, op.Command)
@@ -203,7 +203,7 @@ func (p *play) log() string {
 func (p *play) ops() (ops []loggedOp) {
 	for _, line := range p.logLines() {
 		var op loggedOp
-		if len(line) > 9 && json.Unmarshal([]byte(line[9:]), &op) == nil && op.ID > 0 {
+		if at := strings.IndexByte(line, '{'); at >= 0 && json.Unmarshal([]byte(line[at:]), &op) == nil && op.ID > 0 {
 			ops = append(ops, op)
 		}
 	}

@@ -382,15 +382,27 @@ func mainPath(op *history.Op) history.Name {
 // the same files. It skips a change that has nothing left to undo.
 func (u *undoing) last(ctx context.Context) ([]Undone, error) {
 	list := u.candidates(func(j *journal, l history.Listed) (take, more bool) { return u.l.tx(j).InForceNow(l.ID), true })
+	missed, marked, err := u.missed(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var passed []error
 	u.how.Newest = !u.how.Force
 	for i, c := range list {
+		if !u.how.Perhaps && missed.Time.After(c.time) {
+			return nil, &UndoError{ID: u.w.changeID(c.j, c.id), Grade: string(history.Unproven), Reason: fmt.Sprintf(
+				"is not undone: calls of %s were not recorded since, the last one at %s: %s",
+				cmp.Or(missed.Host, "an agent"), missed.Time.Local().Format(time.DateTime), missed.Why)}
+		}
 		done, err := u.undoOrigin(ctx, c.j, c.id)
 		conflict, refused := errors.AsType[*UndoError](err)
 		switch {
 		case err == nil:
+			if marked != nil && !u.how.Dry {
+				err = marked.ClearMissed()
+			}
 			done.Passed = passed
-			return []Undone{done}, nil
+			return []Undone{done}, err
 		case errors.Is(err, history.ErrNoEffect):
 			passed = append(passed, u.noEffect(c))
 		case refused && c.op.Quiet:
@@ -411,6 +423,24 @@ func (u *undoing) last(ctx context.Context) ([]Undone, error) {
 		return nil, passed[0]
 	}
 	return nil, &UndoError{Reason: "there is nothing to undo"}
+}
+
+// missed returns the newest call that could not be recorded, and the history that has its mark; nil if
+// there is none.
+func (u *undoing) missed(ctx context.Context) (newest history.Miss, marked *history.Store, err error) {
+	for _, j := range u.w.journals {
+		if j.off || j.store == nil {
+			continue
+		}
+		list, err := j.store.Missed(ctx)
+		if err != nil {
+			return newest, nil, err
+		}
+		if n := len(list); n > 0 && list[n-1].Time.After(newest.Time) {
+			newest, marked = list[n-1], j.store
+		}
+	}
+	return newest, marked, nil
 }
 
 // noEffect returns the error for a change with nothing left to undo.
