@@ -6,7 +6,8 @@
 //	Blob    the content that a change replaced or removed. Its name is its SHA-256 or the number of an op.
 //	Op      a line of the log, for one change: who made it, and for each path the entries before and after.
 //	Index   the last recorded Entry of each path: a cache. Without it, the package reads the files again.
-//	Command a running command. Its process holds a lock on a file.
+//	Window  the time of a command, from its begin to its end. A file in running/ stands for an open window.
+//	Look    a comparison of the index with the disk. The differences become an op of the open windows.
 //
 // Only blobs hold whole contents, and only the log holds changes. For a later edit of a large text,
 // the op holds a splice in place of a blob: which bytes the edit replaced, and with which.
@@ -18,15 +19,15 @@
 //  2. An op is in the log before the first step of its change. The caller learns of the change after a flush.
 //  3. A content becomes a blob before its file is replaced. A blob is checked against its SHA-256 before it is used.
 //  4. A tool reads the state of its path, writes an op and makes the change. Then it updates the index.
-//  5. When a command begins and no other command runs, the index is updated from the disk. So earlier edits by other
-//     programs belong to no op. When a command ends, its op is the difference between the index and the disk. If
-//     several commands run at once, the first to end gets all changes so far, and its op says so.
-//  6. Before a tool or an undo changes a path while a command runs, the command's changes of this path become an op.
-//     So each replaced version is in one op, and the ops of a path are in order.
+//  5. Each begin and each end of a command is a look. The owners of a look's op are the windows open then. If no
+//     window is open, the differences belong to no op. So a path has as owners all windows since the last look at it.
+//     A tool's call and another agent's edit own exactly their paths, and are no windows.
+//  6. Before a tool or an undo changes a path while a window is open, it looks at the path. So each replaced version
+//     is in one op, and the ops of a path are in order. All ops of one window are one change for list and undo.
 //  7. An undo checks each path. If the path is as before the op, there is nothing to do. If it is as after the op, the
 //     undo restores it. If other lines of a text have changed since, the undo merges. Everything else is a conflict,
-//     and then the undo changes nothing. With force, the undo saves the current content first, and skips paths that
-//     it cannot restore.
+//     and then the undo changes nothing. With force, the undo replaces the lines in conflict and keeps all others. If
+//     the path is not a text, it saves the current content first. It skips paths that it cannot restore.
 //  8. An undo is an op too, and undoing it is a redo. An op is in force unless an op in force undoes it. Undo without
 //     an ID takes back the newest change in force, or fails; it never takes an older change in its place. It skips
 //     ops that changed only files that a tool builds again, and starts of servers.
@@ -40,7 +41,20 @@
 //     if both have the same content. Files that were added to a moved folder move with it.
 //  12. The oldest ops are deleted by number, age and size. The contents of the last 20 changes stay. An op names the
 //     contents that it did not keep; any other missing blob is damage.
-//  13. The log has a version. The package refuses newer versions, and leaves folders of older versions alone.
+//  13. The record gives each path a grade. It is known for a tool's path and for the path that an edit names. It is
+//     sole if the owners are one session and an end was told. It is shared if the owners are several sessions, and
+//     unproven if no end was told. An undo takes known and sole paths, and shared ones if it takes back all owners.
+//     Only [How].Perhaps takes the others. An undo that left a path is a part, and undoing it brings back what it took.
+//  14. A told end wins, however late. If nobody tells an end, the window closes when the session has another turn, when
+//     it ends, when the host's process is gone, or when another session begins in its terminal. Until then the record
+//     proves only what changed before the last heartbeat of a command, or before a call began.
+//  15. A look enters the folders that the last look entered, and no others that it saw, whatever git ignores by then.
+//  16. A file that changed before the windows of a look began is nobody's, by the clock of the file system. So is a file
+//     that changed after the last process of a single command. A new file that is older than the windows and was not
+//     in the index came from elsewhere, and undo leaves it. If the system does not tell the age, the file is unproven.
+//     The age protects contents, not names: a file with other hard links may go. On macOS and overlays a copy may
+//     count as new.
+//  17. The log has a version. The package refuses newer versions, and leaves folders of older versions alone.
 //
 // # The order in which writes become durable
 //
@@ -79,7 +93,7 @@
 //	log       the ops: op.go, log.go, list.go, retain.go
 //	blobs/    the contents: entry.go, blob.go, files.go
 //	index     the last recorded state: index.go, scan.go, git.go
-//	running/  the running commands: command.go, record.go
+//	running/  the open windows: window.go, command.go, call.go, record.go
 //	lock      lock.go, flush.go, apply.go, undo.go, move.go
 //	missed    room for the marks of calls that could not be recorded: missed.go
 //	root.json the folder of the history: store.go, place.go, mount.go
