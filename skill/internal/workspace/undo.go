@@ -425,8 +425,7 @@ func (u *undoing) last(ctx context.Context) ([]Undone, error) {
 	return nil, &UndoError{Reason: "there is nothing to undo"}
 }
 
-// missed returns the newest call that could not be recorded, and the history that has its mark; nil if
-// there is none.
+// missed returns the newest call that could not be recorded, and the history that has its mark, or nil.
 func (u *undoing) missed(ctx context.Context) (newest history.Miss, marked *history.Store, err error) {
 	for _, j := range u.w.journals {
 		if j.off || j.store == nil {
