@@ -324,25 +324,6 @@ func TestImportsHaveNoCircle(t *testing.T) {
 	}
 }
 
-// maxFiles is how many files a folder may hold, tests not counted: more than
-// that cannot be taken in at one look.
-const maxFiles = 45
-
-// TestFolders counts the files of each folder.
-func TestFolders(t *testing.T) {
-	files := map[string]int{}
-	for _, file := range sources(t) {
-		if !strings.HasSuffix(file, "_test.go") {
-			files[path.Dir(file)]++
-		}
-	}
-	for folder, n := range files {
-		if n > maxFiles {
-			t.Errorf("%s holds %d files, more than %d", folder, n, maxFiles)
-		}
-	}
-}
-
 // throughDoor reports whether a file is a door of the library that name belongs to.
 func throughDoor(file, name string) bool {
 	for library, patterns := range doors {
