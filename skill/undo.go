@@ -123,6 +123,25 @@ func reverted(u workspace.Undone) string {
 		text += fmt.Sprintf("; %s, first %s: %s", words.Count(n, "of these files stays as it is",
 			"of these files stay as they are"), u.Skipped[0].Path, u.Skipped[0].Reason)
 	}
+	text += dryRun(u)
+	return text
+}
+
+// dryRun lists what an undo would do at each path, and the diff; "" for an undo that was made.
+func dryRun(u workspace.Undone) string {
+	if u.Applied {
+		return ""
+	}
+	text := ""
+	for _, s := range u.Steps {
+		text += fmt.Sprintf("\n  %-7s %s", s.Does, s.Path)
+		if s.Grade != "" {
+			text += " (" + s.Grade + ")"
+		}
+	}
+	if u.Diff != "" {
+		text += "\n" + strings.TrimSuffix(u.Diff, "\n")
+	}
 	return text
 }
 

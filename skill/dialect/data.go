@@ -80,6 +80,13 @@ func undone(r skill.Reverted) []data {
 		list[i].add(data{"merged": u.Merged, "lost": u.Lost, "stays": u.Stays, "unlinked": u.Unlinked,
 			"skipped": each(u.Skipped, (*skill.UndoError).Error),
 			"kept":    each(u.Kept, (*skill.UndoError).Error), "took": u.Took})
+		if len(u.Steps) > 0 {
+			steps := make([]data, len(u.Steps))
+			for k, s := range u.Steps {
+				steps[k] = data{"path": s.Path, "does": s.Does, "grade": s.Grade}
+			}
+			list[i]["steps"] = steps
+		}
 	}
 	return list
 }

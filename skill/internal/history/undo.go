@@ -48,14 +48,16 @@ type How struct {
 
 // An Undone is the result of an undo.
 type Undone struct {
-	Op      *Op              // the undo; its ID is 0 in a dry run
-	Of      *Op              // the change that was undone or redone
-	Skipped []*ConflictError // with Force, why paths of the op were not undone
-	Kept    []*ConflictError // paths that stay because of their grade
-	Merged  []Name           // files that keep later changes
-	Lost    []Name           // with Force, files whose later version was saved and replaced
-	Took    []int64          // with Force, later changes that the undo took back in part or whole
-	Stays   []Name           // folders that stay, because they are not empty
+	Op      *Op               // the undo; its ID is 0 in a dry run
+	Of      *Op               // the change that was undone or redone
+	Skipped []*ConflictError  // with Force, why paths of the op were not undone
+	Kept    []*ConflictError  // paths that stay because of their grade
+	Texts   map[string][]byte // of a dry run: merged texts by their sum
+	Grades  map[Name]Grade    // of a dry run: how sure the record is of each path
+	Merged  []Name            // files that keep later changes
+	Lost    []Name            // with Force, files whose later version was saved and replaced
+	Took    []int64           // with Force, later changes that the undo took back in part or whole
+	Stays   []Name            // folders that stay, because they are not empty
 	// files with hard links that came back as files of their own
 	Unlinked []Unlinked
 }
@@ -108,6 +110,12 @@ func (t *Tx) Changes() iter.Seq[int64] {
 // the system's.
 func (t *Tx) Undo(ctx context.Context, id int64, how How) (Undone, error) {
 	p, err := t.plan(ctx, id, how)
+	if err == nil && how.Dry {
+		p.Grades = map[Name]Grade{}
+		for _, d := range p.Of.Deltas {
+			p.Grades[d.Path] = t.Grade(p.Of, d)
+		}
+	}
 	if err != nil || how.Dry {
 		return p.Undone, err
 	}
@@ -675,6 +683,10 @@ func (p *planner) holding(text []byte, d Delta, now Entry) (Entry, error) {
 		e.Mode = d.After.Mode
 	}
 	if p.how.Dry {
+		if p.Texts == nil {
+			p.Texts = map[string][]byte{}
+		}
+		p.Texts[e.Sum] = text
 		return e, nil
 	}
 	return e, p.blobs.keepContent(e.Sum, strings.NewReader(string(text)), nil)

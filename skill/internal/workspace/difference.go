@@ -25,7 +25,7 @@ func (w *Workspace) Difference(ctx context.Context, id string) (string, error) {
 		return op.Note + "\n", nil
 	}
 	var out strings.Builder
-	d := differ{j, s}
+	d := differ{j: j, s: s}
 	moved := map[history.Name]bool{}
 	for _, o := range op.Deltas {
 		moved[o.From] = o.From != ""
@@ -86,8 +86,9 @@ func ignoreNone(err error) error {
 
 // A differ prints the deltas of a change.
 type differ struct {
-	j *journal
-	s *history.Store
+	j     *journal
+	s     *history.Store
+	texts map[string][]byte // contents that are not kept, by their sum
 }
 
 // delta returns the diff of one delta.
@@ -185,6 +186,9 @@ func describeEntry(when string, e history.Entry) string {
 func (d differ) content(name history.Name, e history.Entry) (data []byte, err error) {
 	if e.Kind == "" {
 		return nil, nil
+	}
+	if text, ok := d.texts[e.Sum]; ok {
+		return text, nil
 	}
 	_, err = d.s.Read(name, e, func(size int64, content io.ReaderAt) error {
 		data, err = io.ReadAll(io.NewSectionReader(content, 0, min(size, maxDiff+1)))

@@ -39,12 +39,21 @@ type Undone struct {
 	Skipped []*UndoError // with Force, why files of the change were not reverted
 	Kept    []*UndoError // why files stay that others may have changed
 	Took    []string     // with Force, the IDs of later changes that the undo took back too
+	Steps   []UndoStep   // of a dry run: what the undo would do at each path
+	Diff    string       // of a dry run: unified
 	Merged  []string     // absolute: files that keep their later changes
 	Lost    []string     // absolute: with Force, files whose later version was saved and replaced
 	Stays   []string     // absolute: folders that stay because they are not empty
 	// absolute: for a restored file, the name of the file that it was another name of
 	Unlinked map[string]string
 	Passed   []error // why undo skipped later changes: they have nothing left to undo
+}
+
+// An UndoStep says what an undo would do at a path.
+type UndoStep struct {
+	Path  string // absolute
+	Does  string // "restore", "delete" or "leave"
+	Grade string // how sure the record is that the change made it: see package history
 }
 
 // An UndoError reports that a change does not exist or cannot be undone.
@@ -92,6 +101,13 @@ type undoing struct {
 	l    *heldLocks
 	how  history.How
 	done []Undone
+	dry  []shown // of a dry run
+}
+
+// shown is an undo of a dry run, before its diff is made.
+type shown struct {
+	j *journal
+	d history.Undone
 }
 
 // Undo undoes changes, the latest first. If it fails, the earlier undos stay, and Undo returns them
@@ -115,10 +131,43 @@ func (w *Workspace) Undo(ctx context.Context, o UndoOptions) (done []Undone, err
 		Config: w.opts.AllowConfig, Dry: w.opts.DryRun}}
 	done, err = u.run(ctx, o)
 	l.release()
+	if derr := u.show(done); err == nil {
+		err = derr
+	}
 	if serr := u.settle(); err == nil {
 		err = serr
 	}
 	return done, err
+}
+
+// show adds to the undos of a dry run what they would do.
+func (u *undoing) show(done []Undone) error {
+	for _, s := range u.dry {
+		i := slices.IndexFunc(done, func(d Undone) bool { return d.Of == u.w.changeID(s.j, s.d.Of.ID) })
+		if i < 0 {
+			i = len(done) - 1 // another part of the same change
+		}
+		if i < 0 || s.j.store == nil {
+			continue
+		}
+		diff := differ{j: s.j, s: s.j.store, texts: s.d.Texts}
+		for _, o := range s.d.Op.Deltas {
+			text, err := diff.delta(o)
+			if err != nil {
+				return wrap("open", s.j.path(o.Path), err)
+			}
+			does := "restore"
+			if o.After.Kind == "" {
+				does = "delete"
+			}
+			done[i].Diff += text
+			done[i].Steps = append(done[i].Steps, UndoStep{s.j.path(o.Path), does, string(s.d.Grades[o.Path])})
+		}
+		for _, kept := range s.d.Kept {
+			done[i].Steps = append(done[i].Steps, UndoStep{s.j.path(kept.Path), "leave", string(kept.Grade)})
+		}
+	}
+	return nil
 }
 
 // settle makes the undos durable.
@@ -256,7 +305,9 @@ func (u *undoing) undoOp(ctx context.Context, j *journal, id int64) (Undone, err
 		conflict, refused := errors.AsType[*history.ConflictError](err)
 		switch {
 		case err == nil:
-			all = append(all, d)
+			if all = append(all, d); u.how.Dry {
+				u.dry = append(u.dry, shown{j, d})
+			}
 		case errors.Is(err, history.ErrNoEffect) && len(parts) > 1:
 			noEffect = true
 		case refused && conflict.Grade != "":
