@@ -123,6 +123,9 @@ func reverted(u workspace.Undone) string {
 		text += fmt.Sprintf("; %s, first %s: %s", words.Count(n, "of these files stays as it is",
 			"of these files stay as they are"), u.Skipped[0].Path, u.Skipped[0].Reason)
 	}
+	if len(u.NotSeen) > 0 {
+		text += "; not looked at: " + strings.Join(u.NotSeen, ", ")
+	}
 	text += dryRun(u)
 	return text
 }

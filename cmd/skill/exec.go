@@ -67,6 +67,9 @@ func (c *cli) exec(cmd *cobra.Command, o *workspaceOptions, args []string) error
 	if why := done.CannotUndo(); why != "" {
 		c.say("undo leaves:", why)
 	}
+	if len(done.NotSeen) > 0 {
+		c.say("not looked at:", strings.Join(done.NotSeen, ", "))
+	}
 	if len(done.Refused) > 0 {
 		c.say("it may not reach", strings.Join(done.Refused, ", ")+
 			"; --network or --allow-domain HOST lets it")

@@ -79,7 +79,7 @@ func undone(r skill.Reverted) []data {
 			"passed": each(u.Passed, error.Error)})
 		list[i].add(data{"merged": u.Merged, "lost": u.Lost, "stays": u.Stays, "unlinked": u.Unlinked,
 			"skipped": each(u.Skipped, (*skill.UndoError).Error),
-			"kept":    each(u.Kept, (*skill.UndoError).Error), "took": u.Took})
+			"kept":    each(u.Kept, (*skill.UndoError).Error), "took": u.Took, "not_seen": u.NotSeen})
 		if len(u.Steps) > 0 {
 			steps := make([]data, len(u.Steps))
 			for k, s := range u.Steps {

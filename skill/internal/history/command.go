@@ -502,7 +502,7 @@ func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err er
 	}
 	t.replayAll()
 	r := &recorder{Tx: t, scan: found, op: op, edited: t.edited(""), look: &l}
-	op.Left = found.left()
+	op.Left, op.NotSeen = found.left(), found.notSeen()
 	if err := r.compare(ctx); err != nil {
 		return nil, t.noRoom("what the command changed", err)
 	}

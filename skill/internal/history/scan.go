@@ -100,6 +100,7 @@ type scanPart struct {
 	fresh []item    // new and changed items
 	left  []Left    // paths that were skipped, and why
 	shut  []string  // folders that the index knows, and that could not be entered now
+	built []string  // folders that tools build again, which were not entered
 	_     [128]byte // keeps two workers off the same cache line
 }
 
@@ -181,6 +182,8 @@ func (c *scan) found(part *scanPart, info tree.Info, e item) error {
 		return nil
 	case isGit || !e.ignored || !isRebuilt(string(name)):
 		c.enter(part, string(part.path), item{ignored: e.ignored, git: e.git}, 0)
+	case !IsCache(string(name)):
+		part.built = append(part.built, string(part.path))
 	}
 	return fs.SkipDir
 }
@@ -299,6 +302,20 @@ func (c *scan) left() (list []Left) {
 	slices.SortFunc(list, func(a, b Left) int { return cmp.Compare(a.Path, b.Path) })
 	return list
 }
+
+// notSeen returns the folders that tools build again and that were not entered, sorted.
+func (c *scan) notSeen() (list []Name) {
+	for i := range c.parts {
+		for _, name := range c.parts[i].built {
+			list = append(list, Name(name))
+		}
+	}
+	slices.Sort(list)
+	return list[:min(len(list), maxNotSeen)]
+}
+
+// maxNotSeen limits the number of folders that an op names as not entered.
+const maxNotSeen = 8
 
 // missing returns the items of paths that no longer exist.
 func (c *scan) missing(fresh []item) (list []*item) {

@@ -16,6 +16,7 @@ import (
 type Tracked struct {
 	Undo        string   // the id that undoes its changes; "" if nothing changed or was recorded
 	NotUndoable []string // what undo cannot restore, and why; nil if nothing is known
+	NotSeen     []string // folders that tools build again, in which changes were not looked for
 	// settings and hooks that the program left, by which git starts programs: a path, or a path and a name
 	GitPrograms []string
 }
@@ -71,7 +72,7 @@ func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Co
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	change, left, rerr := command.End(ctx)
-	c.Undo, c.GitPrograms = change.ID, x.gitPrograms(change.Git)
+	c.Undo, c.NotSeen, c.GitPrograms = change.ID, change.NotSeen, x.gitPrograms(change.Git)
 	if change.NotKept != "" {
 		c.NotUndoable = append(c.NotUndoable, change.NotKept)
 	}

@@ -16,10 +16,11 @@ import (
 // A Change describes what an operation does to the workspace.
 type Change struct {
 	Kind    Kind
-	Path    string // absolute: the path that is written, made, moved to or removed
-	From    string // absolute: the source of a copy or a move
-	Diff    string // unified; only in a dry run or with [WriteOptions].Diff
-	Applied bool   // false in a dry run
+	Path    string   // absolute: the path that is written, made, moved to or removed
+	From    string   // absolute: the source of a copy or a move
+	NotSeen []string // of a command: folders that tools build again, where changes are not looked for
+	Diff    string   // unified; only in a dry run or with [WriteOptions].Diff
+	Applied bool     // false in a dry run
 
 	ID      string   // for [Workspace.Undo]; "" if the change is not in a journal
 	NotKept string   // why the journal cannot undo the change; "" if it can

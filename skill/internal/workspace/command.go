@@ -94,6 +94,9 @@ func (c *Command) End(ctx context.Context) (Change, []Untracked, error) {
 	if op == nil {
 		return change, nil, err
 	}
+	for _, name := range op.NotSeen {
+		change.NotSeen = append(change.NotSeen, string(name))
+	}
 	var left []Untracked
 	for _, l := range op.Left {
 		path := ""

@@ -39,6 +39,7 @@ type Undone struct {
 	Skipped []*UndoError // with Force, why files of the change were not reverted
 	Kept    []*UndoError // why files stay that others may have changed
 	Took    []string     // with Force, the IDs of later changes that the undo took back too
+	NotSeen []string     // folders that tools build again, which the undo of a command leaves alone
 	Steps   []UndoStep   // of a dry run: what the undo would do at each path
 	Diff    string       // of a dry run: unified
 	Merged  []string     // absolute: files that keep their later changes
@@ -367,6 +368,9 @@ func (w *Workspace) undone(j *journal, d history.Undone) Undone {
 		if l.Path != "" {
 			u.Left++
 		}
+	}
+	for _, name := range d.Of.NotSeen {
+		u.NotSeen = append(u.NotSeen, string(name))
 	}
 	u.Kind, u.Path = Undo, j.path(mainPath(d.Of))
 	if len(d.Kept)+len(d.Skipped) > 0 && len(d.Op.Deltas) > 0 {
