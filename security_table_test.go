@@ -23,6 +23,7 @@ Files
   another agent's configuration from entries that are not this program's: TestScript
   files outside the workspace from payloads of hooks, with links: TestHookHostile
   the user from an undo that goes past a call which a hook missed: TestHookMissed TestHookKilled
+  work that a change did not make from its undo: of a person, of other sessions, in folders that no look entered: TestOwnership TestHookAtOnce TestHookUser TestOverlaps
   everything from changes under --read-only and --dry-run: TestReadOnly TestDryRun TestExecIsRefusedWhereNothingMayChange
 
 Commands: the fence

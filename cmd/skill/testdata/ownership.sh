@@ -1,0 +1,182 @@
+# What an undo takes, and what it leaves. TestOwnership runs each part in an empty folder, with "skill" on
+# PATH. A part fails with the first command that fails.
+
+call() { # EVENT SESSION ID COMMAND TURN [MORE MEMBERS]: an event of Claude Code about a call of Bash
+	printf '{"session_id":"%s","cwd":"%s","prompt_id":"%s","hook_event_name":"%s","tool_name":"Bash",%s' \
+		"$2" "$PWD" "$5" "$1" "\"tool_input\":{\"command\":\"$4\"},\"tool_use_id\":\"$3\"$6}" |
+		CLAUDE_PROJECT_DIR=$PWD skill hook claude-code
+}
+begin() { call PreToolUse "$@"; }
+end() { call PostToolUse "$@"; }
+repository() { git init -q -b main && git config user.email a@example.com && git config user.name A; }
+commit() { git add -A && git commit -qm "$1"; }
+text() { [ "$(cat "$1")" = "$2" ] || { echo "$1 holds $(cat "$1"), not $2"; exit 1; }; }
+gone() { [ ! -e "$1" ] || { echo "$1 is there"; exit 1; }; }
+code() { # CODE COMMAND...
+	local want=$1 got=0
+	shift
+	"$@" >out 2>&1 || got=$?
+	[ $got = $want ] || { echo "$* ended with $got, not $want: $(cat out)"; exit 1; }
+}
+says() { grep -qF -- "$1" out || { echo "the answer does not say $1: $(cat out)"; exit 1; }; }
+
+## a checkout of a branch with other rules
+repository; echo a >a; commit 0; git branch old
+echo node_modules >.gitignore; mkdir -p node_modules/m; echo m >node_modules/m/i.js; commit 1
+skill exec -- git checkout -q old
+code 0 skill undo
+text node_modules/m/i.js m; text .gitignore node_modules; says 'not looked at: node_modules'
+[ "$(git branch --show-current)" = main ]
+
+## a command that removes the rules
+repository; echo data >.gitignore; mkdir data; for i in $(seq 300); do echo $i >data/$i; done; commit 1
+skill exec -- rm .gitignore
+code 0 skill undo
+[ "$(ls data | wc -l)" = 300 ]; text .gitignore data
+
+## a command that narrows the rules
+repository; echo build/ >.gitignore; mkdir -p build/keys; echo k >build/keys/sign.pem; commit 1
+skill exec -- sh -c 'echo build/out >.gitignore'
+code 0 skill undo
+text build/keys/sign.pem k; text .gitignore build/
+
+## a command that ignores what was looked at
+repository; mkdir -p src/sub; echo s >src/s; commit 1; echo u >src/u
+skill exec -- sh -c 'echo src >.gitignore; echo n >src/n; rm src/u'
+code 0 skill undo
+text src/u u; text src/s s; gone src/n; gone .gitignore
+
+## a folder that becomes readable
+mkdir keys; echo t >keys/t; chmod 311 keys
+skill exec -- chmod -R u+rwX .
+skill undo || true
+chmod 700 keys; text keys/t t
+
+## a file out of a folder that is not looked at
+repository; echo dist >.gitignore; mkdir dist; echo d >dist/d.js; commit 1
+skill exec -- mv dist/d.js d.js
+skill undo >out 2>&1 || true
+[ -e d.js ] || text dist/d.js d
+says 'older than the command'
+
+## a folder out of one, and a new one in its place
+repository; echo dist >.gitignore; mkdir dist; head -c 3000000 /dev/zero >dist/big.bin; commit 1
+skill exec -- sh -c 'mv dist dist.old; mkdir dist; echo n >dist/d.js'
+skill undo >out 2>&1 || true
+[ -e dist.old/big.bin ] || [ -e dist/big.bin ]
+
+## a whole folder that is not looked at
+repository; echo dist >.gitignore; mkdir dist; echo 1 >dist/a; commit 1
+skill exec -- mv dist release
+code 0 skill undo
+text dist/a 1; gone release
+
+## a call that was cut off, and the work of a person after it
+echo first >a.txt
+begin A t1 make p1; echo 1 >f1.txt
+echo mine >user.txt; echo line >>a.txt
+begin A t2 second p2; echo 2 >second.txt; end A t2 second p2
+code 0 skill undo
+gone second.txt; text user.txt mine; grep -qx line a.txt
+code 1 skill undo
+says 'nobody told the end of "make"'; says 'undo --perhaps 1'; text user.txt mine
+code 0 skill undo --perhaps 1
+gone f1.txt; text a.txt first
+
+## a call that was cut off, and an undo at once
+begin A t1 make p1; echo mine >user.txt
+code 1 skill undo
+says 'undo --perhaps 1'; text user.txt mine
+
+## a call that was cut off, and another session
+begin A t1 make p1; echo mine >user.txt
+begin B t2 second q1; echo 2 >second.txt; end B t2 second q1
+skill undo --run B >out 2>&1 || true
+text user.txt mine
+
+## an end that is told late
+begin A t1 make p1; echo 1 >f1
+begin A t2 ls p2; end A t2 ls p2
+end A t1 make p1
+code 0 skill undo
+gone f1
+
+## the command of a sub-agent that runs on after the turn of its parent
+sub=',"agent_id":"sub1","agent_type":"general-purpose"'
+echo first >a.txt
+begin A t1 make p1 "$sub"; echo 1 >b1.txt
+call Stop A '' '' p1
+echo 2 >b2.txt; rm a.txt
+end A t1 make p1 "$sub"; call SubagentStop A '' '' p1 "$sub"
+code 0 skill undo --run A
+gone b1.txt; gone b2.txt; text a.txt first
+
+## commands of two sessions at once
+begin A t1 'make a' p1; begin B t2 'make b' q1
+echo a >a.txt; echo b >b.txt
+end A t1 'make a' p1; end B t2 'make b' q1
+code 1 skill undo --run A
+says 'which ran at the same time'; text a.txt a; text b.txt b
+code 0 skill undo --run A --perhaps
+gone a.txt; gone b.txt
+
+## commands of one session at once
+begin A t1 build p1; echo 1 >o1
+begin A t2 ls p1; echo 2 >o2; end A t2 ls p1
+echo 3 >o3; end A t1 build p1
+[ "$(skill history | wc -l)" = 1 ]
+code 0 skill undo
+gone o1; gone o2; gone o3
+code 0 skill undo "$(skill history | head -1 | cut -d' ' -f1)"
+text o1 1; text o2 2; text o3 3
+
+## a command in the background writes what is nobody's
+printf '{"session_id":"A","cwd":"%s","prompt_id":"p1","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"serve","run_in_background":true},"tool_use_id":"t1"}' "$PWD" | CLAUDE_PROJECT_DIR=$PWD skill hook claude-code
+printf '{"session_id":"A","cwd":"%s","prompt_id":"p1","hook_event_name":"PostToolUse","tool_name":"Bash","tool_input":{"command":"serve","run_in_background":true},"tool_use_id":"t1"}' "$PWD" | CLAUDE_PROJECT_DIR=$PWD skill hook claude-code
+echo 1 >log
+begin A t2 test p1; echo 2 >result; end A t2 test p1
+code 0 skill undo
+gone result; text log 1
+
+## force takes back the lines in conflict and no others
+seq 1 12 >f.txt
+for e in 's/^2$/two/' 's/^10$/ten/' 's/^two$/TWO/'; do skill exec -- sed -i "$e" f.txt; done
+code 1 skill undo 1
+says 'changed since by change 3'
+code 0 skill undo --force 1
+grep -qx ten f.txt; grep -qx 2 f.txt; says 'later changes too: 3'
+
+## a refusal names the change that wrote the lines
+seq 1 9 | sed 's/^/l/' >f
+for e in s/l7/A7/ s/A7/B7/ s/l1/NEW1/; do skill exec -- sed -i $e f; done
+code 1 skill undo 1
+says 'by change 2'
+
+## a refusal names an undo
+seq 1 9 | sed 's/^/l/' >f
+for e in s/l2/A2/ s/A2/B2/; do skill exec -- sed -i $e f; done
+code 0 skill undo --force 1
+code 1 skill undo
+says 'by change 3, the undo of change 1'
+
+## a command that was killed
+skill exec -- sh -c 'echo c >c.txt; sleep 60' & id=$!
+for i in $(seq 200); do [ -e c.txt ] && break; sleep 0.05; done
+sleep 0.3; kill -9 $id; wait $id 2>/dev/null || true
+sleep 1; echo mine >mine.txt
+code 4 skill undo
+gone c.txt; text mine.txt mine; says 'undo --perhaps 1'
+
+## a dry run of an undo
+seq 3 >a
+skill exec -- sh -c 'sed -i s/2/x/ a; echo n >n'
+code 0 skill --dry-run undo
+says "restore $PWD/a (sole)"; says "delete  $PWD/n (sole)"; says '+2'; text n n
+
+## everyday
+echo a >a; skill exec -- sed -i s/a/b/ a
+code 0 skill undo; text a a
+skill writeFile notes/x.txt content: hi
+code 0 skill undo; gone notes/x.txt
+skill exec -- sed -i s/a/c/ a; code 0 skill undo; code 0 skill undo "$(skill history | head -1 | cut -d' ' -f1)"; text a c
+code 0 skill undo; text a a
