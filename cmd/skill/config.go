@@ -47,7 +47,7 @@ skill.toml alone sets these; no flag does:
   allow-ssh = true              with network, git may use ssh and the keys of your agent
   browser-no-sandbox = true     run the browser without its own sandbox, as root must
   llm-mode = "json_schema"      format to ask a model for first; or json_object, tool, text
-  llm-timeout = "20s"           give up on plain words then; "60s" for a model on this machine
+  llm-timeout = "20s"           give up on plain words then; a model here may need "60s"
   llm-max-calls = 0             most requests to the model for a prompt (0: no limit)
   llm-max-tokens = 0            most tokens of the model for a prompt (0: no limit)
   max-text = -1                 longest text for a perstack tool, in UTF-16 units (0: any)

@@ -74,13 +74,13 @@ func TestRunFiles(t *testing.T) {
 	}
 	_, errs, code = do("", "undo", "--run", "r", "--step", "2")
 	in := " -C " + shellWord(dir)
-	if want := "skill: \"skill undo" + in + " --since 6\" makes all of it again\nskill: \"skill run" +
+	if want := "skill: \"skill undo" + in + " --since 5\" makes all of it again\nskill: \"skill run" +
 		in + " e --continue-run r --resume-from " + second.Checkpoint.ID +
 		"\" continues the conversation from there\n"; code != 0 || errs != want {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 	files(`{"d/g":"g","f":"12"}`)
-	if _, _, code := do("", "undo", "--since", "6"); code != 0 {
+	if _, _, code := do("", "undo", "--since", "5"); code != 0 {
 		t.Error("the undo cannot be undone")
 	}
 	files(`{"d/g":"g","f":"123"}`)

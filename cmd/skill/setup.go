@@ -135,23 +135,22 @@ into DIR/skills. AchillesAgentLib uses them in place of its own. "setup agent-sk
 SKILL.md below .agents/skills and .claude/skills of the project. With --user it writes them
 in your home folder. setup never replaces a file that it did not write.
 
-Hosts of servers: `
+Hosts of servers:
+`
 
 func (c *console) setupCommand(*configuration) *cobra.Command {
 	var s setupOptions
 	names := append(hostNames(), packageNames()...)
 	hooks := hookNames()
-	half := len(hooks) / 2 // of the names, for a line of the help
 	for _, name := range hooks {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
 	cmd := &cobra.Command{
-		Use:   "setup [flags] HOST [DIR]",
-		Short: "Connect an editor or agent to this program",
-		Long: setupLong + strings.Join(hostNames(), ", ") + ".\nHosts of hooks: " +
-			strings.Join(hooks[:half], ", ") + ",\n" + strings.Join(hooks[half:], ", ") + ".",
+		Use:       "setup [flags] HOST [DIR]",
+		Short:     "Connect an editor or agent to this program",
+		Long:      setupLong + inLines(hostNames()) + "\n\nHosts of hooks:\n" + inLines(hooks),
 		Example:   "  skill setup claude-code --hooks\n  skill setup claude-code\n  skill setup claude-code --check\n  skill setup cursor --project --allow-domain go\n  skill setup claude-desktop -C ~/notes\n  skill setup --print cursor\n  skill setup --remove vscode\n  skill setup achilles ~/agent",
 		Args:      usage.Arguments(1, 2, "a host: "+strings.Join(names, ", ")),
 		ValidArgs: names,
@@ -236,6 +235,12 @@ func nearHost(word string) string {
 	return best
 }
 
+// inLines writes names for the help, half of them in each line.
+func inLines(names []string) string {
+	half := len(names) / 2
+	return strings.Join(names[:half], ", ") + ",\n" + strings.Join(names[half:], ", ") + "."
+}
+
 func packageNames() (names []string) {
 	for _, p := range contrib.Packages {
 		names = append(names, p.Name)
@@ -314,7 +319,7 @@ func hostNamed(name string) (host, error) {
 			return hosts[i], nil
 		}
 	}
-	if hook.SetupOf(name) != nil {
+	if s := hook.SetupOf(name); s != nil && !slices.Contains(hostNames(), s.Host) {
 		return host{}, fmt.Errorf("%q is a host of hooks, not of servers; type --hooks too", name)
 	}
 	if near := nearHost(name); near != "" {
