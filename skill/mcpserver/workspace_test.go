@@ -336,12 +336,12 @@ func TestWorkspaceUndoIsBounded(t *testing.T) {
 	}
 	r, text, object := hostCall(t, c, "undo", `{"since":"1"}`)
 	if len(text) > 66<<10 || !strings.Contains(text, "bytes more; history lists them") ||
-		!strings.HasSuffix(text, "\nundo ID 601") || r.Meta["undo"] != "601" {
+		!strings.HasSuffix(text, "\nundo ID 600") || r.Meta["undo"] != "600" {
 		t.Errorf("%d bytes of undo: %s", len(text), text[len(text)-100:])
 	}
 	data, err := json.Marshal(object)
 	if more, _ := object["more"].(float64); err != nil || len(data) > 66<<10 ||
-		int(more)+len(object["undone"].([]any)) != 300 || object["undo"] != "601" {
+		int(more)+len(object["undone"].([]any)) != 300 || object["undo"] != "600" {
 		t.Errorf("%d bytes, %v more", len(data), object["more"])
 	}
 }
