@@ -180,3 +180,8 @@ skill writeFile notes/x.txt content: hi
 code 0 skill undo; gone notes/x.txt
 skill exec -- sed -i s/a/c/ a; code 0 skill undo; code 0 skill undo "$(skill history | head -1 | cut -d' ' -f1)"; text a c
 code 0 skill undo; text a a
+
+## two commands at once in a repository without hooks
+repository; rm -rf .git/hooks .git/info; echo a >a; commit 1
+skill exec -- sleep 0.6 & skill exec -- sleep 0.3; wait
+[ "$(skill history 2>&1)" = 'no changes are recorded' ] || { skill history; exit 1; }

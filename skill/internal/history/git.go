@@ -40,6 +40,43 @@ func gitSkips(folder, name string) bool {
 	return first != "refs" && first != "logs" && (name == "objects" || name == "lfs")
 }
 
+// While a command runs, stubs stand for parts of .git that do not exist, so that the command cannot add
+// them. A stub is a file with one of these texts, or a folder with the file StubMark.
+const (
+	StubText   = "# skill keeps this file here only while a command runs, so that the command cannot add it.\n"
+	StubCommon = "./././././././.\n"
+	StubMark   = "skill-placeholder"
+)
+
+// isStub reports whether a file in a .git folder is a stub, which is no change of a command.
+func isStub(d tree.Folder, name string, info tree.Info) bool {
+	if info.IsDir() {
+		if name != "hooks" && name != "info" {
+			return false
+		}
+		in, err := d.OpenFolder(name)
+		if err != nil {
+			return false
+		}
+		defer in.Close()
+		_, err = in.Lstat(StubMark)
+		return err == nil
+	}
+	for _, text := range []string{StubText, StubCommon} {
+		if !info.Mode.IsRegular() || info.Size != int64(len(text)) {
+			continue
+		}
+		f, _, err := d.OpenContent(name)
+		if err != nil {
+			return false
+		}
+		data, err := f.ReadAll(info.Size)
+		f.Close()
+		return err == nil && string(data) == text
+	}
+	return false
+}
+
 // GitRunsCode reports whether a path is a file in .git that makes git run programs.
 func GitRunsCode(name string) bool {
 	_, rest, ok := gitPart(name)

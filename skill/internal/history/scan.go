@@ -252,6 +252,9 @@ func (c *scan) enter(part *scanPart, folder string, like item, deep int) {
 		if err != nil || info.IsDir() && info.ID.Dev != c.device {
 			continue
 		}
+		if like.git && isStub(d, e.Name, info) {
+			continue
+		}
 		at := folder + "/" + e.Name
 		part.path = append(part.path[:0], at...)
 		in := like

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"textskill/skill/internal/history"
 	"textskill/skill/internal/workspace/tree"
 )
 
@@ -228,11 +229,11 @@ const (
 	folderStub      // a folder with the file stubMark, which is a textStub
 )
 
-const stubMark = "skill-placeholder"
+const stubMark = history.StubMark
 
 var stubTexts = map[stub][]byte{
-	textStub:   []byte("# skill keeps this file here only while a command runs, so that the command cannot add it.\n"),
-	commonStub: []byte("./././././././.\n"),
+	textStub:   []byte(history.StubText),
+	commonStub: []byte(history.StubCommon),
 }
 
 // is reports whether the file of a name and an info is a stub.
