@@ -95,8 +95,8 @@ func lastRecorded(t *testing.T, dir string) string {
 }
 
 // TestTrackedKilledIsRecorded kills a program while it runs a command. The changes of the command
-// are undone like the changes of another one, and the history names the run that it was a step of. A command that another process runs
-// meanwhile does not count as killed; it may have made the changes, too.
+// are undone like the changes of another one, and the history names the run that it was a step of. A command that
+// another process runs meanwhile does not count as killed, and may have made the changes.
 func TestTrackedKilledIsRecorded(t *testing.T) {
 	needs.Shell(t)
 	for _, before := range []string{"", "echo y > g", "waits"} {
@@ -118,6 +118,12 @@ func TestTrackedKilledIsRecorded(t *testing.T) {
 		parent.Wait()
 		if before == "echo y > g" { // another command comes before the undo
 			undoes(t, x, shell(t, x, before).Undo)
+		}
+		if before == "waits" { // it may have made the file
+			_, err := x.Execute(t.Context(), &Session{}, Undo{})
+			if err == nil || !strings.Contains(err.Error(), ", which ran at the same time") {
+				t.Errorf("undo of what another command may have made: %v", err)
+			}
 		}
 		said := carried(t, x, Undo{Perhaps: before == "waits"}).(Reverted).Message()
 		if !strings.Contains(said, `undid change 2: run "echo x > f; sleep 60"`) {

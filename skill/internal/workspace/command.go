@@ -116,13 +116,14 @@ func (c *Command) End(ctx context.Context) (Change, []Untracked, error) {
 			change.Git = append(change.Git, c.j.path(d.Path))
 		}
 	}
-	if op.ID == 0 || len(op.Deltas) == 0 && op.Note == "" {
+	parts := len(op.Deltas)+len(op.Left) == 0 && op.Note == "" // of the change are in other ops, which this one ends
+	if op.ID == 0 || len(op.Deltas) == 0 && op.Note == "" && !parts {
 		return change, left, err
 	}
 	change.ID, change.Applied, change.NotKept = c.w.changeID(c.j, op.ID), true, op.Note
 	if len(op.Deltas) > 0 {
 		change.Path = c.j.path(op.Deltas[len(op.Deltas)-1].Path)
-	} else {
+	} else if !parts {
 		change.ID = ""
 	}
 	if made := runOf(ctx).Made; made != nil && change.ID != "" {
