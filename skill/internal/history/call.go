@@ -410,7 +410,7 @@ func (s *Store) SeeCalls(ctx context.Context, base string, walk Walker) error {
 }
 
 // closeOver records the changes of the calls that over selects, and closes the calls. For a call whose end
-// nobody told, nothing after its begin is proven. next has not begun.
+// nobody told, nothing is proven after the end that the host's transcript says, or else after its begin. next has not begun.
 func (s *Store) closeOver(ctx context.Context, next *window, walk Walker, over func(*window) bool) error {
 	t, err := s.Lock(ctx)
 	if err != nil {
@@ -437,7 +437,7 @@ func (s *Store) closeOver(ctx context.Context, next *window, walk Walker, over f
 			return false
 		}
 		if !w.told {
-			w.until = w.Began.UnixNano()
+			w.until = max(w.Began.UnixNano(), w.toldBy().UnixNano())
 		}
 		return true
 	}
