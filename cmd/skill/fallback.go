@@ -292,7 +292,20 @@ func (c *console) typed(w *workspaceOptions, e llmfallback.Extraction) string {
 // confirmed asks the person at the terminal whether to do what needs to be confirmed. The terminal
 // itself is asked, for standard input may be the prompt.
 func (i *interpreter) confirmed(ctx context.Context, via string, c *llmfallback.ConfirmError) bool {
-	if i.o.json || !onTerminal(i.stderr) && !isTerminal(i.stdin) || runtime.GOOS == "windows" {
+	if i.o.json {
+		return false
+	}
+	who := "understood: "
+	if via == "llm" {
+		who = "the model proposed: "
+	}
+	return i.asks(ctx, fmt.Sprintf("%s%s\n%s. Do it?", who, i.typed(&i.o.workspaceOptions, c.Extraction), c.Reason))
+}
+
+// asks puts a question to the person at the terminal, and reports whether the answer is yes. Without a
+// terminal it asks nothing.
+func (c *console) asks(ctx context.Context, question string) bool {
+	if !onTerminal(c.stderr) && !isTerminal(c.stdin) || runtime.GOOS == "windows" {
 		return false
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
@@ -300,12 +313,8 @@ func (i *interpreter) confirmed(ctx context.Context, via string, c *llmfallback.
 		return false
 	}
 	defer tty.Close()
-	who := "understood: "
-	if via == "llm" {
-		who = "the model proposed: "
-	}
 	out := newOutput(tty) // which shows no control characters
-	fmt.Fprintf(out, "%s%s\n%s. Do it? [y/N] ", who, i.typed(&i.o.workspaceOptions, c.Extraction), c.Reason)
+	fmt.Fprint(out, question+" [y/N] ")
 	reply := make(chan string, 1)
 	go func() { // it ends with the line, at the latest with the program
 		line, _ := bufio.NewReader(io.LimitReader(tty, 1<<10)).ReadString('\n')

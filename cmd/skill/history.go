@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,8 +84,16 @@ func (c *cli) journal(ctx context.Context, o *changeOptions, tool string, in map
 		return err
 	}
 	defer x.Close()
-	reply := dialect.Undo.Do(ctx, x, &skill.Session{},
-		parser.ToolCall{Name: tool, Arguments: rawjson.Encode(in)})
+	do := func() dialect.Reply {
+		return dialect.Undo.Do(ctx, x, &skill.Session{},
+			parser.ToolCall{Name: tool, Arguments: rawjson.Encode(in)})
+	}
+	reply := do()
+	if refused, ok := errors.AsType[*skill.UndoError](reply.Err); ok && refused.Grade != "" && !o.json &&
+		c.asks(ctx, refused.Error()+"\nTake it back all the same?") {
+		in["perhaps"] = true
+		reply = do()
+	}
 	c.sayForce(w, reply, in, -1)
 	run, _ := in["run"].(string)
 	list, listed := reply.Result.(skill.Changes)
