@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -100,7 +101,13 @@ func userDir() string {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "skill")
 	}
-	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
+	home, err := os.UserHomeDir()
+	if err != nil { // cron, a service or env -i: the system's list of users knows it
+		if u, uerr := user.Current(); uerr == nil {
+			home, err = u.HomeDir, nil
+		}
+	}
+	if err == nil && filepath.IsAbs(home) {
 		return filepath.Join(home, ".local", "state", "skill")
 	}
 	return ""
