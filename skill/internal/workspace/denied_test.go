@@ -257,3 +257,20 @@ func isDenied(err error) bool {
 	refused, ok := errors.AsType[*refusal.RefusedError](err)
 	return ok && refused.Reason != ""
 }
+
+// Names count from the top of a checkout that a host keeps in its folder.
+func TestConfigInACheckout(t *testing.T) {
+	s := newSite(t, false)
+	w := s.open(Options{NoSync: true})
+	for name, allowed := range map[string]bool{
+		".claude/worktrees/w1/src/x.py": true, "pkg/.claude/worktrees/w1/x.py": true,
+		".claude/worktrees/w1": false, ".claude/worktrees/w1/.claude/settings.json": false,
+		".claude/worktrees/w1/.envrc": false, ".claude/worktrees/w1/.git": false, ".claude/settings/w1/x.py": false,
+		".git/worktrees/w1/config": false, ".claude/worktrees/w1/.claude/worktrees/w2/x.py": true,
+	} {
+		_, err := w.WriteFile(bg, s.p(name), []byte("x"), WriteOptions{Parents: true})
+		if (err == nil) != allowed || !allowed && !isDenied(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -351,44 +351,6 @@ func TestNoJournal(t *testing.T) {
 	})
 }
 
-// Numbers start at 1 for the first change, also if the change makes the folders above its file, and go on without a
-// gap.
-func TestFirstChangeIsNumberOne(t *testing.T) {
-	s := newSite(t, false)
-	w := s.open(Options{NoSync: true})
-	for i, name := range []string{"notes/a", "b/c/d", "notes/e"} {
-		c, err := w.WriteFile(bg, s.p(name), []byte(name), WriteOptions{Parents: true})
-		if want := fmt.Sprint(i + 1); err != nil || c.ID != want {
-			t.Fatalf("%s is change %s, want %s (%v)", name, c.ID, want, err)
-		}
-	}
-	command, err := w.Begin(bg, "slow", 1<<20, s.walk)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c, err := w.WriteFile(bg, s.p("during/a/x"), nil, WriteOptions{Parents: true}); err != nil || c.ID != "4" {
-		t.Errorf("change %s, %v", c.ID, err)
-	}
-	s.put(s.p("made"), "by the command")
-	s.put(s.p("during/y"), "by the command")
-	if c, _, err := command.End(bg); err != nil || c.ID != "5" {
-		t.Errorf("change %s, %v", c.ID, err)
-	}
-	for _, e := range collect(t, w) {
-		if e.ID == "5" && len(e.Paths) != 2 {
-			t.Errorf("the command changed %q", e.Paths)
-		}
-	}
-	for range 5 {
-		if _, err := w.Undo(bg, UndoOptions{}); err != nil {
-			t.Error(err)
-		}
-	}
-	for _, name := range []string{"notes", "b", "during", "made"} {
-		s.lacks(name)
-	}
-}
-
 // collect returns the history.
 func collect(t *testing.T, w *Workspace) []HistoryEntry {
 	t.Helper()

@@ -342,12 +342,23 @@ func (w *Workspace) denied(p location, q request) error {
 	if w.isRecords(p, q.access) {
 		return refusal.Denied(q.abs, ownRecords)
 	}
-	for name := range strings.SplitSeq(p.rel, "/") {
+	parts := strings.Split(p.rel, "/")
+	for i, name := range parts {
+		if isCheckout(parts[i:]) {
+			continue
+		}
 		if err := w.deniedName(name, q); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// isCheckout reports whether the parts of a path begin with a host's folder of checkouts, as
+// .claude/worktrees/NAME/FILE. Names count from the top of the checkout.
+func isCheckout(parts []string) bool {
+	return len(parts) > 3 && strings.HasPrefix(parts[0], ".") && parts[0] != StateDir &&
+		!strings.EqualFold(parts[0], ".git") && parts[1] == "worktrees" && runsCode(parts[0]) != ""
 }
 
 // isRecords reports whether p is in the user's state folder, which holds histories, tokens

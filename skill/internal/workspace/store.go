@@ -59,8 +59,9 @@ func forbids(allow bool) func(rel string) string {
 		return nil
 	}
 	return func(rel string) string {
-		for name := range strings.SplitSeq(rel, "/") {
-			if strings.EqualFold(name, ".git") && !history.GitRunsCode(rel) {
+		parts := strings.Split(rel, "/")
+		for i, name := range parts {
+			if strings.EqualFold(name, ".git") && !history.GitRunsCode(rel) || isCheckout(parts[i:]) {
 				continue
 			}
 			if c := runsCode(name); c != "" {
