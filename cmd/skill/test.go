@@ -62,7 +62,8 @@ test skips these sections. Write rules in any order; "not" before a rule reverse
 
 A golden file can come from a stranger. If a flag in it gives prompts more rights, it counts
 only if you type it after "skill test" too. Commands run in the sandbox or not at all.
-On GitHub Actions, test prints failures as annotations too.`
+On GitHub Actions, test prints failures as annotations too. For other CI services, --junit
+writes a report.`
 
 // goldenFlags are the flags that a golden file may set itself, with the values that it
 // may give, or none for any.
@@ -75,13 +76,13 @@ var goldenFlags = map[string][]string{
 	"interactive-tool-call-result": nil,
 	"tools":                        nil, "lines": nil, "json": nil, "verbose": nil, "help": nil,
 	"version": nil,
-	"limit":   nil, "since": nil, "force": nil, "run": nil, "last": nil, "checkpoint": nil, "step": nil,
+	"limit":   nil, "since": nil, "force": nil, "perhaps": nil, "run": nil, "last": nil, "checkpoint": nil, "step": nil,
 	"type": nil, "errors": nil,
 }
 
 // testOptions are the flags of skill test.
 type testOptions struct {
-	run, record           string
+	run, record, junit    string
 	live, update, verbose bool
 	json                  bool
 	timeout               time.Duration
@@ -126,7 +127,7 @@ func (c *cli) testCommand(*configuration) *cobra.Command {
 			t := goldenTest{
 				goldenRunner: goldenRunner{helper: c.helper, given: cmd.Flags(), limit: o.timeout,
 					unasked: new(atomic.Int64)},
-				update: o.update, verbose: o.verbose, json: o.json,
+				update: o.update, verbose: o.verbose, json: o.json, junit: o.junit,
 				annotate: c.getenv("GITHUB_ACTIONS") == "true" && !o.json,
 			}
 			if o.live {
@@ -145,6 +146,7 @@ func (c *cli) testCommand(*configuration) *cobra.Command {
 		"write the golden `FILE`, which plays the prompts that follow")
 	f.BoolVar(&o.live, "live", false,
 		"play the sections model too: the model's provider charges you for that")
+	f.StringVar(&o.junit, "junit", "", "also write a report in the form of JUnit to `FILE`")
 	f.StringVar(&o.run, "run", "", "play only files whose path matches `REGEXP`")
 	f.Var(duration{&o.timeout}, "timeout", "give up on a file after this time (0s: never)")
 	addGiven(f)
@@ -204,9 +206,10 @@ func goldenFiles(paths []string) (files []string, err error) {
 type goldenTest struct {
 	goldenRunner
 	update   bool
-	verbose  bool // name each file that passes
-	json     bool // results are lines of JSON
-	annotate bool // also print failures as annotations of GitHub Actions
+	verbose  bool   // name each file that passes
+	json     bool   // results are lines of JSON
+	junit    string // the file of a report; "" for none
+	annotate bool   // also print failures as annotations of GitHub Actions
 }
 
 // A goldenResult is how one golden file did.
@@ -263,8 +266,10 @@ func (c *console) testFiles(ctx context.Context, t goldenTest, files []string) e
 		}
 	}()
 	passed := 0
+	played := make([]goldenResult, len(files))
 	for i := range results {
 		r := <-results[i]
+		played[i] = r
 		if r.OK {
 			passed++
 		}
@@ -286,6 +291,11 @@ func (c *console) testFiles(ctx context.Context, t goldenTest, files []string) e
 			left = fmt.Sprintf("; questions to a model left out: %d (--live asks them)", n)
 		}
 		fmt.Fprintf(c.stdout, "%d passed, %d failed%s\n", passed, len(files)-passed, left)
+	}
+	if t.junit != "" {
+		if err := writeJUnit(t.junit, played); err != nil {
+			return err
+		}
 	}
 	if passed < len(files) || passed == 0 {
 		return exit(exitFailed)
