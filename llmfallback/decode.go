@@ -32,8 +32,8 @@ func decodeAnswer(text string) (e Extraction, repairs []string, err error) {
 		return e, nil, fmt.Errorf("%w: it is empty", ErrBadAnswer)
 	}
 	value, repairs, err := rawjson.Decode(text, Names()...)
-	if errors.Is(err, rawjson.ErrNoJSON) {
-		return e, repairs, &AnswerError{ErrRefused, remote.OneLine(text)}
+	if said := remote.OneLine(text); errors.Is(err, rawjson.ErrNoJSON) && said != "" {
+		return e, repairs, &AnswerError{ErrRefused, said}
 	} else if err != nil {
 		return e, repairs, undecodable(err)
 	}

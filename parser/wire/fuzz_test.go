@@ -170,8 +170,9 @@ func FuzzWires(f *testing.F) {
 			t.Errorf("%s: the call is neither carried out nor answered between %q and %q: %+v", w.Name,
 				before, after, e)
 		}
-		if plain := strings.Trim(around, "abcdefghijklmnopqrstuvwxyz. \n") == ""; plain && w.IsText() &&
-			(!found || len(e.Calls) != 1) {
+		sentence := strings.TrimSpace(before[strings.LastIndexByte(before, '\n')+1:]) != "" // which may quote it
+		plain := strings.Trim(around, "abcdefghijklmnopqrstuvwxyz. \n") == ""
+		if plain && !sentence && w.IsText() && (!found || len(e.Calls) != 1) {
 			t.Errorf("%s: read %+v, error %v, between %q and %q", w.Name, e, err, before, after)
 		}
 		if by.end == "" || e.Calls == nil {

@@ -185,3 +185,12 @@ code 0 skill undo; text a a
 repository; rm -rf .git/hooks .git/info; echo a >a; commit 1
 skill exec -- sleep 0.6 & skill exec -- sleep 0.3; wait
 [ "$(skill history 2>&1)" = 'no changes are recorded' ] || { skill history; exit 1; }
+
+## a session whose changes were recorded at the end of another
+begin A t1 'make a' p1; begin B t2 'make b' q1
+echo a >a.txt
+end B t2 'make b' q1; end A t1 'make a' p1
+code 1 skill undo --run A
+says 'which ran at the same time'; text a.txt a
+code 0 skill undo --run A --perhaps
+gone a.txt

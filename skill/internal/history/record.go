@@ -315,9 +315,42 @@ func (r *recorder) isOlder(name string, now *item) (older, known bool) {
 		for i := range r.scan.old.list {
 			r.inodes[r.scan.old.list[i].id.Ino] = &r.scan.old.list[i]
 		}
+		r.addRemoved()
 	}
 	was := r.inodes[now.id.Ino]
 	return was == nil || was.kind != now.kind, known
+}
+
+// addRemoved adds to r.inodes what ops since the windows began have taken out of the index: a part of a move
+// may be recorded before the rest.
+func (r *recorder) addRemoved() {
+	since := r.log.last()
+	for _, w := range r.look.owners {
+		since = min(since, w.Since)
+	}
+	for at := range r.log.newest() {
+		if at.id <= since {
+			return
+		}
+		op := r.log.op(at)
+		if op == nil {
+			continue
+		}
+		for _, d := range op.Deltas {
+			if d.Before.Ino != 0 && r.inodes[d.Before.Ino] == nil {
+				e := &item{kind: aSpecial}
+				switch d.Before.Kind {
+				case File:
+					e.kind = aFile
+				case Dir:
+					e.kind = aFolder
+				case Link:
+					e.kind = aLink
+				}
+				r.inodes[d.Before.Ino] = e
+			}
+		}
+	}
 }
 
 // removedAt returns the latest moment at which a path that is gone may have been removed.

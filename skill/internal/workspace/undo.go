@@ -234,7 +234,7 @@ func (u *undoing) candidates(wanted func(j *journal, l history.Listed) (take, mo
 			if !more {
 				break
 			}
-			if !take || !u.w.holdsAll(j, l.Op) {
+			if !take || !u.w.holdsAll(j, l.Op) || l.IsEnd() {
 				continue
 			}
 			c := candidate{j, l.ID, l, l.ID, l.Time}
@@ -266,22 +266,23 @@ func (w *Workspace) holdsAll(j *journal, op *history.Op) bool {
 	})
 }
 
-// undoOrigin undoes an op. For the redo of a change, the result names the original change.
-func (u *undoing) undoOrigin(ctx context.Context, j *journal, id int64) (Undone, error) {
+// undoOrigin undoes an op. For the redo of a change, the result names the original change. alone leaves the
+// other parts of the same change to the caller.
+func (u *undoing) undoOrigin(ctx context.Context, j *journal, id int64, alone bool) (Undone, error) {
 	tx := u.l.tx(j)
 	if tx.InForceNow(id) {
 		id = tx.Origin(id)
 	}
-	return u.undoOp(ctx, j, id)
+	return u.undoOp(ctx, j, id, alone)
 }
 
 // undoOp undoes the op id, and with it the other parts of the same change. Older parts stay that are in
 // conflict with a later change.
-func (u *undoing) undoOp(ctx context.Context, j *journal, id int64) (Undone, error) {
+func (u *undoing) undoOp(ctx context.Context, j *journal, id int64, alone bool) (Undone, error) {
 	tx := u.l.tx(j)
 	parts, main := []int64{id}, (*history.Op)(nil)
 	if l, ok := tx.Find(id); ok && !l.IsDamaged() {
-		if main = l.Op; len(main.Owners) > 0 {
+		if main = l.Op; len(main.Owners) > 0 && !alone {
 			parts = tx.Parts(main)
 		}
 	}
@@ -289,9 +290,9 @@ func (u *undoing) undoOp(ctx context.Context, j *journal, id int64) (Undone, err
 	if len(parts) > 1 {
 		how.Part = history.Owner{Key: fmt.Sprintf("undo-%d", time.Now().UnixNano()), Told: true, Since: tx.LastID()}
 	}
-	if main != nil {
-		mine, also := main.FirstTold(), how.With
-		how.With = func(o history.Owner) bool { return o.SameOwner(mine) || also != nil && also(o) }
+	if main != nil && how.With == nil {
+		mine := main.FirstTold()
+		how.With = mine.SameOwner
 	}
 	slices.SortFunc(parts, func(a, b int64) int { return cmp.Compare(b, a) })
 	var all []history.Undone
@@ -449,7 +450,7 @@ func (u *undoing) last(ctx context.Context) ([]Undone, error) {
 				"is not undone: calls of %s were not recorded since, the last one at %s: %s",
 				cmp.Or(missed.Host, "an agent"), missed.Time.Local().Format(time.DateTime), missed.Why)}
 		}
-		done, err := u.undoOrigin(ctx, c.j, c.id)
+		done, err := u.undoOrigin(ctx, c.j, c.id, false)
 		conflict, refused := errors.AsType[*UndoError](err)
 		switch {
 		case err == nil:
@@ -514,7 +515,7 @@ func (u *undoing) named(ctx context.Context, id string) ([]Undone, error) {
 	if l, ok := u.l.tx(j).Find(n); ok && !u.w.holdsAll(j, l.Op) {
 		return nil, unknown(id)
 	}
-	done, err := u.undoOp(ctx, j, n)
+	done, err := u.undoOp(ctx, j, n, false)
 	if errors.Is(err, history.ErrNoEffect) {
 		return nil, u.noEffect(candidate{j: j, id: n})
 	}
@@ -551,7 +552,7 @@ func (u *undoing) since(ctx context.Context, id string) ([]Undone, error) {
 		if !u.l.tx(c.j).InForce(c.id) && !u.how.Dry { // undone as a part of another
 			continue
 		}
-		done, err := u.undoOrigin(ctx, c.j, c.id)
+		done, err := u.undoOrigin(ctx, c.j, c.id, true)
 		conflict, refused := errors.AsType[*UndoError](err)
 		switch {
 		case err == nil:
@@ -651,11 +652,12 @@ func (e *PartlyUndoneError) Hint() string {
 	return "force: true undoes these too; the current versions are saved first"
 }
 
-// isOfRun reports whether an op belongs to the run, or redoes a change of the run.
+// isOfRun reports whether an op belongs to the run, may hold changes of it, or redoes a change of the run.
 func (u *undoing) isOfRun(j *journal, l history.Listed, run string) bool {
 	tx := u.l.tx(j)
-	if l.Run == run || !tx.InForceNow(l.ID) {
-		return l.Run == run
+	owned := slices.ContainsFunc(l.Owners, func(o history.Owner) bool { return o.Session == run })
+	if l.Run == run || owned || !tx.InForceNow(l.ID) {
+		return l.Run == run || owned
 	}
 	first, ok := tx.Find(tx.Origin(l.ID))
 	return ok && first.Run == run
@@ -679,7 +681,7 @@ func (u *undoing) ofRun(ctx context.Context, o UndoOptions) ([]Undone, error) {
 		if !u.l.tx(c.j).InForce(c.id) && !u.how.Dry { // undone as a part of another
 			continue
 		}
-		_, err := u.undoOrigin(ctx, c.j, c.id)
+		_, err := u.undoOrigin(ctx, c.j, c.id, true)
 		conflict, refused := errors.AsType[*UndoError](err)
 		switch {
 		case err == nil, errors.Is(err, history.ErrNoEffect):

@@ -3,10 +3,12 @@ package workspace
 import (
 	"os"
 	"testing"
+	"textskill/testdata/needs"
 )
 
 // An undo names a restored file that is no longer another name of the file that it was.
 func TestUndoNamesLostLinks(t *testing.T) {
+	needs.Shell(t)
 	for script, lost := range map[string]bool{
 		"rm hl":               true,
 		"rm hl; echo new >hl": true,
