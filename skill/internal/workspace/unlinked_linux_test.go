@@ -3,6 +3,7 @@ package workspace
 import (
 	"os"
 	"testing"
+
 	"textskill/testdata/needs"
 )
 
