@@ -73,6 +73,8 @@ func nameOf(started string) string {
 	switch {
 	case sameFile(onPath(name, os.Getenv("PATH")), self):
 		return name
+	case started == packagedName: // a launcher, such as npm's, called it so
+		return name
 	case filepath.Base(started) == started: // its parent called it so
 		return shellWord(self)
 	}
