@@ -194,3 +194,9 @@ code 1 skill undo --run A
 says 'which ran at the same time'; text a.txt a
 code 0 skill undo --run A --perhaps
 gone a.txt
+
+## a command that makes hooks with the mark of a stub
+repository; echo a >a; commit 1
+skill exec -- sh -c 'git init -q --template= sub; mkdir sub/.git/hooks; : >sub/.git/hooks/skill-placeholder
+	echo true >sub/.git/hooks/post-commit'
+skill history --json >out; says '/sub/.git/hooks/post-commit"'

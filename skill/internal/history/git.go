@@ -41,7 +41,8 @@ func gitSkips(folder, name string) bool {
 }
 
 // While a command runs, stubs stand for parts of .git that do not exist, so that the command cannot add
-// them. A stub is a file with one of these texts, or a folder with the file StubMark.
+// them. A stub is a file with one of these texts, or a folder that holds the file StubMark and nothing but
+// stubs.
 const (
 	StubText   = "# skill keeps this file here only while a command runs, so that the command cannot add it.\n"
 	StubCommon = "./././././././.\n"
@@ -51,16 +52,7 @@ const (
 // isStub reports whether a file in a .git folder is a stub, which is no change of a command.
 func isStub(d tree.Folder, name string, info tree.Info) bool {
 	if info.IsDir() {
-		if name != "hooks" && name != "info" {
-			return false
-		}
-		in, err := d.OpenFolder(name)
-		if err != nil {
-			return false
-		}
-		defer in.Close()
-		_, err = in.Lstat(StubMark)
-		return err == nil
+		return (name == "hooks" || name == "info") && isStubFolder(d, name)
 	}
 	for _, text := range []string{StubText, StubCommon} {
 		if !info.Mode.IsRegular() || info.Size != int64(len(text)) {
@@ -75,6 +67,26 @@ func isStub(d tree.Folder, name string, info tree.Info) bool {
 		return err == nil && string(data) == text
 	}
 	return false
+}
+
+// isStubFolder is isStub for a folder. A command can make the mark too, so the mark hides nothing beside it.
+func isStubFolder(d tree.Folder, name string) bool {
+	in, err := d.OpenFolder(name)
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	if _, err := in.Lstat(StubMark); err != nil {
+		return false
+	}
+	entries, err := in.Entries()
+	for _, e := range entries {
+		info, gone := in.Lstat(e.Name)
+		if gone == nil && !strings.HasSuffix(e.Name, ".lock") && (info.IsDir() || !isStub(in, e.Name, info)) {
+			return false
+		}
+	}
+	return err == nil
 }
 
 // GitRunsCode reports whether a path is a file in .git that makes git run programs.
