@@ -200,3 +200,86 @@ repository; echo a >a; commit 1
 skill exec -- sh -c 'git init -q --template= sub; mkdir sub/.git/hooks; : >sub/.git/hooks/skill-placeholder
 	echo true >sub/.git/hooks/post-commit'
 skill history --json >out; says '/sub/.git/hooks/post-commit"'
+
+## a reset, a stash and an exclude file that change the rules
+repository; echo a >a; commit 0; echo node_modules >.gitignore; mkdir -p node_modules/m; echo m >node_modules/m/i.js; commit 1
+at=$(git rev-parse HEAD)
+skill exec -- git reset -q --hard HEAD~1
+code 0 skill undo
+text node_modules/m/i.js m; [ "$(git rev-parse HEAD)" = "$at" ]
+echo dist >>.gitignore; git add .gitignore; mkdir dist; echo d >dist/d
+skill exec -- git stash -q
+code 0 skill undo
+text dist/d d; grep -qx dist .gitignore; [ -z "$(git stash list)" ]
+echo .venv >.git/info/exclude; mkdir .venv; echo v >.venv/v
+skill exec -- sh -c 'rm .git/info/exclude; echo z >z'
+code 0 skill undo
+text .venv/v v; text .git/info/exclude .venv; gone z
+
+## a host's command that changes the rules
+repository; echo a >a; commit 0; git branch old; echo node_modules >.gitignore; mkdir -p node_modules/m; echo m >node_modules/m/i.js; commit 1
+begin A t1 checkout p1; git checkout -q old; end A t1 checkout p1
+code 0 skill undo
+text node_modules/m/i.js m; text .gitignore node_modules
+
+## a tool that changes the rules while a command runs
+repository; echo node_modules >.gitignore; mkdir -p node_modules/m; echo m >node_modules/m/i.js; commit 1
+begin A t1 build p1; skill writeFile .gitignore content: dist; echo x >x; end A t1 build p1
+code 0 skill undo "$(skill history | grep 'run build' | cut -d' ' -f1)"
+gone x; text node_modules/m/i.js m; text .gitignore dist
+
+## a folder that holds one that is not looked at
+repository; echo node_modules >.gitignore; mkdir -p web/node_modules/m; echo m >web/node_modules/m/i.js; echo s >web/s; commit 1
+skill exec -- git mv web site
+code 0 skill undo
+text web/node_modules/m/i.js m; text web/s s; gone site; [ -z "$(git status --porcelain web site)" ]
+
+## the work of a person between two commands
+echo 1 >f
+begin A t1 make p1; echo 1 >f1; end A t1 make p1
+echo mine >user.txt; echo x >>f
+begin A t2 make p1; echo 2 >f2; end A t2 make p1
+code 0 skill undo; code 0 skill undo
+gone f1; gone f2; text user.txt mine; grep -qx x f
+
+## the work of a person after the end of a session
+begin A t1 make p1; echo 1 >f1
+call SessionEnd A '' '' p1
+echo mine >user.txt
+begin B t2 x q1; echo 2 >f2; end B t2 x q1
+skill undo --run A >out 2>&1 || true
+text user.txt mine; text f2 2
+code 0 skill undo --run B
+gone f2; text user.txt mine
+
+## force keeps the lines of a person
+seq 1 12 >f.txt
+skill exec -- sed -i 's/^7$/seven/' f.txt
+sed -i 's/^1$/ONE/;s/^seven$/SEVEN/' f.txt
+code 1 skill undo 1
+grep -qx SEVEN f.txt
+code 0 skill undo --force 1
+grep -qx ONE f.txt; grep -qx 7 f.txt
+
+## commands of several processes at once, undone together
+for i in 1 2 3; do skill exec -- sh -c "sleep 0.3; echo $i >f$i" & done; wait
+code 0 skill undo --since 1
+gone f1; gone f2; gone f3
+
+## a sub-agent that has its own session
+turn() { printf '{"sessionId":"%s","timestamp":1,"cwd":"%s","toolName":"create","toolArgs":{"path":"%s","file_text":"x"}%s}' "$1" "$PWD" "$PWD/$2" "$3" | skill hook copilot-cli; }
+sub=',"agentId":"sub","agentType":"general-purpose","parentAgentId":"main"'
+turn main m ''; echo x >m; turn main m ',"toolResult":{"resultType":"success"}'
+turn sub s "$sub"; echo x >s; turn sub s ',"toolResult":{"resultType":"success"}'"$sub"
+code 0 skill undo --run main
+gone m; gone s
+
+## a session that goes on in another repository
+for d in a b; do mkdir $d; (cd $d; repository; echo 1 >f; commit 0); done
+turn() { printf '{"session_id":"S","turn_id":"t","cwd":"%s","hook_event_name":"%s","tool_name":"Bash","tool_input":{"command":"x"},"tool_use_id":"%s"}' "$PWD/$1" $2 $3 | skill hook codex; }
+turn a PreToolUse 1; echo 2 >a/f; turn a PostToolUse 1
+turn b PreToolUse 2; echo 2 >b/f; turn b PostToolUse 2
+code 0 skill undo -C a --run S
+text a/f 1; text b/f 2; says "undo -C $PWD/b --run S"
+code 0 skill undo -C b --run S
+text b/f 1

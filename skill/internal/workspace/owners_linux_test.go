@@ -1,0 +1,554 @@
+package workspace
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"textskill/testdata/needs"
+)
+
+// Random scripts of sessions, commands, tools and a person in one workspace. The model knows who may have
+// written each content: the windows that were open then. An undo may take back only what the model gives to
+// the change that it undoes.
+
+// An ownedText is a content of a path with its possible authors.
+type ownedText struct {
+	text   string   // "" if nothing is at the path
+	owners []string // keys of windows, or the one key of a tool, an edit or an undo; none for a person
+}
+
+// An author is a window, a tool's call or an edit.
+type author struct {
+	group string // the session, or the author's own key
+	told  bool   // its end was told; always so for tools and edits
+	open  bool
+	turn  int
+	call  *Call
+	run   *Command
+}
+
+// A field is the workspace of one script, and what the model knows of it.
+type field struct {
+	s       *site
+	w       *Workspace
+	r       *rand.Rand
+	authors map[string]*author
+	history map[string][]ownedText // by path, the oldest first
+	taken   map[string][]takenText // by the ID of an undo, what it took
+	tools   map[string]string      // by ID of a change, the key of its author
+	turns   map[string]int
+	count   int
+	script  []string
+	clean   int // how many undos took all of a change
+	left    int // how many undos left something, or were refused
+}
+
+// A takenText is what an undo took at a path.
+type takenText struct {
+	path  string
+	left  string // the content that the undo left
+	texts []ownedText
+}
+
+var ownedPaths = []string{"a", "b", "c", "d/a", "d/b", "e/f/a"}
+
+func (f *field) say(format string, args ...any) {
+	f.script = append(f.script, fmt.Sprintf(format, args...))
+}
+
+func (f *field) next(kind string) string {
+	f.count++
+	return kind + strconv.Itoa(f.count)
+}
+
+// openWindows returns the keys of the windows that are open, in an order.
+func (f *field) openWindows(of func(*author) bool) (keys []string) {
+	for key, a := range f.authors {
+		if a.open && (of == nil || of(a)) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func (f *field) read(name string) string {
+	data, _ := os.ReadFile(f.s.p(name))
+	return string(data)
+}
+
+// wrote adds what is at a path now to its contents.
+func (f *field) wrote(name string, owners []string) {
+	list, text := f.history[name], f.read(name)
+	if text != list[len(list)-1].text {
+		f.history[name] = append(list, ownedText{text, owners})
+	}
+}
+
+// act changes a file or two, as a command or a person does.
+func (f *field) act(who string) {
+	name, other := ownedPaths[f.r.IntN(len(ownedPaths))], ownedPaths[f.r.IntN(len(ownedPaths))]
+	at := f.s.p(name)
+	switch k := f.r.IntN(8); {
+	case k == 0:
+		os.Remove(at)
+		f.say("%s removes %s", who, name)
+	case k == 1 && name != other:
+		os.MkdirAll(path.Dir(f.s.p(other)), 0o755)
+		os.Rename(at, f.s.p(other))
+		f.say("%s moves %s to %s", who, name, other)
+	default:
+		text := f.next("text ")
+		os.MkdirAll(path.Dir(at), 0o755)
+		os.WriteFile(at, []byte(text+"\n"), 0o644)
+		f.say("%s writes %q to %s", who, text, name)
+	}
+	for _, name := range []string{name, other} {
+		f.wrote(name, f.openWindows(nil))
+	}
+}
+
+// step makes one step of the script.
+func (f *field) step() error {
+	sessions := []string{"A", "B"}
+	session := sessions[f.r.IntN(2)]
+	own := func(key, group string) []string {
+		f.authors[key] = &author{group: group, told: true}
+		return []string{key}
+	}
+	switch k := f.r.IntN(24); {
+	case k < 3 && len(f.openWindows(nil)) < 3: // a host begins a command
+		key := f.next("call")
+		c := Call{Key: key, Session: session, Turn: strconv.Itoa(f.turns[session])}
+		if f.r.IntN(4) == 0 {
+			c.AgentID = "sub"
+		}
+		c.Host, c.Tool, c.Run, c.Command = "host", "Bash", session, key
+		f.say("%s of %s%s begins in turn %s", key, session, c.AgentID, c.Turn)
+		if err := f.w.BeginCall(bg, c, f.s.dir, nil, 1<<20, f.s.walk); err != nil {
+			return err
+		}
+		for _, a := range f.authors { // the host told no end, and goes on with another turn
+			if a.open && a.call != nil && a.group == session && a.call.AgentID == "" && c.AgentID == "" &&
+				a.turn != f.turns[session] {
+				a.open = false
+			}
+		}
+		f.authors[key] = &author{group: session, open: true, turn: f.turns[session], call: &c}
+	case k < 5 && len(f.openWindows(nil)) < 3: // a command of this program begins
+		key := f.next("run")
+		ctx, group := bg, "process" // commands of one process count as one session
+		if f.r.IntN(2) == 0 {
+			ctx, group = WithRun(bg, RunStep{Run: session}), session
+		}
+		f.say("%s of %s begins", key, group)
+		c, err := f.w.Begin(ctx, key, 1<<20, f.s.walk)
+		if err != nil {
+			return err
+		}
+		f.authors[key] = &author{group: group, open: true, run: c}
+	case k < 9: // the end of a window
+		if keys := f.openWindows(nil); len(keys) > 0 {
+			return f.end(keys[f.r.IntN(len(keys))])
+		}
+	case k == 9: // Esc, and the next turn
+		f.turns[session]++
+		f.say("%s is in turn %d", session, f.turns[session])
+	case k == 10:
+		f.say("session %s ends", session)
+		for _, key := range f.openWindows(func(a *author) bool { return a.call != nil && a.group == session }) {
+			f.authors[key].open = false
+		}
+		return f.w.CloseCalls(bg, Ended{Session: session, All: true}, f.s.walk)
+	case k < 15 && len(f.openWindows(nil)) > 0:
+		f.act("a command")
+	case k < 15:
+		f.act("a person")
+	case k == 15: // a person, whatever runs
+		f.act("a person")
+	case k == 16: // a host's edit
+		key, name := f.next("edit"), ownedPaths[f.r.IntN(len(ownedPaths))]
+		c := Call{Key: key, Session: session, Turn: strconv.Itoa(f.turns[session]), Edit: true, AgentID: "editor"}
+		c.Host, c.Tool, c.Run = "host", "Write", session
+		if err := f.w.BeginCall(bg, c, f.s.dir, []string{name}, 1<<20, f.s.walk); err != nil {
+			return err
+		}
+		os.MkdirAll(path.Dir(f.s.p(name)), 0o755)
+		os.WriteFile(f.s.p(name), []byte(key+"\n"), 0o644)
+		f.say("%s of %s writes to %s", key, session, name)
+		if err := f.w.EndCall(bg, c, f.s.dir, []string{name}, f.s.walk); err != nil {
+			return err
+		}
+		f.wrote(name, own(key, session))
+		ops := p(f).ops()
+		f.tools[strconv.FormatInt(ops[len(ops)-1].ID, 10)] = key
+	case k < 19: // a tool
+		key, name := f.next("tool"), ownedPaths[f.r.IntN(len(ownedPaths))]
+		ctx, group := bg, key
+		if f.r.IntN(2) == 0 {
+			ctx, group = WithRun(bg, RunStep{Run: session}), session
+		}
+		c, err := f.w.WriteFile(ctx, f.s.p(name), []byte(key+"\n"), WriteOptions{Parents: true})
+		if err != nil {
+			return err
+		}
+		f.say("%s of %s writes to %s: change %s", key, group, name, c.ID)
+		f.wrote(name, own(key, group))
+		f.tools[c.ID] = key
+	default:
+		return f.undo()
+	}
+	return nil
+}
+
+// end tells the end of a window.
+func (f *field) end(key string) error {
+	a := f.authors[key]
+	f.say("%s ends", key)
+	a.open, a.told = false, true
+	if a.run != nil {
+		_, _, err := a.run.End(bg)
+		return err
+	}
+	return f.w.EndCall(bg, *a.call, f.s.dir, nil, f.s.walk)
+}
+
+// p reads the log.
+func p(f *field) *play { return &play{s: f.s} }
+
+// undo undoes something, and checks what that did.
+func (f *field) undo() error {
+	o := UndoOptions{Perhaps: f.r.IntN(4) == 0}
+	undone := map[string]bool{}
+	redo := ""
+	ops := p(f).ops()
+	switch k := f.r.IntN(10); {
+	case k < 4:
+	case k < 6:
+		o.Run = []string{"A", "B"}[f.r.IntN(2)]
+		for key, a := range f.authors {
+			undone[key] = a.group == o.Run
+		}
+	case k < 8 && len(f.taken) > 0:
+		ids := slices.Sorted(maps.Keys(f.taken))
+		redo = ids[f.r.IntN(len(ids))]
+		o.ID = redo
+	default:
+		var ids []string
+		for _, op := range ops {
+			if op.Undoes == 0 && !op.Void {
+				ids = append(ids, strconv.FormatInt(op.ID, 10))
+			}
+		}
+		if len(ids) == 0 {
+			return nil
+		}
+		o.ID = ids[f.r.IntN(len(ids))]
+	}
+	if err := f.w.SeeCalls(bg, f.s.walk); err != nil {
+		return err
+	}
+	before := map[string]string{}
+	for _, name := range ownedPaths {
+		before[name] = f.read(name)
+		f.wrote(name, f.openWindows(nil)) // nothing, unless an undo of a folder did more than the model sees
+	}
+	done, err := f.w.Undo(bg, o)
+	_, refused := errors.AsType[*UndoError](err)
+	part, partly := errors.AsType[*PartlyUndoneError](err)
+	if partly {
+		done = part.Done
+	}
+	if err != nil && !refused && !partly {
+		return fmt.Errorf("undo %+v: %w", o, err)
+	}
+	kept := 0
+	f.say("undo ID=%s run=%s perhaps=%v: %v", o.ID, o.Run, o.Perhaps, err)
+	for _, d := range done {
+		kept += len(d.Kept) + len(d.Skipped) + d.Left + len(d.Passed)
+		f.say("  undid %s (%s) by %s, kept %d", d.Of, d.What, d.ID, len(d.Kept))
+		if redo == "" && o.Run == "" {
+			ends, all := f.authorsOf(d.Of)
+			if len(ends) == 0 {
+				ends = all
+			}
+			for _, key := range ends {
+				undone[key] = true
+			}
+		}
+	}
+	if redo != "" {
+		return f.checkRedo(redo, done, before)
+	}
+	if err := f.check(o, undone, done, before, err == nil && kept == 0); err != nil {
+		return err
+	}
+	var stays []*UndoError
+	for _, d := range done {
+		stays = append(stays, d.Kept...)
+	}
+	if one, ok := errors.AsType[*UndoError](err); ok && !partly {
+		stays = append(stays, one)
+	}
+	if partly {
+		for _, err := range part.Left {
+			if one, ok := errors.AsType[*UndoError](err); ok {
+				stays = append(stays, one)
+			}
+		}
+	}
+	return f.checkStays(o, undone, done, stays)
+}
+
+// checkStays fails if an undo left a path because of its grade, although the model gives the path to the change.
+func (f *field) checkStays(o UndoOptions, undone map[string]bool, done []Undone, stays []*UndoError) error {
+	if slices.ContainsFunc(stays, func(e *UndoError) bool { return e.Grade == "" }) {
+		return nil // a conflict may keep other paths of its change
+	}
+	for _, e := range stays {
+		rel, _ := filepath.Rel(f.s.dir, e.Path)
+		list, ok := f.history[rel]
+		if !ok { // a folder
+			continue
+		}
+		of := map[string]bool{}
+		if o.Run != "" {
+			of = undone
+		}
+		ids := []string{e.ID}
+		if len(done) > 0 {
+			ids = nil
+		}
+		for _, d := range done {
+			ids = append(ids, d.Of)
+		}
+		for _, id := range ids {
+			ends, _ := f.authorsOf(id)
+			for _, key := range ends {
+				of[key] = of[key] || o.Run == ""
+			}
+		}
+		if top := list[len(list)-1]; f.gives(top, of, o.Perhaps) {
+			return fmt.Errorf("an undo left %s, which holds %q of %v, the authors of the change: %v", rel, top.text,
+				top.owners, e)
+		}
+	}
+	return nil
+}
+
+// authorsOf returns the keys of the authors of a change: of the windows that end with it, or all authors.
+func (f *field) authorsOf(id string) (ends, all []string) {
+	if key := f.tools[id]; key != "" {
+		return []string{key}, []string{key}
+	}
+	for _, line := range p(f).logLines() {
+		op, ok := ownersIn(line)
+		if !ok || strconv.FormatInt(op.ID, 10) != id {
+			continue
+		}
+		for _, o := range op.Owners {
+			all = append(all, o.Command)
+			if o.Told || o.Until != 0 {
+				ends = append(ends, o.Command)
+			}
+		}
+	}
+	return ends, all
+}
+
+// gives reports whether the model gives a content to the changes that are undone.
+func (f *field) gives(t ownedText, undone map[string]bool, perhaps bool) bool {
+	groups, told, mine := map[string]bool{}, false, false
+	for key := range undone {
+		if undone[key] && f.authors[key] != nil {
+			groups[f.authors[key].group] = true
+		}
+	}
+	all := true
+	for _, key := range t.owners {
+		mine = mine || undone[key]
+		told = told || f.authors[key].told
+		all = all && groups[f.authors[key].group]
+	}
+	return mine && (perhaps || all && told)
+}
+
+// check compares each file with what the undo may do to it. If the undo took all, nothing of the changes may
+// be left on top.
+func (f *field) check(
+	o UndoOptions, undone map[string]bool, done []Undone, before map[string]string, clean bool,
+) error {
+	if clean {
+		f.clean++
+	} else {
+		f.left++
+	}
+	runs := slices.ContainsFunc(f.openWindows(nil), func(key string) bool { return undone[key] })
+	for _, name := range ownedPaths {
+		list, now := f.history[name], f.read(name)
+		if now != before[name] && before[name] == "" { // nothing is there, as after a change that removed it
+			for len(list) > 1 && !(list[len(list)-1].text == "" && f.gives(list[len(list)-1], undone, o.Perhaps)) {
+				list = list[:len(list)-1]
+			}
+		}
+		lowest := len(list) - 1
+		for lowest > 0 && f.gives(list[lowest], undone, o.Perhaps) {
+			lowest--
+		}
+		if now == before[name] {
+			if clean && len(done) > 0 && !runs && list[lowest].text != now {
+				return fmt.Errorf("%s still holds %q of the change, and the undo does not say so", name, now)
+			}
+			continue
+		}
+		at := lowest
+		for at < len(list)-1 && list[at].text != now {
+			at++
+		}
+		if at == len(list)-1 {
+			top := f.history[name][len(f.history[name])-1]
+			return fmt.Errorf("the undo of %v changed %s from %q of %v to %q", slices.Sorted(maps.Keys(undone)), name,
+				before[name], top.owners, now)
+		}
+		if len(done) == 0 {
+			return fmt.Errorf("%s was changed, and the undo does not say so", name)
+		}
+		f.history[name] = list[: at+1 : at+1]
+		if len(done) == 1 {
+			f.taken[done[0].ID] = append(f.taken[done[0].ID], takenText{name, now, list[at+1:]})
+		}
+	}
+	return nil
+}
+
+// checkRedo compares each file with what the undo took.
+func (f *field) checkRedo(id string, done []Undone, before map[string]string) error {
+	took := f.taken[id]
+	for _, name := range ownedPaths {
+		now := f.read(name)
+		if now == before[name] {
+			continue
+		}
+		i := slices.IndexFunc(took, func(t takenText) bool { return t.path == name })
+		// what is there now may have come in another way, but is what the undo left
+		if i < 0 || len(done) == 0 || before[name] != took[i].left ||
+			!slices.ContainsFunc(took[i].texts, func(t ownedText) bool { return t.text == now }) {
+			return fmt.Errorf("the redo of %s changed %s from %q to %q, and the undo had not taken that", id, name,
+				before[name], now)
+		}
+		n := slices.IndexFunc(took[i].texts, func(t ownedText) bool { return t.text == now })
+		f.history[name] = append(f.history[name], took[i].texts[:n+1]...)
+	}
+	if len(done) > 0 {
+		delete(f.taken, id)
+	}
+	return nil
+}
+
+// ownersIn reads the owners in a line of the log.
+func ownersIn(line string) (op struct {
+	ID     int64
+	Owners []struct {
+		Command string // each command of a script has its own
+		Told    bool
+		Until   int64
+	}
+}, ok bool) {
+	at := strings.IndexByte(line, '{')
+	ok = at >= 0 && json.Unmarshal([]byte(line[at:]), &op) == nil && op.ID > 0
+	return op, ok
+}
+
+// plays plays a script of some steps, which the seed determines.
+func plays(t *testing.T, base string, seed uint64, steps int) (*field, error) {
+	s := &site{t: t, base: base}
+	s.dir = s.base + "/ws"
+	defer os.RemoveAll(s.base)
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return nil, err
+	}
+	t.Setenv("XDG_STATE_HOME", s.base+"/"+stateHome)
+	w, err := Open(Options{Dir: s.dir, NoSync: true})
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	f := &field{s: s, w: w, r: rand.New(rand.NewPCG(seed, 29)), authors: map[string]*author{},
+		history: map[string][]ownedText{}, taken: map[string][]takenText{}, tools: map[string]string{},
+		turns: map[string]int{}}
+	for i, name := range ownedPaths {
+		if i%2 == 0 {
+			s.put(s.p(name), "first "+name+"\n")
+		}
+		f.history[name] = []ownedText{{text: f.read(name)}}
+	}
+	for range steps {
+		if err := f.step(); err != nil {
+			return f, fmt.Errorf("%w\n%s", err, p(f).log())
+		}
+	}
+	for _, key := range f.openWindows(nil) {
+		if err := f.end(key); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+func TestOwners(t *testing.T) {
+	needs.InMemory(t)
+	scripts := 200
+	if text := os.Getenv("SKILL_TEST_OWNERS"); text != "" {
+		scripts, _ = strconv.Atoi(text)
+	}
+	seed := uint64(1) // each run plays the same scripts, but nightly ones
+	if os.Getenv("SKILL_TEST_LONG") != "" {
+		seed = rand.Uint64() >> 32
+	}
+	if text := os.Getenv("SKILL_TEST_SEED"); text != "" {
+		seed, _ = strconv.ParseUint(text, 10, 64)
+		scripts = 1
+	}
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	clean, left, failures := 0, 0, 0
+	for n := range uint64(scripts) {
+		steps, round := 10+int((seed+n)%31), 0
+		play := func(steps int) (*field, error) {
+			round++
+			return plays(t, path.Join(base, fmt.Sprintf("%d-%d", n, round)), seed+n, steps)
+		}
+		f, err := play(steps)
+		for err != nil && steps > 1 { // fewer steps of the same script
+			less, lerr := play(steps - 1)
+			if lerr == nil {
+				break
+			}
+			f, err, steps = less, lerr, steps-1
+		}
+		if err != nil {
+			t.Errorf("SKILL_TEST_SEED=%d:\n%s\n%v", seed+n, strings.Join(f.script, "\n"), err)
+			if failures++; failures >= 5 && os.Getenv("SKILL_TEST_GO_ON") == "" {
+				t.Fatalf("%d of %d scripts failed", failures, n+1)
+			}
+			continue
+		}
+		clean, left = clean+f.clean, left+f.left
+	}
+	if clean < scripts/2 || left < scripts/2 {
+		t.Logf("few undos: %d took all, %d left something", clean, left)
+	}
+	t.Logf("%d scripts from seed %d: %d undos took all, %d left something", scripts, seed, clean, left)
+}
