@@ -283,3 +283,12 @@ code 0 skill undo -C a --run S
 text a/f 1; text b/f 2; says "undo -C $PWD/b --run S"
 code 0 skill undo -C b --run S
 text b/f 1
+
+## a session that ends beside another one
+echo old >f
+begin B b1 'make b' q1; echo byB >f
+begin A a1 'make a' p1; echo g >g
+call SessionEnd A '' '' p1
+end B b1 'make b' q1
+code 1 skill undo 2
+text f byB; text g g

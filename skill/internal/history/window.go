@@ -178,10 +178,11 @@ func (op *Op) FirstTold() Owner {
 // first: what a command changed may be in several ops, because others looked at the workspace meanwhile.
 func (t *Tx) Parts(op *Op) []int64 {
 	keys, since := op.Owners, op.ID
-	if i := slices.IndexFunc(keys, func(o Owner) bool { return o.Told }); i >= 0 {
+	ended := func(o Owner) bool { return o.Told || o.Until != 0 }
+	if slices.ContainsFunc(keys, ended) {
 		keys = nil
 		for _, o := range op.Owners {
-			if o.Told {
+			if ended(o) {
 				keys = append(keys, o)
 			}
 		}

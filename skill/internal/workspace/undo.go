@@ -660,7 +660,8 @@ func (u *undoing) isOfRun(j *journal, l history.Listed, run string) bool {
 		return l.Run == run || owned
 	}
 	first, ok := tx.Find(tx.Origin(l.ID))
-	return ok && first.Run == run
+	return ok && (first.Run == run ||
+		slices.ContainsFunc(first.Owners, func(o history.Owner) bool { return o.Session == run }))
 }
 
 // ofRun undoes the changes of a run, the latest first. It goes on after a change that cannot be undone.
