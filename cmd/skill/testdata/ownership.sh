@@ -18,6 +18,13 @@ code() { # CODE COMMAND...
 	"$@" >out 2>&1 || got=$?
 	[ $got = $want ] || { echo "$* ended with $got, not $want: $(cat out)"; exit 1; }
 }
+modes() { # MODE PATH...
+	while [ $# -gt 0 ]; do
+		[ "$(stat -c %a "$2")" = "$1" ] || { echo "$2 has the mode $(stat -c %a "$2"), not $1"; exit 1; }
+		shift 2
+	done
+}
+newest() { skill history | head -1 | cut -d' ' -f1; }
 says() { grep -qF -- "$1" out || { echo "the answer does not say $1: $(cat out)"; exit 1; }; }
 
 ## a checkout of a branch with other rules
@@ -292,3 +299,65 @@ call SessionEnd A '' '' p1
 end B b1 'make b' q1
 code 1 skill undo 2
 text f byB; text g g
+
+## a read-only folder that a command removed
+mkdir -p vendor/m; echo a >vendor/m/a.go; chmod 444 vendor/m/a.go; chmod 555 vendor/m vendor
+skill exec -- sh -c 'chmod -R u+w vendor; rm -rf vendor'
+for again in 1 2; do
+	code 0 skill undo
+	text vendor/m/a.go a; modes 555 vendor 555 vendor/m 444 vendor/m/a.go
+	code 0 skill undo "$(newest)"
+	gone vendor
+done
+
+## changes in read-only folders
+mkdir -p ro/sub; echo 1 >ro/f; echo f >ro/sub/f; chmod 555 ro ro/sub
+skill exec -- sh -c 'chmod u+w ro ro/sub; sed -i s/1/9/ ro/f; rm ro/sub/f; echo b >ro/sub/new; chmod u-w ro ro/sub'
+for again in 1 2; do
+	code 0 skill undo
+	text ro/f 1; text ro/sub/f f; gone ro/sub/new; modes 555 ro 555 ro/sub
+	code 0 skill undo "$(newest)"
+	text ro/f 9; gone ro/sub/f; text ro/sub/new b; modes 555 ro 555 ro/sub
+done
+chmod -R u+w ro
+
+## a command that makes read-only folders
+skill exec -- sh -c 'mkdir -p mod/a; echo a >mod/a/a; chmod 444 mod/a/a; chmod 555 mod/a mod'
+code 0 skill undo
+gone mod
+code 0 skill undo "$(newest)"
+text mod/a/a a; modes 555 mod 555 mod/a 444 mod/a/a
+chmod -R u+w mod
+
+## a file from a read-only folder
+mkdir a b; echo f >a/f; chmod 555 a
+skill exec -- sh -c 'chmod u+w a; mv a/f b/g; chmod 555 a b'
+code 0 skill undo
+text a/f f; gone b/g; modes 555 a 755 b
+chmod -R u+w a
+
+## a tree of modules that a tool keeps read-only
+[ -n "$(type -P go)" ] && [ "$(id -u)" = 0 ] || exit 0
+mkdir src mod; chmod 555 mod
+skill exec -- sh -c 'chmod u+w mod; for i in $(seq 90); do mkdir mod/$i; echo $i >mod/$i/f; chmod 444 mod/$i/f; chmod 555 mod/$i; done; chmod 555 mod'
+GOFLAGS=-modcacherw=false skill exec --fence off -- env GOMODCACHE="$PWD/mod" go clean -modcache
+gone mod
+code 0 skill undo
+[ "$(find mod -type f | wc -l)" = 90 ]; modes 555 mod/7 444 mod/7/f
+chmod -R u+w mod
+
+## the set-group-ID and sticky bits of folders
+mkdir src open; echo s >src/s; echo o >open/o; chmod 2775 src; chmod 1777 open
+skill exec -- rm -rf src open
+code 0 skill undo
+modes 2775 src 1777 open; text src/s s
+
+## the group of a folder
+[ "$(id -u)" = 0 ] || exit 0
+mkdir team; echo t >team/t; chgrp 65534 team team/t; chmod 2770 team
+skill exec -- rm -rf team
+code 0 skill undo
+modes 2770 team; [ "$(stat -c %g team team/t | xargs)" = '65534 65534' ]
+skill exec -- sh -c 'chgrp 0 team/t; sed -i s/t/u/ team/t; ln -s t team/l'
+code 0 skill undo
+[ "$(stat -c %g team team/t | xargs)" = '65534 65534' ]; gone team/l

@@ -12,8 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -158,6 +156,7 @@ func (t *Tx) recover() error {
 	}
 	t.nameFreshBlobs(op)
 	if t.isDone(op) {
+		t.shutFolders(op)
 		t.reindex(op.Deltas)
 		return nil
 	}
@@ -229,7 +228,7 @@ func (d Delta) isThere(now, e Entry) bool {
 // rollBack reverts the steps of a tool's op that were made. It keeps a file that another program has
 // changed since, unless the op was writing the file in place.
 func (t *Tx) rollBack(op *Op) error {
-	back := &Op{ID: op.ID, Deltas: reversed(op.Deltas)}
+	back := &Op{ID: op.ID, Deltas: reversed(op.Deltas), Opened: op.Opened}
 	return t.apply(back, func(d Delta, now Entry) bool {
 		return d.Torn && now.Kind == File ||
 			now.Kind == absent || d.isThere(now, d.Before) ||
@@ -256,7 +255,11 @@ func (a *applier) run() error {
 			d.Close()
 		}
 	}()
-	if err := a.runSteps(); err != nil {
+	a.openFolders(a.op)
+	err := a.runSteps()
+	a.crash("shut")
+	a.shutFolders(a.op)
+	if err != nil {
 		return err
 	}
 	for dev, d := range a.touched {
@@ -420,7 +423,11 @@ func (a *applier) stepIn(i int, dir tree.Folder, base string, now Entry) error {
 		return a.appended(k, dir, base)
 	}
 	if now.Kind != absent && now.Same(d.After) && now.Kind != Link {
-		return dir.Chmod(base, fs.FileMode(d.After.Mode))
+		mode := d.After.Mode
+		if now.Kind == Dir {
+			mode |= full // until shutFolders
+		}
+		return dir.Chmod(base, modeOf(mode))
 	}
 	if now.Kind != absent && (now.Kind != File || d.After.Kind != File) {
 		if err := a.hasContent(d); err != nil {
@@ -493,13 +500,7 @@ func (a *applier) create(k *Keeper, dir tree.Folder, base string) error {
 		if d.After.Whole {
 			return a.restoreTree(d.After, dir, base)
 		}
-		if d.After.Mode == UsualMode {
-			return dir.Mkdir(base, 0o777)
-		}
-		if err := dir.Mkdir(base, 0o700); err != nil {
-			return err
-		}
-		return dir.Chmod(base, fs.FileMode(d.After.Mode))
+		return makeFolder(dir, base, d.After)
 	case Link:
 		return dir.Symlink(string(d.After.Target), base)
 	case Other:
@@ -641,8 +642,11 @@ func (a *applier) fill(n *os.File, dir tree.Folder, c *content, e Entry, base st
 				tree.CopyMetadata(n, a.blobs.Folder, c.name, saved)
 			}
 		}
-		chown(n, e.Owner)
-		err = n.Chmod(fs.FileMode(e.Mode))
+		mode := e.Mode
+		if !chown(n, e.Owner) {
+			mode &= 0o777 // else others could run the program as this user
+		}
+		err = n.Chmod(modeOf(mode))
 	}
 	if err == nil && e.MTime != 0 && (!exists || e.Sum == "") {
 		setTime(n, time.Unix(0, e.MTime))
@@ -661,16 +665,6 @@ func install(n *os.File, named bool, dir tree.Folder, base string) error {
 	return dir.LinkUnnamed(n, base)
 }
 
-// chown gives a file the owner of an entry. This works only for root.
-func chown(f *os.File, owner string) {
-	uid, gid, ok := strings.Cut(owner, ":")
-	u, uerr := strconv.Atoi(uid)
-	g, gerr := strconv.Atoi(gid)
-	if ok && uerr == nil && gerr == nil {
-		f.Chown(u, g)
-	}
-}
-
 // overwrite writes the content of n into the file at base, after saving the old content.
 func (a *applier) overwrite(k *Keeper, n *os.File, dir tree.Folder, base string, info tree.Info) error {
 	if err := k.Copy(dir, base); err != nil {
@@ -680,7 +674,7 @@ func (a *applier) overwrite(k *Keeper, n *os.File, dir tree.Folder, base string,
 	if err := Overwrite(n, dir, base, a.o.NoSync); err != nil {
 		return err
 	}
-	return dir.Chmod(base, fs.FileMode(k.delta().After.Mode))
+	return dir.Chmod(base, modeOf(k.delta().After.Mode))
 }
 
 // Overwrite replaces the content of the file at name with the content of full. If the system can,

@@ -99,6 +99,20 @@ var commands = map[string]func(in func(string) string){
 		os.Rename(in("d/a"), in("a"))
 		os.Rename(in("t"), in("d/a"))
 	},
+	"read-only": func(in func(string) string) {
+		os.Chmod(in("shut"), 0o755)
+		os.Chmod(in("shut/in"), 0o755)
+		os.Remove(in("shut/in/f"))
+		os.WriteFile(in("shut/in/new"), []byte("new"), 0o444)
+		os.WriteFile(in("shut/f"), []byte("new f"), 0o444)
+		os.Rename(in("shut/m"), in("d/m"))
+		os.Mkdir(in("shut/made"), 0o755)
+		os.WriteFile(in("shut/made/f"), []byte("made"), 0o444)
+		os.Chmod(in("shut/made"), 0o555)
+		os.Chmod(in("shut/in"), 0o555)
+		os.Chmod(in("shut"), 0o555|fs.ModeSticky)
+		os.Chmod(in("d"), 0o555)
+	},
 	"what is not kept": func(in func(string) string) {
 		os.Rename(in("large"), in("larger"))
 		os.WriteFile(in("a"), []byte("new a"), 0o644)
@@ -112,13 +126,21 @@ var commands = map[string]func(in func(string) string){
 func fill(t testing.TB, in func(string) string) {
 	t.Helper()
 	for name, text := range map[string]string{"a": "old a", "d/a": "old d/a", "d/b": "old d/b",
-		"d/e/f": "old f", "box/in/g": "g"} {
+		"d/e/f": "old f", "box/in/g": "g", "shut/f": "f", "shut/in/f": "f", "shut/m": "m"} {
 		os.MkdirAll(filepath.Dir(in(name)), 0o755)
 		if err := os.WriteFile(in(name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	os.Symlink("a", in("link"))
+	for _, name := range []string{"shut/in", "shut"} {
+		os.Chmod(in(name), 0o555)
+	}
+	t.Cleanup(func() { // else a user may not remove them
+		for _, name := range []string{"shut", "d", "shut/in", "shut/made"} {
+			os.Chmod(in(name), 0o755)
+		}
+	})
 	for _, name := range []string{"large", "box/large"} { // sparse
 		if err := os.WriteFile(in(name), []byte(name), 0o644); err != nil {
 			t.Fatal(err)

@@ -55,6 +55,8 @@
 //     The age protects contents, not names: a file with other hard links may go. On macOS and overlays a copy may
 //     count as new.
 //  17. The log has a version. The package refuses newer versions, and leaves folders of older versions alone.
+//  18. A folder gets its permissions after its contents. An undo opens the user's read-only folders for its changes.
+//     Its op names them, so that whoever completes the op shuts them again.
 //
 // # The order in which writes become durable
 //
@@ -94,7 +96,7 @@
 //	blobs/    the contents: entry.go, blob.go, files.go
 //	index     the last recorded state: index.go, scan.go, git.go
 //	running/  the open windows: window.go, command.go, call.go, record.go
-//	lock      lock.go, flush.go, apply.go, undo.go, move.go
+//	lock      lock.go, flush.go, apply.go, undo.go, move.go, modes.go
 //	missed    room for the marks of calls that could not be recorded: missed.go
 //	root.json the folder of the history: store.go, place.go, mount.go
 package history

@@ -28,7 +28,7 @@ const (
 // An Entry is the state of a path. The zero Entry means that nothing exists there.
 type Entry struct {
 	Kind  string `json:"kind,omitempty"`
-	Mode  uint32 `json:"mode,omitempty"` // permission bits
+	Mode  uint32 `json:"mode,omitempty"` // permission bits, as the system numbers them
 	Size  int64  `json:"size,omitempty"` // bytes
 	MTime int64  `json:"mtime,omitempty"`
 	Ino   uint64 `json:"ino,omitempty"`   // inode; 0 for a whole folder, if only its listing is known
@@ -110,7 +110,7 @@ func kindOf(m fs.FileMode) string {
 
 // EntryOf returns the Entry of a file without reading the file.
 func EntryOf(i tree.Info) Entry {
-	e := Entry{Kind: kindOf(i.Mode), Mode: uint32(i.Mode.Perm()), Ino: i.ID.Ino}
+	e := Entry{Kind: kindOf(i.Mode), Mode: bitsOf(i.Mode), Ino: i.ID.Ino}
 	if int(i.UID) != os.Geteuid() || int(i.GID) != os.Getegid() {
 		e.Owner = fmt.Sprintf("%d:%d", i.UID, i.GID)
 	}

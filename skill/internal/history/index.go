@@ -62,7 +62,7 @@ type stamp struct {
 func stampOf(i tree.Info) stamp {
 	return stamp{
 		i.ID, i.Size, i.ModTime.UnixNano(), i.Changed.UnixNano(),
-		uint32(i.Mode.Perm()), uint32(min(i.Links, 1<<31)), i.UID, i.GID,
+		bitsOf(i.Mode), uint32(min(i.Links, 1<<31)), i.UID, i.GID,
 	}
 }
 

@@ -109,7 +109,7 @@ func copyTree(from tree.Folder, name string, to tree.Folder, newName string, mis
 		tree.CopyMetadata(f, from, name, info)
 		f.Close()
 	}
-	err = to.Chmod(newName, info.Mode.Perm())
+	err = to.Chmod(newName, info.Mode)
 	dst.Chtimes(".", info)
 	return err
 }

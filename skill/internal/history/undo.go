@@ -383,7 +383,11 @@ func (p *planner) planAll() error {
 	case len(p.Op.Deltas) == 0:
 		return ErrNoEffect
 	}
-	return p.contents()
+	if err := p.contents(); err != nil {
+		return err
+	}
+	p.Op.Opened = p.openings(p.Op.Deltas)
+	return nil
 }
 
 // refOf returns the conflict of a git ref among the deltas, which explains more than the given conflict.

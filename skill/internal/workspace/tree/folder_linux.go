@@ -354,5 +354,5 @@ func (d *kernelFolder) Chmod(name string, perm fs.FileMode) error {
 	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
 		return unix.ELOOP
 	}
-	return unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), uint32(perm.Perm()))
+	return unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), statBits(perm))
 }

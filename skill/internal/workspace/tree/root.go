@@ -322,7 +322,7 @@ func (d *rootFolder) Chmod(name string, perm fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	return rootCause(d.root.Chmod(name, perm.Perm()))
+	return rootCause(d.root.Chmod(name, perm&^fs.ModeType))
 }
 
 // rootCause is Cause for the errors of os.Root. An error that is not the system's means that somebody

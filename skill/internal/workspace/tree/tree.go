@@ -107,8 +107,8 @@ type Folder interface {
 	// Chtimes sets the access and modification times of a file or folder from info.
 	Chtimes(name string, info Info) error
 
-	// Chmod sets the permissions of a file or folder, even if it may not be read. A
-	// link is ELOOP.
+	// Chmod sets the permissions of a file or folder, even if it may not be read, with
+	// the set-user-ID, set-group-ID and sticky bits. A link is ELOOP.
 	Chmod(name string, perm fs.FileMode) error
 
 	// Close releases the folder.
