@@ -177,11 +177,14 @@ var (
 	lineEnd  = regexp.MustCompile(`\r?\n`)
 	twoWords = regexp.MustCompile("^[" + jsSpace + "]*([^" + jsSpace + "]+)(?:[" + jsSpace + "]+([^" +
 		jsSpace + "]+))?")
-	spaceEnds = regexp.MustCompile("^[" + jsSpace + "]+|[" + jsSpace + "]+$")
+	spaceBegin = regexp.MustCompile("^[" + jsSpace + "]+")
+	spaceEnds  = regexp.MustCompile("^[" + jsSpace + "]+|[" + jsSpace + "]+$")
 
 	// letter by letter, for (?i) folds more than ASCII
 	contentPrefix = regexp.MustCompile("^[cC][oO][nN][tT][eE][nN][tT][" + jsSpace + "]*:[" +
 		jsSpace + "]*")
+	exactPrefix = regexp.MustCompile("^[cC][oO][nN][tT][eE][nN][tT][" + jsSpace + "]*:[" + jsSpace +
+		"]*\n")
 	destinationPrefix = regexp.MustCompile("^[dD][eE][sS][tT][iI][nN][aA][tT][iI][oO][nN][" + jsSpace +
 		"]*:[" + jsSpace + "]*")
 )
@@ -196,7 +199,10 @@ func reference(prompt string) parser.Command {
 	c := parser.Command{Operation: line[m[2]:m[3]]}
 	if m[4] >= 0 {
 		c.Path = line[m[4]:m[5]]
-		c.Payload = spaceEnds.ReplaceAllString(prompt[m[5]:], "")
+		c.Payload = spaceBegin.ReplaceAllString(prompt[m[5]:], "")
+		if !exactPrefix.MatchString(c.Payload) {
+			c.Payload = spaceEnds.ReplaceAllString(c.Payload, "")
+		}
 	}
 	return c
 }
@@ -218,7 +224,8 @@ func FuzzText(f *testing.F) {
 		if c.Operation != want.Operation {
 			t.Errorf("Text(%q): operation %q, want %q", prompt, c.Operation, want.Operation)
 		}
-		if trimmed := spaceEnds.ReplaceAllString(prompt, ""); !strings.HasSuffix(trimmed, c.Payload) {
+		trimmed := spaceEnds.ReplaceAllString(prompt, "")
+		if !strings.HasSuffix(trimmed, c.Payload) && !strings.HasSuffix(prompt, c.Payload) {
 			t.Errorf("Text(%q): payload %q is no suffix", prompt, c.Payload)
 		}
 		if !strings.HasSuffix(want.Payload, c.Payload) {

@@ -142,6 +142,7 @@ func FuzzWires(f *testing.F) {
 		f.Add(uint8(i), "Action: run\nAction Input: \"a\\", "", "")
 		f.Add(uint8(i), "", "x", strings.Replace(writers[w.Name].write("y"), `"write_file`, `"\rite_file`, 1))
 		f.Add(uint8(i), "<function_calls>\n<invoke name=\"other\">\n<parameter name=\"path\">", "x", "")
+		f.Add(uint8(i), "ok\n", "x", "")
 		f.Add(uint8(i), "", "say \"hi\" "+writers[w.Name].write("x"), "\n<")
 	}
 	f.Fuzz(func(t *testing.T, which uint8, before, content, after string) {
@@ -159,18 +160,19 @@ func FuzzWires(f *testing.F) {
 		for _, c := range e.Calls {
 			known := c.Err == nil && c.Name == "write_file" && equal(c.Arguments, []byte(arguments(content)))
 			// of another call, which is answered
-			within := strings.Contains(string(c.Arguments), "write_file")
+			within := strings.Contains(string(c.Arguments), "rite_file")
 			found, failed = found || known, failed || c.Err != nil || within
 			// an escape may be of the name
 			if c.Err == nil && !known && !strings.Contains(around, c.Name) && !strings.Contains(around, `\`) {
 				t.Errorf("%s: call %s %s stands nowhere in %q", w.Name, c.Name, c.Arguments, around)
 			}
 		}
-		if !found && !failed && e.Repairs == nil && !strings.Contains(around, "write_file") {
+		sentence := strings.TrimSpace(before[strings.LastIndexByte(before, '\n')+1:]) != "" // which may quote it
+		quoted := sentence && len(e.Calls) > 0
+		if !found && !failed && !quoted && e.Repairs == nil && !strings.Contains(around, "write_file") {
 			t.Errorf("%s: the call is neither carried out nor answered between %q and %q: %+v", w.Name,
 				before, after, e)
 		}
-		sentence := strings.TrimSpace(before[strings.LastIndexByte(before, '\n')+1:]) != "" // which may quote it
 		plain := strings.Trim(around, "abcdefghijklmnopqrstuvwxyz. \n") == ""
 		if plain && !sentence && w.IsText() && (!found || len(e.Calls) != 1) {
 			t.Errorf("%s: read %+v, error %v, between %q and %q", w.Name, e, err, before, after)

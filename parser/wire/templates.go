@@ -210,7 +210,7 @@ var Functionary = &Wire{
 	Doc:    ">>>f\n{}",
 	marker: matcher(`>>>[\w.-]+\r?\n\s*\{|^all\r?\n[^>]*>>>[\w.-]+\r?\n\s*\{`),
 	read: func(text string, tools Schemas) (parser.Envelope, error) {
-		if !strings.HasPrefix(strings.TrimSpace(text), functionary.open) { // the prompt ends with it
+		if functionaryName().MatchString(text) { // the prompt ends with >>>
 			text = functionary.open + strings.TrimLeft(text, rawjson.Space)
 		}
 		text = functionaryText().ReplaceAllString(text, "$1")
@@ -220,6 +220,11 @@ var Functionary = &Wire{
 		return "<|start_header_id|>tool<|end_header_id|>\n\n" + text + "<|eot_id|>"
 	}, llamaTokens...),
 }
+
+// functionaryName matches a name that begins a text, with the begin of its arguments.
+var functionaryName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(all[ \t]*\r?\n|[\w.-]+[ \t]*\r?\n\s*\{)`)
+})
 
 // functionaryText matches what comes before a text for the user.
 var functionaryText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^>>>all\r?\n.*?(>>>|$)`) })
