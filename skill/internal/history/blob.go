@@ -127,12 +127,15 @@ func (k *Keeper) Exchange(n *os.File, dir tree.Folder, name string, old tree.Inf
 	if blob == "" || k.t.o.Portable || old.Links > 1 {
 		return false, k.Save(dir, name)
 	}
-	out := blob
-	if b.has(blob) {
+	out, err := blob, fs.ErrExist
+	if !b.has(blob) {
+		err = b.LinkUnnamed(n, out)
+	}
+	if errors.Is(err, fs.ErrExist) { // a look may save the same content meanwhile
 		out = blob + freshBlob
 		Discard(b.Folder, out)
+		err = b.LinkUnnamed(n, out)
 	}
-	err = b.LinkUnnamed(n, out)
 	if errors.Is(err, syscall.EXDEV) || errors.Is(err, errors.ErrUnsupported) {
 		return false, k.Save(dir, name)
 	}

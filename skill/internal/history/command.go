@@ -511,7 +511,9 @@ func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err er
 	x := t.index.folded()
 	changed := x != t.index || r.changed
 	t.index = x
-	if len(op.Deltas)+len(op.Left) > 0 || op.Note != "" || t.endsParts(op) {
+	ends := op.IsEnd() && t.endsParts(op)
+	op.Quiet = op.Quiet || ends
+	if len(op.Deltas)+len(op.Left) > 0 || op.Note != "" || ends {
 		if err := t.addMade(op); err != nil {
 			return op, err
 		}
@@ -533,7 +535,7 @@ func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err er
 	return op, nil
 }
 
-// endsParts reports whether an op without changes ends a window whose earlier changes are in other ops.
+// endsParts reports whether an op ends a window whose earlier changes are in other ops.
 func (t *Tx) endsParts(op *Op) bool {
 	for _, o := range op.Owners {
 		if !o.Told && o.Until == 0 {
@@ -544,7 +546,6 @@ func (t *Tx) endsParts(op *Op) bool {
 				break
 			}
 			if at.owned && t.log.has(at, o.Key) {
-				op.Quiet = true
 				return true
 			}
 		}
@@ -567,10 +568,10 @@ func (op *Op) bound() {
 	}
 }
 
-// addMade adds an op whose change is made already. It skips an op without deltas that equals the last op:
-// the same command in a loop would push changes out of the history.
+// addMade adds an op whose change is made already. It skips an op without deltas that equals the last op,
+// unless it ends a window: the same command in a loop would push changes out of the history.
 func (t *Tx) addMade(op *Op) error {
-	if n := len(t.log.lines); n > 0 && len(op.Deltas) == 0 {
+	if n := len(t.log.lines); n > 0 && len(op.Deltas) == 0 && !t.endsParts(op) {
 		if last := t.log.op(t.log.lines[n-1]); last != nil && last.saysTheSame(op) {
 			return nil
 		}

@@ -304,7 +304,7 @@ func TestKilledCommand(t *testing.T) {
 				t.Fatal(err)
 			}
 			command(in)
-			c.file.Close() // ends the process's lock
+			c.leaveOpen() // ends the process's lock
 			last := treeOf(t, ws)
 			fresh := open(t, o)
 			tx, err := fresh.Lock(t.Context())
@@ -484,7 +484,7 @@ func TestKilledCommandWithoutIndex(t *testing.T) {
 				t.Fatal(err)
 			}
 			os.WriteFile(in("made"), nil, 0o644)
-			c.file.Close()
+			c.leaveOpen()
 			if err := damage(filepath.Join(s.Path(), indexName)); err != nil {
 				t.Fatal(err)
 			}

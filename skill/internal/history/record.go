@@ -195,7 +195,7 @@ func (r *recorder) recordPath(name string) error {
 	if both && was.unchanged(now) && !was.racy {
 		return nil
 	}
-	if (!both || !r.sameAs(name, was, now)) && !r.untouched(name, now) {
+	if (!both || !r.sameAs(name, was, now)) && !r.untouched(name, was, now) {
 		r.difference(name, was, now)
 	}
 	r.changed = true
@@ -274,9 +274,12 @@ func (r *recorder) now(name string, was *item) (*item, error) {
 
 // untouched reports whether a path was not changed in the windows of the look: its file changed before
 // they began, or after the last process of a single command had ended.
-func (r *recorder) untouched(name string, now *item) bool {
+func (r *recorder) untouched(name string, was, now *item) bool {
 	if now == nil || r.look == nil || r.began == 0 {
 		return false
+	}
+	if was != nil && was.id == now.id && was.changed == now.changed {
+		return false // the system is between a change and its time, or it has no such times
 	}
 	if r.look.stamp != 0 && now.changed > r.look.stamp {
 		return true

@@ -112,6 +112,11 @@ func (op *Op) tellsEnd(key string) bool {
 	return slices.ContainsFunc(op.Owners, func(o Owner) bool { return o.Key == key && o.Told })
 }
 
+// Ends reports whether the window with the key ended with the op.
+func (op *Op) Ends(key string) bool {
+	return slices.ContainsFunc(op.Owners, func(o Owner) bool { return o.Key == key && (o.Told || o.Until != 0) })
+}
+
 // IsEnd reports whether the op only says that a window has ended whose changes are in other ops.
 func (op *Op) IsEnd() bool {
 	return len(op.Owners) > 0 && len(op.Deltas)+len(op.Left) == 0 && op.Note == ""

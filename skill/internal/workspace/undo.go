@@ -217,6 +217,7 @@ type candidate struct {
 	j  *journal
 	id int64
 	op history.Listed
+	of int64 // the number of the change that it is a part of, if that is another
 
 	at   int64     // the number that orders the op in its history
 	time time.Time // orders the op among the histories
@@ -237,7 +238,7 @@ func (u *undoing) candidates(wanted func(j *journal, l history.Listed) (take, mo
 			if !take || !u.w.holdsAll(j, l.Op) || l.IsEnd() {
 				continue
 			}
-			c := candidate{j, l.ID, l, l.ID, l.Time}
+			c := candidate{j: j, id: l.ID, op: l, at: l.ID, time: l.Time}
 			// a redone change counts from the time when it was first made
 			if tx := u.l.tx(j); tx.InForceNow(l.ID) {
 				c.at = tx.Origin(l.ID)
@@ -248,12 +249,7 @@ func (u *undoing) candidates(wanted func(j *journal, l history.Listed) (take, mo
 			list = append(list, c)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b candidate) int {
-		if a.j == b.j {
-			return cmp.Compare(b.at, a.at)
-		}
-		return b.time.Compare(a.time)
-	})
+	slices.SortStableFunc(list, newestFirst)
 	return list
 }
 
@@ -536,16 +532,23 @@ func (u *undoing) since(ctx context.Context, id string) ([]Undone, error) {
 	if !ok || !u.w.holdsAll(j, first.Op) {
 		return nil, notRecorded(id)
 	}
-	u.how.With = func(owner history.Owner) bool { return owner.Since >= n-1 }
+	var ends []candidate // with the parts that are only ends
 	list := u.candidates(func(at *journal, l history.Listed) (take, more bool) {
 		if at == j && l.ID < n || at != j && l.Time.Before(first.Time) {
 			return false, false
+		}
+		if len(l.Owners) > 0 && !l.IsUndo {
+			ends = append(ends, candidate{j: at, id: l.ID, op: l})
 		}
 		if tx := u.l.tx(at); at == j {
 			return tx.Differs(l.ID, n) && (first.IsUndo || tx.InForceNow(l.ID)), true
 		}
 		return u.l.tx(at).InForceNow(l.ID), true
 	})
+	list = u.withOlder(list, ends)
+	u.how.With = func(owner history.Owner) bool {
+		return owner.Since >= n-1 || slices.ContainsFunc(ends, func(c candidate) bool { return c.op.Ends(owner.Key) })
+	}
 	var passed []error
 	u.how.Newest = !u.how.Force
 	for i, c := range list {
@@ -556,6 +559,9 @@ func (u *undoing) since(ctx context.Context, id string) ([]Undone, error) {
 		conflict, refused := errors.AsType[*UndoError](err)
 		switch {
 		case err == nil:
+			if c.of != 0 {
+				done.Of = u.w.changeID(c.j, c.of)
+			}
 			u.done[len(u.done)-1] = done
 		case errors.Is(err, history.ErrNoEffect):
 			passed = append(passed, u.noEffect(c))
@@ -574,6 +580,31 @@ func (u *undoing) since(ctx context.Context, id string) ([]Undone, error) {
 		return u.done, nil
 	}
 	return nil, refusalOf(passed)
+}
+
+// withOlder adds the older parts of the commands that ended in ends: all of a command counts from its end.
+func (u *undoing) withOlder(list, ends []candidate) []candidate {
+	for _, c := range ends {
+		tx := u.l.tx(c.j)
+		for _, id := range tx.Parts(c.op.Op) {
+			if slices.ContainsFunc(list, func(o candidate) bool { return o.j == c.j && o.id == id }) || !tx.InForceNow(id) {
+				continue
+			}
+			if l, ok := tx.Find(id); ok && !l.IsEnd() {
+				list = append(list, candidate{j: c.j, id: id, op: l, of: c.id, at: id, time: l.Time})
+			}
+		}
+	}
+	slices.SortStableFunc(list, newestFirst)
+	return list
+}
+
+// newestFirst orders changes of one history by number, and changes of several by time.
+func newestFirst(a, b candidate) int {
+	if a.j == b.j {
+		return cmp.Compare(b.at, a.at)
+	}
+	return b.time.Compare(a.time)
 }
 
 // refusalOf returns the first error that names a path.
