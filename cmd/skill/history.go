@@ -76,7 +76,7 @@ func (c *cli) historyCommand(*configuration) *cobra.Command {
 // journal carries out a call of the undo dialect and prints the answer.
 func (c *cli) journal(ctx context.Context, o *changeOptions, tool string, in map[string]any) error {
 	w := &o.workspaceOptions
-	if err := c.historyAbove(w, tool, in); err != nil {
+	if err := c.historyAbove(w, in); err != nil {
 		return c.failed(err)
 	}
 	x, err := c.historian(w)
@@ -116,10 +116,10 @@ func (c *cli) journal(ctx context.Context, o *changeOptions, tool string, in map
 	return c.paged(func(c *console) error { return (&printer{console: c, json: o.json, dir: x.Dir()}).print(reply) })
 }
 
-// historyAbove is an error that says what to type where the current folder has no history, but one above
-// it has. Opening the history here would begin one. It names an undo only in a folder of the same repository:
-// elsewhere that would take back a change of another project.
-func (c *console) historyAbove(w *workspaceOptions, tool string, in map[string]any) error {
+// historyAbove makes w the workspace above the current folder, if only that has a history and both are of
+// the same repository; the paths of in count from it then. In a folder of another project that would take
+// back a change of another project, so there it is an error that says how to list these changes.
+func (c *console) historyAbove(w *workspaceOptions, in map[string]any) error {
 	here, err := os.Getwd()
 	if err != nil || w.Dir != "" || skill.HasHistory(here, c.getenv.historyDir(w)) {
 		return nil
@@ -129,10 +129,14 @@ func (c *console) historyAbove(w *workspaceOptions, tool string, in map[string]a
 		return nil
 	}
 	if _, err := os.Lstat(filepath.Join(above, ".git")); err != nil {
-		tool = "history"
-	} else if id, ok := in["id"].(string); ok {
-		tool += " " + shellWord(id)
+		return fmt.Errorf("no change is recorded for this folder, but for one above; type: %s history -C %s",
+			c.program(), shellWord(above))
 	}
-	return fmt.Errorf("no change is recorded for this folder, but for one above; type: %s %s -C %s",
-		c.program(), tool, shellWord(above))
+	for _, key := range []string{"path", "to"} {
+		if name, ok := in[key].(string); ok && !filepath.IsAbs(name) {
+			in[key] = filepath.Join(here, name)
+		}
+	}
+	w.Dir = above
+	return nil
 }

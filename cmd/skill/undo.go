@@ -101,7 +101,7 @@ func (o *undoOptions) check(args []string) error {
 
 // undoRun undoes what a run changed after a step, -1 for all, and says how to go on.
 func (c *cli) undoRun(ctx context.Context, o *undoOptions, in map[string]any) error {
-	if err := c.historyAbove(&o.workspaceOptions, "undo --run "+shellWord(o.run), nil); err != nil {
+	if err := c.historyAbove(&o.workspaceOptions, in); err != nil {
 		return err
 	}
 	x, err := c.historian(&o.workspaceOptions)

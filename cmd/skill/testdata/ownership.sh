@@ -361,3 +361,12 @@ modes 2770 team; [ "$(stat -c %g team team/t | xargs)" = '65534 65534' ]
 skill exec -- sh -c 'chgrp 0 team/t; sed -i s/t/u/ team/t; ln -s t team/l'
 code 0 skill undo
 [ "$(stat -c %g team team/t | xargs)" = '65534 65534' ]; gone team/l
+
+## undo in a folder of the repository
+repository; mkdir -p packages/a; echo 1 >packages/a/f; echo 1 >g; commit 0
+skill exec -- sh -c 'echo 2 >packages/a/f'; skill exec -- sh -c 'echo 2 >g'
+cd packages/a
+code 0 skill undo
+text ../../g 1; text f 2
+code 0 skill undo
+text f 1
