@@ -370,3 +370,87 @@ code 0 skill undo
 text ../../g 1; text f 2
 code 0 skill undo
 text f 1
+
+## a clone that nobody touched
+git init -q -b main from; (cd from; repository; echo a >a; printf 'node_modules\n' >.gitignore; commit 1)
+skill exec -- git clone -q from sub
+git -C sub status >/dev/null; git -C sub log >/dev/null
+for again in 1 2; do
+	code 0 skill undo
+	gone sub
+	code 0 skill undo "$(newest)"
+	text sub/a a; (cd sub; git fsck --strict; [ -z "$(git status --porcelain)" ])
+done
+code 0 skill undo
+gone sub; git clone -q from sub
+
+## a clone, and later changes in it
+git init -q -b main from; (cd from; repository; echo a >a; commit 1)
+skill exec -- git clone -q from sub
+skill exec -- sh -c 'cd sub; echo b >>a; git -c user.name=A -c user.email=a@example.com commit -qam 2'
+code 0 skill undo; text sub/a a
+code 0 skill undo; gone sub
+
+## a clone with the work of a person
+git init -q -b main from; (cd from; repository; echo a >a; commit 1)
+skill exec -- sh -c 'git clone -q from sub; echo n >n'
+echo mine >sub/mine
+code 4 skill undo
+says "$PWD/sub holds"; says mine; says 'undo --perhaps 1'; text sub/mine mine; text sub/a a; gone n; git -C sub fsck
+code 0 skill undo --perhaps 1
+gone sub
+code 0 skill undo "$(newest)"
+text sub/mine mine; git -C sub fsck
+
+## a clone with a commit of a person
+git init -q -b main from; (cd from; repository; echo a >a; commit 1)
+skill exec -- git clone -q from sub
+(cd sub; git -c user.name=A -c user.email=a@example.com commit -q --allow-empty -m mine)
+code 0 skill --dry-run undo --perhaps
+says "delete  $PWD/sub"
+code 1 skill undo
+says "$PWD/sub holds"; git -C sub log --oneline | grep -q mine
+
+## a new repository, and a new folder of modules
+skill exec -- sh -c 'git init -q n; mkdir -p n/node_modules/m; echo node_modules >n/.gitignore; echo m >n/node_modules/m/i'
+code 0 skill undo
+gone n
+code 0 skill undo "$(newest)"
+text n/node_modules/m/i m; git -C n status >/dev/null
+
+## a repository made at the top
+skill exec -- sh -c 'git init -q -b main; echo a >a; git add a; git -c user.name=A -c user.email=a@example.com commit -qm 1'
+code 0 skill undo
+gone .git; gone a
+code 0 skill undo "$(newest)"
+text a a; git fsck
+
+## a new submodule
+git init -q -b main from; (cd from; repository; echo a >a; commit 1)
+git init -q -b main top; cd top; repository; echo t >t; commit 0
+add() { git -c protocol.file.allow=always submodule --quiet add --name lib ../from lib; }
+begin A t1 add p1; add; end A t1 add p1
+code 0 skill undo
+gone lib; gone .git/modules/lib; gone .gitmodules; git diff --quiet HEAD
+add
+
+## a folder into which a command moved what was there
+repository; echo dist >.gitignore; mkdir dist; echo d >dist/d; commit 1
+skill exec -- sh -c 'git init -q n; mv dist n/dist; echo x >n/x'
+skill undo >out 2>&1 || true
+[ -e n/dist/d ] || text dist/d d
+
+## a new folder in which a tool has run since
+[ -x /usr/bin/python3 ] || exit 0
+skill exec -- sh -c 'mkdir app; echo "X = 1" >app/m.py; echo "import m" >app/u.py; /usr/bin/python3 app/u.py'
+ls app/__pycache__
+code 0 skill undo
+gone app
+
+## a read-only folder with a repository
+skill exec -- sh -c 'mkdir -p in; git init -q in/mod; chmod 555 in/mod in'
+code 0 skill undo
+gone in
+code 0 skill undo "$(newest)"
+modes 555 in 555 in/mod; git -C in/mod status >/dev/null
+chmod -R u+w in

@@ -424,7 +424,7 @@ func (a *applier) stepIn(i int, dir tree.Folder, base string, now Entry) error {
 	}
 	if now.Kind != absent && now.Same(d.After) && now.Kind != Link {
 		mode := d.After.Mode
-		if now.Kind == Dir {
+		if now.Kind == Dir && !d.After.Whole {
 			mode |= full // until shutFolders
 		}
 		return dir.Chmod(base, modeOf(mode))
@@ -513,7 +513,12 @@ func (a *applier) create(k *Keeper, dir tree.Folder, base string) error {
 
 // restoreTree moves a whole folder back, or copies it from another disk.
 func (a *applier) restoreTree(e Entry, dir tree.Folder, base string) error {
-	err := a.blobs.Rename(e.Blob, dir, base, false)
+	err := moveFolder(a.blobs.Folder, e.Blob, dir, base)
+	if err == nil {
+		if info, serr := dir.Lstat(base); serr == nil && bitsOf(info.Mode) != e.Mode && e.Mode != UsualMode {
+			err = dir.Chmod(base, modeOf(e.Mode)) // a killed process had opened it
+		}
+	}
 	if !errors.Is(err, syscall.EXDEV) {
 		return err
 	}

@@ -314,8 +314,13 @@ func (t *Tx) take(e Entry, blob string, d tree.Folder, name string) error {
 		shared = info.Links > 1
 	}
 	if !t.o.Portable && !shared { // the file replaces a blob made before a command, which may not be durable
-		if err := d.Rename(name, b.Folder, blob, e.Kind == File); err == nil ||
-			!errors.Is(err, syscall.EXDEV) {
+		var err error
+		if e.Kind == Dir {
+			err = moveFolder(d, name, b.Folder, blob)
+		} else {
+			err = d.Rename(name, b.Folder, blob, true)
+		}
+		if err == nil || !errors.Is(err, syscall.EXDEV) {
 			return err
 		}
 	}

@@ -433,9 +433,13 @@ func (s *Store) lookWith(ctx context.Context, base string, walk Walker,
 	if err != nil {
 		return err
 	}
+	stamp := s.clock()
 	found, err := s.scan(ctx, x, base, walk, true)
 	if err != nil && !errors.Is(err, ErrTooManyFiles) {
 		return err
+	}
+	if found != nil {
+		found.clock = stamp
 	}
 	if t, lerr := s.Lock(ctx); lerr != nil {
 		return lerr
@@ -507,6 +511,8 @@ func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err er
 		return nil, t.noRoom("what the command changed", err)
 	}
 	r.gitObjects()
+	op.forgetMade()
+	op.Began, op.Ended = r.began, found.clock
 	op.bound()
 	x := t.index.folded()
 	changed := x != t.index || r.changed

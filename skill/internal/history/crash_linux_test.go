@@ -113,6 +113,14 @@ var commands = map[string]func(in func(string) string){
 		os.Chmod(in("shut"), 0o555|fs.ModeSticky)
 		os.Chmod(in("d"), 0o555)
 	},
+	"a repository": func(in func(string) string) {
+		os.MkdirAll(in("repo/.git/objects/ab"), 0o755)
+		os.WriteFile(in("repo/.git/objects/ab/cd"), []byte("object"), 0o444)
+		os.WriteFile(in("repo/.git/HEAD"), []byte("ref: refs/heads/main\n"), 0o644)
+		os.WriteFile(in("repo/f"), []byte("f"), 0o644)
+		os.WriteFile(in("a"), []byte("new a"), 0o644)
+		os.Chmod(in("repo"), 0o555)
+	},
 	"what is not kept": func(in func(string) string) {
 		os.Rename(in("large"), in("larger"))
 		os.WriteFile(in("a"), []byte("new a"), 0o644)
@@ -137,8 +145,12 @@ func fill(t testing.TB, in func(string) string) {
 		os.Chmod(in(name), 0o555)
 	}
 	t.Cleanup(func() { // else a user may not remove them
-		for _, name := range []string{"shut", "d", "shut/in", "shut/made"} {
-			os.Chmod(in(name), 0o755)
+		names, _ := filepath.Glob(in("../state/*/blobs/*"))
+		for _, name := range []string{"shut", "d", "shut/in", "shut/made", "repo"} {
+			names = append(names, in(name))
+		}
+		for _, name := range names {
+			os.Chmod(name, 0o755)
 		}
 	})
 	for _, name := range []string{"large", "box/large"} { // sparse

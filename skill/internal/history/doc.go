@@ -57,6 +57,10 @@
 //  17. The log has a version. The package refuses newer versions, and leaves folders of older versions alone.
 //  18. A folder gets its permissions after its contents. An undo opens the user's read-only folders for its changes.
 //     Its op names them, so that whoever completes the op shuts them again.
+//  19. A folder that a command made, with more in it than its op names, is undone whole: git's objects, and folders
+//     that tools build again. The undo moves it to the blobs. It must be as the command left it: nothing in it is
+//     older than the command or newer than its end, by birth and ctime, and a path that the op names may also have
+//     been restored. Git's objects count as their refs. Otherwise a repository stays, as unproven.
 //
 // # The order in which writes become durable
 //
@@ -96,7 +100,7 @@
 //	blobs/    the contents: entry.go, blob.go, files.go
 //	index     the last recorded state: index.go, scan.go, git.go
 //	running/  the open windows: window.go, command.go, call.go, record.go
-//	lock      lock.go, flush.go, apply.go, undo.go, move.go, modes.go
+//	lock      lock.go, flush.go, apply.go, undo.go, move.go, modes.go, whole.go
 //	missed    room for the marks of calls that could not be recorded: missed.go
 //	root.json the folder of the history: store.go, place.go, mount.go
 package history

@@ -24,15 +24,18 @@ type Op struct {
 	Agent   string    `json:"agent,omitempty"` // the kind of the agent's sub-agent; "" for the agent itself
 	Note    string    `json:"note,omitempty"`  // why the op cannot be undone; "" if it can
 	// the commands in whose windows the changes were made; nil for a tool, an edit or an undo
-	Owners  []Owner  `json:"owners,omitempty"`
-	Unsure  string   `json:"unsure,omitempty"`  // why no change of the op is proven
-	Part    bool     `json:"part,omitempty"`    // of an undo: some paths of the change stayed
-	NotSeen []Name   `json:"notSeen,omitempty"` // folders in which a look did not see changes
-	Left    []Left   `json:"left,omitempty"`    // other changes, which undo does not revert
-	More    int      `json:"more,omitempty"`    // how many further changes Left omits
-	Opened  []Opened `json:"opened,omitempty"`  // of an undo: folders that were read-only
-	Quiet   bool     `json:"quiet,omitempty"`   // an undo without an ID skips the op
-	Deltas  []Delta  `json:"deltas,omitempty"`
+	Owners  []Owner `json:"owners,omitempty"`
+	Unsure  string  `json:"unsure,omitempty"`  // why no change of the op is proven
+	Part    bool    `json:"part,omitempty"`    // of an undo: some paths of the change stayed
+	NotSeen []Name  `json:"notSeen,omitempty"` // folders in which a look did not see changes
+	Left    []Left  `json:"left,omitempty"`    // other changes, which undo does not revert
+	More    int     `json:"more,omitempty"`    // how many further changes Left omits
+	// the begin of the windows and the end of the look, by the file system's clock in nanoseconds; 0 if not known
+	Began  int64    `json:"began,omitempty"`
+	Ended  int64    `json:"ended,omitempty"`
+	Opened []Opened `json:"opened,omitempty"` // of an undo: folders that were read-only
+	Quiet  bool     `json:"quiet,omitempty"`  // an undo without an ID skips the op
+	Deltas []Delta  `json:"deltas,omitempty"`
 }
 
 // A Left is a change of an op that undo does not revert.

@@ -84,6 +84,7 @@ type scan struct {
 	prefix string // of the index paths in the scanned folder
 	device uint64 // of the scanned folder; other devices are skipped
 	begin  int64  // time of the start in nanoseconds
+	clock  int64  // the same by the clock of the file system; 0 if not known
 	scope  bool   // enter the folders that the scan for the index entered, and no others that it saw
 	seen   []bool // by the number of an item of old: its path is unchanged, or not in the scanned folder
 	parts  [Workers]scanPart

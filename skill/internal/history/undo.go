@@ -334,7 +334,10 @@ func (p *planner) onlyLeft() error {
 
 // planAll plans the deltas of the undo.
 func (p *planner) planAll() error {
-	deltas := reversed(p.after.Deltas)
+	deltas, err := p.takeWhole(reversed(p.after.Deltas))
+	if err != nil {
+		return err
+	}
 	for i := 0; i < len(deltas); i++ {
 		d := deltas[i]
 		merged, lost, took := len(p.Merged), len(p.Lost), len(p.Took)
@@ -517,8 +520,8 @@ func (p *planner) planPath(d Delta) (step Delta, needed bool, err error) {
 	if d.isThere(now, d.After) && !(d.isThere(now, d.Before) && p.movesAway(d)) {
 		return d, false, nil
 	}
-	if why := p.forbidden(d.Path); why != "" {
-		return d, false, p.conflict(d.Path, why)
+	if name, why := p.forbidden(d); why != "" {
+		return d, false, p.conflict(name, why)
 	}
 	if !looked {
 		forced := false
@@ -634,12 +637,20 @@ func (p *planner) later(folder Name, about func(Name) bool) int64 {
 	return 0
 }
 
-// forbidden returns why the undo may not write a path, "" if it may.
-func (p *planner) forbidden(name Name) string {
+// forbidden returns a path that the undo may not write, and why; "" if it may write all.
+func (p *planner) forbidden(d Delta) (name Name, why string) {
 	if p.how.Config || p.o.Forbids == nil {
-		return ""
+		return "", ""
 	}
-	return p.o.Forbids(string(name))
+	if why := p.o.Forbids(string(d.Path)); why != "" || !d.After.Whole {
+		return d.Path, why
+	}
+	for _, o := range p.change().Deltas {
+		if isBelow(o.Path, d.Path) && why == "" {
+			name, why = o.Path, p.o.Forbids(string(o.Path))
+		}
+	}
+	return name, why
 }
 
 // otherMode adapts the delta of a file whose permissions have changed since.

@@ -379,6 +379,11 @@ func (w *Workspace) undone(j *journal, d history.Undone) Undone {
 	paths := map[history.Name]bool{}
 	for _, o := range d.Op.Deltas {
 		paths[o.Path] = true
+		for _, in := range d.Of.Deltas {
+			if (o.Before.Whole || o.After.Whole) && strings.HasPrefix(string(in.Path), string(o.Path)+"/") {
+				paths[in.Path] = true
+			}
+		}
 	}
 	if k := Kind(d.Of.Kind); k == Run || k == Patch || d.Of.Undoes != 0 {
 		u.More = max(len(paths)-1, 0)
