@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -63,6 +64,10 @@ func (c *cli) exec(cmd *cobra.Command, o *workspaceOptions, args []string) error
 	}
 	if done.Undo != "" {
 		c.sayf("change %s; \"%s\" takes it back", done.Undo, c.again(o, "undo", done.Undo))
+	}
+	if !done.Served.IsZero() {
+		c.sayf("it served from %s on, and what was written since is not recorded",
+			done.Served.Local().Format(time.TimeOnly))
 	}
 	if why := done.CannotUndo(); why != "" {
 		c.say("undo leaves:", why)

@@ -454,3 +454,18 @@ gone in
 code 0 skill undo "$(newest)"
 modes 555 in 555 in/mod; git -C in/mod status >/dev/null
 chmod -R u+w in
+
+## a watcher that a person starts in the foreground, beside an agent
+echo f >f
+skill exec -- sh -c 'echo b >built; exec tail -f f' >/dev/null 2>../served & server=$!
+until skill history | grep -q built; do sleep 0.2; done
+echo p >person
+skill exec -- sh -c 'echo a >agent'
+code 0 skill undo
+gone agent; text person p; text built b
+echo q >>person
+kill -INT $server; wait $server || true
+grep -q 'it served from .* on, and what was written since is not recorded' ../served
+code 0 skill undo
+gone built; [ "$(cat person)" = "p
+q" ]; text f f

@@ -47,7 +47,8 @@
 //     Only [How].Perhaps takes the others. An undo that left a path is a part, and undoing it brings back what it took.
 //  14. A told end wins, however late. If nobody tells an end, the window closes when the session has another turn, when
 //     it ends, when the host's process is gone, or when another session begins in its terminal. Until then the record
-//     proves only what changed before the last heartbeat of a command, or before a call began.
+//     proves only what changed before the last heartbeat of a command, or before a call began. The window of a
+//     command in a person's terminal closes once it serves: what it writes later is nobody's.
 //  15. A look enters the folders that the last look entered, and no others that it saw, whatever git ignores by then.
 //  16. A file that changed before the windows of a look began is nobody's, by the clock of the file system. So is a file
 //     that changed after the last process of a single command. A new file that is older than the windows and was not

@@ -242,7 +242,13 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 	}
 	defer spec.extras.close()
 	var done Executed
-	tracked, err := x.Track(ctx, x.lineOf(a), func(ctx context.Context) (err error) {
+	var serves <-chan struct{}
+	if a.Streams != nil {
+		waiting, stop := context.WithCancel(ctx)
+		defer stop()
+		serves = serving(waiting)
+	}
+	tracked, err := x.track(ctx, x.lineOf(a), serves, func(ctx context.Context) (err error) {
 		x.session.refusedNames(nil) // the names of earlier commands
 		done, err = x.run(ctx, a, spec)
 		done.Refused = x.session.refusedNames(done.Refused)

@@ -118,16 +118,7 @@ func waitEnd(pidfd int, limit time.Duration) bool {
 func exitStatus(e event) (code int, signal string) { return outcome(syscall.WaitStatus(e.Value)) }
 
 func listeningPid(port int) int {
-	var sockets []string
-	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		data, _ := os.ReadFile(table)
-		for line := range strings.Lines(string(data)) {
-			f := strings.Fields(line)
-			if len(f) > 9 && f[3] == "0A" && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) {
-				sockets = append(sockets, "socket:["+f[9]+"]")
-			}
-		}
-	}
+	sockets := listeners("/proc/net", fmt.Sprintf("%04X", port))
 	if len(sockets) == 0 {
 		return 0
 	}

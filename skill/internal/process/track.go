@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"textskill/skill/internal/search"
@@ -19,6 +20,8 @@ type Tracked struct {
 	NotSeen     []string // folders that tools build again, in which changes were not looked for
 	// settings and hooks that the program left, by which git starts programs: a path, or a path and a name
 	GitPrograms []string
+	// when a person's command began to serve, from when on its changes are not recorded; else zero
+	Served time.Time
 }
 
 // UndoID returns Undo.
@@ -42,8 +45,14 @@ type trackedKey struct{}
 
 // Track calls run and records, under name, what it changes in the workspace. In a
 // nested call the changes belong to the outer one.
-func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Context) error) (c Tracked,
-	err error) {
+func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Context) error) (Tracked,
+	error) {
+	return x.track(ctx, name, nil, run)
+}
+
+// track is Track for a command whose record ends before its own end, once serves is closed; it may be nil.
+func (x *Runner) track(ctx context.Context, name string, serves <-chan struct{},
+	run func(ctx context.Context) error) (c Tracked, err error) {
 	if ctx.Value(trackedKey{}) != nil {
 		return c, run(ctx)
 	}
@@ -65,21 +74,37 @@ func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Co
 		}
 		return c, err
 	}
-	if err = run(inner); IsSpawnError(err) {
+	record := sync.OnceFunc(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+		defer cancel()
+		change, left, rerr := command.End(ctx)
+		c.Undo, c.NotSeen, c.GitPrograms = change.ID, change.NotSeen, x.gitPrograms(change.Git)
+		if change.NotKept != "" {
+			c.NotUndoable = append(c.NotUndoable, change.NotKept)
+		}
+		if rerr != nil {
+			c.unknown(ctx, x.ws, name, rerr)
+		}
+		c.add(left)
+	})
+	ended, recorded := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(recorded)
+		select {
+		case <-ended:
+		case <-serves:
+			c.Served = time.Now()
+			record()
+		}
+	}()
+	err = run(inner)
+	close(ended)
+	<-recorded
+	if IsSpawnError(err) {
 		command.Cancel()
 		return c, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
-	defer cancel()
-	change, left, rerr := command.End(ctx)
-	c.Undo, c.NotSeen, c.GitPrograms = change.ID, change.NotSeen, x.gitPrograms(change.Git)
-	if change.NotKept != "" {
-		c.NotUndoable = append(c.NotUndoable, change.NotKept)
-	}
-	if rerr != nil {
-		c.unknown(ctx, x.ws, name, rerr)
-	}
-	c.add(left)
+	record()
 	for _, dir := range x.cfg.Allow {
 		c.NotUndoable = append(c.NotUndoable,
 			workspace.Untracked{Path: dir, Reason: "it is a folder of --allow"}.String())
