@@ -23,7 +23,8 @@ func (c *cli) execCommand(*configuration) *cobra.Command {
 		Long: `exec runs a command in the workspace with your terminal, and records what it changes there.
 Then "skill undo" takes that back. In the sandbox, the command changes only the
 workspace and has no network; --fence-write and --network allow more. With --fence off,
-exec only records. exec ends with the exit code of the command.
+exec only records. exec ends with the exit code of the command. The changes of a
+server or a watcher are recorded until it waits for requests or for changes of files.
 
 An agent works in the sandbox if you give it the network, its configuration and its key:
 --network --fence-write ~/.claude --pass-env ANTHROPIC_API_KEY. To record each of its

@@ -246,7 +246,7 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 	if a.Streams != nil {
 		waiting, stop := context.WithCancel(ctx)
 		defer stop()
-		serves = serving(waiting)
+		serves = serving(waiting, a.Streams[0])
 	}
 	tracked, err := x.track(ctx, x.lineOf(a), serves, func(ctx context.Context) (err error) {
 		x.session.refusedNames(nil) // the names of earlier commands

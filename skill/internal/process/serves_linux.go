@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // descendants returns the processes that this one and its children have started.
@@ -35,6 +37,12 @@ func processorTime(all []int) (sum int64) {
 	return sum
 }
 
+// readsKeys reports whether f is a terminal whose keys a program reads one by one.
+func readsKeys(f *os.File) bool {
+	t, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil && t.Lflag&unix.ICANON == 0
+}
+
 // waits reports whether one of the processes listens at a TCP port or watches files.
 func waits(all []int) bool {
 	for _, pid := range all {
@@ -58,7 +66,7 @@ func waits(all []int) bool {
 }
 
 // listeners returns the TCP sockets that listen in a network whose tables are in the folder, at a port
-// in hexadecimal digits, or at any for "". The names are those of descriptors in /proc.
+// in hexadecimal digits, or at any for "". They are named as descriptors in /proc are.
 func listeners(folder, port string) (sockets []string) {
 	for _, table := range []string{"tcp", "tcp6"} {
 		data, _ := os.ReadFile(filepath.Join(folder, table))
