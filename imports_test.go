@@ -26,11 +26,11 @@ const fleet = "skill/fleet"
 // mayImport says for each package which others of this module it may import: those
 // above it here, and not all of them.
 var mayImport = map[string][]string{
-	"parser/json": {},
+	"parser/rawjson": {},
 
-	"parser": {"parser/json"},
+	"parser": {"parser/rawjson"},
 
-	"parser/wire": {"parser", "parser/json"},
+	"parser/wire": {"parser", "parser/rawjson"},
 
 	"skill/internal/words": {},
 
@@ -64,7 +64,7 @@ var mayImport = map[string][]string{
 	"skill/internal/project": {"skill/internal/process", "skill/internal/search", "skill/internal/workspace",
 		"skill/internal/refusal", "skill/internal/words"},
 
-	"skill/hook": {"parser/json"},
+	"skill/hook": {"parser/rawjson"},
 
 	"skill": {"skill/hook", "skill/internal/history", "skill/internal/workspace",
 		"skill/internal/workspace/tree", "skill/internal/patch", "skill/internal/merge",
@@ -73,35 +73,35 @@ var mayImport = map[string][]string{
 
 	"skill/browser": {"skill"},
 
-	"skill/audit": {"skill", "parser/json"},
+	"skill/audit": {"skill", "parser/rawjson"},
 
-	"skill/dialect": {"skill", "skill/internal/words", "parser/wire", "parser", "parser/json"},
+	"skill/dialect": {"skill", "skill/internal/words", "parser/wire", "parser", "parser/rawjson"},
 
 	"llmfallback/remote": {},
 
-	"llmfallback/openai": {"llmfallback/remote", "parser/json"},
+	"llmfallback/openai": {"llmfallback/remote", "parser/rawjson"},
 
-	"llmfallback": {"llmfallback/openai", "llmfallback/remote", "parser", "parser/json"},
+	"llmfallback": {"llmfallback/openai", "llmfallback/remote", "parser", "parser/rawjson"},
 
 	"skill/internal/door": {},
 
-	"skill/mcpserver": {"skill/internal/door", "skill/dialect", "skill", "parser", "parser/json"},
+	"skill/mcpserver": {"skill/internal/door", "skill/dialect", "skill", "parser", "parser/rawjson"},
 
 	"skill/page": {"skill/internal/door", "skill"},
 
-	"skill/page/runs": {"skill/page", "skill/agent", "parser/json"},
+	"skill/page/runs": {"skill/page", "skill/agent", "parser/rawjson"},
 
 	"skill/agent": {"skill/dialect", "skill", "skill/internal/refusal", "skill/internal/words",
-		"llmfallback/remote", "parser/wire", "parser", "parser/json"},
+		"llmfallback/remote", "parser/wire", "parser", "parser/rawjson"},
 
 	"skill/agent/trace": {"skill/agent", "skill"},
 
 	"skill/agent/provider": {"skill/agent", "skill/internal/words", "llmfallback/openai",
-		"llmfallback/remote", "parser/wire", "parser", "parser/json"},
+		"llmfallback/remote", "parser/wire", "parser", "parser/rawjson"},
 
 	"skill/fleet/pack": {"skill/internal/search", "skill/internal/workspace/tree"},
 
-	"skill/fleet": {"skill/fleet/pack", "skill/agent", "skill/dialect", "skill", "parser/json"},
+	"skill/fleet": {"skill/fleet/pack", "skill/agent", "skill/dialect", "skill", "parser/rawjson"},
 
 	"skill/fleet/jetstream": {"skill/fleet", "skill/internal/workspace/tree"},
 
@@ -111,15 +111,15 @@ var mayImport = map[string][]string{
 
 	"internal/usage": {"skill"},
 
-	"contrib": {"parser/json"},
+	"contrib": {"parser/rawjson"},
 	"cmd/skill": {"internal/usage", "contrib", "skill/hook", "skill/audit", "skill/page",
 		"skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace",
-		"skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/json"},
+		"skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/rawjson"},
 
 	"skill/fleet/cmd/skill-fleet": {"internal/usage", "skill/fleet/board", "skill/fleet/toolcall",
 		"skill/fleet/jetstream", "skill/fleet/pack", "skill/fleet", "skill/page", "skill/page/runs",
 		"skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace",
-		"skill/dialect", "skill/browser", "skill", "llmfallback/remote", "parser/json"},
+		"skill/dialect", "skill/browser", "skill", "llmfallback/remote", "parser/rawjson"},
 }
 
 // testsImport says what tests import besides.
@@ -160,7 +160,7 @@ var doors = map[string][]string{
 	"github.com/pelletier/go-toml/v2": {"skill/agent/project.go", "skill/agent/builtin.go",
 		"cmd/skill/setup_file.go", "cmd/skill/rules.go", "skill/fleet/cmd/skill-fleet/config.go"},
 	"github.com/tailscale/hujson":                  {"cmd/skill/setup_file.go"},
-	"github.com/go-json-experiment/json":           {"parser/json/members.go", "parser/json/escape.go"},
+	"github.com/go-json-experiment/json":           {"parser/rawjson/members.go", "parser/rawjson/escape.go"},
 	"github.com/JohannesKaufmann/html-to-markdown": {"skill/internal/web/*.go"},
 	"github.com/chromedp/chromedp": {"skill/browser/browser.go",
 		"skill/page/chromium_test.go"},

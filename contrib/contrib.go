@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strings"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 //go:embed achilles agent-skill hooks

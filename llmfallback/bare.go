@@ -8,7 +8,7 @@ import (
 
 	"textskill/llmfallback/remote"
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // Bare returns an agent that calls complete once and accepts its answer, which must be a

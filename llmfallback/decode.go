@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"textskill/llmfallback/remote"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // The repairs of this package. The JSON decoder reports its own in its own words.

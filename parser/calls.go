@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // maxCalls is the most calls of a text; a text with more is refused whole.

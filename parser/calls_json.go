@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // callKeys are the keys that may stand without quotes in a call that is JSON.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // offered are the names that the tests' calls may have.

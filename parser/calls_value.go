@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // arguments reads what is between the brackets of a call, and the closing one.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // A row is one line of a recorded corpus, as far as its parse shows in it.

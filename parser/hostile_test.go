@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // hostile is what repeated many times might cost more than its length.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // A ToolCall is one function call of a model.

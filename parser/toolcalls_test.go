@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // oneCall is an envelope of one call of f with these arguments, as a JSON value.

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 
 	"textskill/internal/usage"
 )

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill/agent"
 	"textskill/skill/agent/provider"
 )

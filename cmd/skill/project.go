@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill/agent"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"textskill/llmfallback"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/parser/wire"
 	"textskill/skill"
 	"textskill/skill/dialect"

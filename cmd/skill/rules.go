@@ -16,7 +16,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"textskill/internal/usage"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill/agent"
 )
 

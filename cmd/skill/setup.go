@@ -18,7 +18,7 @@ import (
 
 	"textskill/contrib"
 	"textskill/internal/usage"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill"
 	"textskill/skill/dialect"
 	"textskill/skill/hook"

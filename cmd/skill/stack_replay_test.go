@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/testdata/needs"
 )
 

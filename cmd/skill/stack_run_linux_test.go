@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/testdata/needs"
 )
 

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // A stackStep is one step before the calls of a row.

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"textskill/internal/usage"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill/agent"
 	"textskill/skill/agent/provider"
 )

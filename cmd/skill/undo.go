@@ -11,7 +11,7 @@ import (
 
 	"textskill/internal/usage"
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill"
 	"textskill/skill/agent"
 	"textskill/skill/dialect"

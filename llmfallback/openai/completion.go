@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"textskill/llmfallback/remote"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // A Completion is what a model answered.

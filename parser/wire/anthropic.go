@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // Anthropic is the Messages protocol: a whole message, its content, or one block of it.

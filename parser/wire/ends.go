@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // An end tag in a value looks like the end of the value. If the text shows that one was not, by an

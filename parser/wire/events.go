@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // AgentEvents is the protocol of Anthropic's managed agents: the events of a session, in a

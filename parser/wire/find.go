@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // A finder finds calls in a text: the wire that reads them and where they begin, nil for none.

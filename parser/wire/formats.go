@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // A format is how the chat templates of some models write calls as text. An empty token is

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // A writer writes a call of write_file as a model does, by its wire.

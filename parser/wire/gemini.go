@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // Gemini is the protocol of generateContent: a whole response, its content, the parts of

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // A value is a JSON value, taken apart at its top level.

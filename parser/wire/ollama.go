@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // Ollama is the protocol of Ollama's chat: a whole response, or its message.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // OpenAI is the chat completions protocol: a whole response, or its message.

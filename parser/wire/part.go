@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"strings"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // A Part is one part of a model's message: a block of Anthropic's, a part of Google's, an item of

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // ReAct is the format of agents that think aloud. Its words occur in any text, so it

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // A given is an argument of a call, in the order of its template.

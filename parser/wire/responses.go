@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // Responses is OpenAI's Responses protocol: a whole response, its output, or one item

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // quoted returns a text, as a JSON string if it holds one of the tokens by which the model

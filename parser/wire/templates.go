@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // The wires of text: a format for the calls, and how the model is told the results.

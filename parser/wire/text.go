@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // maxCalls is the most calls of a text; a text with more is refused whole.

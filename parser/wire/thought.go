@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // A model's text is read from its left, by one rule: a thought, a code fence or a call that has

@@ -17,7 +17,7 @@ import (
 	"strings"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // A Wire is the form of one provider's or model's calls, answers and definitions.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 var update = flag.Bool("update", false, "write the answers of the rows")

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // A written argument has no type of its own: its text means what the schema says.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill"
 	"textskill/skill/dialect"
 )

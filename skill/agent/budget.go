@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // A Budget limits one Run, all its experts together. A limit that is reached ends the

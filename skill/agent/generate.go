@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"textskill/llmfallback/remote"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"path"
 	"time"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill"
 )
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // maxReports is how often a model is asked for the final report.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // A position is where a run is continued: after a checkpoint, or in the step that was

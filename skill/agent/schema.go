@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // A reportSchema is what a final report must fit.

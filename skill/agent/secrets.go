@@ -13,7 +13,7 @@ import (
 	"strings"
 	"unicode"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill"
 	"textskill/skill/internal/words"
 )

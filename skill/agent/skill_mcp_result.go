@@ -6,7 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"textskill/llmfallback/remote"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/parser/wire"
 )
 

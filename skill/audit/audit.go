@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill"
 )
 

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"sync"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill"
 	"textskill/skill/internal/words"
 )

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill"
 )
 

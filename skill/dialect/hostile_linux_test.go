@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill"
 	"textskill/skill/browser"
 	"textskill/testdata/needs"

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // TestHostilePatches names every hostile path in every place of a patch that names a file.

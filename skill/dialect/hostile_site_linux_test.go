@@ -13,7 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill"
 	"textskill/testdata/needs"
 )

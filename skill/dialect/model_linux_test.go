@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill"
 	"textskill/testdata/needs"
 

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/parser/wire"
 	"textskill/skill"
 )

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // TestUnits counts as JavaScript does: a half of a surrogate pair is one unit.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // A Param is one argument of a tool.

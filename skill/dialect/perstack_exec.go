@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill"
 )
 

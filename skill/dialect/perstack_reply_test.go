@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill"
 )
 

@@ -15,7 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill/internal/words"
 )
 

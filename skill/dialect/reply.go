@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill"
 )
 

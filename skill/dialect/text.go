@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"textskill/parser"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill"
 	"textskill/testdata/needs"
 )

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"unicode/utf8"
 
 	"textskill/skill"

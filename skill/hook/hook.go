@@ -14,7 +14,7 @@ import (
 	"strings"
 	"sync"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // MaxPayload is how many bytes a payload may have.

@@ -3,7 +3,7 @@ package mcpserver
 import (
 	"errors"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // envelope is a message. Its members are JSON as it was sent, nil if missing.

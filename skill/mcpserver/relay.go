@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill/internal/door"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // codeBusy is the error code of a request beyond maxPending.

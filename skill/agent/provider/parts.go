@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"textskill/llmfallback/remote"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/parser/wire"
 	"textskill/skill/agent"
 )

@@ -7,7 +7,7 @@ import (
 
 	"textskill/llmfallback/openai"
 	"textskill/llmfallback/remote"
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/parser/wire"
 	"textskill/skill/agent"
 )

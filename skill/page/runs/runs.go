@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 	"textskill/skill/agent"
 	"textskill/skill/page"
 )

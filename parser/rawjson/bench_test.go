@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // BenchmarkDecode reads one envelope with 64 KB of text, as strict JSON and

@@ -3,7 +3,7 @@ package rawjson_test
 import (
 	"fmt"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 func ExampleDecode() {

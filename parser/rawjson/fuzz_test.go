@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 // units are the pieces of hostile texts.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	rawjson "textskill/parser/json"
+	"textskill/parser/rawjson"
 )
 
 func TestDecode(t *testing.T) {
