@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,6 +104,15 @@ func reverted(u workspace.Undone) string {
 		if n := len(u.Unlinked); n > 3 {
 			text += fmt.Sprintf(", and %d more are files of their own", n-1)
 			break
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.Held)) {
+		text += "; " + name + " is open in " + cmp.Or(u.Held[name], "another program") + ", which goes on with the old file until it opens it again"
+	}
+	if n := len(u.Unasked); n > 0 {
+		text += "; the system does not tell whether a program has " + u.Unasked[0] + " open"
+		if n > 1 {
+			text += fmt.Sprintf(", nor %d more files", n-1)
 		}
 	}
 	if u.Left > 0 {

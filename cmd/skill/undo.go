@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,6 +43,8 @@ undo takes what the change made, and leaves the rest. These words go further:
   another command ran at the same time              --perhaps
   nobody told the end of the command (Esc, a kill)  --perhaps
   nothing tells who made the file                   --perhaps
+  a program has the file open                       --perhaps, or close it
+  a program has the database open                   close it, or --force
   calls of an agent were missed since               --perhaps
 
 The exit code is 4 if some files of the change stayed, and 1 if all did.
@@ -177,8 +180,15 @@ func (c *console) sayRunUndone(o *undoOptions, at agent.Checkpoint, done skill.R
 func (c *console) sayForce(w *workspaceOptions, reply dialect.Reply, in map[string]any, step int) {
 	if done, ok := reply.Result.(skill.Reverted); ok {
 		for _, u := range done.Changes {
-			if len(u.Kept) > 0 && u.Applied {
+			if !u.Applied {
+				continue
+			}
+			isDoubt := func(e *skill.UndoError) bool { return e.Grade != "" }
+			if slices.ContainsFunc(u.Kept, isDoubt) {
 				c.sayf("\"%s\" takes these files back too", c.again(w, "undo", "--perhaps", u.Of))
+			}
+			if slices.ContainsFunc(u.Kept, func(e *skill.UndoError) bool { return e.Force && !isDoubt(e) }) {
+				c.sayf("\"%s\" takes open databases back too", c.again(w, "undo", "--force", u.Of))
 			}
 		}
 	}

@@ -300,6 +300,60 @@ end B b1 'make b' q1
 code 1 skill undo 2
 text f byB; text g g
 
+## a log that a server has open
+echo start >log.txt; exec 5>>log.txt
+skill exec -- sh -c 'echo command >>log.txt; echo n >n'
+echo server >&5
+code 0 skill undo
+gone n; says 'other file that it changed stays'; [ "$(wc -l <log.txt)" = 3 ]
+echo more >&5; grep -q more log.txt
+
+## a file that a program has opened since
+skill exec -- sh -c 'echo 1 >f; echo n >n'
+sleep 60 5>>f & id=$!
+code 4 skill undo
+kill $id; gone n; text f 1; says "$PWD/f is open in sleep (process $id)"; says 'undo --perhaps 1'
+code 0 skill undo --perhaps 1
+gone f
+
+## a file that a program goes on to read
+echo 1 >f; sleep 60 5<f & id=$!
+skill exec -- sh -c 'echo 2 >f'
+code 0 skill undo
+kill $id; text f 1
+
+## an SQLite database that a program has open
+[ -n "$(type -P sqlite3)" ] || exit 0
+mkfifo "$HOME/in"; sqlite3 app.db <"$HOME/in" >"$HOME/answers" & id=$!
+exec 6>"$HOME/in"
+echo 'pragma journal_mode=wal; create table t(x); insert into t values (1);' >&6
+for i in $(seq 100); do [ -e app.db-wal ] && break; sleep 0.05; done
+skill exec -- sh -c 'sqlite3 app.db "insert into t values (2)"; echo n >n'
+code 0 skill undo
+gone n
+printf 'insert into t values (3);\n.quit\n' >&6; exec 6>&-; wait $id
+[ "$(sqlite3 app.db 'select group_concat(x) from t')" = 1,2,3 ]
+
+## an SQLite database that a program opens after the command
+[ -n "$(type -P sqlite3)" ] || exit 0
+sqlite3 app.db 'pragma journal_mode=wal; create table t(x); insert into t values (1);'
+skill exec -- sh -c 'sqlite3 app.db "insert into t values (2)"; echo n >n'
+mkfifo "$HOME/in"; sqlite3 app.db <"$HOME/in" >"$HOME/answers" & id=$!
+exec 6>"$HOME/in"; echo 'insert into t values (3);' >&6
+for i in $(seq 100); do [ -e app.db-wal ] && break; sleep 0.05; done; sleep 0.2
+code 4 skill undo
+gone n; says 'belongs to a database that sqlite3'; says 'undo --force 1'
+code 1 skill undo 1
+echo '.quit' >&6; exec 6>&-; wait $id
+[ "$(sqlite3 app.db 'select group_concat(x) from t')" = 1,2,3 ]
+
+## a database that nobody has open
+[ -n "$(type -P sqlite3)" ] || exit 0
+sqlite3 app.db 'create table t(x); insert into t values (1);'
+skill exec -- sqlite3 app.db 'insert into t values (2)'
+code 0 skill undo
+[ "$(sqlite3 app.db 'select group_concat(x) from t')" = 1 ]
+
 ## a read-only folder that a command removed
 mkdir -p vendor/m; echo a >vendor/m/a.go; chmod 444 vendor/m/a.go; chmod 555 vendor/m vendor
 skill exec -- sh -c 'chmod -R u+w vendor; rm -rf vendor'

@@ -840,7 +840,7 @@ func (t *Tx) Follow(deltas ...Delta) {
 	}
 }
 
-func (t *Tx) statAt(name Name) (tree.Info, error) {
+func (t *Store) statAt(name Name) (tree.Info, error) {
 	d, base, err := t.parent(name)
 	if err != nil {
 		return tree.Info{}, err

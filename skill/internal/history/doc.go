@@ -62,6 +62,11 @@
 //     that tools build again. The undo moves it to the blobs. It must be as the command left it: nothing in it is
 //     older than the command or newer than its end, by birth and ctime, and a path that the op names may also have
 //     been restored. Git's objects count as their refs. Otherwise a repository stays, as unproven.
+//  20. An undo leaves a file that a program has open for writing, as unproven: the program would go on with the old
+//     file. The files of a database are one thing, and only [How].Force takes them while one is open. The undo asks
+//     the system for a lease of each file. Of files of other users, and on some file systems, it cannot ask, and
+//     says so; systems other than Linux tell nothing. A file that is open when a command ends is nobody's. The undo
+//     does not open files that this process has locked, because to close them would release the lock.
 //
 // # The order in which writes become durable
 //
@@ -101,7 +106,8 @@
 //	blobs/    the contents: entry.go, blob.go, files.go
 //	index     the last recorded state: index.go, scan.go, git.go
 //	running/  the open windows: window.go, command.go, call.go, record.go
-//	lock      lock.go, flush.go, apply.go, undo.go, move.go, modes.go, whole.go
+//	lock      lock.go, flush.go, apply.go, undo.go, move.go, modes.go, whole.go,
+//	          held.go
 //	missed    room for the marks of calls that could not be recorded: missed.go
 //	root.json the folder of the history: store.go, place.go, mount.go
 package history

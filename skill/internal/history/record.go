@@ -28,8 +28,9 @@ type recorder struct {
 	edited      map[string]bool   // paths whose difference belongs to an open edit of another agent
 	look        *lookFor          // nil for the paths of an edit
 	began       int64             // of the look
-	inodes      map[uint64]*item  // of the index before the look
-	older       map[string]bool   // folders that are older than the look's windows and were put here
+	ask         *asker
+	inodes      map[uint64]*item // of the index before the look
+	older       map[string]bool  // folders that are older than the look's windows and were put here
 }
 
 // addLeft adds to the op that undo does not revert a path, and why.
@@ -409,11 +410,25 @@ func (r *recorder) difference(name string, was, now *item) {
 		r.addLeft(name, "it was at "+r.unkeptFiles[now.id.Ino].path+" and is not kept, and undo leaves it as it is")
 	case isFolder(now) && !now.kept():
 		r.addLeft(name, whyNotKept(now))
+	case r.heldBy(name, now) != nil:
+		r.addLeft(name, r.heldBy(name, now).reason()+", and undo leaves it")
 	default:
 		d.InPlace = isFile(was) && isFile(now) && now.links > 1 && was.id == now.id
 		d.Linked = r.otherName(was, now)
 		r.op.Deltas = append(r.op.Deltas, d)
 	}
+}
+
+// heldBy returns who has a changed file open after the command, nil if nobody has. The change is nobody's. While
+// another command runs, the file may be open in that.
+func (r *recorder) heldBy(name string, now *item) *Held {
+	if r.look == nil || !r.look.told() || !isFile(now) {
+		return nil
+	}
+	if r.ask == nil {
+		r.ask = r.newAsker()
+	}
+	return r.ask.about(Name(name))
 }
 
 func isFolder(e *item) bool { return e != nil && e.kind == aFolder }

@@ -250,3 +250,63 @@ func setTime(f *os.File, mtime time.Time) {
 	ts := unix.NsecToTimespec(mtime.UnixNano())
 	unix.UtimesNanoAt(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), []unix.Timespec{ts, ts}, 0)
 }
+
+// programName names the program of a process.
+func programName(pid int) string {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s (process %d)", strings.TrimSpace(string(data)), pid)
+}
+
+// holdersOfFiles returns the programs that have files open for writing, by file. It sees the processes that this user
+// may see.
+func holdersOfFiles() map[tree.FileID]string {
+	holders := map[tree.FileID]string{}
+	processes, _ := os.ReadDir("/proc")
+	for _, p := range processes {
+		pid, err := strconv.Atoi(p.Name())
+		if err != nil {
+			continue
+		}
+		in := "/proc/" + p.Name() + "/"
+		add := func(name string) {
+			var st unix.Stat_t
+			if unix.Stat(name, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG {
+				holders[tree.FileID{Dev: st.Dev, Ino: st.Ino}] = programName(pid)
+			}
+		}
+		open, _ := os.ReadDir(in + "fd")
+		for _, f := range open { // the link of a file that is open for writing has the permission to write
+			if info, err := f.Info(); err == nil && info.Mode().Perm()&0o200 != 0 {
+				add(in + "fd/" + f.Name())
+			}
+		}
+		mapped, _ := os.ReadFile(in + "maps")
+		for line := range strings.Lines(string(mapped)) { // 7f00-7f01 rw-s 00000000 fe:00 1234   /path
+			if fields := strings.Fields(line); len(fields) > 5 && fields[1] == "rw-s" {
+				add(in + "map_files/" + fields[0])
+			}
+		}
+	}
+	return holders
+}
+
+// ownLocks returns the inodes of files that this process has locked with fcntl. To close any descriptor of such a
+// file would release the lock.
+func ownLocks() map[uint64]bool {
+	own := map[uint64]bool{}
+	data, _ := os.ReadFile("/proc/locks")
+	for text := range bytes.Lines(data) {
+		fields := strings.Fields(string(text)) // 1: POSIX ADVISORY WRITE 712 fe:00:1234 0 EOF
+		if len(fields) < 6 || fields[1] != "POSIX" || fields[4] != strconv.Itoa(os.Getpid()) {
+			continue
+		}
+		at := fields[5][strings.LastIndexByte(fields[5], ':')+1:]
+		if n, err := strconv.ParseUint(at, 10, 64); err == nil {
+			own[n] = true
+		}
+	}
+	return own
+}

@@ -57,6 +57,8 @@ type Undone struct {
 	Merged  []Name            // files that keep later changes
 	Lost    []Name            // with Force, files whose later version was saved and replaced
 	Took    []int64           // with Force, later changes that the undo took back in part or whole
+	Held    []Held            // files that were taken back although a program has them open
+	Unasked []Name            // files whose open programs the system does not tell
 	Stays   []Name            // folders that stay, because they are not empty
 	// files with hard links that came back as files of their own
 	Unlinked []Unlinked
@@ -160,12 +162,13 @@ type planner struct {
 	after *Op // the op to undo: Of, or its redo
 
 	unpacked []Name // refs to remove that are only in packed-refs
+	ask      *asker
 	held     []Name // in a dry run, paths whose new content is not kept
 }
 
 // plan describes the undo of an op.
 func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
-	p := &planner{Tx: t, how: how}
+	p := &planner{Tx: t, how: how, ask: t.newAsker()}
 	at, ok := t.log.find(id)
 	if !ok {
 		return p, &ConflictError{ID: id, Reason: `is not in the history; "history" lists all changes`}
@@ -371,6 +374,7 @@ func (p *planner) planAll() error {
 	if err := p.dropPacked(); err != nil {
 		return err
 	}
+	p.keepHeld()
 	if conflict := p.keepFull(); conflict != nil {
 		return conflict
 	}
@@ -480,7 +484,7 @@ func (p *planner) empties(folder Name, goes map[Name]bool) bool {
 
 // forceHelps reports whether force would undo a part of the op.
 func (p *planner) forceHelps() bool {
-	forced := &planner{Tx: p.Tx, how: p.how, after: p.after, Undone: Undone{Op: &Op{}, Of: p.Of}}
+	forced := &planner{Tx: p.Tx, ask: p.ask, how: p.how, after: p.after, Undone: Undone{Op: &Op{}, Of: p.Of}}
 	forced.how.Force, forced.how.Dry = true, true
 	return !p.how.Force && forced.planAll() == nil
 }
@@ -508,6 +512,9 @@ func (p *planner) withID(err error) error {
 func (p *planner) planPath(d Delta) (step Delta, needed bool, err error) {
 	if d.Before.equal(d.After) && !d.After.Whole && !p.movesAway(d) {
 		return d, false, nil
+	}
+	if info, err := p.statAt(d.Path); err == nil && p.ask.own[info.ID.Ino] {
+		return d, false, p.conflict(d.Path, "is locked by this program itself")
 	}
 	now, err := p.at(d.Path, d.After, d.Before)
 	if err != nil {

@@ -47,7 +47,9 @@ type Undone struct {
 	Stays   []string     // absolute: folders that stay because they are not empty
 	// absolute: for a restored file, the name of the file that it was another name of
 	Unlinked map[string]string
-	Passed   []error // why undo skipped later changes: they have nothing left to undo
+	Held     map[string]string // absolute: files that were taken back, and the program that has each open
+	Unasked  []string          // absolute: files whose open programs the system does not tell
+	Passed   []error           // why undo skipped later changes: they have nothing left to undo
 }
 
 // An UndoStep says what an undo would do at a path.
@@ -308,7 +310,7 @@ func (u *undoing) undoOp(ctx context.Context, j *journal, id int64, alone bool) 
 			}
 		case errors.Is(err, history.ErrNoEffect) && len(parts) > 1:
 			noEffect = true
-		case refused && conflict.Grade != "":
+		case refused && (conflict.Grade != "" || len(d.Kept) > 0):
 			kept = append(kept, d.Kept...)
 		case refused && len(all) > 0: // a later change is on top of this part, and stays
 			kept = append(kept, conflict)
@@ -346,6 +348,13 @@ func (u *Undone) add(o Undone) {
 	u.Left += o.Left
 	u.Skipped, u.Kept = append(u.Skipped, o.Skipped...), append(u.Kept, o.Kept...)
 	u.Merged, u.Lost = append(u.Merged, o.Merged...), append(u.Lost, o.Lost...)
+	u.Unasked = append(u.Unasked, o.Unasked...)
+	for name, by := range o.Held {
+		if u.Held == nil {
+			u.Held = map[string]string{}
+		}
+		u.Held[name] = by
+	}
 	u.Stays, u.Took = append(u.Stays, o.Stays...), append(u.Took, o.Took...)
 }
 
@@ -404,6 +413,13 @@ func (w *Workspace) undone(j *journal, d history.Undone) Undone {
 			list = append(list, j.path(n))
 		}
 		return list
+	}
+	u.Unasked = abs(d.Unasked)
+	for _, h := range d.Held {
+		if u.Held == nil {
+			u.Held = map[string]string{}
+		}
+		u.Held[j.path(h.Path)] = h.By
 	}
 	u.Merged, u.Lost, u.Stays = abs(d.Merged), abs(d.Lost), abs(d.Stays)
 	for _, l := range d.Unlinked {

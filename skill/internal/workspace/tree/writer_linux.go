@@ -1,0 +1,26 @@
+package tree
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// HasWriter reports whether any program has a regular file open for writing, also of another user or container, or
+// has mapped it for writing. It asks for a lease, which the system gives only if there is no writer, and returns it
+// at once. An error means that the system does not give leases of the file.
+func HasWriter(d Folder, name string) (bool, error) {
+	f, _, err := d.OpenContent(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
+	if errors.Is(err, unix.EAGAIN) {
+		return true, nil
+	}
+	if err == nil {
+		unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
+	}
+	return false, err
+}
