@@ -87,7 +87,8 @@ func TestCommandsGetNoCredentials(t *testing.T) {
 		"GOPROXY=https://proxy.example", "COMPASS=north", "PATHS=a", "SHOWN_TOKEN=x", "AUTHOR=me",
 		"KEYS_OF=x", "SITE=https://slack.com/services/",
 		"MODE=basic auth", "IMAGE=python:3.11", "XDG_SESSION_TYPE=tty", "PASSAGE=x", "BUNDLE_PATH=/x",
-		"OPTIONS=a=b&c=d"}
+		"OPTIONS=a=b&c=d", "PASSWORD_MIN_LENGTH=8", "AWS_REGION=eu-west-1",
+		"POSTGRES_URL=postgres://localhost/app"}
 	for _, v := range slices.Concat(hidden, shown) {
 		name, value, _ := strings.Cut(v, "=")
 		t.Setenv(name, value)

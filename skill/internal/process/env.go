@@ -186,6 +186,5 @@ func (x *Runner) keptFromCommands(name, value string) bool {
 	}
 	return slices.ContainsFunc(ownSecrets, same) || slices.ContainsFunc(x.cfg.Secrets, same) ||
 		slices.ContainsFunc(doors, same) ||
-		value != "" && (words.CredentialName().MatchString(name) ||
-			words.CredentialValue().MatchString(value))
+		words.IsSecret(name, value)
 }
