@@ -118,6 +118,9 @@ func reverted(u workspace.Undone) string {
 	if u.Left > 0 {
 		text += "; " + words.Count(u.Left, "other file that it changed stays as it is",
 			"other files that it changed stay as they are")
+		if len(u.Leaves) > 0 {
+			text += ", first " + u.Leaves[0].String()
+		}
 	}
 	if n := len(u.Kept); n > 0 {
 		const most = 3

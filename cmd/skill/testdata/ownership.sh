@@ -523,3 +523,9 @@ grep -q 'it served from .* on, and what was written since is not recorded' ../se
 code 0 skill undo
 gone built; [ "$(cat person)" = "p
 q" ]; text f f
+
+## a file out of a folder that was not looked at
+repository; echo node_modules >.gitignore; mkdir node_modules; echo a >node_modules/a; echo k >k; commit 0
+skill exec -- sh -c 'mv node_modules/a a2; echo y >k'
+code 0 skill undo
+text a2 a; text k k; says "type: mv $PWD/a2 $PWD/node_modules/"

@@ -374,7 +374,27 @@ func (r *recorder) removedAt(name string) int64 {
 	return 0
 }
 
-const olderReason = "it is older than the command that put it here, and undo leaves it"
+// olderReason says why undo leaves a file that is older than the command that put it here, and where it came
+// from, if one folder that was not looked at has changed meanwhile.
+func (r *recorder) olderReason(name string) string {
+	const why = "it is older than the command that put it here, and undo leaves it"
+	var from []string
+	for _, folder := range r.op.NotSeen {
+		d, base, err := r.parent(folder)
+		if err != nil {
+			continue
+		}
+		info, err := d.Lstat(base)
+		d.Close()
+		if err == nil && info.ModTime.UnixNano() >= r.began {
+			from = append(from, r.PathOf(folder))
+		}
+	}
+	if len(from) != 1 {
+		return why
+	}
+	return fmt.Sprintf("%s; if it was in %s, type: mv %s %[2]s/", why, from[0], r.PathOf(Name(name)))
+}
 
 // difference adds the delta of a path to the op, or the reason why undo does not revert the path.
 func (r *recorder) difference(name string, was, now *item) {
@@ -394,7 +414,7 @@ func (r *recorder) difference(name string, was, now *item) {
 				r.older = map[string]bool{}
 			}
 			if r.older[name] = true; !r.older[path.Dir(name)] {
-				r.addLeft(name, olderReason)
+				r.addLeft(name, r.olderReason(name))
 			}
 			return
 		case older:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -84,6 +85,9 @@ func (x *Runner) track(ctx context.Context, name string, serves <-chan struct{},
 		}
 		if rerr != nil {
 			c.unknown(ctx, x.ws, name, rerr)
+		}
+		if serves != nil { // a person's command, and a person's undo takes these
+			left = slices.DeleteFunc(left, func(l workspace.Untracked) bool { return l.Person })
 		}
 		c.add(left)
 	})

@@ -36,6 +36,7 @@ type Command struct {
 type Untracked struct {
 	Path   string // absolute; "" if the change is not about one file
 	Reason string
+	Person bool // only the undo of a person takes it back
 }
 
 // String returns the path and the reason.
@@ -103,14 +104,14 @@ func (c *Command) End(ctx context.Context) (Change, []Untracked, error) {
 		if l.Path != "" {
 			path = c.j.path(l.Path)
 		}
-		left = append(left, Untracked{path, l.Why})
+		left = append(left, Untracked{Path: path, Reason: l.Why})
 	}
 	if op.More > 0 {
-		left = append(left, Untracked{"", fmt.Sprintf("and %d more", op.More)})
+		left = append(left, Untracked{Reason: fmt.Sprintf("and %d more", op.More)})
 	}
 	for _, d := range op.Deltas {
 		if why := forbids(false)(string(d.Path)); why != "" {
-			left = append(left, Untracked{c.j.path(d.Path), why})
+			left = append(left, Untracked{c.j.path(d.Path), why, true})
 		}
 		if base := path.Base(string(d.Path)); history.GitRunsCode(string(d.Path)) || base == "config" {
 			change.Git = append(change.Git, c.j.path(d.Path))

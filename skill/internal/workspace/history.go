@@ -259,7 +259,7 @@ func (w *Workspace) entry(j *journal, l history.Listed) HistoryEntry {
 		if left.Path != "" {
 			path = j.path(left.Path)
 		}
-		e.Left = append(e.Left, Untracked{path, left.Why})
+		e.Left = append(e.Left, Untracked{Path: path, Reason: left.Why})
 	}
 	if l.IsUndo {
 		e.Kind, e.Of = Undo, w.changeID(j, op.Undoes)

@@ -36,6 +36,7 @@ type Undone struct {
 	What    string       // a short description of that change: `run "npm test"`, "write"
 	More    int          // number of reverted files besides Path
 	Left    int          // number of changed files that the undo did not revert
+	Leaves  []Untracked  // why, for those outside NotSeen
 	Skipped []*UndoError // with Force, why files of the change were not reverted
 	Kept    []*UndoError // why files stay that others may have changed
 	Took    []string     // with Force, the IDs of later changes that the undo took back too
@@ -346,6 +347,7 @@ func (u *undoing) undoOp(ctx context.Context, j *journal, id int64, alone bool) 
 func (u *Undone) add(o Undone) {
 	u.More += o.More + 1
 	u.Left += o.Left
+	u.Leaves = append(u.Leaves, o.Leaves...)
 	u.Skipped, u.Kept = append(u.Skipped, o.Skipped...), append(u.Kept, o.Kept...)
 	u.Merged, u.Lost = append(u.Merged, o.Merged...), append(u.Lost, o.Lost...)
 	u.Unasked = append(u.Unasked, o.Unasked...)
@@ -373,6 +375,9 @@ func (w *Workspace) undone(j *journal, d history.Undone) Undone {
 	for _, l := range d.Of.Left {
 		if l.Path != "" {
 			u.Left++
+		}
+		if l.Path != "" && !slices.Contains(d.Of.NotSeen, l.Path) {
+			u.Leaves = append(u.Leaves, Untracked{Path: j.path(l.Path), Reason: l.Why})
 		}
 	}
 	for _, name := range d.Of.NotSeen {
@@ -673,8 +678,15 @@ func (e *PartlyUndoneError) Error() string {
 		return fmt.Sprintf("later changes were undone (undo of all since %s makes them again), and %s",
 			e.Done[0].ID, strings.Join(left, "; "))
 	}
-	return fmt.Sprintf("%d changes of the run %s were undone, and %d were not: %s", len(e.Done), e.Run,
-		len(left), strings.Join(left, "; "))
+	done, were := "1 change", "was"
+	if len(e.Done) != 1 {
+		done, were = fmt.Sprint(len(e.Done), " changes"), "were"
+	}
+	not := "1 was not"
+	if len(left) != 1 {
+		not = fmt.Sprint(len(left), " were not")
+	}
+	return fmt.Sprintf("%s of the run %s %s undone, and %s: %s", done, e.Run, were, not, strings.Join(left, "; "))
 }
 
 // Unwrap returns the errors of the changes that were not undone.
