@@ -2,23 +2,18 @@ package mcpserver
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"textskill/skill"
 	"textskill/skill/dialect"
 )
 
 // TestHosts plays what hosts send, recorded, to a server with our transport and to one with the
-// SDK's, and compares the answers byte by byte. Once its roots are known, no call of a host
-// reaches the SDK of ours.
+// SDK's, and compares the answers byte by byte.
 func TestHosts(t *testing.T) {
 	files, err := filepath.Glob("testdata/hosts/*.jsonl")
 	if err != nil || len(files) < 5 {
@@ -36,17 +31,7 @@ func TestHosts(t *testing.T) {
 			}
 			ours, oursDir := newServer(t, map[string]string{"a.txt": "alpha"}, workspace)
 			sdks, sdksDir := newServer(t, map[string]string{"a.txt": "alpha"}, workspace)
-			var through atomic.Int64
-			ours.sdk.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-					if method == "tools/call" {
-						through.Add(1)
-					}
-					return next(ctx, method, req)
-				}
-			})
 			a, b := connect(t, ours), connectSDK(t, sdks)
-			var last []byte
 			for line := range bytes.Lines(data) {
 				var m struct {
 					ID     any
@@ -71,18 +56,6 @@ func TestHosts(t *testing.T) {
 				if got, want := play(line); got != want {
 					t.Errorf("%.200s\n got %.300s\nwant %.300s", line, got, want)
 				}
-				if m.Method == "tools/call" {
-					last = line
-				}
-			}
-			if last == nil {
-				return // recorded without a call
-			}
-			before := through.Load()
-			last = bytes.Replace(last, []byte(`"id":`), []byte(`"id":9`), 1)
-			a.send(strings.ReplaceAll(strings.TrimSpace(string(last)), "${ROOT}", oursDir))
-			if answer := a.next(); through.Load() != before || strings.Contains(answer, "isError") {
-				t.Errorf("%s reached the SDK, or failed: %s", last, answer)
 			}
 		})
 	}

@@ -8,21 +8,14 @@ import (
 	"sync"
 )
 
-const (
-	maxLine  = 64 << 20 // bytes of one message
-	keepLine = 64 << 10 // bytes of the largest buffer that is used again
-)
+const maxLine = 64 << 20 // bytes of one message
 
 var errLongLine = errors.New("the line is too long")
 
-// readLine reads a line into buf, which grows as needed, and returns it without
-// its line ending. A line longer than maxLine is discarded and is errLongLine. The
+// readLine reads a line and returns it without its line ending. A line longer than maxLine is discarded and is errLongLine. The
 // last line of the input need not have a line ending.
-func readLine(r *bufio.Reader, buf []byte) ([]byte, error) {
-	buf = buf[:0]
-	if cap(buf) > keepLine {
-		buf = nil
-	}
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var buf []byte
 	for long := false; ; {
 		part, err := r.ReadSlice('\n')
 		if len(buf)+len(part) > maxLine {

@@ -94,8 +94,6 @@ type Server struct {
 
 	plain atomic.Bool // the SDK's server has what this package gives it, and nothing else
 
-	info []byte // serverInfo as JSON
-
 	relaying relaying
 
 	mu       sync.Mutex
@@ -104,6 +102,13 @@ type Server struct {
 
 	maxUnread int64         // maxUnread; less in tests
 	patience  time.Duration // unreadTime; less in tests
+}
+
+// tool is a name and the dialect that knows it.
+type tool struct {
+	dialect *dialect.Dialect
+	name    string
+	reads   bool // a call changes nothing
 }
 
 // New makes a server. It offers what the executor does not refuse in any case, see
@@ -136,7 +141,6 @@ func New(cfg Config) (*Server, error) {
 	}
 	info := &mcp.Implementation{Name: cmp.Or(cfg.Name, serverName),
 		Title: cmp.Or(cfg.Title, cfg.Name, serverTitle), Version: cfg.Version}
-	s.info, _ = json.Marshal(info) // texts can always be encoded
 	s.sdk = mcp.NewServer(info, s.options())
 	s.sdk.AddReceivingMiddleware(s.listInOrder)
 	s.plain.Store(cfg.Options == nil)

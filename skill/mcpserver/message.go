@@ -9,8 +9,6 @@ import (
 // envelope is a message. Its members are JSON as it was sent, nil if missing.
 type envelope struct {
 	id, method, params []byte
-	other              bool   // the message has further members
-	client             []byte // of callParams, if it is a call
 }
 
 var (
@@ -33,7 +31,6 @@ func readEnvelope(data []byte) (e envelope, err error) {
 	for key, value := range rawjson.EachMember(data) {
 		switch field := members[string(key)]; {
 		case field == nil:
-			e.other = true
 		case *field != nil:
 			return envelope{}, errTwice
 		default:

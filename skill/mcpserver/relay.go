@@ -159,7 +159,7 @@ func (r Relay) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 		defer close(ended)
 		lines := bufio.NewReaderSize(in, 64<<10)
 		for {
-			line, err := readLine(lines, nil)
+			line, err := readLine(lines)
 			switch {
 			case err == errLongLine:
 				c.out.send(errorLine(nil, jsonrpc.CodeInvalidRequest,

@@ -1,13 +1,8 @@
 package mcpserver
 
-import (
-	"errors"
-	"sync"
-)
+import "sync"
 
 const maxPending = 4096 // unanswered requests of one client
-
-var errCancelled = errors.New("the client cancelled the call")
 
 // requests are the unanswered requests of one client.
 type requests struct {
@@ -17,12 +12,9 @@ type requests struct {
 
 // pending is a request that has not been answered.
 type pending struct {
-	running   *running // the call that is executed without the SDK; nil if the SDK does
-	cancelled bool     // no answer is sent
-	reads     bool     // room for the answer is reserved
-	client    []byte   // of callParams, if the SDK answers a call
-
-	agreed chan struct{} // of initialize, closed when the SDK has answered; nil for all others
+	cancelled bool          // no answer is sent
+	reads     bool          // room for the answer is reserved
+	agreed    chan struct{} // of initialize, closed when the SDK has answered; nil for all others
 }
 
 // begin makes a request pending. It fails if one with the same ID is, or too many
@@ -40,26 +32,12 @@ func (q *requests) begin(id callID, p *pending) error {
 	return nil
 }
 
-// cancel stops a pending request, whose answer is then not sent. It does nothing if
-// the request has been answered.
+// cancel drops the answer to a pending request, which the SDK stops. It does nothing if the
+// request has been answered.
 func (q *requests) cancel(id callID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if p := q.pending[id]; p != nil && p.agreed == nil {
 		p.cancelled = true
-		if p.running != nil {
-			p.running.stop(errCancelled)
-		}
-	}
-}
-
-// setRunning makes it possible to cancel a call, and cancels one whose cancellation
-// has come before.
-func (q *requests) setRunning(p *pending, r *running) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	p.running = r
-	if p.cancelled {
-		r.stop(errCancelled)
 	}
 }

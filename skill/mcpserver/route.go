@@ -54,54 +54,39 @@ func readID(raw []byte) (id callID, ok bool) {
 	return callID{number: n}, err == nil && float64(n) == f
 }
 
-// route returns the call that a line makes if it can be executed without the SDK,
-// answers a line that is not a valid message, and passes all others to the SDK. Only
-// the call that it returns refers to line.
-func (c *conn) route(line []byte) *fastCall {
+// route answers a line that is not a valid message, and passes all others to the SDK.
+func (c *conn) route(line []byte) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
-		return nil
+		return
 	}
 	if !json.Valid(line) {
 		var v json.RawMessage
 		c.refuse(nil, jsonrpc.CodeParseError, "the line is not JSON: "+json.Unmarshal(line, &v).Error())
-		return nil
+		return
 	}
 	e, err := readEnvelope(line)
 	if err != nil {
 		c.refuse(e.id, jsonrpc.CodeInvalidRequest, err.Error())
-		return nil
+		return
 	}
 	if e.method == nil || e.id == nil { // an answer or a notification
 		c.notification(e)
 		c.pass(line, nil)
-		return nil
+		return
 	}
-	id, ok := readID(e.id)
-	if !ok {
+	if _, ok := readID(e.id); !ok {
 		c.refuse(nil, jsonrpc.CodeInvalidRequest, errID.Error())
-		return nil
+		return
 	}
-	if string(e.method) != `"tools/call"` {
-		c.pass(line, &e)
-		return nil
-	}
-	p := readParams(e.params)
-	if c.agreedOn(p) {
-		if call := c.fast(e, p, id); call != nil {
-			return call
-		}
-	}
-	e.client = p.client
 	c.pass(line, &e)
-	return nil
 }
 
 // pass hands a message to the SDK. e is the envelope of a request, else nil. A request
 // is pending under the ID that the SDK reads, by which its answer is found: of bytes
 // that are not UTF-8 the SDK may read another text than readID.
 func (c *conn) pass(data []byte, e *envelope) {
-	m, err := jsonrpc.DecodeMessage(bytes.Clone(data))
+	m, err := jsonrpc.DecodeMessage(data)
 	if err != nil {
 		var id []byte
 		if e != nil {
@@ -112,9 +97,6 @@ func (c *conn) pass(data []byte, e *envelope) {
 	}
 	reads := e != nil && c.server.reads(*e)
 	p := &pending{reads: reads}
-	if e != nil {
-		p.client = e.client
-	}
 	if r, ok := m.(*jsonrpc.Request); ok && e != nil {
 		if r.Method == "initialize" {
 			p.agreed = make(chan struct{})
@@ -171,16 +153,6 @@ func (s *Server) reads(e envelope) bool {
 		}
 	}
 	return false
-}
-
-// agreedOn reports whether the version of the protocol is agreed for a call.
-func (c *conn) agreedOn(p callParams) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p.client != nil {
-		return bytes.Equal(p.client, c.accepted)
-	}
-	return c.version != ""
 }
 
 // agreed reports whether the version of the protocol has been negotiated.

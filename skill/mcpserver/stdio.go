@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -34,7 +34,7 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 		}
 	}
 	c.out.unread = c.session.unread
-	go c.work()
+	go c.readLines()
 	select {
 	case <-ctx.Done():
 	case <-c.out.broken:
@@ -48,30 +48,22 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// conn is the connection to a client that reads and writes lines. To the SDK it is
-// both a transport and its connection. The lines are read by workers, which execute
-// most calls themselves and leave all other messages to the SDK.
+// conn is the connection to a client that reads and writes lines. To the SDK it is both a
+// transport and its connection. It answers lines that are not valid messages, for which the SDK
+// would end the connection.
 type conn struct {
 	server  *Server
 	session *session
 	in      *bufio.Reader
 	out     *lineWriter
-	turn    chan struct{}        // holds one token, whose owner reads; closed at the end of the input
 	forSDK  chan jsonrpc.Message // messages for the SDK, in the order of the lines
 	ended   chan struct{}        // closed at the end of the input
 	closed  chan struct{}
 	closing sync.Once
-	waiting atomic.Int32 // workers that wait for their turn
-	holds   int64        // how often the turn was held
-	held    atomic.Int64 // the number of the hold under way, whose owner executes a call; 0 for none
-	watch   *time.Timer  // calls relieve; nil before the first hold
-	quick   atomic.Bool  // the last call took less than a moment
 
 	requests
 	sending int    // messages that are being written
 	version string // of the protocol; "" before it has been negotiated
-	// the client of callParams of the last call that the SDK has answered; nil before that
-	accepted []byte
 	// closed when no request is pending and no message is being written; nil when nobody waits for that
 	whenIdle chan struct{}
 }
@@ -81,14 +73,28 @@ func newConn(s *Server, in io.Reader, out io.Writer) *conn {
 		server:   s,
 		in:       bufio.NewReaderSize(in, 64<<10),
 		out:      newLineWriter(out),
-		turn:     make(chan struct{}, 1),
 		forSDK:   make(chan jsonrpc.Message),
 		ended:    make(chan struct{}),
 		closed:   make(chan struct{}),
 		requests: requests{pending: make(map[callID]*pending)},
 	}
-	c.turn <- struct{}{}
 	return c
+}
+
+// readLines routes all lines of the input.
+func (c *conn) readLines() {
+	defer close(c.ended)
+	for {
+		line, err := readLine(c.in)
+		switch {
+		case err == errLongLine:
+			c.refuse(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a line is longer than %d bytes", maxLine))
+		case err != nil:
+			return
+		default:
+			c.route(line)
+		}
+	}
 }
 
 // Connect implements mcp.Transport.
@@ -142,10 +148,6 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 	case p.agreed != nil && json.Unmarshal(r.Result, &agreed) == nil:
 		c.mu.Lock()
 		c.version = agreed.ProtocolVersion
-		c.mu.Unlock()
-	case p.client != nil && r.Error == nil:
-		c.mu.Lock()
-		c.accepted = p.client
 		c.mu.Unlock()
 	}
 	if p.agreed != nil {

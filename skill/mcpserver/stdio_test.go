@@ -250,7 +250,6 @@ func TestCancelStopsACall(t *testing.T) {
 	withToken := `{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"write_file","arguments":{"path":"b","content":"x"},"_meta":{"progressToken":1}}}`
 	c.send(call("first", "read_file", `{"path":"a.txt"}`))
 	c.next()
-	// one for a worker, one for the SDK
 	c.send(call("a", "write_file", `{"path":"a","content":"x"}`), withToken)
 	for i, line := range []string{call("c", "read_file", `{"path":"a.txt"}`),
 		`{"jsonrpc":"2.0","id":"c","method":"ping"}`} {

@@ -68,10 +68,10 @@ func (l *serverLog) check(t *testing.T, closed string) {
 	}
 }
 
-// callBy are reads that are answered by a worker, and through the SDK.
+// callBy are reads.
 var callBy = map[string]string{
-	"worker": `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a.txt"}}}`,
-	"SDK":    `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a.txt"},"_meta":{"progressToken":1}}}`,
+	"plain":        `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a.txt"}}}`,
+	"with a token": `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a.txt"},"_meta":{"progressToken":1}}}`,
 }
 
 func TestAClientThatDoesNotReadIsClosed(t *testing.T) {

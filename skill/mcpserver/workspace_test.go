@@ -346,25 +346,6 @@ func TestWorkspaceUndoIsBounded(t *testing.T) {
 	}
 }
 
-// TestWorkspaceFastPathEqualsSDK answers calls alike through the SDK and past it.
-func TestWorkspaceFastPathEqualsSDK(t *testing.T) {
-	for _, a := range []answerText{
-		{text: "a <b> & \u2028", structured: []byte(`{"a":"<b> & \u2028","n":[1]}`), undo: "7"},
-		{text: "x", structured: []byte(`{"exit_code":1}`), failed: true, notKept: "why"},
-		{text: "x", blocks: []dialect.Block{{Type: "image/png", Path: "/a.png", Data: []byte("png")},
-			{Type: "application/zip", Path: "/a b.zip"}}, undo: "8"},
-	} {
-		want, err := json.Marshal(result(a))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := string((&Server{}).appendReply(nil, &fastCall{rawID: []byte("1")}, a))
-		if want := `{"jsonrpc":"2.0","id":1,"result":` + string(want) + "}\n"; got != want {
-			t.Errorf("got  %swant %s", got, want)
-		}
-	}
-}
-
 // TestWorkspaceTellsUndo tells a model what a person has undone, once, and not what it undid itself.
 func TestWorkspaceTellsUndo(t *testing.T) {
 	x, err := skill.New(skill.Config{Dir: t.TempDir(), State: t.TempDir(), NoSync: true})
