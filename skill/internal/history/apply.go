@@ -309,7 +309,11 @@ func (a *applier) runSteps() error {
 		if a.done[i] {
 			continue
 		}
-		if err := a.step(i); err != nil {
+		err := a.step(i)
+		if errors.Is(err, ErrChanged) && a.accepts != nil { // a recovery keeps what somebody saves meanwhile
+			continue
+		}
+		if err != nil {
 			return a.stepError(i, err)
 		}
 	}
@@ -327,6 +331,7 @@ type applier struct {
 	accepts func(d Delta, now Entry) bool // selects the deltas to make; nil means all
 	done    []bool                        // by delta
 
+	moved   map[int]bool           // by delta: a step of this undo moved a file to the path
 	noSwap  bool                   // files cannot be exchanged with blobs
 	stays   []Name                 // folders that stay because they are not empty
 	touched map[uint64]tree.Folder // by device: a folder of each changed file system
@@ -394,6 +399,9 @@ func (a *applier) step(i int) error {
 	if err != nil || d.isThere(now, d.After) || a.accepts != nil && !a.accepts(d, now) {
 		return err
 	}
+	if a.accepts == nil && !a.moved[i] && d.isSaved(now) {
+		return ErrChanged
+	}
 	if d.After.Kind == absent {
 		dir, base, err := a.parent(d.Path)
 		if err != nil {
@@ -409,6 +417,14 @@ func (a *applier) step(i int) error {
 		return err
 	}
 	return a.stepIn(i, dir, base, now)
+}
+
+// isSaved reports whether somebody saved a file at the path after the undo was planned.
+func (d Delta) isSaved(now Entry) bool {
+	if d.Added {
+		return now.Kind != File || now.Size != d.Before.Size
+	}
+	return now.Kind != absent && now.Kind != Dir && !now.Same(d.Before) && !now.Same(d.After)
 }
 
 // stepIn is step in the open folder of the path. It closes the folder.
@@ -439,8 +455,9 @@ func (a *applier) stepIn(i int, dir tree.Folder, base string, now Entry) error {
 		if d.After.Kind == absent {
 			return nil
 		}
+		now = Entry{}
 	}
-	return a.create(k, dir, base)
+	return a.create(k, dir, base, now)
 }
 
 // hasContent fails if the new content of a path is not kept. step checks this before it removes anything.
@@ -471,9 +488,6 @@ func (a *applier) remove(k *Keeper, dir tree.Folder, base string, now Entry) err
 		}
 		return err
 	}
-	if now.Kind == File && d.Before.Kind == File && !now.Same(d.Before) && a.accepts == nil {
-		return ErrChanged
-	}
 	return a.take(now, k.needs(), dir, base)
 }
 
@@ -492,8 +506,8 @@ func (a *applier) removeEmpty() (stay []Name) {
 	return stay
 }
 
-// create gives a path its new state. The path must be a file or not exist.
-func (a *applier) create(k *Keeper, dir tree.Folder, base string) error {
+// create gives a path its new state. now is a file or absent.
+func (a *applier) create(k *Keeper, dir tree.Folder, base string, now Entry) error {
 	d := k.delta()
 	switch d.After.Kind {
 	case Dir:
@@ -506,7 +520,7 @@ func (a *applier) create(k *Keeper, dir tree.Folder, base string) error {
 	case Other:
 		return a.blobs.Rename(d.After.Blob, dir, base, false)
 	case File:
-		return a.putFile(k, dir, base)
+		return a.putFile(k, dir, base, now)
 	}
 	return nil
 }
@@ -529,8 +543,9 @@ func (a *applier) restoreTree(e Entry, dir tree.Folder, base string) error {
 	return dir.Rename(TempName, dir, base, false)
 }
 
-// putFile gives a path its new content. The old content goes to the blobs.
-func (a *applier) putFile(k *Keeper, dir tree.Folder, base string) error {
+// putFile gives a path its new content. The old content goes to the blobs. The error is [ErrChanged] if the file is
+// no longer the one that now describes.
+func (a *applier) putFile(k *Keeper, dir tree.Folder, base string, now Entry) error {
 	d := k.delta()
 	c, err := a.contentToPut(d)
 	if err != nil {
@@ -539,6 +554,9 @@ func (a *applier) putFile(k *Keeper, dir tree.Folder, base string) error {
 	defer c.close()
 	info, err := dir.Lstat(base)
 	exists := err == nil && info.Mode.IsRegular()
+	if exists && !now.describes(info) {
+		return ErrChanged
+	}
 	if exists && a.swaps(k, dir, info) {
 		return a.swapIn(k, c, dir, base, info)
 	}
@@ -608,7 +626,7 @@ func (a *applier) swapIn(k *Keeper, c *content, dir tree.Folder, base string, in
 	done, err := k.swap(n, out, dir, base, info)
 	if errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EXDEV) || !done && err == nil {
 		a.noSwap = true
-		return a.putFile(k, dir, base)
+		return a.putFile(k, dir, base, EntryOf(info))
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -318,7 +319,7 @@ func (t *Tx) take(e Entry, blob string, d tree.Folder, name string) error {
 		if e.Kind == Dir {
 			err = moveFolder(d, name, b.Folder, blob)
 		} else {
-			err = d.Rename(name, b.Folder, blob, true)
+			err = b.takeFile(e, blob, d, name)
 		}
 		if err == nil || !errors.Is(err, syscall.EXDEV) {
 			return err
@@ -335,6 +336,25 @@ func (t *Tx) take(e Entry, blob string, d tree.Folder, name string) error {
 		return err
 	}
 	return d.Remove(name, false)
+}
+
+// takeFile moves the file at name in d to a blob. If it is not the file of e, takeFile moves it back, and the error is
+// [ErrChanged].
+func (b *blobFolder) takeFile(e Entry, blob string, d tree.Folder, name string) error {
+	out := blob
+	if isSum(blob) { // a blob of the content may be there
+		out += freshBlob
+	}
+	if err := d.Rename(name, b.Folder, out, true); err != nil {
+		return err
+	}
+	if info, err := b.Lstat(out); err == nil && e.Ino != 0 && !e.describes(info) {
+		return cmp.Or(b.Rename(out, d, name, false), ErrChanged)
+	}
+	if out == blob {
+		return nil
+	}
+	return b.Rename(out, b.Folder, blob, true)
 }
 
 // flushBefore makes the op and the names of its blobs durable before the caller removes a file from d on

@@ -28,6 +28,7 @@
 //     undo restores it. If other lines of a text have changed since, the undo merges. Everything else is a conflict,
 //     and then the undo changes nothing. With force, the undo replaces the lines in conflict and keeps all others. If
 //     the path is not a text, it saves the current content first. It skips paths that it cannot restore.
+//     Each step checks its path again. If somebody saved the file since, the undo takes its steps back, and fails.
 //  8. An undo is an op too, and undoing it is a redo. An op is in force unless an op in force undoes it. Undo without
 //     an ID takes back the newest change in force, or fails; it never takes an older change in its place. It skips
 //     ops that changed only files that a tool builds again, and starts of servers.

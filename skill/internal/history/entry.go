@@ -129,6 +129,11 @@ func (e Entry) Holds(data []byte) Entry {
 	return e
 }
 
+// describes reports whether an Entry is of the file of i, unchanged. Its content is not compared.
+func (e Entry) describes(i tree.Info) bool {
+	return e.Kind == File && e.Ino == i.ID.Ino && e.Size == i.Size && e.MTime == i.ModTime.UnixNano()
+}
+
 // At returns the Entry of name in d. For a file of more than 1 MiB it finds the sum only if an
 // Entry of want has a sum and the same size. A file that may not be read has no sum.
 func At(d tree.Folder, name string, want ...Entry) (Entry, error) {

@@ -67,6 +67,10 @@ func (a *applier) moveAll() error {
 		}
 		if moved {
 			a.crash("moved")
+			if a.moved == nil {
+				a.moved = map[int]bool{}
+			}
+			a.moved[i] = true
 			a.done[i], a.done[j] = d.Mode() == a.op.Deltas[j].Before.Mode, a.op.Deltas[j].After.Kind == absent
 		}
 	}

@@ -1,7 +1,9 @@
 package history
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -224,6 +226,85 @@ func TestKilledUndoKeepsEdits(t *testing.T) {
 	for i, want := range []string{"old", "old", "the user's"} {
 		if data, _ := os.ReadFile(fmt.Sprint(ws, "/", i)); string(data) != want {
 			t.Errorf("%d holds %q, want %q", i, data, want)
+		}
+	}
+}
+
+// A person saves a file before each step of an undo. The file keeps what was saved, and the undo changes all other files
+// or none.
+func TestSavesInUndo(t *testing.T) {
+	saves := map[string]func(name string) error{
+		"in place": func(name string) error { return os.WriteFile(name, []byte("mine"), 0o644) },
+		"by a rename": func(name string) error {
+			return errors.Join(os.WriteFile(name+".new", []byte("mine"), 0o644), os.Rename(name+".new", name))
+		},
+		"at the end": func(name string) error {
+			f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+			if err != nil {
+				return err
+			}
+			_, err = f.WriteString("mine")
+			return errors.Join(err, f.Close())
+		},
+	}
+	first := map[string]string{"changed": "1", "removed": "2", "from": "3", "other": "4"}
+	last := map[string]string{"changed": "5", "made": "6", "to": "3", "other": "7"}
+	names := maps.Clone(first)
+	maps.Copy(names, last)
+	for how, save := range saves {
+		for _, name := range []string{"changed", "removed", "made", "from", "to"} {
+			for n, ended := 1, false; !ended && !t.Failed(); n++ {
+				t.Run(fmt.Sprint(name, " ", how, " ", n), func(t *testing.T) {
+					ws := t.TempDir()
+					is := func(files map[string]string) bool {
+						for other := range names {
+							data, err := os.ReadFile(ws + "/" + other)
+							if want, ok := files[other]; other != name && (string(data) != want || (err == nil) != ok) {
+								return false
+							}
+						}
+						return true
+					}
+					for name, text := range first {
+						os.WriteFile(ws+"/"+name, []byte(text), 0o644)
+					}
+					s := open(t, Options{Root: ws, Dir: t.TempDir(), NoSync: true})
+					c, err := s.Begin(t.Context(), About{Command: "true"}, ".", 64<<20, walkOf(ws))
+					if err != nil {
+						t.Fatal(err)
+					}
+					os.Remove(ws + "/removed")
+					os.Rename(ws+"/from", ws+"/to")
+					for _, name := range []string{"changed", "made", "other"} {
+						os.WriteFile(ws+"/"+name, []byte(last[name]), 0o644)
+					}
+					if _, err := c.End(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					steps, saved := 0, error(nil)
+					s.crash = func(string) {
+						if steps++; steps == n {
+							saved = save(ws + "/" + name)
+						}
+					}
+					tx, err := s.Lock(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					_, err = tx.Undo(t.Context(), 1, How{})
+					tx.End()
+					if ended = steps < n; ended {
+						return
+					}
+					if data, rerr := os.ReadFile(ws + "/" + name); saved != nil || rerr != nil ||
+						!strings.HasSuffix(string(data), "mine") {
+						t.Errorf("%s holds %q: %v, %v, %v", name, data, saved, rerr, err)
+					}
+					if all := name == "from" || name == "to"; err == nil && !is(first) && !all || err != nil && !is(last) && !all {
+						t.Errorf("the undo ended with %v and left %s", err, treeOf(t, ws))
+					}
+				})
+			}
 		}
 	}
 }
