@@ -21,6 +21,8 @@ type options struct {
 	creds  string // file with credentials; "" for none
 	config string // fleet.toml; "" means the file in the configuration folder
 	noAuth bool   // let a worker take runs from a server that asks for no login
+
+	typed *pflag.Flag // --nats
 }
 
 // defaultNATS is the default URL of dev's server.
@@ -40,7 +42,8 @@ func (o *options) add(f *pflag.FlagSet, c *cli) {
 	f.StringVar(&o.nats, "nats", cmp.Or(getenv("NATS_URL"), c.devURL(), defaultNATS),
 		"connect to the NATS servers at `URL`, several separated by commas "+
 			"($NATS_URL, else the server of skill-fleet dev)")
-	f.Lookup("nats").DefValue = defaultNATS // for the help: the variable may have a password
+	o.typed = f.Lookup("nats")
+	o.typed.DefValue = defaultNATS // for the help: the variable may have a password
 	f.StringVar(&o.creds, "creds", getenv("NATS_CREDS"), "use the NATS credentials in `FILE` ($NATS_CREDS)")
 	f.StringVar(&o.config, "config", "",
 		"read the settings of this machine from `FILE` (default skill/fleet.toml in your configuration folder)")
@@ -56,6 +59,9 @@ func (c *cli) devURL() string {
 	return strings.TrimSpace(string(data))
 }
 
+// giveLogin says how to log in without a password that others see in the list of processes.
+const giveLogin = "set NATS_URL=nats://USER:PASSWORD@HOST in the environment, or type --creds FILE"
+
 // connect connects to the servers of the flags. With closed, it refuses servers without a login.
 // The caller closes the plane.
 func (o *options) connect(ctx context.Context, s settings, closed bool) (*jetstream.Plane, error) {
@@ -69,7 +75,7 @@ func (o *options) connect(ctx context.Context, s settings, closed bool) (*jetstr
 	})
 	for kind, hint := range map[error]string{
 		jetstream.ErrUnreachable: "start a server with skill-fleet dev, or name your servers with --nats",
-		jetstream.ErrLogin:       "give its login with --nats nats://USER:PASSWORD@HOST or --creds FILE",
+		jetstream.ErrLogin:       giveLogin,
 		jetstream.ErrOpen:        "set up a login there, or type --no-auth",
 	} {
 		if errors.Is(err, kind) {
@@ -79,8 +85,12 @@ func (o *options) connect(ctx context.Context, s settings, closed bool) (*jetstr
 	return p, err
 }
 
-// servers returns the URLs of the servers.
+// servers returns the URLs of the servers. It refuses a login that somebody typed.
 func (o *options) servers() (servers []string, err error) {
+	if o.typed != nil && o.typed.Changed && strings.Contains(o.nats, "@") {
+		return nil, errors.New("--nats has a login, which every user of this machine sees in the list of processes; " +
+			giveLogin)
+	}
 	for server := range strings.SplitSeq(o.nats, ",") {
 		if server = strings.TrimSpace(server); server != "" {
 			servers = append(servers, server)

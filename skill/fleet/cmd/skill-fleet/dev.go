@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"textskill/internal/usage"
+	"textskill/skill"
 	"textskill/skill/fleet/jetstream"
 )
 
@@ -73,17 +74,18 @@ func (c *cli) dev(ctx context.Context, o options, d devOptions) error {
 		return err
 	}
 	defer server.Shutdown()
-	o.nats, o.creds = url, ""
-	flag := ""
+	o.nats, o.creds, o.typed = url, "", nil
+	file, set := filepath.Join(d.dir, loginFile), ""
 	if c.devURL() != url {
-		flag = "--nats " + url + " "
+		set = fmt.Sprintf("  export NATS_URL=\"$(cat %s)\"\n", skill.ShellWord(file))
 	}
-	fmt.Fprintf(c.stdout, `The fleet is ready at %[2]s
+	fmt.Fprintf(c.stdout, `The fleet is ready at %[1]s
+Its login is in %[2]s
 In another terminal:
-  skill-fleet %[1]ssubmit EXPERT "QUERY" -C DIR
-  skill-fleet %[1]sruns --follow ID
-  skill-fleet %[1]sfetch ID
-`, flag, url)
+%[3]s  skill-fleet submit EXPERT "QUERY" -C DIR
+  skill-fleet runs --follow ID
+  skill-fleet fetch ID
+`, server.URL(), file, set)
 	return c.work(ctx, &o, s)
 }
 

@@ -40,8 +40,12 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
+	url := os.Getenv("NATS_URL")
+	if len(args) > 1 && args[0] == "--nats" && strings.Contains(args[1], "@") {
+		url, args = args[1], args[2:]
+	}
 	cmd := exec.Command(self, args...)
-	cmd.Env = append(os.Environ(), asProgram+"=1")
+	cmd.Env = append(os.Environ(), asProgram+"=1", "NATS_URL="+url)
 	return cmd
 }
 
@@ -151,14 +155,20 @@ func startDevIn(t *testing.T, dir string, flags ...string) string {
 		}
 	})
 	var said []byte
-	url := regexp.MustCompile(`ready at (nats://\S+)\n`)
-	for buf := make([]byte, 1024); url.Find(said) == nil; {
+	for buf := make([]byte, 1024); !bytes.Contains(said, []byte("fetch ID\n")); {
 		n, err := stdout.Read(buf)
 		if said = append(said, buf[:n]...); err != nil {
 			t.Fatalf("dev says %q and then %v", said, err)
 		}
 	}
-	return string(url.FindSubmatch(said)[1])
+	login, err := os.ReadFile(filepath.Join(dir, loginFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(said, []byte("@")) {
+		t.Errorf("dev prints a login: %s", said)
+	}
+	return strings.TrimSpace(string(login))
 }
 
 // TestDev types the commands of a user.
@@ -243,7 +253,7 @@ func TestLogin(t *testing.T) {
 	_, host, found := strings.Cut(asked, "@")
 	if _, stderr, code := run(t, "--nats", host, "runs"); !found || code != exitFailed ||
 		!strings.Contains(stderr, "refuses the login at "+host+
-			"; give its login with --nats nats://USER:PASSWORD@HOST") {
+			"; set NATS_URL=nats://USER:PASSWORD@HOST in the environment, or type --creds FILE") {
 		t.Errorf("runs without a login: %d %s", code, stderr)
 	}
 	if _, stderr, code := run(t, "--nats", "nats://dev:guessed@"+host, "runs"); code != exitFailed ||
@@ -364,7 +374,9 @@ func TestRefused(t *testing.T) {
 		{[]string{"web", "--tenant", "a b"}, exitFailed, `"a b" cannot be the name of a tenant`},
 		{[]string{"--config", wrong + "x", "runs"}, exitFailed, "skill-fleet: --config: open " +
 			wrong + "x: "},
-		{[]string{"check", "--nats", "nats://u:p@%zz", "--accept-few"}, exitFailed, "a URL is malformed"},
+		{[]string{"check", "--nats", "nats://%zz", "--accept-few"}, exitFailed, "a URL is malformed"},
+		{[]string{"runs", "--nats", "nats://u:p@n1"}, exitFailed,
+			"--nats has a login, which every user of this machine sees in the list of processes; set NATS_URL="},
 		{[]string{"check", "--monitor", "127.0.0.1:8222", "--accept-few"}, exitFailed,
 			"--monitor 127.0.0.1:8222 is not a URL like http://n1:8222"},
 		{[]string{"call", "a b", "read"}, exitFailed, "cannot be the name of a workspace"},
