@@ -535,8 +535,8 @@ func TestHookKilled(t *testing.T) {
 			return f.payload("claude-code/"+name+"-bash-parallel-1", "toolu_010101", fmt.Sprint("toolu_", i))
 		}
 		kill := func(payload string) {
-			cmd := &exec.Cmd{Path: self, Args: []string{"skill", "hook", "claude-code", "-C", f.dir,
-				"--no-sync"}, Stdin: strings.NewReader(payload)}
+			cmd := &exec.Cmd{Path: self, Args: []string{"skill", "hook", "claude-code", "-C", f.dir},
+				Stdin: strings.NewReader(payload)}
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
