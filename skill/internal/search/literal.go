@@ -236,15 +236,27 @@ func union(a, b []string) []string {
 	return both
 }
 
-// cost estimates the nanoseconds per byte of text to search for all strings of set and to match
-// the lines that contain one.
-func (x *extractor) cost(set []string) float64 {
-	_, _, cost := bestGrams(set, x.fold)
-	cost = min(cost, costOfVector(set), costOfBytes(set, x.fold))
+// cost estimates the nanoseconds per byte of text to search for each string of set by its rarest
+// byte, and to match the lines that contain one.
+func (x *extractor) cost(set []string) (sum float64) {
 	for _, s := range set {
-		cost += 80 * chance(s)
+		_, how := rarest(s)
+		sum += 0.04 + 30*float64(how)/65536 + 80*chance(s)
+		if x.fold {
+			sum += 0.04
+		}
 	}
-	return cost
+	return sum
+}
+
+// chance estimates how often s occurs per byte of text. The factors 0.25 and 4 allow for letters
+// that often occur together.
+func chance(s string) float64 {
+	share := 0.25
+	for i := range len(s) {
+		share *= min(1, 4*float64(commonness[s[i]])/65536)
+	}
+	return share
 }
 
 // rarest returns the offset of the least common byte of s, and its commonness.

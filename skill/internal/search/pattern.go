@@ -19,9 +19,7 @@ type Pattern struct {
 	re       *regexp.Regexp
 	prog     *syntax.Prog
 	literals literals
-	vector   *vector // searches for the literals; nil if grams does
-	grams    *grams  // if this is nil too, a cursor searches for each literal
-	empty    bool    // the empty line matches
+	empty    bool // the empty line matches
 }
 
 // PatternOptions say how Compile reads a pattern.
@@ -57,15 +55,7 @@ func Compile(expr string, opts PatternOptions) (*Pattern, error) {
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	p := &Pattern{re: re, prog: prog, literals: needed(tree), empty: re.MatchString("") && !opts.NoLast}
-	switch set, fold := p.literals.set, p.literals.fold; {
-	case len(set) == 0:
-	case costOfVector(set) < costOfBytes(set, fold):
-		p.vector = newVector(set, fold)
-	default:
-		p.grams = newGrams(set, fold)
-	}
-	return p, nil
+	return &Pattern{re, prog, needed(tree), re.MatchString("") && !opts.NoLast}, nil
 }
 
 // unreadable explains an error of package regexp.
@@ -91,15 +81,12 @@ func unreadable(err error) error {
 // matcher finds the lines that match a pattern. Only one goroutine may use it.
 type matcher struct {
 	p       *Pattern
-	cursors []cursor // one for each literal; nil if the pattern has vector or grams
+	cursors []cursor // one for each literal
 	dfa     *dfa     // nil until it is needed
 }
 
 func (p *Pattern) matcher() *matcher {
 	m := &matcher{p: p}
-	if p.vector != nil || p.grams != nil {
-		return m
-	}
 	for _, text := range p.literals.set {
 		m.cursors = append(m.cursors, newCursor(text, p.literals.fold))
 	}
@@ -139,12 +126,6 @@ func (m *matcher) next(buf []byte, from int) (start, end int, ok bool) {
 
 // candidate returns the offset of the first literal at or after from, or [none].
 func (m *matcher) candidate(buf []byte, from int) int {
-	switch {
-	case m.p.vector != nil:
-		return m.p.vector.seek(buf, from)
-	case m.p.grams != nil:
-		return m.p.grams.seek(buf, from)
-	}
 	at := none
 	for i := range m.cursors {
 		at = min(at, m.cursors[i].seek(buf, from))

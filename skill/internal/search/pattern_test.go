@@ -53,18 +53,6 @@ func agree(t *testing.T, expr string, texts ...[]byte) {
 	slow := bare.matcher()
 	ways := map[string]*matcher{"with literals": p.matcher(), "without literals": bare.matcher(),
 		"without automaton": slow}
-	if set := p.literals.set; len(set) > 0 {
-		bytewise, grams, vector := *p, *p, *p
-		bytewise.vector, bytewise.grams = nil, nil
-		ways["with literals by their bytes"] = bytewise.matcher()
-		if grams.vector, grams.grams = nil, newGrams(set, p.literals.fold); grams.grams != nil {
-			ways["with grams"] = grams.matcher()
-		}
-		if hasVector {
-			vector.grams, vector.vector = nil, newVector(set, p.literals.fold)
-			ways["with vectors"] = vector.matcher()
-		}
-	}
 	re := regexp.MustCompile(asPython(expr))
 	for _, text := range texts {
 		want := expected(re, text)
@@ -195,30 +183,6 @@ func TestRandomLiterals(t *testing.T) {
 		}
 		expr := pick(rng, "", "(?i)") + strings.Join(pieces, "|")
 		agree(t, expr, text)
-	}
-}
-
-// TestVectorAtTheEnds searches for short literals at every offset of short texts.
-func TestVectorAtTheEnds(t *testing.T) {
-	if !hasVector {
-		t.Skip("no such instructions")
-	}
-	for _, literal := range []string{"x", "xy", "xyz", "xyzzy"} {
-		v := newVector([]string{literal}, false)
-		for size := range 110 {
-			for at := range max(1, size) {
-				text := bytes.Repeat([]byte("."), size)
-				copy(text[at:], literal)
-				want := bytes.Index(text, []byte(literal))
-				if want < 0 {
-					want = none
-				}
-				text = append(text, literal...) // after the end: must not be found
-				if got := v.seek(text[:size], 0); got != want {
-					t.Fatalf("%q at %d of %d: %d, want %d", literal, at, size, got, want)
-				}
-			}
-		}
 	}
 }
 
