@@ -300,6 +300,42 @@ end B b1 'make b' q1
 code 1 skill undo 2
 text f byB; text g g
 
+## a record of a build whose product is not looked at
+repository; printf 'dist\n*.tsbuildinfo\n.eslintcache\n' >.gitignore; mkdir dist; echo 1 >a.ts; echo 'dist/a.js 1' >dist/a.js; echo 'a.ts 1' >t.tsbuildinfo; echo 1 >.eslintcache; commit 1
+skill exec -- sh -c 'echo 2 >a.ts; echo "dist/a.js 2" >dist/a.js; echo "a.ts 2" >t.tsbuildinfo; echo 2 >.eslintcache'
+code 0 skill undo
+text a.ts 1; text dist/a.js 'dist/a.js 2'; text t.tsbuildinfo 'a.ts 2'; text .eslintcache 2
+skill exec -- sh -c 'echo 3 >t.tsbuildinfo'
+code 1 skill undo; text t.tsbuildinfo 3
+
+## a record of a build beside its product
+repository; echo 1 >t.tsbuildinfo; mkdir dist; echo 1 >dist/a; commit 1
+skill exec -- sh -c 'echo 2 >t.tsbuildinfo; echo 2 >dist/a'
+code 0 skill undo
+text t.tsbuildinfo 1; text dist/a 1
+
+## make after an undo
+[ -n "$(type -P make)" ] || exit 0
+repository; echo build >.gitignore; printf 'build/a: a\n\tmkdir -p build; cp a build/a\n' >Makefile; echo 1 >a; echo 0 >b; commit 1
+make -s; sleep 1.1
+skill exec -- sh -c 'echo 2 >a; make -s'
+code 0 skill undo
+make -s; text build/a 1
+skill exec -- sh -c 'mv b a; sleep 0.1; make -s; touch build/a'
+code 0 skill undo
+sleep 1; make -s; text a 1; text build/a 1
+touch -d '2 hours ago' a
+skill exec -- rm a
+code 0 skill undo
+echo old >build/a; touch -d '1 hour ago' build/a; make -s; text build/a 1
+
+## rsync after an undo in the same second
+[ -n "$(type -P rsync)" ] || exit 0
+repository; echo dist >.gitignore; mkdir src dist; echo v1 >src/a; commit 1; rsync -a src/ dist/
+skill exec -- sh -c 'echo v2 >src/a; rsync -a src/ dist/'
+code 0 skill undo
+rsync -a src/ dist/; text dist/a v1
+
 ## a log that a server has open
 echo start >log.txt; exec 5>>log.txt
 skill exec -- sh -c 'echo command >>log.txt; echo n >n'

@@ -457,7 +457,11 @@ func (a *applier) stepIn(i int, dir tree.Folder, base string, now Entry) error {
 		}
 		now = Entry{}
 	}
-	return a.create(k, dir, base, now)
+	err := a.create(k, dir, base, now)
+	if err == nil && d.After.Kind == File && a.op.Undoes != 0 {
+		renew(dir, base, k.delta())
+	}
+	return err
 }
 
 // hasContent fails if the new content of a path is not kept. step checks this before it removes anything.
@@ -671,7 +675,7 @@ func (a *applier) fill(n *os.File, dir tree.Folder, c *content, e Entry, base st
 		}
 		err = n.Chmod(modeOf(mode))
 	}
-	if err == nil && e.MTime != 0 && (!exists || e.Sum == "") {
+	if err == nil && e.MTime != 0 && (e.Sum == "" || !exists && a.op.Undoes == 0) {
 		setTime(n, time.Unix(0, e.MTime))
 	}
 	if err == nil && !a.o.NoSync && !a.atOnce(dir.ID().Dev) {

@@ -68,6 +68,9 @@
 //     the system for a lease of each file. Of files of other users, and on some file systems, it cannot ask, and
 //     says so; systems other than Linux tell nothing. A file that is open when a command ends is nobody's. The undo
 //     does not open files that this process has locked, because to close them would release the lock.
+//  21. An undo leaves the record of a build, such as *.tsbuildinfo, if it leaves the product too. A restored file has
+//     the time of the undo, and not one in the second of the version that it replaced, so that tools build again. A
+//     file that is moved back keeps its time.
 //
 // # The order in which writes become durable
 //
@@ -108,7 +111,7 @@
 //	index     the last recorded state: index.go, scan.go, git.go
 //	running/  the open windows: window.go, command.go, call.go, record.go
 //	lock      lock.go, flush.go, apply.go, undo.go, move.go, modes.go, whole.go,
-//	          held.go
+//	          held.go, rebuilt.go
 //	missed    room for the marks of calls that could not be recorded: missed.go
 //	root.json the folder of the history: store.go, place.go, mount.go
 package history

@@ -426,6 +426,8 @@ func (r *recorder) difference(name string, was, now *item) {
 		r.folder(d, was, now)
 	case was != nil && !was.kept():
 		r.unkept(d, was, now)
+	case r.isRecord(name, was), r.isRecord(name, now):
+		r.addLeft(name, cacheReason)
 	case was == nil && r.isLeftBehind(name, now):
 		r.addLeft(name, "it was at "+r.unkeptFiles[now.id.Ino].path+" and is not kept, and undo leaves it as it is")
 	case isFolder(now) && !now.kept():
