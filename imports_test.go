@@ -111,8 +111,9 @@ var mayImport = map[string][]string{
 
 	"internal/usage": {"skill"},
 
-	"contrib": {"parser/rawjson"},
-	"cmd/skill": {"internal/usage", "contrib", "skill/hook", "skill/audit", "skill/page",
+	"cmd/skill/contrib": {"parser/rawjson"},
+
+	"cmd/skill": {"internal/usage", "cmd/skill/contrib", "skill/hook", "skill/audit", "skill/page",
 		"skill/page/runs", "skill/mcpserver", "skill/agent", "skill/agent/provider", "skill/agent/trace",
 		"skill/dialect", "skill/browser", "skill", "llmfallback", "parser/wire", "parser", "parser/rawjson"},
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"textskill/contrib"
+	"textskill/cmd/skill/contrib"
 	"textskill/internal/usage"
 	"textskill/parser/rawjson"
 	"textskill/skill"

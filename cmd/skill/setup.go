@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"textskill/contrib"
+	"textskill/cmd/skill/contrib"
 	"textskill/internal/usage"
 	"textskill/parser/rawjson"
 	"textskill/skill"

@@ -93,7 +93,7 @@ func TestInstall(t *testing.T) {
 // build builds the program skill.
 func build(t *testing.T) string {
 	program := filepath.Join(t.TempDir(), "skill")
-	if out, err := exec.Command("go", "build", "-o", program, "../cmd/skill").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", program, "..").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return program
@@ -160,7 +160,7 @@ console.log(JSON.stringify(answer));`
 	if err := os.WriteFile(filepath.Join(agent, "try.mjs"), []byte(script), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile("../testdata/conformance/native.jsonl")
+	data, err := os.ReadFile("../../../testdata/conformance/native.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
