@@ -11,13 +11,18 @@ import (
 
 // clients are the sessions of HTTP, by their ID.
 type clients struct {
-	server *Server
-	limits HTTP
+	server  *Server
+	limits  HTTP
+	minIdle time.Duration
 
 	mu      sync.Mutex
 	byID    map[string]*client
-	opening int // sessions that are about to begin
+	opening int             // sessions that are about to begin
+	ending  map[string]bool // sessions that are about to end: the SDK would still begin a call of theirs
 }
+
+// minIdle is how long a session must have been idle before another client may have its place.
+const minIdle = 30 * time.Second
 
 type client struct {
 	sdk     *mcp.ServerSession
@@ -30,18 +35,18 @@ type client struct {
 }
 
 func newClients(s *Server, limits HTTP) *clients {
-	return &clients{server: s, limits: limits, byID: make(map[string]*client)}
+	return &clients{server: s, limits: limits, minIdle: minIdle, byID: make(map[string]*client), ending: make(map[string]bool)}
 }
 
 // reserve counts a session that is about to begin. If there are MaxSessions, it ends the
-// one that is idle for longest; it returns false if none is idle.
+// one that is idle for longest; it returns false if none is idle for minIdle.
 func (c *clients) reserve() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.byID)+c.opening >= c.limits.MaxSessions {
 		id := ""
 		for i, cl := range c.byID {
-			if len(cl.active) == 0 && (id == "" || cl.used.Before(c.byID[id].used)) {
+			if len(cl.active) == 0 && time.Since(cl.used) >= c.minIdle && (id == "" || cl.used.Before(c.byID[id].used)) {
 				id = i
 			}
 		}
@@ -81,8 +86,22 @@ func (c *clients) opened(id string) {
 
 // endLocked ends a session without waiting for it. c.mu is held.
 func (c *clients) endLocked(id string) {
-	go c.server.endSession(c.byID[id].sdk)
+	sdk := c.byID[id].sdk
+	c.ending[id] = true
 	delete(c.byID, id)
+	go func() {
+		c.server.endSession(sdk)
+		c.mu.Lock()
+		delete(c.ending, id)
+		c.mu.Unlock()
+	}()
+}
+
+// isEnding reports whether a session is about to end.
+func (c *clients) isEnding(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ending[id]
 }
 
 // hangUp ends the session of a client that does not read, and its connections.

@@ -80,8 +80,7 @@ func (g *guard) limited(w http.ResponseWriter, serve func()) {
 		defer func() { <-g.requests }()
 		serve()
 	default:
-		http.Error(w, fmt.Sprintf("%d requests are being answered; try again later", maxRequests),
-			http.StatusServiceUnavailable)
+		door.Busy(w, fmt.Sprintf("%d requests are being answered", maxRequests), busyTime)
 	}
 }
 
@@ -128,15 +127,17 @@ func (g *guard) post(w *patientWriter, r *http.Request) {
 			g.pass(w, r)
 			return
 		}
+		if g.sessions.isEnding(r.Header.Get("Mcp-Session-Id")) {
+			http.Error(w, "the session has ended", http.StatusNotFound)
+			return
+		}
 		if r.Header.Get("Mcp-Session-Id") != "" || g.http.Stateless ||
 			r.Header.Get("Mcp-Protocol-Version") >= statelessVersion {
 			g.pass(w, r)
 			return
 		}
 		if !g.sessions.reserve() {
-			w.Header().Set("Retry-After", "60")
-			http.Error(w, fmt.Sprintf("%d sessions have calls that run; try again later", g.http.MaxSessions),
-				http.StatusServiceUnavailable)
+			door.Busy(w, fmt.Sprintf("%d sessions are in use", g.http.MaxSessions), minIdle)
 			return
 		}
 		defer func() { g.sessions.opened(w.Header().Get("Mcp-Session-Id")) }()
@@ -158,8 +159,7 @@ func (g *guard) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 		n, err = in.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
 		if g.bodies.Add(int64(n)) > maxBodies {
-			http.Error(w, fmt.Sprintf("requests of %d bytes are being read; try again later",
-				int64(maxBodies)), http.StatusServiceUnavailable)
+			door.Busy(w, fmt.Sprintf("requests of %d bytes are being read", int64(maxBodies)), busyTime)
 			return nil, false
 		}
 		if len(body) == cap(body) {

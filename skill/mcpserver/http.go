@@ -25,7 +25,8 @@ type HTTP struct {
 	NoToken bool     // serve every user of this machine without a token
 	Hosts   []string // further host names that clients may use, without a port
 	MaxBody int64    // bytes of one request; 0 means 16 MiB
-	// clients at a time; 0 means 256. A further one ends the session that is idle for longest
+	// clients at a time; 0 means 256. A further one ends the session that is idle for longest, if it is so
+	// for half a minute, and else is refused
 	MaxSessions int
 	Idle        time.Duration    // a session without requests ends after this time; 0 means 1 hour
 	Life        time.Duration    // every session ends after this time; 0 means 24 hours
@@ -34,15 +35,13 @@ type HTTP struct {
 }
 
 const (
-	maxRequests   = 1024      // at a time, event streams included
-	maxBodies     = 256 << 20 // bytes of all requests that are being read
-	maxBatch      = 100       // messages of one request
-	maxHeader     = 64 << 10
-	headerTime    = 10 * time.Second // for the head of a request
+	maxRequests   = 1024             // at a time, event streams included
+	maxBodies     = 256 << 20        // bytes of all requests that are being read
+	maxBatch      = 100              // messages of one request
+	busyTime      = 5 * time.Second  // until a client that was refused may try again
 	bodyTime      = 10 * time.Second // for its body, and a second more for each bodyPerSecond
 	bodyPerSecond = 64 << 10
 	writeTime     = 30 * time.Second // for a client to take what is written at once
-	keepAliveTime = 2 * time.Minute  // between two requests of one connection
 )
 
 // ErrNoToken is the error of an address that others than this user can reach, where no
@@ -74,13 +73,8 @@ func (h HTTP) withDefaults() HTTP {
 
 // serve passes requests to a guard until ctx is done, and then calls end.
 func (h HTTP) serve(ctx context.Context, listener net.Listener, g *guard,
-	end func(*http.Server) error) error {
-	server := &http.Server{
-		Handler:           g,
-		ReadHeaderTimeout: headerTime,
-		IdleTimeout:       keepAliveTime,
-		MaxHeaderBytes:    maxHeader,
-	}
+	end func(*door.Server) error) error {
+	server := door.NewServer(context.Background(), g)
 	if h.Ready != nil {
 		h.Ready(h.url(listener.Addr()))
 	}
@@ -164,25 +158,14 @@ func (s *Server) endSession(ss *mcp.ServerSession) {
 }
 
 // shutDown ends all sessions, and with them their event streams, and then the server.
-func (s *Server) shutDown(server *http.Server) error {
+func (s *Server) shutDown(server *door.Server) error {
 	var all sync.WaitGroup
 	for ss := range s.sdk.Sessions() {
 		all.Go(func() { s.endSession(ss) })
 	}
-	if err := shutDown(server); err != nil {
+	if err := server.End(); err != nil {
 		return err
 	}
 	all.Wait()
 	return nil
-}
-
-// shutDown ends a server when its requests have been answered, or after stopTime.
-func shutDown(server *http.Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
-	defer cancel()
-	err := server.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return server.Close()
-	}
-	return err
 }

@@ -13,13 +13,17 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"textskill/skill/internal/door"
 )
 
 // serveHTTP serves until the test ends, and returns where. stop ends it sooner and
@@ -295,9 +299,17 @@ func TestHTTPNeedsATokenWhereOthersCanReachIt(t *testing.T) {
 	}
 }
 
+// TestHTTPSessionsAreBounded has more clients than sessions. A further one takes the place of the session that is
+// idle for longest, but of none in use.
 func TestHTTPSessionsAreBounded(t *testing.T) {
 	s, dir := newServer(t, map[string]string{"a.txt": "alpha"})
-	at, _ := serveHTTP(t, s, HTTP{MaxSessions: 2})
+	front := httptest.NewUnstartedServer(nil)
+	g := s.guarded(HTTP{MaxSessions: 2, NoToken: true}.withDefaults(), front.Listener.Addr())
+	front.Config.Handler = g
+	front.Start()
+	t.Cleanup(front.Close)
+	t.Cleanup(func() { s.shutDown(door.NewServer(t.Context(), nil)) })
+	at := front.URL + "/mcp"
 	a, b := newHTTPClient(t, at), newHTTPClient(t, at)
 	ping := func(c *httpClient) int {
 		r, _ := c.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
@@ -306,6 +318,15 @@ func TestHTTPSessionsAreBounded(t *testing.T) {
 	if ping(b) != 200 || ping(a) != 200 { // b is idle for longest
 		t.Error("a session ended before there were too many")
 	}
+	refused := func(what string) {
+		t.Helper()
+		d := &httpClient{t: t, at: at}
+		if r, body := d.post(greeting("{}")); r.StatusCode != 503 || r.Header.Get("Retry-After") != "30" {
+			t.Errorf("%s: %s %s", what, r.Status, body)
+		}
+	}
+	refused("where all sessions were used a moment ago")
+	g.sessions.minIdle = 0
 	c := newHTTPClient(t, at)
 	if ping(a) != 200 || ping(b) != 404 {
 		t.Error("the third session did not end the one that was idle for longest")
@@ -319,9 +340,58 @@ func TestHTTPSessionsAreBounded(t *testing.T) {
 		defer busy.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"write"}}`)
 	}
 	awaitRunning(t, s, 2)
-	d := &httpClient{t: t, at: at}
-	if r, body := d.post(greeting("{}")); r.StatusCode != 503 || r.Header.Get("Retry-After") == "" {
-		t.Errorf("where all sessions have calls that run: %s %s", r.Status, body)
+	refused("where all sessions have calls that run")
+}
+
+// TestHTTPManyClients has 1,000 clients at once: each gets its answers, or is refused at the begin.
+func TestHTTPManyClients(t *testing.T) {
+	s, _ := newServer(t, map[string]string{"a.txt": "alpha"})
+	at, _ := serveHTTP(t, s, HTTP{})
+	post := func(session, body string) (status int, id, text string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			r.Header.Set("Mcp-Session-Id", session)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return 0, "", err.Error()
+		}
+		defer answer.Body.Close()
+		data, err := io.ReadAll(answer.Body)
+		if err != nil {
+			return 0, "", err.Error()
+		}
+		return answer.StatusCode, answer.Header.Get("Mcp-Session-Id"), string(data)
+	}
+	var all sync.WaitGroup
+	var answered, refused atomic.Int64
+	for range 1000 {
+		all.Go(func() {
+			status, id, text := post("", greeting("{}"))
+			if status == http.StatusServiceUnavailable {
+				refused.Add(1)
+				return
+			}
+			if status == 200 {
+				status, _, text = post(id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+			}
+			if status == http.StatusAccepted {
+				status, _, text = post(id, call(2, "read_file", `{"path":"a.txt"}`))
+			}
+			if status != 200 || !strings.Contains(text, "alpha") {
+				t.Errorf("%d %q", status, text)
+			}
+			answered.Add(1)
+		})
+	}
+	all.Wait()
+	if answered.Load() < 256 || answered.Load()+refused.Load() != 1000 {
+		t.Errorf("%d clients were answered, and %d refused", answered.Load(), refused.Load())
 	}
 }
 
@@ -499,7 +569,7 @@ func TestHTTPServesBesideOthersWhoDoNot(t *testing.T) {
 		defer c.Close()
 		fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Length: 100\r\n\r\n{", u.Host)
 	}
-	for range 600 {
+	for range 200 { // fewer than there may be sessions
 		c := &httpClient{t: t, at: at}
 		if r, body := c.post(greeting("{}")); r.StatusCode != 200 {
 			t.Fatalf("%s %s", r.Status, body)

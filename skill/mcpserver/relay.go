@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -62,7 +63,7 @@ func (r Relay) HTTP(ctx context.Context, h HTTP) error {
 	}
 	g := &guard{relay: r, http: h, door: door.New(listener.Addr(), h.Addr, h.Hosts),
 		requests: make(chan struct{}, maxRequests)}
-	return h.serve(ctx, listener, g, shutDown)
+	return h.serve(ctx, listener, g, (*door.Server).End)
 }
 
 func (r Relay) post(w http.ResponseWriter, req *http.Request, body []byte) {
@@ -81,8 +82,7 @@ func (r Relay) post(w http.ResponseWriter, req *http.Request, body []byte) {
 		return
 	}
 	if err != nil {
-		w.Header().Set("Retry-After", "5")
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		door.Busy(w, err.Error(), 5*time.Second)
 		return
 	}
 	maps.Copy(w.Header(), reply.Header)

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"textskill/skill/internal/door"
 )
 
 const (
@@ -21,7 +23,7 @@ func (p *page) stream(w http.ResponseWriter, r *http.Request, q query) {
 	case p.streams <- struct{}{}:
 		defer func() { <-p.streams }()
 	default:
-		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
+		door.Busy(w, "too many pages are open", 5*time.Second)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -12,10 +12,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
-	"sync"
 	"time"
-
-	"golang.org/x/net/netutil"
 
 	"textskill/skill/internal/door"
 )
@@ -28,13 +25,9 @@ var types = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/ja
 	".svg": "image/svg+xml"}
 
 const (
-	headerTime    = 10 * time.Second // to receive the head of a request
-	keepAliveTime = 2 * time.Minute  // between two requests of a connection
-	writeTime     = 30 * time.Second // for a browser to receive one write
-	stopTime      = 2 * time.Second  // to finish answers when the page ends
-	maxHeader     = 16 << 10
-	maxViews      = 4   // views written at a time; a view may have megabytes
-	maxOpen       = 256 // open connections; further clients wait; a browser opens six
+	readTime  = 10 * time.Second // for a browser to send the body of a request
+	writeTime = 30 * time.Second // for a browser to receive one write
+	maxViews  = 4                // views written at a time; a view may have megabytes
 )
 
 // CheckAddress checks whether [Serve] accepts an address. It opens no connection.
@@ -65,7 +58,6 @@ func Serve(ctx context.Context, c Config, addr string, ready func(link string)) 
 	case link.IP.IsUnspecified():
 		link.IP = net.IPv6loopback
 	}
-	var silent sync.Map // connections without a request; Shutdown would wait for them
 	c.Program, c.Begin = cmp.Or(c.Program, "skill"), cmp.Or(c.Begin, `run EXPERT "QUERY"`)
 	p := &page{Config: c, guard: newGuard(door.New(listener.Addr(), addr, c.Hosts), c.Token, c.Program),
 		streams: make(chan struct{}, maxStreams), views: make(chan struct{}, maxViews)}
@@ -73,38 +65,16 @@ func Serve(ctx context.Context, c Config, addr string, ready func(link string)) 
 		listener.Close()
 		return err
 	}
-	server := &http.Server{
-		Handler:           p,
-		ReadHeaderTimeout: headerTime,
-		ReadTimeout:       headerTime,
-		IdleTimeout:       keepAliveTime,
-		MaxHeaderBytes:    maxHeader,
-		BaseContext:       func(net.Listener) context.Context { return ctx }, // ends streams
-		ConnState: func(c net.Conn, state http.ConnState) {
-			if state == http.StateNew {
-				silent.Store(c, nil)
-			} else {
-				silent.Delete(c)
-			}
-		},
-	}
+	server := door.NewServer(ctx, p) // which ends streams
 	ready("http://" + link.String() + "/?" + tokenInLink + "=" + c.Token)
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(netutil.LimitListener(listener, maxOpen)) }()
+	go func() { failed <- server.Serve(listener) }()
 	select {
 	case err := <-failed:
 		return err
 	case <-ctx.Done():
 	}
-	for c := range silent.Range {
-		c.(net.Conn).Close()
-	}
-	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
-	defer cancel()
-	if server.Shutdown(rest) != nil {
-		return server.Close()
-	}
-	return nil
+	return server.End()
 }
 
 // A page answers requests.
@@ -118,7 +88,10 @@ type page struct {
 
 // ServeHTTP implements [http.Handler].
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// The deadline gives up on a slow browser.
+	// The deadlines give up on a slow browser.
+	if r.ContentLength != 0 {
+		http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTime))
+	}
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
 	if !p.guard.admits(w, r) {
 		return
