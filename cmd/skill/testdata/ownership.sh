@@ -336,6 +336,13 @@ skill exec -- sh -c 'echo v2 >src/a; rsync -a src/ dist/'
 code 0 skill undo
 rsync -a src/ dist/; text dist/a v1
 
+## a repository that a command moves
+git init -q -b main sub; (cd sub; repository; echo a >a; commit 1)
+code 0 skill exec -- mv sub sub2
+if grep objects out; then exit 1; fi
+code 0 skill undo
+git -C sub fsck; [ -z "$(git -C sub status --porcelain)" ]; gone sub2
+
 ## a log that a server has open
 echo start >log.txt; exec 5>>log.txt
 skill exec -- sh -c 'echo command >>log.txt; echo n >n'

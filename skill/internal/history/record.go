@@ -564,7 +564,7 @@ func (r *recorder) sort() {
 func (r *recorder) gitObjects() {
 	for _, w := range r.look.owners {
 		for dir, before := range w.Objects {
-			now := r.objectNames(dir)
+			now := r.objectNames(r.nowAt(dir))
 			for name := range before {
 				if !now[name] {
 					r.addLeft(dir+"/objects", "git's objects were removed or packed again: a commit that only a removed object held does not come back")
@@ -573,4 +573,14 @@ func (r *recorder) gitObjects() {
 			}
 		}
 	}
+}
+
+// nowAt returns the path of a folder after the command, which may have moved it whole.
+func (r *recorder) nowAt(folder string) string {
+	for from, to := range r.moved {
+		if folder == from || strings.HasPrefix(folder, from+"/") {
+			return to + folder[len(from):]
+		}
+	}
+	return folder
 }
