@@ -55,6 +55,8 @@ var mayImport = map[string][]string{
 		"skill/internal/workspace/tree", "skill/internal/search", "skill/internal/refusal",
 		"skill/internal/words"},
 
+	"skill/internal/trial": {"skill/internal/process"},
+
 	"skill/internal/web": {"skill/internal/egress", "skill/internal/process", "skill/internal/workspace",
 		"skill/internal/refusal", "skill/internal/words"},
 
@@ -69,7 +71,8 @@ var mayImport = map[string][]string{
 	"skill": {"skill/hook", "skill/internal/history", "skill/internal/workspace",
 		"skill/internal/workspace/tree", "skill/internal/patch", "skill/internal/merge",
 		"skill/internal/search", "skill/internal/egress", "skill/internal/process", "skill/internal/web",
-		"skill/internal/git", "skill/internal/project", "skill/internal/refusal", "skill/internal/words"},
+		"skill/internal/git", "skill/internal/project", "skill/internal/refusal", "skill/internal/words",
+		"skill/internal/trial"},
 
 	"skill/browser": {"skill"},
 

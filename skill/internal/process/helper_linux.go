@@ -45,6 +45,7 @@ const (
 // as one, and then does not return. A program that is its own helper calls HelperMain
 // before anything else. In any other process HelperMain does nothing.
 func HelperMain() {
+	enterMain()
 	if isHelper() {
 		syscall.Exit(supervise()) // not os.Exit: there is nothing to flush
 	}

@@ -171,3 +171,10 @@ func (j *journal) path(name history.Name) string {
 	}
 	return filepath.Join(j.root.dir, filepath.FromSlash(string(name)))
 }
+
+// RunsCode reports whether a path, relative to the workspace, is a file through which programs run
+// code, and Options do not allow changes of those.
+func (w *Workspace) RunsCode(rel string) bool {
+	forbidden := forbids(w.opts.AllowConfig)
+	return forbidden != nil && forbidden(rel) != ""
+}

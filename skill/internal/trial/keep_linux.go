@@ -1,0 +1,143 @@
+package trial
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+// Check returns a *ConflictError if others changed what the trial changes.
+func (t *Trial) Check(folder string) error {
+	now, err := t.changes(folder)
+	if err != nil {
+		return err
+	}
+	byPath := map[string]State{}
+	for _, c := range now {
+		byPath[c.Path] = c.Before
+	}
+	conflict := &ConflictError{ID: t.ID}
+	for _, c := range t.Changes {
+		is, seen := byPath[c.Path]
+		// of a folder, the entries that the trial does not change may change
+		asBefore := seen && is.Exists == c.Before.Exists && is.Mode == c.Before.Mode &&
+			(is.Mode.IsDir() && is.Inode == c.Before.Inode || is == c.Before && is.Changed < t.Began.UnixNano())
+		if !asBefore {
+			conflict.Paths = append(conflict.Paths, c.Path)
+		}
+		delete(byPath, c.Path)
+	}
+	for path := range byPath { // in a folder that the trial removed
+		conflict.Paths = append(conflict.Paths, path)
+	}
+	if len(conflict.Paths) > 0 {
+		slices.Sort(conflict.Paths)
+		return conflict
+	}
+	return nil
+}
+
+// Make makes the changes of a trial in a folder. It removes first what is removed, the innermost first.
+func (t *Trial) Make(folder string) error {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, c := range slices.Backward(t.Changes) {
+		if c.Before.Exists && (!c.After.Exists || c.Before.Mode.Type() != c.After.Mode.Type()) {
+			if err := root.Remove(c.Path); err != nil {
+				return err
+			}
+		}
+	}
+	for _, c := range t.Changes {
+		if c.After.Exists {
+			if err := t.makeOne(root, folder, c); err != nil {
+				return err
+			}
+		}
+	}
+	for _, c := range slices.Backward(t.Changes) {
+		if c.After.Exists && c.After.Mode.IsDir() {
+			if err := root.Chmod(c.Path, c.After.Mode); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// makeOne makes what a path has after the trial.
+func (t *Trial) makeOne(root *os.Root, folder string, c Change) error {
+	upper := filepath.Join(t.upper(), c.Path)
+	_, uid, gid := stateOf(upper)
+	owned := func(err error) error {
+		if err == nil && os.Geteuid() == 0 {
+			err = root.Lchown(c.Path, uid, gid)
+		}
+		return err
+	}
+	switch {
+	case c.After.Mode.IsDir():
+		err := root.Mkdir(c.Path, 0o700)
+		if errors.Is(err, fs.ErrExist) && c.Before.Mode.IsDir() {
+			err = nil
+		}
+		return owned(err)
+	case c.After.Mode&fs.ModeSymlink != 0:
+		to, err := os.Readlink(upper)
+		if err != nil {
+			return err
+		}
+		root.Remove(c.Path)
+		return owned(root.Symlink(to, c.Path))
+	case c.After.Mode&fs.ModeNamedPipe != 0:
+		root.Remove(c.Path)
+		return owned(syscall.Mkfifo(filepath.Join(folder, c.Path), uint32(c.After.Mode.Perm())))
+	case !c.After.Mode.IsRegular():
+		return nil // a socket, which nobody serves any more
+	}
+	const temporary = ".skill-keep"
+	name := path.Join(path.Dir(c.Path), temporary)
+	root.Remove(name)
+	err := copyFile(root, upper, name)
+	if err == nil && os.Geteuid() == 0 {
+		err = root.Lchown(name, uid, gid)
+	}
+	if err == nil {
+		err = root.Chmod(name, c.After.Mode)
+	}
+	if info, serr := os.Stat(upper); err == nil && serr == nil {
+		err = root.Chtimes(name, info.ModTime(), info.ModTime())
+	}
+	if err == nil {
+		err = root.Rename(name, c.Path)
+	}
+	if err != nil {
+		root.Remove(name)
+	}
+	return err
+}
+
+func copyFile(root *os.Root, from, to string) error {
+	r, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	w, err := root.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(w, r); err != nil {
+		w.Close()
+		return err
+	}
+	return w.Close()
+}

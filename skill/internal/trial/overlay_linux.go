@@ -1,0 +1,169 @@
+package trial
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"textskill/skill/internal/process"
+)
+
+// Run runs this program with arguments on a view of a folder, on the streams of this process, and
+// records the trial. Its error says why there is no view here.
+func (t *Trial) Run(folder string, argv []string, streams []*os.File) (err error) {
+	if rel, err := filepath.Rel(folder, t.dir); err != nil || !strings.HasPrefix(rel, "..") {
+		return fmt.Errorf("the history lies in the workspace, where no trial can be; name a folder outside with --state DIR")
+	}
+	if t.Began, err = t.clock(); err != nil {
+		return err
+	}
+	if t.Exit, err = process.OnView(folder, t.dir, argv, streams); err != nil {
+		return err
+	}
+	removeAll(t.State())
+	removeAll(filepath.Join(t.dir, "work"))
+	if t.Changes, err = t.changes(folder); err != nil {
+		return err
+	}
+	return t.save()
+}
+
+// clock returns the time of the file system's clock, once it is later than that of all changes before.
+func (t *Trial) clock() (time.Time, error) {
+	var first, now syscall.Stat_t
+	err := syscall.Stat(t.upper(), &first) // it was made just now
+	for now = first; err == nil && now.Ctim == first.Ctim; err = syscall.Stat(t.upper(), &now) {
+		time.Sleep(time.Millisecond)
+		if err = os.Chmod(t.upper(), 0o700); err != nil {
+			break
+		}
+	}
+	return time.Unix(now.Ctim.Unix()), err
+}
+
+// stateOf describes a file.
+func stateOf(path string) (s State, uid, gid int) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return s, 0, 0
+	}
+	st := info.Sys().(*syscall.Stat_t)
+	s = State{Mode: info.Mode(), Inode: st.Ino, Changed: st.Ctim.Nano(), Exists: true}
+	if !info.IsDir() {
+		s.Size = info.Size()
+	}
+	return s, int(st.Uid), int(st.Gid)
+}
+
+// isWhiteout reports whether a file of the upper layer stands for a removed one.
+func isWhiteout(path string) bool {
+	var st syscall.Stat_t
+	return syscall.Lstat(path, &st) == nil && st.Mode&syscall.S_IFMT == syscall.S_IFCHR && st.Rdev == 0
+}
+
+// isOpaque reports whether a folder of the upper layer hides that of the lower one.
+func isOpaque(path string) bool {
+	value := make([]byte, 8)
+	for _, name := range []string{"trusted.overlay.opaque", "user.overlay.opaque"} {
+		if n, err := syscall.Getxattr(path, name, value); err == nil && n == 1 && value[0] == 'y' {
+			return true
+		}
+	}
+	return false
+}
+
+// changes returns what the upper layer changes in a folder.
+func (t *Trial) changes(folder string) (list []Change, err error) {
+	var removed func(path string)
+	removed = func(path string) {
+		before, _, _ := stateOf(filepath.Join(folder, path))
+		if !before.Exists {
+			return
+		}
+		list = append(list, Change{Path: path, Before: before})
+		if before.Mode.IsDir() {
+			entries, rerr := os.ReadDir(filepath.Join(folder, path))
+			err = cmp.Or(err, rerr)
+			for _, e := range entries {
+				removed(path + "/" + e.Name())
+			}
+		}
+	}
+	var walk func(path string, opaque bool) error
+	walk = func(path string, opaque bool) error {
+		entries, err := os.ReadDir(filepath.Join(t.upper(), path))
+		if err != nil {
+			return err
+		}
+		above := map[string]bool{}
+		for _, e := range entries {
+			name := filepath.Join(path, e.Name())
+			above[e.Name()] = true
+			upper, lower := filepath.Join(t.upper(), name), filepath.Join(folder, name)
+			if isWhiteout(upper) {
+				removed(name)
+				continue
+			}
+			before, uid, gid := stateOf(lower)
+			after, uid2, gid2 := stateOf(upper)
+			both := before.Exists && before.Mode.Type() == after.Mode.Type()
+			if before.Exists && before.Mode.IsDir() && !after.Mode.IsDir() {
+				removed(name)
+				at := slices.IndexFunc(list, func(c Change) bool { return c.Path == name })
+				list[at].After = after
+				continue
+			}
+			same := both && before.Mode == after.Mode && uid == uid2 && gid == gid2
+			if same && !after.Mode.IsDir() {
+				same = before.Size == after.Size && sameContent(lower, upper, after.Mode)
+			}
+			if !same {
+				list = append(list, Change{Path: name, Before: before, After: after})
+			}
+			if after.Mode.IsDir() {
+				if err := walk(name, opaque || isOpaque(upper)); err != nil {
+					return err
+				}
+			}
+		}
+		if !opaque {
+			return nil
+		}
+		entries, err = os.ReadDir(filepath.Join(folder, path))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+			return nil
+		}
+		for _, e := range entries {
+			if !above[e.Name()] {
+				removed(filepath.Join(path, e.Name()))
+			}
+		}
+		return err
+	}
+	err = cmp.Or(walk("", false), err)
+	slices.SortFunc(list, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	return list, err
+}
+
+// sameContent reports whether two files of the same kind and size hold the same.
+func sameContent(a, b string, mode fs.FileMode) bool {
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		to, err := os.Readlink(a)
+		other, err2 := os.Readlink(b)
+		return err == nil && err2 == nil && to == other
+	case !mode.IsRegular():
+		return true
+	}
+	one, err := os.ReadFile(a)
+	two, err2 := os.ReadFile(b)
+	return err == nil && err2 == nil && bytes.Equal(one, two)
+}
