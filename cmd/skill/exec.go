@@ -33,6 +33,9 @@ calls instead, use "skill setup HOST --hooks".`,
 			"  skill exec --allow-domain npm -- npm ci",
 		Args: usage.Arguments(1, 1<<20, "a command: exec -- COMMAND"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.DryRun {
+				return c.try(cmd, &tryOptions{workspaceOptions: o, diff: true}, args)
+			}
 			return c.exec(cmd, &o, args)
 		},
 	}

@@ -1,0 +1,296 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"textskill/internal/usage"
+	"textskill/skill"
+)
+
+// tryOptions are the flags of skill try.
+type tryOptions struct {
+	workspaceOptions
+	diff, json, list bool
+}
+
+func (c *cli) tryCommand(*configuration) *cobra.Command {
+	var o tryOptions
+	cmd := &cobra.Command{
+		Use:   "try [flags] -- COMMAND [ARG]...",
+		Short: "Run a command on a view of the workspace, and see what it would change",
+		Long: `try runs a command as exec does, but on a copy-on-write view of the workspace. Nothing in the
+workspace changes. It prints the output of the command and each path that it changes,
+with the lines added and removed. "skill keep t7" then makes these changes as one change,
+and "skill drop t7" forgets them. try ends with the exit code of the command.
+
+The command has caches and a /tmp of its own. A trial ends after a day.`,
+		Example: "  skill try -- sh -c 'rm -rf build*'\n  skill try --diff -- go fix ./...\n  skill try --list",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.list {
+				return usage.Arguments(0, 0, "")(cmd, args)
+			}
+			return usage.Arguments(1, 1<<20, "a command: try -- COMMAND")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.list {
+				return c.listTrials(&o)
+			}
+			return c.try(cmd, &o, args)
+		},
+	}
+	f := cmd.Flags()
+	f.SetInterspersed(false)
+	f.BoolVar(&o.diff, "diff", false, "print each change as a diff")
+	f.BoolVar(&o.list, "list", false, "list the trials")
+	addJSON(f, &o.json)
+	o.addPlace(f)
+	only(f, o.addUndo, "state")
+	only(f, o.addWorkspace, "dry-run")
+	o.addSandbox(f)
+	o.addNetwork(f)
+	return cmd
+}
+
+// passedOn returns the flags of a command line that exec gets for a trial.
+func passedOn(f *pflag.FlagSet) (flags []string) {
+	own := []string{"diff", "json", "list", "workspace", "state", "dry-run", "config", "no-journal"}
+	f.Visit(func(g *pflag.Flag) {
+		if slices.Contains(own, g.Name) || strings.HasPrefix(g.Name, "journal") || g.Name == "snapshot-bytes" {
+			return
+		}
+		values := []string{g.Value.String()}
+		if list, ok := g.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			flags = append(flags, "--"+g.Name+"="+value)
+		}
+	})
+	return flags
+}
+
+// try runs a command on a view of the workspace, and says what it changes there. With --dry-run it
+// forgets that.
+func (c *cli) try(cmd *cobra.Command, o *tryOptions, args []string) error {
+	dry := o.DryRun
+	o.DryRun = false
+	x, err := c.executor(&o.workspaceOptions)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	inner := func(state string) []string {
+		line := append([]string{os.Args[0], "exec"}, passedOn(cmd.Flags())...)
+		line = append(line, "--workspace", x.Dir(), "--state", state, "--no-journal", "--")
+		return append(line, args...)
+	}
+	streams := []*os.File{os.Stdin, os.Stdout, os.Stderr}
+	if o.json { // the answer is the only output
+		streams[1] = os.Stderr
+	}
+	t, err := x.Try(strings.Join(args, " "), inner, streams)
+	if err != nil {
+		return c.failed(err)
+	}
+	if dry {
+		defer t.Drop()
+	}
+	if err := c.showTrial(x, t, o); err != nil {
+		return err
+	}
+	switch files := filesOf(t); {
+	case dry:
+		c.sayf("would change %s; nothing was changed", files)
+	case len(t.Changes) == 0:
+		t.Drop()
+		c.sayf("the command changes nothing in the workspace")
+	default:
+		c.sayf("trial %s: %s; \"%s\" makes these changes, \"%s\" forgets them", t.ID, files,
+			c.again(&o.workspaceOptions, "keep", t.ID), c.again(&o.workspaceOptions, "drop", t.ID))
+	}
+	if o.Network || len(o.FenceWrite)+len(o.Allow)+len(o.AllowDomains)+len(o.AllowLocal) > 0 {
+		c.say("what it did outside the workspace is not part of the trial")
+	}
+	if t.Exit != 0 {
+		return exit(t.Exit)
+	}
+	return nil
+}
+
+// A trialLine is a changed path in an answer of JSON.
+type trialLine struct {
+	Path    string `json:"path"`
+	Change  string `json:"change"` // "added", "changed" or "removed"
+	Added   int    `json:"lines_added"`
+	Removed int    `json:"lines_removed"`
+	Diff    string `json:"diff,omitempty"`
+}
+
+// showTrial prints a line for each path that a trial changes, or its diff.
+func (c *cli) showTrial(x *skill.Executor, t *skill.Trial, o *tryOptions) error {
+	lines := []trialLine{}
+	var text strings.Builder
+	for _, change := range t.Changes {
+		l := trialLine{Path: change.Path, Change: "changed"}
+		switch {
+		case !change.Before.Exists:
+			l.Change = "added"
+		case !change.After.Exists:
+			l.Change = "removed"
+		}
+		var diff string
+		diff, l.Added, l.Removed = x.DiffTrial(t, change)
+		if o.diff {
+			l.Diff = diff
+		}
+		lines = append(lines, l)
+		text.WriteString(l.Change + " " + l.Path)
+		if l.Added+l.Removed > 0 {
+			text.WriteString(" " + fmt.Sprintf("+%d -%d", l.Added, l.Removed))
+		}
+		text.WriteString("\n" + l.Diff)
+	}
+	if o.json {
+		return c.printJSON(struct {
+			ID      string      `json:"id"`
+			Exit    int         `json:"exit_code"`
+			Changes []trialLine `json:"changes"`
+		}{t.ID, t.Exit, lines})
+	}
+	_, err := c.stdout.Write([]byte(text.String()))
+	return err
+}
+
+// listTrials prints the trials of the workspace.
+func (c *cli) listTrials(o *tryOptions) error {
+	x, err := c.historian(&o.workspaceOptions)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	list, err := x.Trials()
+	if err != nil {
+		return c.failed(err)
+	}
+	if o.json {
+		return c.printJSON(list)
+	}
+	for _, t := range list {
+		line := t.ID + "  " + t.Began.Local().Format(time.DateTime) + "  " + t.Command + " (" +
+			filesOf(t) + ")\n"
+		if _, err := c.stdout.Write([]byte(line)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printJSON prints a value as one line.
+func (c *cli) printJSON(value any) error { return json.NewEncoder(c.stdout).Encode(value) }
+
+// keepOptions are the flags of skill keep and skill drop.
+type keepOptions struct {
+	workspaceOptions
+	force bool
+}
+
+func (c *cli) keepCommand(*configuration) *cobra.Command {
+	var o keepOptions
+	cmd := &cobra.Command{
+		Use:   "keep [flags] TRIAL",
+		Short: "Make the changes of a trial, as one change that undo takes back",
+		Long: `keep makes the changes of a trial of "skill try". If others changed a path of the trial since it
+began, keep names the path and makes nothing; --force makes the changes all the same.`,
+		Example: "  skill keep t7",
+		Args:    usage.Arguments(1, 1, "a trial: keep TRIAL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			x, t, err := c.openTrial(&o.workspaceOptions, args[0])
+			if err != nil {
+				return err
+			}
+			defer x.Close()
+			done, err := x.Keep(skill.WithLabel(cmd.Context(), "", "keep"), t, o.force)
+			if config, ok := errors.AsType[*skill.TrialConfigError](err); ok {
+				c.say(config)
+				c.sayf("to make them all the same: %s", c.again(&o.workspaceOptions, "keep", "--allow-config", t.ID))
+				return exit(exitConfirm)
+			}
+			if conflict, ok := errors.AsType[*skill.TrialConflictError](err); ok {
+				c.say(conflict)
+				c.sayf("to make them all the same: %s; or try the command again",
+					c.again(&o.workspaceOptions, "keep", "--force", t.ID))
+				return exit(exitFailed)
+			}
+			if err != nil {
+				return c.failed(err)
+			}
+			c.sayf("made %s", filesOf(t))
+			if done.Undo != "" {
+				c.sayf("change %s; \"%s\" takes it back", done.Undo, c.again(&o.workspaceOptions, "undo", done.Undo))
+			}
+			if why := done.CannotUndo(); why != "" {
+				c.say("undo leaves:", why)
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.force, "force", false, "make the changes even where others changed the same paths since")
+	o.addPlace(f)
+	only(f, o.addWorkspace, "allow-config", "no-sync")
+	only(f, o.addUndo, append([]string{"no-journal"}, keptFlags...)...)
+	return cmd
+}
+
+func (c *cli) dropCommand(*configuration) *cobra.Command {
+	var o keepOptions
+	cmd := &cobra.Command{
+		Use:     "drop [flags] TRIAL",
+		Short:   "Forget a trial",
+		Long:    `drop forgets a trial of "skill try", whose changes were never made.`,
+		Example: "  skill drop t7",
+		Args:    usage.Arguments(1, 1, "a trial: drop TRIAL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			x, t, err := c.openTrial(&o.workspaceOptions, args[0])
+			if err != nil {
+				return err
+			}
+			defer x.Close()
+			return c.failed(t.Drop())
+		},
+	}
+	o.addPlace(cmd.Flags())
+	only(cmd.Flags(), o.addUndo, "state")
+	return cmd
+}
+
+// openTrial opens a workspace and a trial of it. The caller closes the Executor.
+func (c *cli) openTrial(w *workspaceOptions, id string) (*skill.Executor, *skill.Trial, error) {
+	x, err := c.historian(w)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := x.Trial(id)
+	if err != nil {
+		x.Close()
+		return nil, nil, c.failed(err)
+	}
+	return x, t, nil
+}
+
+// filesOf says how many files a trial changes.
+func filesOf(t *skill.Trial) string {
+	if len(t.Changes) == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", len(t.Changes))
+}

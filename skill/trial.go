@@ -1,0 +1,148 @@
+package skill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"textskill/skill/internal/process"
+	"textskill/skill/internal/trial"
+	"textskill/skill/internal/workspace"
+)
+
+// A Trial is a command that has run on a copy-on-write view of the workspace: see package trial.
+type Trial = trial.Trial
+
+// A TrialChange is a path that a trial changes, relative to the workspace.
+type TrialChange = trial.Change
+
+// A TrialConflictError lists the paths that others changed since a trial began.
+type TrialConflictError = trial.ConflictError
+
+// A TrialConfigError lists the files of a trial through which programs run code.
+type TrialConfigError struct {
+	ID    string
+	Paths []string
+}
+
+func (e *TrialConfigError) Error() string {
+	return fmt.Sprintf("%s changes files that can make other programs run code: %s", e.ID, strings.Join(e.Paths, ", "))
+}
+
+// trials returns the folder of trials.
+func (x *Executor) trials() (string, error) {
+	dir, err := x.ws.State("trials")
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	return dir.Name(), nil
+}
+
+// Try has this program run with arguments, the name first, on a view of the workspace, with three
+// streams. arguments gets a folder for its history and its caches, which ends with it. Its errors
+// say why there can be no view.
+func (x *Executor) Try(command string, arguments func(state string) []string, streams []*os.File) (*Trial, error) {
+	if err := x.process.CheckAllowed("running a program"); err != nil {
+		return nil, err
+	}
+	dir, err := x.trials()
+	if err != nil {
+		return nil, err
+	}
+	t, err := trial.New(dir, command)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.Run(x.Dir(), arguments(t.State()), streams); err != nil {
+		t.Drop()
+		return nil, err
+	}
+	return t, nil
+}
+
+// Trials returns the trials of the workspace, the oldest first.
+func (x *Executor) Trials() ([]*Trial, error) {
+	dir, err := x.trials()
+	if err != nil {
+		return nil, err
+	}
+	return trial.List(dir)
+}
+
+// Trial returns a trial of the workspace.
+func (x *Executor) Trial(id string) (*Trial, error) {
+	dir, err := x.trials()
+	if err != nil {
+		return nil, err
+	}
+	t, err := trial.Open(dir, id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no trial %s: it was kept or dropped, or was older than a day", id)
+	}
+	return t, err
+}
+
+// Keep makes the changes of a trial as one change of the workspace, which undo takes back as that of a
+// command, and drops the trial. Errors are [*TrialConflictError] and [*TrialConfigError], after which
+// nothing was made, and the system's. With force it makes what conflicts, too.
+func (x *Executor) Keep(ctx context.Context, t *Trial, force bool) (process.Tracked, error) {
+	if err := x.process.CheckAllowed("keeping a trial"); err != nil {
+		return process.Tracked{}, err
+	}
+	config := &TrialConfigError{ID: t.ID}
+	for _, c := range t.Changes {
+		if x.ws.RunsCode(c.Path) {
+			config.Paths = append(config.Paths, c.Path)
+		}
+	}
+	if len(config.Paths) > 0 {
+		return process.Tracked{}, config
+	}
+	if err := t.Check(x.Dir()); err != nil && !force {
+		return process.Tracked{}, err
+	}
+	var failed error
+	done, err := x.process.Track(ctx, t.Command, func(context.Context) error {
+		failed = t.Make(x.Dir())
+		return nil
+	})
+	if err != nil {
+		return done, err
+	}
+	if failed != nil {
+		if done.Undo != "" {
+			_, err = x.ws.Undo(ctx, workspace.UndoOptions{ID: done.Undo})
+		}
+		return process.Tracked{}, errors.Join(failed, err)
+	}
+	return done, t.Drop()
+}
+
+// DiffTrial returns a change of a trial as a unified diff, and how many lines it adds and removes.
+// Of files over 1 MiB it tells the sizes only.
+func (x *Executor) DiffTrial(t *Trial, c TrialChange) (diff string, added, removed int) {
+	const most = 1 << 20
+	if max(c.Before.Size, c.After.Size) > most {
+		return "", 0, 0
+	}
+	before, after, err := t.Contents(x.Dir(), c)
+	if err != nil || before == nil && after == nil {
+		return "", 0, 0
+	}
+	diff = workspace.Unified(c.Path, c.Path, before, after)
+	lines := slices.Collect(strings.Lines(diff))
+	for _, line := range lines[min(2, len(lines)):] { // the first two name the files
+		switch line[0] {
+		case '+':
+			added++
+		case '-':
+			removed++
+		}
+	}
+	return diff, added, removed
+}
