@@ -13,7 +13,8 @@ import (
 
 const (
 	maxOpen    = 1024             // connections at a time
-	silentTime = time.Second      // without a request, until a connection may be closed for another
+	newTime    = 5 * time.Second  // without a request, until a new connection may be closed for another
+	usedTime   = 10 * time.Second // the same for a connection that has had a request
 	headerTime = 10 * time.Second // for the head of a request
 	maxHeader  = 64 << 10
 	idleTime   = 2 * time.Minute // between two requests of one connection
@@ -21,7 +22,7 @@ const (
 )
 
 // A Server is an HTTP server whose silent connections shut nobody out: above 1,024 connections it closes
-// the ones that have been without a request for a second, the oldest first. The fields of its http.Server must not be changed.
+// the ones without a request, the oldest first. The fields of its http.Server must not be changed.
 type Server struct {
 	http   http.Server
 	mu     sync.Mutex
@@ -32,7 +33,7 @@ type Server struct {
 // A silent is a connection without a request.
 type silent struct {
 	conn  net.Conn
-	since time.Time
+	until time.Time // it stays open
 }
 
 // NewServer returns a server whose requests have the context ctx.
@@ -52,21 +53,23 @@ func (s *Server) note(c net.Conn, state http.ConnState) {
 		s.silent.Remove(at)
 	}
 	switch state {
-	case http.StateNew, http.StateIdle:
-		s.open[c] = s.silent.PushBack(silent{c, time.Now()})
+	case http.StateNew:
+		s.open[c] = s.silent.PushBack(silent{c, time.Now().Add(newTime)})
+	case http.StateIdle:
+		s.open[c] = s.silent.PushBack(silent{c, time.Now().Add(usedTime)})
 	case http.StateActive:
 		s.open[c] = nil
 	default:
 		delete(s.open, c)
 	}
-	for len(s.open) > maxOpen && s.silent.Len() > 0 {
-		oldest := s.silent.Front().Value.(silent)
-		if time.Since(oldest.since) < silentTime {
-			return
+	for e := s.silent.Front(); e != nil && len(s.open) > maxOpen; {
+		at := e
+		e = e.Next()
+		if old := at.Value.(silent); time.Now().After(old.until) {
+			s.silent.Remove(at)
+			delete(s.open, old.conn)
+			old.conn.Close()
 		}
-		s.silent.Remove(s.silent.Front())
-		delete(s.open, oldest.conn)
-		oldest.conn.Close()
 	}
 }
 
