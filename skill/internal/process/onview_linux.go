@@ -32,7 +32,8 @@ func OnView(folder, dir string, argv []string, streams []*os.File) (code int, er
 		}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWUSER,
 			UidMappings: id(os.Geteuid()), GidMappings: id(os.Getegid()),
-			AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN}}
+			// the overlay has the capabilities of the process that mounts it
+			AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_CHOWN}}
 	}
 	err = startChild(cmd)
 	w.Close()

@@ -98,7 +98,7 @@ func randomScript(r *rand.Rand, steps int) string {
 		func() string { return "cp -a " + name() + " " + name() },
 		func() string { return "ln -s " + name() + " " + name() },
 		func() string {
-			return fmt.Sprintf("chmod %o %s", []int{0o700, 0o755, 0o600, 0o644, 0o750}[r.IntN(5)], name())
+			return fmt.Sprintf("chmod %o %s", []int{0o700, 0o755, 0o711, 0o744, 0o750}[r.IntN(5)], name())
 		},
 		func() string { p := name(); return "rm -rf " + p + "; mkdir " + p + "; echo new > " + p + "/" + name() },
 		func() string { return fmt.Sprintf("mkfifo p%d", r.IntN(3)) }, // a shell would wait at others
@@ -190,7 +190,7 @@ func TestTrialsEnd(t *testing.T) {
 	if err := first.Drop(); err != nil {
 		t.Error(err)
 	}
-	second := try(t, trials, folder, "echo 1 > a; mkdir -m 0 b")
+	second := try(t, trials, folder, "echo 1 > a; mkdir -m 500 b")
 	second.Began = second.Began.Add(-maxAge)
 	if err := second.save(); err != nil || second.ID != "t2" {
 		t.Error(second.ID, err)
