@@ -86,6 +86,13 @@ func (c *console) examine(ctx context.Context, o *doctorOptions, x *skill.Execut
 	missed := c.missedFault(ctx, &o.workspaceOptions, x.Dir())
 	found, err := x.Inspect(ctx)
 	if err != nil {
+		if at, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrPermission) {
+			dir := at.Path
+			if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+				dir = filepath.Dir(dir)
+			}
+			missed = append(missed, unwritable(dir, at.Path)...)
+		}
 		for _, f := range missed {
 			c.sayf("%s", f.what)
 		}
@@ -170,20 +177,58 @@ func (c *cli) historian(w *workspaceOptions) (*skill.Executor, error) {
 	return c.executor(w)
 }
 
-// A fault is what doctor finds wrong and can mend.
+// A fault is what doctor finds wrong.
 type fault struct {
 	what string
-	mend func() error
+	mend func() error // nil if only the user can
 }
 
 // faults returns what doctor can mend. dirs are the folders of histories.
-func (c *console) faults(workspace string, dirs []string) []fault {
+func (c *console) faults(workspace string, dirs []string) (faults []fault) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil
 	}
-	return append(append(openFolders(append(dirs, c.getenv.stateDir())), c.movedServers(workspace, program)...),
-		c.movedHooks(program)...)
+	for _, dir := range dirs {
+		faults = append(faults, unwritable(dir, filepath.Join(dir, "lock"), filepath.Join(dir, "log"))...)
+	}
+	return slices.Concat(faults, openFolders(append(dirs, c.getenv.stateDir())), c.movedServers(workspace, program),
+		c.movedHooks(program))
+}
+
+// unwritable returns the first of a history's folder and files that this user may not write: nothing is recorded
+// then.
+func unwritable(names ...string) []fault {
+	for _, name := range names {
+		info, err := os.Lstat(name)
+		if err != nil && !errors.Is(err, fs.ErrPermission) || os.Geteuid() == 0 {
+			continue
+		}
+		owner, me := ownerOf(name), os.Geteuid()
+		switch {
+		case owner >= 0 && owner != me:
+			return []fault{{what: fmt.Sprintf("nothing can be recorded: %s belongs to the user %d; \"sudo chown -R %d %s\" gives it back",
+				name, owner, me, skill.ShellWord(names[0]))}}
+		case info != nil && info.Mode()&0o200 == 0:
+			what := fmt.Sprintf("nothing can be recorded: %s may not be written", name)
+			return []fault{{what, func() error { return makeWritable(names[0]) }}}
+		}
+	}
+	return nil
+}
+
+// makeWritable lets this user write a folder and all in it.
+func makeWritable(dir string) error {
+	return filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() && !e.Type().IsRegular() {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil {
+			err = os.Chmod(name, info.Mode().Perm()|0o200)
+		}
+		return err
+	})
 }
 
 // openFolders returns the folders that other users of the machine can look into.
@@ -311,6 +356,8 @@ func (c *console) movedFiles(program string) (list []fault) {
 func (c *console) treat(list []fault, fix bool) (lines []string, err error) {
 	for _, f := range list {
 		switch {
+		case f.mend == nil:
+			lines = append(lines, f.what)
 		case !fix:
 			lines = append(lines, f.what+"; "+c.program()+" doctor --fix mends it")
 		default:

@@ -224,6 +224,9 @@ func (c *console) failed(err error) error {
 	if err == nil || errors.As(err, new(exit)) || errors.Is(err, errUnwritten) {
 		return err
 	}
+	if errors.Is(err, syscall.EMFILE) && !strings.Contains(err.Error(), "ulimit") {
+		err = fmt.Errorf("%w; \"ulimit -n 1024\" allows more", err)
+	}
 	c.say(err)
 	return exit(exitFailed)
 }

@@ -572,3 +572,19 @@ repository; echo node_modules >.gitignore; mkdir node_modules; echo a >node_modu
 skill exec -- sh -c 'mv node_modules/a a2; echo y >k'
 code 0 skill undo
 text a2 a; text k k; says "type: mv $PWD/a2 $PWD/node_modules/"
+
+## a history that its user may not write
+[ "$(id -u)" != 0 ] || exit 0
+skill writeFile a content: x
+state=$(dirname "$(find "$HOME" .. -name lock -path '*skill*' | head -1)")
+chmod -R a-w "$state"
+code 0 skill doctor; says "nothing can be recorded: $state may not be written; skill doctor --fix mends it"
+code 0 skill doctor --fix; says "mended: nothing can be recorded"
+code 0 skill writeFile a content: y
+code 0 skill undo
+text a x
+
+## limits that stop a command
+[ "$(uname)" = Linux ] || exit 0
+code 1 env TMPDIR=/nowhere/x skill exec -- true; says 'set TMPDIR'
+(ulimit -n 64; code 1 skill exec -- true; says 'this process may open 64 files: "ulimit -n 1024" allows more')

@@ -15,6 +15,7 @@ import (
 
 	"textskill/skill/internal/process"
 	"textskill/skill/internal/refusal"
+	"textskill/skill/internal/workspace/tree"
 )
 
 // A repository is a git repository that lies completely inside the workspace.
@@ -49,7 +50,7 @@ func (x *Git) openRepository(ctx context.Context, base string, name string,
 		r.env = append(r.env, "GIT_OPTIONAL_LOCKS=0")
 	}
 	if r.program, err = x.process.FindProgram("git"); err == nil && writes {
-		r.home, err = os.MkdirTemp("", "skill-git-")
+		r.home, err = tree.MakeTemp("skill-git-")
 	}
 	if err == nil {
 		err = r.inspect(ctx)

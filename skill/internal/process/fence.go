@@ -12,6 +12,7 @@ import (
 	"textskill/skill/internal/egress"
 	"textskill/skill/internal/refusal"
 	"textskill/skill/internal/workspace"
+	"textskill/skill/internal/workspace/tree"
 )
 
 // FenceMode selects how commands are sandboxed by the kernel: the fence. The zero
@@ -354,7 +355,7 @@ func (x *Runner) tempDir() (string, error) {
 			return x.temp.dir, nil
 		}
 	}
-	dir, err := os.MkdirTemp("", "skill-")
+	dir, err := tree.MakeTemp("skill-")
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}

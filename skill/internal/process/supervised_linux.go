@@ -111,8 +111,17 @@ func (h *supervisedCommand) awaitEnding(spec Spec, report *os.File) Ending {
 		return Ending{Executed: Executed{ExitCode: -int(syscall.SIGTERM), Signal: "SIGTERM",
 			Supervised: true}}
 	}
-	return Ending{Err: fmt.Errorf("helper %s: it ended before the command began: %v", h.helper.cmd.Path,
-		h.helper.cmd.ProcessState)}
+	return Ending{Err: fmt.Errorf("helper %s: it ended before the command began: %v%s", h.helper.cmd.Path,
+		h.helper.cmd.ProcessState, fewFiles())}
+}
+
+// fewFiles says how to allow this process more open files, "" if it may open enough for a helper.
+func fewFiles() string {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur >= 256 {
+		return ""
+	}
+	return fmt.Sprintf("; this process may open %d files: \"ulimit -n 1024\" allows more", limit.Cur)
 }
 
 func (h *supervisedCommand) wasStopped() bool {
