@@ -49,6 +49,9 @@ func (c *cli) check(ctx context.Context, o *options, check jetstream.Check) erro
 		if u, err := url.Parse(monitor); err != nil || u.Host == "" || u.Scheme != "http" &&
 			u.Scheme != "https" {
 			return fmt.Errorf("--monitor %s is not a URL like http://n1:8222", monitor)
+		} else if u.User != nil {
+			return fmt.Errorf("--monitor %s has a login, which every user of this machine sees in the list of processes; leave it out",
+				u.Redacted())
 		}
 	}
 	if check.Monitors == nil {

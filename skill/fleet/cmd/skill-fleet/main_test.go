@@ -379,6 +379,8 @@ func TestRefused(t *testing.T) {
 			"--nats has a login, which every user of this machine sees in the list of processes; set NATS_URL="},
 		{[]string{"check", "--monitor", "127.0.0.1:8222", "--accept-few"}, exitFailed,
 			"--monitor 127.0.0.1:8222 is not a URL like http://n1:8222"},
+		{[]string{"check", "--monitor", "http://u:p@n1:8222", "--accept-few"}, exitFailed,
+			"--monitor http://u:xxxxx@n1:8222 has a login"},
 		{[]string{"call", "a b", "read"}, exitFailed, "cannot be the name of a workspace"},
 		{[]string{"submit", "e", "go", "-C", ".", "--replace"}, exitUsage, "--replace needs"},
 		{[]string{"--config", wrong, "runs"}, exitFailed, "line 3: unknown key worker.slot"},
