@@ -27,9 +27,9 @@ func (c *cli) tryCommand(*configuration) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "try [flags] -- COMMAND [ARG]...",
 		Short: "Run a command on a view of the workspace, and see what it would change",
-		Long: `try runs a command as exec does, but on a copy-on-write view of the workspace. Nothing in the
-workspace changes. It prints the output of the command and each path that it changes,
-with the lines added and removed. "skill keep t7" then makes these changes as one change,
+		Long: `try runs a command as exec does, but on a copy-on-write view of the workspace, in which
+nothing changes. It prints the output of the command and each path that it changes,
+with the lines added and removed. "skill keep t7" then makes these changes as one,
 and "skill drop t7" forgets them. try ends with the exit code of the command.
 
 The command has caches and a /tmp of its own. A trial ends after a day.`,
@@ -208,8 +208,9 @@ func (c *cli) keepCommand(*configuration) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keep [flags] TRIAL",
 		Short: "Make the changes of a trial, as one change that undo takes back",
-		Long: `keep makes the changes of a trial of "skill try". If others changed a path of the trial since it
-began, keep names the path and makes nothing; --force makes the changes all the same.`,
+		Long: `keep makes the changes of a trial of "skill try". If others changed a path of the
+trial since it began, keep names the path and makes nothing. --force makes the changes
+all the same.`,
 		Example: "  skill keep t7",
 		Args:    usage.Arguments(1, 1, "a trial: keep TRIAL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
