@@ -302,6 +302,9 @@ func (u *undoing) undoOp(ctx context.Context, j *journal, id int64, alone bool) 
 			continue
 		}
 		d, err := tx.Undo(ctx, part, how)
+		for n := 0; errors.Is(err, history.ErrChanged) && n < 10; n++ { // somebody saved a file meanwhile
+			d, err = tx.Undo(ctx, part, how)
+		}
 		how.Newest = false
 		conflict, refused := errors.AsType[*history.ConflictError](err)
 		switch {
