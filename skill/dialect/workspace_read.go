@@ -31,8 +31,9 @@ var readTool = Tool{
 	blocks:    typed(readFilesBlocks),
 }
 
-// maxShown is how many bytes of pictures and documents one reply holds.
-const maxShown = 10 << 20
+// maxShown is how many bytes of pictures and documents one reply holds. Clients of MCP read 10 MiB,
+// of which these are 10 million in base64.
+const maxShown = 7_500_000
 
 func readFilesOperation(in *call) (skill.Args, error) {
 	a := skill.ReadFiles{MaxBytes: maxReply, MaxMedia: maxShown, Letters: in.flag("numbers")}

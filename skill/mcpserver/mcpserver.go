@@ -142,7 +142,7 @@ func New(cfg Config) (*Server, error) {
 	info := &mcp.Implementation{Name: cmp.Or(cfg.Name, serverName),
 		Title: cmp.Or(cfg.Title, cfg.Name, serverTitle), Version: cfg.Version}
 	s.sdk = mcp.NewServer(info, s.options())
-	s.sdk.AddReceivingMiddleware(s.listInOrder)
+	s.sdk.AddReceivingMiddleware(s.listInOrder, s.readable)
 	s.plain.Store(cfg.Options == nil)
 	s.add = sync.OnceFunc(s.addTools)
 	s.relaying.running = make(map[string]context.CancelFunc)

@@ -21,8 +21,8 @@ import (
 // historyURI names the list of changes.
 const historyURI = "skill://history"
 
-// maxResource is how many bytes of a file are one resource.
-const maxResource = 10 << 20
+// maxResource is how many bytes of a file are one resource. In base64 they fit into maxAnswer.
+const maxResource = 7_500_000
 
 // addResources adds the history, and the files that replies have links to.
 func (s *Server) addResources() {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 func TestProcessEndsWithItsInput(t *testing.T) {
@@ -239,6 +240,55 @@ func TestLargeMessages(t *testing.T) {
 	}
 	if a := c.ask(call(3, "list_directory", `{"path":"."}`)); !strings.Contains(a.text(), "09998") {
 		t.Errorf("got a list of %d bytes", len(a.text()))
+	}
+}
+
+// TestLinesAreReadable sends no line that clients do not read, which end the connection instead.
+func TestLinesAreReadable(t *testing.T) {
+	pdf := func(n int) string { return "%PDF-1.4\n" + strings.Repeat("\x80", n) }
+	s, dir := newServer(t, map[string]string{"8.pdf": pdf(8 << 20), "7.pdf": pdf(7 << 20), "4.pdf": pdf(4 << 20),
+		"5.pdf": pdf(5 << 20), "8.bin": "\x1f\x8b" + strings.Repeat("\x80", 8<<20),
+		"bell.txt": strings.Repeat("\a", 3<<20), "a.txt": "alpha\n"},
+		func(cfg *Config) { cfg.Dialects = []*dialect.Dialect{dialect.Workspace} })
+	wordy, err := dialect.New("wordy", "", dialect.Func("repeat", "repeats a bell",
+		func(_ context.Context, in struct{ N int }) (map[string]string, error) {
+			return map[string]string{"bells": strings.Repeat("\a", in.N)}, nil
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s2, err := New(Config{Executor: s.cfg.Executor, Dialects: []*dialect.Dialect{wordy}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resource := func(name string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":%q}}`,
+			fileURI(filepath.Join(dir, name)))
+	}
+	const none, room = 1 << 10, "more than there is room for in this answer"
+	for _, tt := range []struct {
+		server *Server
+		line   string
+		most   int
+		want   string
+	}{
+		{s, call(1, "read", `{"paths":["8.pdf"]}`), none, room},
+		{s, call(1, "read", `{"paths":["7.pdf"]}`), maxAnswer, "7.pdf: application/pdf, 7340041 bytes]"},
+		{s, call(1, "read", `{"paths":["4.pdf","5.pdf"]}`), maxAnswer, "5.pdf: application/pdf, 5242889 bytes, " + room},
+		{s, resource("7.pdf"), maxAnswer, `"blob":`},
+		{s, resource("8.bin"), none, "more than the 7500000"},
+		{s, resource("bell.txt"), none, "clients read at most 10485760 bytes"},
+		{s2, call(1, "repeat", `{"N":2000000}`), none, "clients read at most 10485760 bytes"},
+		{s2, call(1, "repeat", `{"N":200000}`), maxAnswer, `\u0007`},
+		{s, call(1, "read", `{"paths":["a.txt"]}`), none, "alpha"},
+	} {
+		c := connect(t, tt.server)
+		c.greet("2025-11-25", "{}")
+		c.send(tt.line)
+		if got := c.next(); len(got) > tt.most || !strings.Contains(got, tt.want) {
+			t.Errorf("%.200s\nis answered with %d bytes, want at most %d and %q: %.300s", tt.line, len(got), tt.most,
+				tt.want, got)
+		}
 	}
 }
 
