@@ -148,7 +148,7 @@ var doors = map[string][]string{
 		"skill/fleet/cmd/skill-fleet/*.go"},
 	"github.com/spf13/pflag": {"internal/usage/*.go", "cmd/skill/*.go",
 		"skill/fleet/cmd/skill-fleet/*.go"},
-	"github.com/rogpeppe/go-internal/txtar": {"cmd/skill/golden.go", "cmd/skill/golden_record.go"},
+	"golang.org/x/tools/txtar": {"cmd/skill/golden.go", "cmd/skill/golden_record.go"},
 	"golang.org/x/sys": {"skill/internal/search/literal_vector_amd64.go",
 		"skill/internal/workspace/tree/*.go", "skill/internal/history/*.go", "skill/internal/process/*.go",
 		"skill/mcpserver/unix_*.go"},
@@ -180,6 +180,7 @@ var testOnly = []string{
 	"github.com/modelcontextprotocol/go-sdk",
 	"golang.org/x/net",
 	"golang.org/x/sys",
+	"golang.org/x/tools",
 	"pgregory.net/rapid",
 }
 

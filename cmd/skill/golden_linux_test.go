@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/txtar"
+	"golang.org/x/tools/txtar"
 )
 
 // TestGoldenServersEnd ends what a golden file started.

@@ -15,9 +15,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/tools/txtar"
 
 	"textskill/skill/agent"
 )

@@ -54,3 +54,16 @@ func TestRecordRefuses(t *testing.T) {
 		t.Error(out, errs, code)
 	}
 }
+
+// TestRecordedFiles records files with lines that are almost markers, and leaves out those with markers.
+func TestRecordedFiles(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"almost.md": "-- --\n--  --\n-- a\nb --\n-- --", "marker.md": "-- a --\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files, err := filesToRecord(dir); err != nil || len(files) != 1 || files[0].Name != "almost.md" {
+		t.Errorf("%q, %v", files, err)
+	}
+}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/spf13/pflag"
+	"golang.org/x/tools/txtar"
 
 	"textskill/skill/dialect"
 	"textskill/testdata/needs"
@@ -87,6 +87,8 @@ func TestGoldenBytes(t *testing.T) {
 		{"a blank line of a mask", "-- mask --\n\n-- prompt --\nfileExists b\n", "+-- want --\n+Checked",
 			"-- mask --\n\n-- prompt --\nfileExists b\n-- want --\nChecked file existence at $WORK/b: false.\n"},
 		{"a NUL in a file", "-- b.bin --\nx\x00\n" + strings.Replace(good, "Read", "Wrote", 1),
+			"-Wrote file at $WORK/a.txt successfully.\n+Read file at", ""},
+		{"lines like markers", "-- a.txt --\n-- --\n-- \n --\n--  --\n" + strings.Replace(good, "Read", "Wrote", 1),
 			"-Wrote file at $WORK/a.txt successfully.\n+Read file at", ""},
 		{"a NUL that is wanted escaped",
 			"-- prompt --\nfileExists b\n-- want --\nChecked file existence at $WORK/b: false.\n-- b --\n\\x00\n-- tree --\nb \"\\x00\\n\"\n", "+b \"", ""},

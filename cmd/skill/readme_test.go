@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/txtar"
+	"golang.org/x/tools/txtar"
 
 	"textskill/skill"
 	"textskill/skill/dialect"
