@@ -160,7 +160,7 @@ var doors = map[string][]string{
 		"skill/internal/history/*.go", "skill/internal/workspace/*.go"},
 	"golang.org/x/term":               {"cmd/skill/root.go"},
 	"github.com/peterh/liner":         {"cmd/skill/terminal.go"},
-	"github.com/google/jsonschema-go": {"skill/agent/schema.go", "skill/dialect/func.go"},
+	"github.com/google/jsonschema-go": {"skill/agent/schema.go", "skill/dialect/func.go", "skill/dialect/func_types.go"},
 	"github.com/pelletier/go-toml/v2": {"skill/agent/project.go", "skill/agent/builtin.go",
 		"cmd/skill/setup_file.go", "cmd/skill/rules.go", "skill/fleet/cmd/skill-fleet/config.go"},
 	"github.com/tailscale/hujson":                  {"cmd/skill/setup_file.go"},

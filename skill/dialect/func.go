@@ -46,8 +46,10 @@ var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 
 // Func returns a tool that calls a Go function. In is a struct whose JSON names are the
 // arguments. A tag `jsonschema:"…"` describes an argument; arguments without omitempty are
-// required. A string Out is the reply. Other types are the reply as JSON; a struct or a map is
-// also its structured content. An error makes the call fail, with the error's text as reply.
+// required. Types with JSON methods of their own may be any JSON to clients, and [New] refuses
+// the tag option string and structs that are embedded under a JSON name. A string Out is the
+// reply. Other types are the reply as JSON; a struct or a map is also its structured content. An
+// error makes the call fail, with the error's text as reply.
 //
 // Clients assume that the tool may do anything. If it only reads, set Effect to [Reads], and if
 // it stays inside the workspace, set Open to false. Without the right to change files, a session
@@ -80,7 +82,7 @@ type function struct {
 // describe makes the schemas of a function.
 func (f *function) describe(in, out reflect.Type) {
 	var err error
-	if f.in, f.arguments, err = schemaOf(in); err != nil {
+	if f.in, f.arguments, err = schemaOf(in, true); err != nil {
 		f.err = fmt.Errorf("its arguments: %w", err)
 		return
 	}
@@ -88,26 +90,10 @@ func (f *function) describe(in, out reflect.Type) {
 		out = out.Elem()
 	}
 	if f.structured = out.Kind() == reflect.Struct || out.Kind() == reflect.Map; f.structured {
-		if f.out, _, err = schemaOf(out); err != nil {
+		if f.out, _, err = schemaOf(out, false); err != nil {
 			f.err = fmt.Errorf("its result: %w", err)
 		}
 	}
-}
-
-func schemaOf(t reflect.Type) (json.RawMessage, *jsonschema.Resolved, error) {
-	if t.Kind() != reflect.Struct && t.Kind() != reflect.Map {
-		return nil, nil, fmt.Errorf("%s is not a struct", t)
-	}
-	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{})
-	if err != nil {
-		return nil, nil, err
-	}
-	r, err := s.Resolve(nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	data, err := json.Marshal(s)
-	return data, r, err
 }
 
 // rawArguments is the name under which the arguments of a function are values, as JSON.

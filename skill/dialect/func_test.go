@@ -4,8 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math/big"
+	"net/netip"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"textskill/parser"
 	"textskill/skill"
@@ -81,6 +86,75 @@ func TestFunc(t *testing.T) {
 	}
 }
 
+// ownKind is a type with its own JSON.
+type ownKind struct{ N int }
+
+func (o *ownKind) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, &o.N) }
+func (o ownKind) MarshalJSON() ([]byte, error)     { return json.Marshal(o.N) }
+
+type ownWhere struct {
+	Dir string `json:"dir"`
+}
+
+// ownTypes has a member of each kind whose JSON is not that of its Go type.
+type ownTypes struct {
+	ownWhere
+	Rows  json.RawMessage       `json:"rows,omitempty"`
+	Data  []byte                `json:"data,omitempty"`
+	N     json.Number           `json:"n,omitempty"`
+	A     netip.Addr            `json:"a,omitzero"`
+	Big   *big.Int              `json:"big,omitempty"`
+	At    time.Time             `json:"at,omitzero"`
+	Own   ownKind               `json:"own,omitzero"`
+	List  []map[string]*ownKind `json:"list,omitempty"`
+	Bytes [2]byte               `json:"bytes,omitzero"`
+}
+
+// TestFuncOwnJSON calls a function with types whose JSON is their own, and holds its results to
+// the schema that they are told with.
+func TestFuncOwnJSON(t *testing.T) {
+	d, err := New("own", "Tools of a test", Func("same", "Return it.",
+		func(_ context.Context, in ownTypes) (ownTypes, error) { return in, nil }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := skill.New(skill.Config{Dir: t.TempDir(), NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	var s jsonschema.Schema
+	if err := json.Unmarshal(d.Lookup("same").OutputSchema(), &s); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for members, fits := range map[string]bool{
+		`,"rows":[{"a":1}]`: true, `,"rows":{"a":1}`: true, `,"rows":7`: true, `,"data":"aGk="`: true, `,"n":5`: true,
+		`,"a":"127.0.0.1"`: true, `,"big":123456789012345678901234567890`: true, `,"at":"2026-01-02T03:04:05Z"`: true,
+		`,"own":7`: true, `,"list":[{"x":7},{}]`: true, `,"bytes":[1,2]`: true, ``: true,
+		`,"data":[1,"x"]`: false, `,"n":"x"`: false, `,"a":7`: false, `,"at":7`: false, `,"list":{}`: false, `,"more":1`: false,
+	} {
+		args := `{"dir":"d"` + members + `}`
+		r := d.Do(t.Context(), x, &skill.Session{}, parser.ToolCall{Name: "same", Arguments: json.RawMessage(args)})
+		if (r.Err == nil) != fits {
+			t.Errorf("%s: %v", args, r.Err)
+			continue
+		}
+		if !fits {
+			continue
+		}
+		var object any
+		if err := json.Unmarshal(r.Structured, &object); err != nil || !strings.Contains(string(r.Structured), members) {
+			t.Errorf("%s is returned as %s, %v", args, r.Structured, err)
+		} else if err := schema.Validate(object); err != nil {
+			t.Errorf("%s does not fit its own schema: %v", r.Structured, err)
+		}
+	}
+}
+
 // TestNewRefuses finds what no client could call.
 func TestNewRefuses(t *testing.T) {
 	ok := Func("ok", "Do.", shout)
@@ -93,6 +167,16 @@ func TestNewRefuses(t *testing.T) {
 			func(context.Context, int) (string, error) { return "", nil })},
 		"bad: its arguments: ": {Func("bad", "Do.",
 			func(context.Context, struct{ C chan int }) (string, error) { return "", nil })},
+		"ID: the option string": {Func("bad", "Do.", func(context.Context, struct {
+			ID int64 `json:"id,string"`
+		}) (string, error) {
+			return "", nil
+		})},
+		"ownWhere: it is embedded": {Func("bad", "Do.", func(context.Context, struct {
+			ownWhere `json:"where"`
+		}) (string, error) {
+			return "", nil
+		})},
 		"its result: ": {Func("out", "Do.",
 			func(context.Context, struct{}) (struct{ F func() }, error) { panic("no") })},
 	} {

@@ -31,8 +31,8 @@ var readTool = Tool{
 	blocks:    typed(readFilesBlocks),
 }
 
-// maxShown is how many bytes of pictures and documents one reply holds. Clients of MCP read 10 MiB,
-// of which these are 10 million in base64.
+// maxShown is how many bytes of pictures and documents one reply holds. In base64 they have
+// 10 million, and clients of MCP read 10 MiB.
 const maxShown = 7_500_000
 
 func readFilesOperation(in *call) (skill.Args, error) {
