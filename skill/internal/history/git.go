@@ -44,7 +44,7 @@ func gitSkips(folder, name string) bool {
 // them. A stub is a file with one of these texts, or a folder that holds the file StubMark and nothing but
 // stubs.
 const (
-	StubText   = "# skill keeps this file here only while a command runs, so that the command cannot add it.\n"
+	StubText   = "# skill has this file here only while a command runs, so that the command cannot add it.\n"
 	StubCommon = "./././././././.\n"
 	StubMark   = "skill-placeholder"
 )
