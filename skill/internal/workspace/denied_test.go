@@ -125,6 +125,8 @@ var configPaths = []string{
 	".git /config",
 	"perstack.toml", "PERSTACK.TOML", "a/b/perstack.toml", "perstack.toml.",
 	".mcp.json", ".vscode/tasks.json", "a/.Claude/settings.json", ".envrc", "opencode.json",
+	".factory/settings.json", ".kimi-code/config.toml", "a/.kilo/plugin/p.js", "kilo.jsonc",
+	".clinerules/hooks/PreToolUse", "crush.json",
 	"perstack/x", "a/perstack/b/c", "Perstack/x", "per\u017ftack/x",
 }
 

@@ -325,7 +325,8 @@ var configNames = []string{
 	// of hosts
 	".mcp.json", ".claude", ".claude.json", ".codex", ".cursor", ".gemini", ".qwen", ".opencode",
 	"opencode.json", "opencode.jsonc",
-	".kiro", ".roo", ".windsurf", ".continue", ".amazonq",
+	".kiro", ".roo", ".windsurf", ".continue", ".amazonq", ".factory", ".kimi-code",
+	".kilo", ".kilocode", "kilo.json", "kilo.jsonc", ".clinerules", ".crush.json", "crush.json",
 
 	// of editors, debuggers and shells
 	".vscode", ".zed", ".idea", ".devcontainer", ".devcontainer.json", ".dir-locals.el", ".exrc", ".vimrc",
