@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/rand"
 	"errors"
@@ -127,7 +128,7 @@ func writeNew(name string, data []byte, lasting bool) error {
 // secretIn returns the secret in the file of a flag, without white space around it.
 func secretIn(file, flag, what string, read func(string) ([]byte, error)) (string, error) {
 	data, err := read(file)
-	secret := strings.TrimSpace(string(data))
+	secret := strings.TrimSpace(strings.TrimPrefix(string(data), "\ufeff"))
 	if err == nil && secret == "" {
 		err = &fs.PathError{Op: "read", Path: file, Err: errors.New("it holds no " + what)}
 	}
@@ -135,6 +136,12 @@ func secretIn(file, flag, what string, read func(string) ([]byte, error)) (strin
 		return "", fmt.Errorf("%s: %w", flag, err)
 	}
 	return secret, nil
+}
+
+// readText is readRegular without the byte order mark that editors on Windows begin a text with.
+func readText(name string) ([]byte, error) {
+	data, err := readRegular(name)
+	return bytes.TrimPrefix(data, []byte("\ufeff")), err
 }
 
 // readRegular reads a regular file of at most 1 MiB that the command line names.

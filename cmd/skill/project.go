@@ -131,7 +131,7 @@ func (v *variables) load(file string, users bool) error {
 	if v.files == nil {
 		v.files = map[string]variable{}
 	}
-	data, err := readRegular(file)
+	data, err := readText(file)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (v *variables) load(file string, users bool) error {
 		}
 		from = realDir(from)
 	}
-	for _, m := range assignment().FindAllStringSubmatch(strings.TrimPrefix(string(data), "\ufeff"), -1) {
+	for _, m := range assignment().FindAllStringSubmatch(string(data), -1) {
 		if _, ok := v.files[m[1]]; !ok {
 			v.files[m[1]] = variable{unquoted(m[2]), from}
 		}

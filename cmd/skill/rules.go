@@ -58,7 +58,7 @@ func (s settings) at(key string) string {
 // readSettings reads a skill.toml.
 func readSettings(file string) (s settings, err error) {
 	s.file = file
-	data, err := readRegular(file)
+	data, err := readText(file)
 	if err != nil {
 		return s, err
 	}

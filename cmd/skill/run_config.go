@@ -67,7 +67,7 @@ func (r *runOptions) runConfig(c *cli, w *stranger) (agent.Config, error) {
 func (r *runOptions) checked(c *cli, w *stranger, cfg *agent.Config) (s modelSource, err error) {
 	wrong := []error{checkReport(r.lastMessage), skill.Undumpable()}
 	if r.schema != "" {
-		if cfg.Schema, err = readRegular(r.schema); err != nil {
+		if cfg.Schema, err = readText(r.schema); err != nil {
 			wrong = append(wrong, fmt.Errorf("--output-schema: %w", err))
 		}
 	}
@@ -141,7 +141,7 @@ func readPrices(file string) (agent.Prices, error) {
 	if file == "" {
 		return agent.ReadPrices(nil)
 	}
-	data, err := readRegular(file)
+	data, err := readText(file)
 	if err != nil {
 		return nil, err
 	}

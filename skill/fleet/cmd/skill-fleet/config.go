@@ -72,9 +72,9 @@ func (o *options) settings() (s settings, err error) {
 	return s, err
 }
 
-// decodeSettings parses a fleet.toml. Unknown keys are errors.
+// decodeSettings parses a fleet.toml, which may begin with a byte order mark. Unknown keys are errors.
 func decodeSettings(data []byte, s *settings) error {
-	err := toml.NewDecoder(strings.NewReader(string(data))).DisallowUnknownFields().Decode(s)
+	err := toml.NewDecoder(strings.NewReader(strings.TrimPrefix(string(data), "\ufeff"))).DisallowUnknownFields().Decode(s)
 	if missing, ok := errors.AsType[*toml.StrictMissingError](err); ok {
 		line, _ := missing.Errors[0].Position()
 		return fmt.Errorf("line %d: unknown key %s", line, strings.Join(missing.Errors[0].Key(), "."))

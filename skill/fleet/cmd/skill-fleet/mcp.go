@@ -77,7 +77,7 @@ func (m *mcpOptions) serving() (h mcpserver.HTTP, note string, err error) {
 	default:
 		var data []byte
 		data, err = os.ReadFile(m.tokenFile)
-		if h.Token = strings.TrimSpace(string(data)); err == nil && h.Token == "" {
+		if h.Token = strings.TrimSpace(strings.TrimPrefix(string(data), "\ufeff")); err == nil && h.Token == "" {
 			err = errors.New(m.tokenFile + " is empty")
 		}
 		if err != nil {

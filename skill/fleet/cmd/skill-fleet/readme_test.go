@@ -35,6 +35,7 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s settings
+	example = append([]byte("\ufeff"), example...) // as editors on Windows write it
 	if err := decodeSettings(example, &s); err != nil || s.Worker.Slots != 16 ||
 		!s.Tenants["research"].Trust {
 		t.Errorf("fleet.toml: %+v, %v", s, err)
