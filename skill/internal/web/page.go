@@ -9,6 +9,7 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/strikethrough"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -29,6 +30,7 @@ func (f *Fetched) readHTML() error {
 	}
 	base := pageBase(doc, f.URL)
 	prune(doc)
+	shape(doc)
 	absolute(doc, base)
 	body, all := doc, textLen(doc)
 	for n := range doc.Descendants() {
@@ -50,7 +52,9 @@ func (f *Fetched) readHTML() error {
 
 var markdown = sync.OnceValue(func() *converter.Converter {
 	return converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(),
-		commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
+		commonmark.NewCommonmarkPlugin(), table.NewTablePlugin(table.WithHeaderPromotion(true),
+			table.WithNewlineBehavior(table.NewlineBehaviorPreserve)),
+		strikethrough.NewStrikethroughPlugin(), shapes{}))
 })
 
 // ignoredElements lists the elements that are left out of the text.
