@@ -5,14 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -121,15 +122,18 @@ func (v *server) dial(ctx context.Context, b *toolbox, c SkillConfig) (err error
 			return refusal.Under("reaching a server", "--dry-run")
 		}
 		web := c.client(b.cfg.Getenv)
-		v.session, err = client.Connect(ctx, &mcp.StreamableClientTransport{
+		session, err := client.Connect(ctx, &mcp.StreamableClientTransport{
 			Endpoint: c.Endpoint, HTTPClient: web, DisableStandaloneSSE: true, MaxEventSize: maxMessage,
 		}, nil)
 		if err != nil && ctx.Err() == nil {
 			var sseErr error
-			if v.session, sseErr = client.Connect(ctx, &mcp.SSEClientTransport{Endpoint: c.Endpoint,
+			if session, sseErr = client.Connect(ctx, &mcp.SSEClientTransport{Endpoint: c.Endpoint,
 				HTTPClient: web, MaxEventSize: maxMessage}, nil); sseErr == nil {
 				err = nil
 			}
+		}
+		if err == nil {
+			v.session = session
 		}
 		return err
 	}
@@ -256,10 +260,13 @@ func ToolNames(ctx context.Context, x *skill.Executor, p skill.Program) (names [
 }
 
 // speak opens the session with the program that was started.
-func (v *server) speak(ctx context.Context, client *mcp.Client) (err error) {
-	v.session, err = client.Connect(ctx, &mcp.IOTransport{
+func (v *server) speak(ctx context.Context, client *mcp.Client) error {
+	session, err := client.Connect(ctx, &mcp.IOTransport{
 		Reader: newServerOutput(v.process.Stdout), Writer: serverInput{v.process.Stdin}, MaxLineLength: -1,
 	}, nil)
+	if err == nil {
+		v.session = session
+	}
 	return err
 }
 
@@ -274,57 +281,11 @@ func ToolName(name string) string {
 	return name[:min(len(name), 64)]
 }
 
-// call runs a call. Errors are outcomes for the model.
-func (v *server) call(ctx context.Context, name string, c ToolCall) outcome {
-	inner, cancel := context.WithTimeout(ctx, v.timeout)
-	defer cancel()
-	p := &mcp.CallToolParams{Name: name, Arguments: c.Args}
-	if v.trace != nil {
-		if parent := v.trace(c.ID); parent != "" {
-			p.Meta = mcp.Meta{"traceparent": parent}
-		}
-	}
-	session := v.current()
-	r, err := session.CallTool(inner, p)
-	switch {
-	case err != nil && inner.Err() != nil && ctx.Err() == nil:
-		return textOutcome(fmt.Sprintf("Error calling tool %s: no answer within %s", c.ToolName,
-			v.timeout), true)
-	case errors.Is(err, io.EOF), errors.Is(err, mcp.ErrConnectionClosed):
-		return textOutcome(fmt.Sprintf("Error calling tool %s: %v", c.ToolName,
-			v.restart(session, err)), true)
-	case err != nil:
-		return textOutcome(fmt.Sprintf("Error calling tool %s: %v", c.ToolName, plainError(err)), true)
-	}
-	return serverOutcome(c, r)
-}
-
 // current returns the session of the server.
 func (v *server) current() *mcp.ClientSession {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.session
-}
-
-// restart starts a program that has ended once more, but not the call that it was answering,
-// and says so. Several calls may find that it has ended.
-func (v *server) restart(ended *mcp.ClientSession, err error) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	const again = "; it was started again, without what it had in memory: the call may have happened"
-	if v.session != ended {
-		return errors.New("the server has ended" + again)
-	}
-	err = fmt.Errorf("%w%s", v.exitError(err), v.lastStderr())
-	if v.process == nil || v.restarted {
-		return err
-	}
-	v.restarted = true
-	v.process.Close()
-	if failed := v.open(); failed != nil {
-		return fmt.Errorf("%w; it could not be started again: %w", err, plainError(failed))
-	}
-	return errors.New(err.Error() + again)
 }
 
 // plainError returns the error without the wrapping of the SDK: the MCP error that a server
@@ -339,9 +300,10 @@ func plainError(err error) error {
 	return err
 }
 
-// exitError returns how the server's program ended, or err if it has not ended.
+// exitError returns how the server's program ended, if it was that which broke the connection, or
+// else err.
 func (v *server) exitError(err error) error {
-	if v.process == nil {
+	if v.process == nil || !lost(err) && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, os.ErrClosed) {
 		return err
 	}
 	end, ended, failed := v.process.Ended()

@@ -15,8 +15,9 @@ import (
 // boundedHTTP is a transport that limits responses to maxMessage bytes. Event streams are
 // not limited, because the SDK limits each event.
 type boundedHTTP struct {
-	origin string      // where the headers are sent, as SCHEME://HOST
-	header http.Header // may be nil
+	endpoint string      // of the server
+	origin   string      // where the headers are sent, as SCHEME://HOST
+	header   http.Header // may be nil
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -28,6 +29,9 @@ func (b boundedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	resp, err := http.DefaultTransport.RoundTrip(r)
+	if d, ok := r.Context().Value(deliveryKey{}).(*delivery); ok {
+		d.note(r, b.endpoint, resp)
+	}
 	if err == nil && !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		resp.Body = &serverBody{resp.Body, maxMessage}
 	}
@@ -37,7 +41,7 @@ func (b boundedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 // client returns what asks the endpoint of a skill: with its headers and its token, which no
 // redirect takes elsewhere.
 func (c SkillConfig) client(getenv func(string) string) *http.Client {
-	transport := boundedHTTP{header: http.Header{}}
+	transport := boundedHTTP{endpoint: c.Endpoint, header: http.Header{}}
 	if u, err := url.Parse(c.Endpoint); err == nil {
 		transport.origin = u.Scheme + "://" + u.Host
 	}
@@ -99,7 +103,7 @@ type serverBody struct {
 func (b *serverBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= n; b.left < 0 {
-		return 0, fmt.Errorf("the server sent a response of more than %d bytes", maxMessage)
+		return 0, errLongMessage
 	}
 	return n, err
 }

@@ -15,6 +15,9 @@ const (
 	writeTimeout = time.Minute // for a server to read a message
 )
 
+// errLongMessage ends the connection to a server.
+var errLongMessage = fmt.Errorf("the server sent a message of more than %d bytes", maxMessage)
+
 // serverOutput reads the lines of a server's standard output that are messages of JSON-RPC. It
 // skips other lines, which some programs print as if to a terminal, such as logs.
 type serverOutput struct {
@@ -60,7 +63,7 @@ func (o *serverOutput) line() (line []byte, err error) {
 	for {
 		part, err := o.lines.ReadSlice('\n')
 		if len(line)+len(part) > maxMessage {
-			return nil, fmt.Errorf("the server sent a message of more than %d bytes", maxMessage)
+			return nil, errLongMessage
 		}
 		line = append(line, part...)
 		if !errors.Is(err, bufio.ErrBufferFull) {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,6 +67,16 @@ func skillServer() *mcp.Server {
 	add("structured", true, func(map[string]any) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{StructuredContent: map[string]any{"a": 1}}, nil
 	})
+	add("both", true, func(map[string]any) (*mcp.CallToolResult, error) {
+		r := text("one 1")
+		r.StructuredContent = map[string]any{"n": 1, "more": "detail"}
+		return r, nil
+	})
+	add("told", true, func(map[string]any) (*mcp.CallToolResult, error) {
+		r := text(`one says "hi", 2`)
+		r.StructuredContent = map[string]any{"n": 2, "said": []any{`says "hi"`, nil}}
+		return r, nil
+	})
 	add("large", true, func(map[string]any) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{
 			&mcp.TextContent{Text: strings.Repeat("large ", maxResult/8)},
@@ -81,7 +92,7 @@ func skillServer() *mcp.Server {
 			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///a", Text: "the text"}},
 			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///z",
 				MIMEType: "application/zip", Blob: []byte("PK")}},
-			&mcp.ResourceLink{URI: "file:///b", Name: "b"}, &mcp.TextContent{},
+			&mcp.ResourceLink{URI: "file:///b", Name: "b", Title: "b", Description: "of text", MIMEType: "text/plain"}, &mcp.TextContent{},
 		}}, nil
 	})
 	add("huge", false, func(map[string]any) (*mcp.CallToolResult, error) {
@@ -105,6 +116,19 @@ func serveSkill(mode string) {
 	case "gone":
 		fmt.Fprintln(os.Stderr, "no license")
 		os.Exit(1)
+	case "version":
+		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+			var m struct {
+				ID     json.RawMessage
+				Method string
+			}
+			if json.Unmarshal(lines.Bytes(), &m); m.Method == "initialize" {
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2099-01-01","capabilities":{},"serverInfo":{"name":"v","version":"1"}}}`+"\n", m.ID)
+			} else if m.ID != nil {
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`+"\n", m.ID)
+			}
+		}
+		return
 	case "flood":
 		go func() {
 			for {
@@ -262,6 +286,7 @@ func TestSkillGoesWrong(t *testing.T) {
 	}{
 		{"mute", nil, "skill s: it was not ready within 1s", true},
 		{"gone", nil, "; it said: no license", true},
+		{"version", nil, `unsupported protocol version: "2099-01-01"`, true},
 		{"too-many", nil, "skill s: it lists more than 1000 tools", true},
 		{"many", []any{calls(env), calls("attemptCompletion"), "done"}, "PATH=", false},
 		{"prints", []any{calls(env), calls("attemptCompletion"), "done"}, "PATH=", false},

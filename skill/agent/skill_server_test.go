@@ -1,14 +1,19 @@
 package agent
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,21 +26,23 @@ import (
 
 func TestServerResults(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, calls("structured {}", "documents {}", "large {}"), calls("attemptCompletion"), "done")
+	l := newLab(t, calls("structured {}", "documents {}", "both {}", "told {}", "large {}"), calls("attemptCompletion"), "done")
 	l.withSkill("fine", nil)
 	l.cfg.ready = time.Minute
 	events := l.ran("go")
 	got := l.results(1)
 	for i, want := range []string{
 		`textPart: {"a":1}`,
-		"fileInlinePart: JVBERg==; textPart: the text; textPart: (The resource file:///z of type application/zip and 2 bytes cannot be shown); " +
-			"textPart: There is a resource b at file:///b; textPart: Error: No content",
+		"textPart: The resource file:///d:; fileInlinePart: JVBERg==; textPart: The resource file:///a:\nthe text; textPart: (The resource file:///z of type application/zip and 2 bytes cannot be shown); " +
+			"textPart: There is a resource b (of text; text/plain) at file:///b; textPart: Error: No content",
+		"textPart: one 1; textPart: {\"more\":\"detail\",\"n\":1}",
+		"textPart: one says \"hi\", 2",
 	} {
 		if got[i] != want {
 			t.Errorf("result %d is %s, want %s", i, shorten(got[i], 500), want)
 		}
 	}
-	large := l.asked[1].Messages[3].Contents[2].Contents
+	large := l.asked[1].Messages[3].Contents[4].Contents
 	if n := len(large[0].Text) + len(large[1].Text); n != maxResult ||
 		large[4].Text != "… 524288 bytes of text and 0 parts are not shown; ask for less at once" {
 		t.Errorf("of a large result %d bytes are left, and %q", n, large[len(large)-1].Text)
@@ -219,7 +226,7 @@ func TestServersFarAway(t *testing.T) {
 	}))
 	t.Cleanup(large.Close)
 	for endpoint, want := range map[string]string{
-		large.URL:            "the server sent a response of more than 33554432 bytes",
+		large.URL:            "the server sent a message of more than 33554432 bytes",
 		quiet.URL:            "skill s: it was not ready within 1s",
 		none.URL:             "Not Found",
 		"http://127.0.0.1:1": "connection refused",
@@ -287,6 +294,96 @@ func TestServerRestarts(t *testing.T) {
 			strings.Contains(got, "again") {
 			t.Errorf("result %d is %q, want %q in it", i, got, want)
 		}
+	}
+}
+
+// TestServerAnswersTooMuch has a server send a message that is too long, which ends that call alone.
+func TestServerAnswersTooMuch(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, calls("huge {}"), calls(`echo_text {"text":"back"}`), calls("huge {}"),
+		calls(`echo_text {"text":"again"}`), calls("attemptCompletion"), "done")
+	l.withSkill("fine", nil)
+	l.cfg.ready = time.Minute
+	l.ran("go")
+	for i, want := range []string{"more than 33554432 bytes; ask for less at once; the server was started again",
+		"textPart: back", "more than 33554432 bytes", "textPart: again"} {
+		if got := l.results(i + 1)[0]; !strings.Contains(got, want) || strings.Contains(got, "EPIPE") {
+			t.Errorf("result %d is %q, want %q in it", i, got, want)
+		}
+	}
+}
+
+// TestServerSessionEnds has a server at an endpoint end its sessions: each call that it refuses
+// for that is made in a new session.
+func TestServerSessionEnds(t *testing.T) {
+	t.Parallel()
+	server := skillServer()
+	for name, refuse := range map[string]func(w http.ResponseWriter){
+		"text": func(w http.ResponseWriter) { http.Error(w, "session not found", http.StatusNotFound) },
+		"JSON": func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusNotFound)
+			io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`)
+		},
+		"JSON for the call": nil,
+		"SSE":               nil,
+	} {
+		var handler http.Handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+		if name == "SSE" {
+			handler = mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return server }, nil)
+		}
+		var mu sync.Mutex
+		ended, last, echoes := map[string]bool{}, "", 0
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			id := r.Header.Get("Mcp-Session-Id") + r.URL.Query().Get("sessionid")
+			mu.Lock()
+			gone := ended[id]
+			if id != "" && r.Method == http.MethodPost {
+				last = id
+			}
+			if !gone && strings.Contains(string(body), "echo.text") {
+				echoes++
+			}
+			mu.Unlock()
+			switch {
+			case !gone:
+				handler.ServeHTTP(w, r)
+			case refuse != nil:
+				refuse(w)
+			case name == "SSE":
+				http.Error(w, "session not found", http.StatusNotFound)
+			default:
+				var m struct{ ID json.RawMessage }
+				json.Unmarshal(body, &m)
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusNotFound)
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32001,"message":"Session not found"}}`, m.ID)
+			}
+		}))
+		defer web.Close()
+		end := func(text string) func(context.Context) (Answer, error) {
+			return func(context.Context) (Answer, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				ended[last] = true
+				return calls(`echo_text {"text":"` + text + `"}`), nil
+			}
+		}
+		l := newLab(t, calls(`echo_text {"text":"one"}`), end("two"), calls(`echo_text {"text":"three"}`), end("four"),
+			calls("attemptCompletion"), "done")
+		l.withSkill("", func(c *SkillConfig) { *c = SkillConfig{Type: sseSkill, Endpoint: web.URL} })
+		l.ran("go")
+		for i, want := range []string{"one", "two", "three", "four"} {
+			if got := l.results(i + 1)[0]; got != "textPart: "+want {
+				t.Errorf("%s: result %d is %q", name, i, got)
+			}
+		}
+		if echoes != 4 {
+			t.Errorf("%s: %d calls were carried out", name, echoes)
+		}
+		web.CloseClientConnections()
 	}
 }
 

@@ -349,3 +349,13 @@ func TestOpenAIConversation(t *testing.T) {
 		}
 	}
 }
+
+// TestTextsOfResults keeps the texts of a result apart.
+func TestTextsOfResults(t *testing.T) {
+	text := func(text string) agent.Part { return agent.Part{Type: agent.TextPart, Text: text} }
+	list := spelling{}.answers(agent.Message{Contents: []agent.Part{
+		{Contents: []agent.Part{text("at demo://1"), text("There\n"), text("is")}}, {Contents: []agent.Part{text("one")}}}})
+	if got, want := list[0].Text+"|"+list[1].Text, "at demo://1\nThere\nis|one"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -43,6 +43,9 @@ func (s spelling) answers(m agent.Message) []wire.Answer {
 			why := s.hidden(m, p)
 			switch data, _ := base64.StdEncoding.DecodeString(p.EncodedData); {
 			case p.Type == agent.TextPart:
+				if a.Text != "" && !strings.HasSuffix(a.Text, "\n") {
+					a.Text += "\n" // else the last word and the next become one
+				}
 				a.Text += p.Text
 			case why != "":
 				a.Text += why
