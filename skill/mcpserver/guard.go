@@ -52,15 +52,19 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (g *guard) serve(w *patientWriter, r *http.Request) {
+	unknown := g.http.Token != "" && !door.Bearer(r.Header.Get("Authorization"), g.http.Token)
 	switch {
 	case !g.door.Host(r.Host):
 		http.Error(w, fmt.Sprintf("Host %q is not a name of this server", r.Host), http.StatusForbidden)
 	case !g.door.Origin(r.Host, r.Header.Values("Origin")):
 		http.Error(w, fmt.Sprintf("Origin %q is not this server", r.Header.Get("Origin")),
 			http.StatusForbidden)
+	case r.URL.Path != "/" && r.URL.Path != "/mcp" && unknown: // clients look here for a sign-in
+		http.Error(w, "the bearer token is missing or wrong, and there is no sign-in; MCP is served at /mcp",
+			http.StatusNotFound)
 	case r.URL.Path != "/" && r.URL.Path != "/mcp":
 		http.Error(w, "MCP is served at /mcp", http.StatusNotFound)
-	case g.http.Token != "" && !door.Bearer(r.Header.Get("Authorization"), g.http.Token):
+	case unknown:
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		http.Error(w, "a bearer token is needed", http.StatusUnauthorized)
 	case r.Method == http.MethodPost:

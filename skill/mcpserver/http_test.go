@@ -249,6 +249,12 @@ func TestHTTPRefuses(t *testing.T) {
 			t.Errorf("%s: %s %s; want %d", tt.what, answer.Status, body, tt.status)
 		}
 	}
+	r := c.request(http.MethodPost, `{"redirect_uris":["http://127.0.0.1:1/"]}`)
+	r.URL.Path = "/register"
+	r.Header.Del("Authorization")
+	if _, body := c.do(r); !strings.Contains(body, "the bearer token is missing or wrong, and there is no sign-in") {
+		t.Errorf("a client that looks for a sign-in reads %q", body)
+	}
 	bodies := []struct {
 		body   string
 		status int

@@ -15,6 +15,8 @@ type pending struct {
 	cancelled bool          // no answer is sent
 	reads     bool          // room for the answer is reserved
 	agreed    chan struct{} // of initialize, closed when the SDK has answered; nil for all others
+	accepted  bool          // of initialize: the SDK agreed
+	to        *end          // of the session that answers
 }
 
 // begin makes a request pending. It fails if one with the same ID is, or too many
@@ -29,15 +31,19 @@ func (q *requests) begin(id callID, p *pending) error {
 		return errBusy
 	}
 	q.pending[id] = p
+	p.to.pending++
 	return nil
 }
 
-// cancel drops the answer to a pending request, which the SDK stops. It does nothing if the
-// request has been answered.
-func (q *requests) cancel(id callID) {
+// cancel drops the answer to a pending request, and returns the end of the session that stops it.
+// It returns nil if the request has been answered.
+func (q *requests) cancel(id callID) *end {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if p := q.pending[id]; p != nil && p.agreed == nil {
-		p.cancelled = true
+	p := q.pending[id]
+	if p == nil || p.agreed != nil {
+		return nil
 	}
+	p.cancelled = true
+	return p.to
 }

@@ -3,6 +3,7 @@
 package mcpserver
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"textskill/skill"
+	"textskill/skill/dialect"
 )
 
 // rooted is a workspace with a further folder that is allowed, and one beside them.
@@ -110,6 +112,70 @@ func TestRootsNarrowAndNeverWiden(t *testing.T) {
 		if err := c.end(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestClientsInTurn has several clients one after the other on one pipe, each with its own roots, while
+// a call of the first is running.
+func TestClientsInTurn(t *testing.T) {
+	s, ws, _, _ := rooted(t)
+	running, goOn := make(chan struct{}), make(chan struct{})
+	slow, err := dialect.New("slow", "", dialect.Func("wait", "Wait.", func(context.Context, struct{}) (string, error) {
+		close(running)
+		<-goOn
+		return "waited", nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err = New(Config{Executor: s.cfg.Executor, Dialects: []*dialect.Dialect{dialect.Filesystem, slow}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, s)
+	read := func(id, name string) answer {
+		c.send(call(id, "read_file", fmt.Sprintf(`{"path":%q}`, filepath.Join(ws, name))))
+		return c.parse(c.next())
+	}
+	c.greet("2025-11-25", `{"roots":{}}`)
+	c.send(call(1, "read_file", `{"path":"`+ws+`/sub/b.txt"}`))
+	if a := c.tellRoots(ws + "/sub"); a.text() != "b" {
+		t.Errorf("the first client gets %+v", a)
+	}
+	c.send(call("slow", "wait", `{}`))
+	<-running
+	c.greet("2025-06-18", `{}`)
+	if a := read("a", "a.txt"); a.text() != "a" {
+		t.Errorf("the second client, without roots, gets %+v", a)
+	}
+	if a := c.ask(`{"jsonrpc":"2.0","id":7,"method":"initialize"}`); a.Error.Code != -32600 {
+		t.Errorf("a greeting without a version: %+v", a)
+	}
+	if a := read("b", "a.txt"); a.text() != "a" {
+		t.Errorf("after it the second client gets %+v", a)
+	}
+	close(goOn)
+	if a := c.parse(c.next()); string(a.ID) != `"slow"` || a.text() != "waited" {
+		t.Errorf("the call of the first client is answered with %+v", a)
+	}
+	c.greet("2025-11-25", `{"roots":{}}`)
+	c.send(call(2, "read_file", `{"path":"`+ws+`/other/c.txt"}`))
+	if a := c.tellRoots(ws + "/other"); a.text() != "c" {
+		t.Errorf("the third client gets %+v", a)
+	}
+	if a := read("d", "sub/b.txt"); !a.Result.IsError {
+		t.Errorf("outside of its roots it gets %+v", a)
+	}
+	for range 50 {
+		c.greet("2025-11-25", "{}")
+	}
+	if err := c.end(); err != nil {
+		t.Error(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.sessions); n > 10 {
+		t.Errorf("%d sessions are left", n)
 	}
 }
 

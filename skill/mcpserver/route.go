@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 const codeBusy = -32000
 
 var (
-	errID    = errors.New("id must be a string or a whole number")
+	errID    = errors.New("id must be a string or a whole number of at most 9007199254740992")
 	errInUse = errors.New("id is in use by a request that has not been answered; choose another")
 	errBusy  = fmt.Errorf("%d requests have not been answered; wait for some of them", maxPending)
 )
@@ -71,21 +72,20 @@ func (c *conn) route(line []byte) {
 		return
 	}
 	if e.method == nil || e.id == nil { // an answer or a notification
-		c.notification(e)
-		c.pass(line, nil)
+		c.pass(line, nil, c.notification(e))
 		return
 	}
 	if _, ok := readID(e.id); !ok {
 		c.refuse(nil, jsonrpc.CodeInvalidRequest, errID.Error())
 		return
 	}
-	c.pass(line, &e)
+	c.pass(line, &e, c.current)
 }
 
-// pass hands a message to the SDK. e is the envelope of a request, else nil. A request
+// pass hands a message to the SDK, at the end of a session. e is the envelope of a request, else nil. A request
 // is pending under the ID that the SDK reads, by which its answer is found: of bytes
 // that are not UTF-8 the SDK may read another text than readID.
-func (c *conn) pass(data []byte, e *envelope) {
+func (c *conn) pass(data []byte, e *envelope, to *end) {
 	m, err := jsonrpc.DecodeMessage(data)
 	if err != nil {
 		var id []byte
@@ -96,10 +96,14 @@ func (c *conn) pass(data []byte, e *envelope) {
 		return
 	}
 	reads := e != nil && c.server.reads(*e)
-	p := &pending{reads: reads}
+	p := &pending{reads: reads, to: to}
 	if r, ok := m.(*jsonrpc.Request); ok && e != nil {
 		if r.Method == "initialize" {
 			p.agreed = make(chan struct{})
+			if p.to, err = c.greeted(); err != nil {
+				c.refuse(e.id, jsonrpc.CodeInternalError, err.Error())
+				return
+			}
 		}
 		switch err := c.begin(callIDOf(r.ID), p); err {
 		case nil:
@@ -111,34 +115,49 @@ func (c *conn) pass(data []byte, e *envelope) {
 			return
 		}
 	}
-	if p.agreed != nil && !c.agreed() {
+	switch {
+	case p.agreed != nil:
 		c.agree(m, p)
-		return
+	case !reads || c.unread.tryReserve():
+		to.deliver(m)
+	default:
+		go func() {
+			c.unread.reserve(to.closed)
+			to.deliver(m)
+		}()
 	}
-	if !reads || c.session.unread.tryReserve() {
-		c.deliver(m)
-		return
+}
+
+// greeted returns the end of the session that an initialize begins: a new one if another initialize
+// has begun the current one.
+func (c *conn) greeted() (*end, error) {
+	if !c.agreed() {
+		return c.current, nil
 	}
-	go func() {
-		c.session.unread.reserve(c.closed)
-		c.deliver(m)
-	}()
+	return c.begun()
 }
 
 // agree hands an initialize to the SDK, and waits until it has answered: the SDK refuses what
 // comes before that, and a client may send its next messages together with the first.
 func (c *conn) agree(m jsonrpc.Message, p *pending) {
-	c.deliver(m)
+	p.to.deliver(m)
 	select {
 	case <-p.agreed:
-	case <-c.closed:
+	case <-p.to.closed:
+	}
+	switch {
+	case p.to == c.current:
+	case p.accepted:
+		c.follow(p.to)
+	default:
+		p.to.Close()
 	}
 }
 
-func (c *conn) deliver(m jsonrpc.Message) {
+func (e *end) deliver(m jsonrpc.Message) {
 	select {
-	case c.forSDK <- m:
-	case <-c.closed:
+	case e.forSDK <- m:
+	case <-e.closed:
 	}
 }
 
@@ -165,8 +184,8 @@ func (c *conn) agreed() bool {
 const rootsChanged = `"notifications/roots/list_changed"`
 
 // notification does what a notification of a client requires before its next message
-// is read.
-func (c *conn) notification(e envelope) {
+// is read, and returns the end of the session that it is for.
+func (c *conn) notification(e envelope) *end {
 	switch string(e.method) {
 	case `"notifications/cancelled"`:
 		var params struct {
@@ -174,12 +193,13 @@ func (c *conn) notification(e envelope) {
 		}
 		if json.Unmarshal(e.params, &params) == nil {
 			if id, ok := readID(params.RequestID); ok {
-				c.cancel(id)
+				return cmp.Or(c.cancel(id), c.current)
 			}
 		}
 	case rootsChanged:
-		c.session.forgetScope()
+		c.current.session.forgetScope()
 	}
+	return c.current
 }
 
 // goValue matches what the SDK says of parameters that are not of their type.

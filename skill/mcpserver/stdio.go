@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,64 +22,116 @@ const (
 // Stdio serves one client that writes messages to in, one per line, and reads
 // them from out. It returns nil when in ends or ctx is done, after the calls that
 // were running have been answered or stopped. A read of in may then still block.
+// A second initialize begins a new session, with roots of its own: some gateways have
+// several clients in turn on one pipe.
 func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	c := newConn(s, in, out)
-	ss, err := s.sdk.Connect(ctx, c, nil)
+	c := newConn(ctx, s, in, out)
+	first, err := c.begun()
 	if err != nil {
 		return err
 	}
-	c.session = s.session(ss)
-	c.session.unread.hangUp = func(why error) {
+	c.current, c.unread, c.out.unread = first, first.session.unread, first.session.unread
+	c.unread.hangUp = func(why error) {
 		if c.out.fail(why) {
 			s.logf("closed the client: %v", why)
 		}
 	}
-	c.out.unread = c.session.unread
 	go c.readLines()
 	select {
 	case <-ctx.Done():
 	case <-c.out.broken:
 	case <-c.ended:
-		c.session.endInput()
+		for _, e := range c.all() {
+			e.session.endInput()
+		}
 		c.awaitIdle(drainTime)
 	}
-	c.session.stopCalls()
+	for _, e := range c.all() {
+		e.session.stopCalls()
+	}
 	c.awaitIdle(stopTime)
-	c.Close()
+	for _, e := range c.all() {
+		e.Close()
+	}
 	return nil
 }
 
-// conn is the connection to a client that reads and writes lines. To the SDK it is both a
-// transport and its connection. It answers lines that are not valid messages, for which the SDK
-// would end the connection.
+// conn is the connection to a client that reads and writes lines. It answers lines that are not
+// valid messages, for which the SDK would end the connection.
 type conn struct {
-	server  *Server
-	session *session
-	in      *bufio.Reader
-	out     *lineWriter
-	forSDK  chan jsonrpc.Message // messages for the SDK, in the order of the lines
-	ended   chan struct{}        // closed at the end of the input
-	closed  chan struct{}
-	closing sync.Once
+	ctx    context.Context // of the whole connection
+	server *Server
+	unread *unread
+	in     *bufio.Reader
+	out    *lineWriter
+	ended  chan struct{} // closed at the end of the input
 
 	requests
+	current *end   // of the session that messages belong to; the reader of lines alone changes it
+	older   []*end // of sessions before, whose calls have not been answered
 	sending int    // messages that are being written
 	version string // of the protocol; "" before it has been negotiated
 	// closed when no request is pending and no message is being written; nil when nobody waits for that
 	whenIdle chan struct{}
 }
 
-func newConn(s *Server, in io.Reader, out io.Writer) *conn {
-	c := &conn{
+// An end is the connection's end of one session: to the SDK it is both a transport and its
+// connection.
+type end struct {
+	c       *conn
+	session *session
+	forSDK  chan jsonrpc.Message // messages for the SDK, in the order of the lines
+	closed  chan struct{}
+	closing sync.Once
+	pending int // requests that the SDK has not answered
+}
+
+func newConn(ctx context.Context, s *Server, in io.Reader, out io.Writer) *conn {
+	return &conn{
+		ctx:      ctx,
 		server:   s,
 		in:       bufio.NewReaderSize(in, 64<<10),
 		out:      newLineWriter(out),
-		forSDK:   make(chan jsonrpc.Message),
 		ended:    make(chan struct{}),
-		closed:   make(chan struct{}),
 		requests: requests{pending: make(map[callID]*pending)},
 	}
-	return c
+}
+
+// begun returns the end of a new session.
+func (c *conn) begun() (*end, error) {
+	e := &end{c: c, forSDK: make(chan jsonrpc.Message), closed: make(chan struct{})}
+	ss, err := c.server.sdk.Connect(c.ctx, e, nil)
+	if err != nil {
+		return nil, err
+	}
+	e.session = c.server.session(ss)
+	return e, nil
+}
+
+// all returns the ends of all sessions that are open.
+func (c *conn) all() []*end {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append(slices.Clone(c.older), c.current)
+}
+
+// follow makes e the end of the session that the next messages belong to. Calls that run in the
+// sessions before it are answered.
+func (c *conn) follow(e *end) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.older, c.current = append(c.older, c.current), e
+	c.closeAnswered()
+}
+
+// closeAnswered closes the older sessions that have nothing to answer. c.mu is held.
+func (c *conn) closeAnswered() {
+	c.older = slices.DeleteFunc(c.older, func(e *end) bool {
+		if e.pending == 0 {
+			e.Close()
+		}
+		return e.pending == 0
+	})
 }
 
 // readLines routes all lines of the input.
@@ -98,23 +151,23 @@ func (c *conn) readLines() {
 }
 
 // Connect implements mcp.Transport.
-func (c *conn) Connect(context.Context) (mcp.Connection, error) { return c, nil }
+func (e *end) Connect(context.Context) (mcp.Connection, error) { return e, nil }
 
 // SessionID implements mcp.Connection.
-func (c *conn) SessionID() string { return "" }
+func (e *end) SessionID() string { return "" }
 
 // Close implements mcp.Connection.
-func (c *conn) Close() error {
-	c.closing.Do(func() { close(c.closed) })
+func (e *end) Close() error {
+	e.closing.Do(func() { close(e.closed) })
 	return nil
 }
 
 // Read implements mcp.Connection: it returns the next message for the SDK.
-func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (e *end) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
-	case m := <-c.forSDK:
+	case m := <-e.forSDK:
 		return m, nil
-	case <-c.closed:
+	case <-e.closed:
 		return nil, io.EOF
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -122,7 +175,8 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 // Write implements mcp.Connection: it sends a message of the SDK to the client.
-func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
+func (e *end) Write(_ context.Context, m jsonrpc.Message) error {
+	c := e.c
 	r, ok := m.(*jsonrpc.Response)
 	if ok && r.Error != nil {
 		r.Error = wordedError(r.Error)
@@ -145,16 +199,16 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 	switch {
 	case p == nil:
 		return nil
-	case p.agreed != nil && json.Unmarshal(r.Result, &agreed) == nil:
+	case p.agreed != nil && r.Error == nil && json.Unmarshal(r.Result, &agreed) == nil:
 		c.mu.Lock()
-		c.version = agreed.ProtocolVersion
+		c.version, p.accepted = agreed.ProtocolVersion, true
 		c.mu.Unlock()
 	}
 	if p.agreed != nil {
 		defer close(p.agreed)
 	}
 	if p.reads {
-		defer c.session.unread.release()
+		defer c.unread.release()
 	}
 	return c.answer(p, append(data, '\n'))
 }
@@ -168,6 +222,8 @@ func (c *conn) done(id callID) *pending {
 	if p != nil {
 		delete(c.pending, id)
 		c.sending++
+		p.to.pending--
+		c.closeAnswered()
 	}
 	return p
 }
