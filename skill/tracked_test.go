@@ -251,7 +251,8 @@ func TestTrackedRandom(t *testing.T) {
 	}
 }
 
-// TestTrackedTimes checks the modification times of files that undo restores.
+// TestTrackedTimes checks the modification times of files that undo restores. They are new, so that tools
+// build again what they made of the files.
 func TestTrackedTimes(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, map[string]string{"a": "alpha", "sub/b": "beta"})
@@ -262,9 +263,11 @@ func TestTrackedTimes(t *testing.T) {
 		}
 	}
 	x := newExecutor(t, Config{Dir: dir, NoSync: true})
-	undoes(t, x, shell(t, x, "rm a; rm -r sub").Undo)
+	id := shell(t, x, "rm a; rm -r sub").Undo
+	changed := time.Now().Add(-time.Second)
+	undoes(t, x, id)
 	for _, name := range []string{"a", "sub/b"} {
-		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.ModTime().Equal(old) {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.ModTime().Before(changed) {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
