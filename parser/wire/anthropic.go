@@ -62,6 +62,7 @@ func readAnthropic(text string, _ Schemas) (parser.Envelope, error) {
 	if last && (stopped == "max_tokens" || stopped == "model_context_window_exceeded") { // its input may lack what was to come
 		cutLast(e.Calls, stopped)
 	}
+	needIDs(e.Calls)
 	return e, err
 }
 

@@ -197,6 +197,15 @@ func cutLast(calls []parser.ToolCall, reason string) {
 	}
 }
 
+// needIDs refuses calls that no answer can name. Some servers send an ID that is empty.
+func needIDs(calls []parser.ToolCall) {
+	for i := range calls {
+		if c := &calls[i]; c.ID == "" && c.Err == nil {
+			c.Arguments, c.Err = nil, errors.New("the call has no id to answer it by, so it was not run")
+		}
+	}
+}
+
 // objectArguments reads arguments that are an object; missing ones are empty.
 func objectArguments(raw json.RawMessage) (json.RawMessage, []string, error) {
 	switch {

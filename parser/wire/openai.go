@@ -16,7 +16,8 @@ var OpenAI = &Wire{
 	shape: func(v value) bool {
 		calls := v.get("tool_calls")
 		function := func(c value) bool {
-			return c.get("function").members != nil && c.str("type") == "function" || isCustom(c)
+			return c.get("function").members != nil && (c.str("type") == "function" ||
+				isPlain(c, v) && c.str("id") != "" && c.get("function").str("arguments") != "") || isCustom(c)
 		}
 		return v.get("choices").any(func(c value) bool { return c.get("message").members != nil }) ||
 			calls.any(function) ||
@@ -41,12 +42,25 @@ func isAnswer(v value) bool {
 // isCustom reports whether a value is a call whose one argument is a text.
 func isCustom(c value) bool { return c.str("type") == "custom" && c.get("custom").members != nil }
 
-// customCalls returns a message whose calls of custom tools are calls of functions with the
-// argument input, if the tools are functions that take it.
-func customCalls(message value, tools Schemas) (json.RawMessage, bool) {
+// isPlain reports whether a call of a model's message has no type, which some servers leave out, as
+// functions are the only one that they have.
+func isPlain(c, message value) bool { return !c.has("type") && message.str("role") == "assistant" }
+
+// functionCalls returns a message with its calls as parser.ToolCalls reads them: plain ones have the type,
+// and arguments that are an object are in a string. Calls of custom tools are calls of functions with
+// the argument input, if the tools are functions that take it.
+func functionCalls(message value, tools Schemas) (json.RawMessage, bool) {
 	calls, changed := message.get("tool_calls").elements, false
 	for i, raw := range calls {
 		c := split(raw)
+		if f := c.get("function"); f.members != nil && f.twice == "" && isPlain(c, message) {
+			if arguments := f.members["arguments"]; len(arguments) > 0 && arguments[0] == '{' {
+				f.members["arguments"] = rawjson.Encode(string(arguments))
+			}
+			c.members["type"], c.members["function"] = rawjson.Encode("function"), rawjson.Encode(f.members)
+			calls[i], changed = rawjson.Encode(c.members), true
+			continue
+		}
 		name := c.get("custom").str("name")
 		if c.twice != "" || !isCustom(c) || !takesText(tools, name) {
 			continue
@@ -75,10 +89,14 @@ func readOpenAI(text string, tools Schemas) (parser.Envelope, error) {
 	raw, ok := whole(text)
 	v := split(raw)
 	if !ok || !v.has("choices") && !isAnswer(v) {
-		if custom, found := customCalls(v, tools); ok && found {
-			text = string(custom)
+		if functions, found := functionCalls(v, tools); ok && found {
+			text = string(functions)
 		}
-		return parser.ToolCalls(text)
+		e, err := parser.ToolCalls(text)
+		if v.str("role") == "assistant" {
+			needIDs(e.Calls)
+		}
+		return e, err
 	}
 	raw, repairs, err := rawjson.Decode(text, parser.EnvelopeKeys...)
 	if err != nil {
@@ -106,13 +124,14 @@ func readOpenAI(text string, tools Schemas) (parser.Envelope, error) {
 		}
 		return m.finish()
 	}
-	if custom, found := customCalls(message, tools); found {
-		message.raw = custom
+	if functions, found := functionCalls(message, tools); found {
+		message.raw = functions
 	}
 	e, err := parser.EnvelopeOf([]json.RawMessage{message.raw}, repairs)
 	if n := len(e.Calls); ended == "length" && n > 0 && errors.Is(e.Calls[n-1].Err, parser.ErrNoArguments) {
 		cutLast(e.Calls, ended)
 	}
+	needIDs(e.Calls)
 	return e, err
 }
 
