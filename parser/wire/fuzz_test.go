@@ -94,7 +94,7 @@ var writers = map[string]writer{
 	"command-r": {write: func(c string) string {
 		return `<|START_ACTION|>[{"tool_call_id":"0","tool_name":"write_file","parameters":` + arguments(c) +
 			"}]<|END_ACTION|>"
-	}, end: "<|END_TOOL_RESULT|>"},
+	}, end: `"is_error": null`},
 	"functools": {write: func(c string) string { return "functools[" + named(c, "arguments") + "]" },
 		end: "<|end|>"},
 	"lfm2": {write: func(c string) string {

@@ -1,9 +1,11 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -60,12 +62,20 @@ var GLM = &Wire{
 	Name:   "glm",
 	Doc:    "<tool_call>f\n<arg_key>k</arg_key>\n<arg_value>v</arg_value>\n</tool_call>",
 	marker: matcher(`<tool_call>\s*[\w.-]+\s*(?:<arg_key>|</tool_call>)`),
-	read:   glmCalls.read,
-	text: func(answers []Answer) string {
-		return "<|observation|>\n" + each("\n", response, "<tool_response>", "</tool_response>",
-			"<|observation|>", "<|user|>", "<|assistant|>", "<|system|>")(answers)
-	},
+	read:   glm47.read(glmCalls.read),
+	text: glm47.or(func(answers []Answer) string {
+		return "<|observation|>\n" + each("\n", response, glmTokens...)(answers)
+	}),
 }
+
+var glmTokens = []string{"<tool_response>", "</tool_response>", "<|observation|>", "<|user|>", "<|assistant|>", "<|system|>"}
+
+// glm47 is the form of GLM-4.7 and GLM-5, which have no line breaks between the tags.
+var glm47 = revision{matcher(`<tool_call>[\w.-]+(?:<arg_key>|</tool_call>)`), func(answers []Answer) string {
+	return "<|observation|>" + each("", func(_ Answer, text string) string {
+		return "<tool_response>" + text + "</tool_response>"
+	}, glmTokens...)(answers)
+}}
 
 // Mistral is the format of Mistral's models up to version 7 of their tokenizer: a list of
 // calls.
@@ -135,16 +145,22 @@ var DSML = &Wire{
 	family: DeepSeek,
 	Doc:    `<｜DSML｜function_calls><｜DSML｜invoke name="f"><｜DSML｜parameter name="k" string="true">v</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>`,
 	marker: matcher("(?:<｜\\w+｜(?:function|tool)_calls>\\s*)?<｜\\w+｜invoke "),
-	read: func(text string, tools Schemas) (parser.Envelope, error) { // GigaChat 3.5 has another word
+	read: dsml4.read(func(text string, tools Schemas) (parser.Envelope, error) { // GigaChat 3.5 has another word
 		before, _, _ := strings.Cut(text, "｜invoke ")
 		return invoked(before[max(strings.LastIndex(before, "｜"), 0):]+"｜", `"`).read(text, tools)
-	},
-	text: func(answers []Answer) string {
+	}),
+	text: dsml4.or(func(answers []Answer) string {
 		return "<function_results>\n" +
 			each("\n", func(_ Answer, text string) string { return "<result>" + text + "</result>" },
 				"</result>", "</function_results>", "<｜")(answers) + "\n</function_results>"
-	},
+	}),
 }
+
+// dsml4 is the form of DeepSeek V4.
+var dsml4 = revision{matcher("<｜DSML｜tool_calls>"), func(answers []Answer) string {
+	return "<｜User｜>" + each("\n\n", func(_ Answer, text string) string { return "<tool_result>" + text + "</tool_result>" },
+		"</tool_result>", "<｜")(answers)
+}}
 
 // Kimi is the format of Kimi K2. Its ids hold the name.
 var Kimi = &Wire{
@@ -302,6 +318,8 @@ func simple(name, doc, marker string, calls format, before, after string) *Wire 
 	}
 }
 
+var commandTokens = []string{"<|START_", "<|END_"}
+
 // Further wires of text, by the models that use them first.
 var (
 	Nemotron = simple("nemotron", `<TOOLCALL>[{"name":"f","arguments":{}}]</TOOLCALL>`, `<TOOLCALL>\s*[\[{]`,
@@ -310,9 +328,20 @@ var (
 		`<tool_calls>\s*[\[{]`, jambaCalls, "<tool_response>", "</tool_response>")
 	InternLM = simple("internlm", `<|action_start|><|plugin|>{"name":"f","parameters":{}}<|action_end|>`,
 		`<\|action_start\|>`, internCalls, "<|im_start|>environment name=<|plugin|>\n", "<|im_end|>")
-	CommandR = simple("command-r",
-		`<|START_ACTION|>[{"tool_call_id":"0","tool_name":"f","parameters":{}}]<|END_ACTION|>`,
-		`<\|START_ACTION\|>`, commandCalls, "<|START_TOOL_RESULT|>", "<|END_TOOL_RESULT|>")
+	CommandR = &Wire{
+		Name:   "command-r",
+		Doc:    `<|START_ACTION|>[{"tool_call_id":"0","tool_name":"f","parameters":{}}]<|END_ACTION|>`,
+		marker: matcher(`<\|START_ACTION\|>`), read: commandCalls.read,
+		text: func(answers []Answer) string {
+			i := 0 // of a call without an ID, as the template counts them
+			return "<|START_TOOL_RESULT|>[\n" + each(",\n", func(a Answer, text string) string {
+				id := cmp.Or(a.Call.ID, strconv.Itoa(i))
+				i++
+				return fmt.Sprintf("    {\n        \"tool_call_id\": %s,\n        \"results\": {\n            \"0\": %s\n        },\n        \"is_error\": null\n    }",
+					escaped(id, commandTokens), escaped(text, commandTokens))
+			})(answers) + "\n]<|END_TOOL_RESULT|>"
+		},
+	}
 	Phi = simple("functools", `functools[{"name":"f","arguments":{}}]`, `(?m)^\s*functools\s*\[\s*\{`,
 		functoolsCalls, "<|tool_response|>", "<|end|>")
 	LFM2 = simple("lfm2", `<|tool_call_start|>[f(k="v")]<|tool_call_end|>`, `<\|tool_call_start\|>\s*\[?\s*\w`,
