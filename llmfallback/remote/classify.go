@@ -98,7 +98,7 @@ var signs = []sign{
 	{Refused, Signed, `missing a .?thought.?signature`, "Google"},
 	{Refused, NoThoughts, `invalid .?signature.? in .?thinking|signature.{0,20}(is not valid|invalid|verification)|expected .?thinking.? or .?redacted_thinking|thinking.? (or .?redacted_thinking.? )?blocks.{0,60}cannot be modified|invalid_encrypted_content|encrypted content.{0,60}(could not|cannot|failed)|thought.?signature`, "Anthropic, OpenAI, Google"},
 	{Refused, NoTools, `does(n.t| not) support (tools|tool use|tool.?call|function.?call)|no endpoints found that support tool use|enable-auto-tool-choice|tool.?(call|use|choice)(ing)?s? (is|are) not (supported|enabled)|tools? (param )?requires? --jinja|(tools|functions?).? (is|are|not) (not )?supported (by|for|with|in) this model|function calling is not (supported|enabled)|n[o']t support (function|tool) calling|no tool.?calling capab|unknown field .{0,2}tools\b`, "Ollama, OpenRouter, vLLM, llama.cpp, Google"},
-	{Refused, NoChoice, `toolchoice|tool.?choice (must be|.{0,12}is not|cannot be|.{0,30}not support)|tool_choice|functioncallingconfig|unsupported.{0,20}tool choice|function calling config`, "Bedrock, DeepSeek, Qwen, llama.cpp"},
+	{Refused, NoChoice, `toolchoice|tool.?choice param|tool.?choice (must be|.{0,12}is not|cannot be|.{0,30}not support)|tool_choice|functioncallingconfig|unsupported.{0,20}tool choice|function calling config`, "Bedrock, DeepSeek, Qwen, llama.cpp, LiteLLM"},
 	{Refused, OpenAPI, `unknown name "?parametersJsonSchema`, "gateways to Google"},
 }
 
