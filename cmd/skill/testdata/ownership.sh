@@ -495,18 +495,34 @@ echo mine >sub/mine
 code 4 skill undo
 says "$PWD/sub holds"; says mine; says 'undo --perhaps 1'; text sub/mine mine; text sub/a a; gone n; git -C sub fsck
 code 0 skill undo --perhaps 1
-gone sub
+says "something else is in it: $PWD/sub"; gone sub/.git; gone sub/a; text sub/mine mine
 code 0 skill undo "$(newest)"
-text sub/mine mine; git -C sub fsck
+text sub/mine mine; text sub/a a; git -C sub fsck
+
+## a new repository with files of a person in its folders
+skill exec -- sh -c 'git init -q n; mkdir -p n/src/in n/node_modules/m; echo node_modules >n/.gitignore; echo s >n/src/in/s; echo m >n/node_modules/m/i'
+echo mine >n/src/mine
+for way in --perhaps --force; do
+	code 0 skill undo $way 1
+	gone n/.git; gone n/node_modules; gone n/src/in; gone n/.gitignore; text n/src/mine mine
+	code 0 skill undo "$(newest)"
+	text n/node_modules/m/i m; text n/src/in/s s; text n/src/mine mine; git -C n status >/dev/null
+done
+echo mine >n/node_modules/mine
+code 0 skill undo --perhaps 1
+gone n/.git; gone n/src/in; text n/node_modules/mine mine
 
 ## a clone with a commit of a person
 git init -q -b main from; (cd from; repository; echo a >a; commit 1)
 skill exec -- git clone -q from sub
 (cd sub; git -c user.name=A -c user.email=a@example.com commit -q --allow-empty -m mine)
-code 0 skill --dry-run undo --perhaps
-says "delete  $PWD/sub"
-code 1 skill undo
-says "$PWD/sub holds"; git -C sub log --oneline | grep -q mine
+code 0 skill --dry-run undo --force
+says "delete  $PWD/sub/.git"
+for way in '' --perhaps; do
+	code 1 skill undo $way
+	says "$PWD/sub holds"; says 'undo --force"'; text sub/a a
+done
+git -C sub log --oneline | grep -q mine
 
 ## a new repository, and a new folder of modules
 skill exec -- sh -c 'git init -q n; mkdir -p n/node_modules/m; echo node_modules >n/.gitignore; echo m >n/node_modules/m/i'

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"math"
@@ -20,6 +21,7 @@ type made struct {
 	inside map[Name]Delta // of the ops of the command, by path: what the change made in the folder
 	more   bool           // it holds names that no op names
 	since  Name           // a path in it that was added or changed since; "" without one
+	git    bool           // such a path is in a repository's .git
 
 	began, ended int64 // of the command
 }
@@ -51,26 +53,82 @@ func (p *planner) takeWhole(deltas []Delta) ([]Delta, error) {
 		switch {
 		case kept != nil, m.since != "" && !takesAll && !isRepository:
 			continue
-		case m.since != "" && !takesAll:
-			p.Kept = append(p.Kept, &ConflictError{ID: p.id(), Path: folder, Grade: Unproven,
-				Reason: "holds what was added or changed since: " + p.PathOf(m.since)})
-		default:
-			now, err := p.at(folder, Entry{Kind: Dir, Whole: true})
+		case m.since == "":
+			if err := p.whole(folder); err != nil {
+				return nil, err
+			}
+		case takesAll && (p.how.Force || !m.git):
+			parts, err := p.partsOf(m)
 			if err != nil {
 				return nil, err
 			}
-			if info, err := p.statAt(folder); err == nil && info.ID.Dev != p.blobs.ID().Dev { // a copy has other inodes
-				now, err = p.at(folder, Entry{Kind: Dir, Whole: true, Sum: "wanted"})
-				if err != nil {
-					return nil, err
-				}
-				now.Ino = 0
+			deltas = slices.DeleteFunc(deltas, func(d Delta) bool {
+				return slices.ContainsFunc(parts, func(part Name) bool { return d.Path == part || isBelow(d.Path, part) })
+			})
+			continue
+		default:
+			why := &ConflictError{ID: p.id(), Path: folder, Grade: Unproven, Force: m.git,
+				Reason: "holds what was added or changed since: " + p.PathOf(m.since)}
+			if m.git {
+				why.Grade = ""
 			}
-			p.Op.Deltas = append(p.Op.Deltas, Delta{Path: folder, Before: now.Keep()})
+			p.Kept = append(p.Kept, why)
 		}
 		deltas = slices.DeleteFunc(deltas, func(d Delta) bool { return d.Path == folder || inside(d) })
 	}
 	return deltas, nil
+}
+
+// whole plans to move a folder to the history.
+func (p *planner) whole(folder Name) error {
+	now, err := p.at(folder, Entry{Kind: Dir, Whole: true})
+	if err != nil {
+		return err
+	}
+	if info, err := p.statAt(folder); err == nil && info.ID.Dev != p.blobs.ID().Dev { // a copy has other inodes
+		now, err = p.at(folder, Entry{Kind: Dir, Whole: true, Sum: "wanted"})
+		if err != nil {
+			return err
+		}
+		now.Ino = 0
+	}
+	p.Op.Deltas = append(p.Op.Deltas, Delta{Path: folder, Before: now.Keep()})
+	return nil
+}
+
+// partsOf plans to move the folders in a made one that hold more than their op names, without what was added or
+// changed since. It returns these folders, and those that stay because their names are not in the op.
+func (p *planner) partsOf(m *made) (parts []Name, err error) {
+	d, base, err := p.parent(m.folder)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	in, err := d.OpenFolder(base)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	entries, err := in.Entries()
+	for _, e := range entries {
+		if e.Type != fs.ModeDir || err != nil {
+			continue
+		}
+		child, lerr := p.look(m.folder + "/" + Name(e.Name))
+		_, named := m.inside[child.folder]
+		switch {
+		case lerr != nil:
+			err = lerr
+		case e.Name == ".git", child.since == "" && child.more:
+			parts, err = append(parts, child.folder), p.whole(child.folder)
+		case child.since != "" && named:
+			more, merr := p.partsOf(child)
+			parts, err = append(parts, more...), merr
+		case child.since != "": // it stays
+			parts = append(parts, child.folder)
+		}
+	}
+	return parts, err
 }
 
 func isBelow(name, folder Name) bool { return strings.HasPrefix(string(name), string(folder)+"/") }
@@ -152,7 +210,8 @@ func (p *planner) lookIn(m *made, at Name, d tree.Folder) error {
 		if e.Name == TempName {
 			continue
 		}
-		if _, _, git := gitPart(string(at)); git && gitSkips(string(at), e.Name) && !strings.HasSuffix(e.Name, ".lock") {
+		_, _, git := gitPart(string(at))
+		if git && gitSkips(string(at), e.Name) && !strings.HasSuffix(e.Name, ".lock") {
 			m.more = true // objects are git's own, and the refs that name them are in the op
 			continue
 		}
@@ -162,8 +221,8 @@ func (p *planner) lookIn(m *made, at Name, d tree.Folder) error {
 		}
 		_, named := m.inside[name]
 		m.more = m.more || !named
-		if m.since == "" && !p.isAsMade(m, name, info) {
-			m.since = name
+		if (m.since == "" || git && !m.git) && !p.isAsMade(m, name, info) {
+			m.since, m.git = cmp.Or(m.since, name), m.git || git
 		}
 		if !info.IsDir() {
 			continue
