@@ -121,7 +121,7 @@ func (s *Store) beginWindow(ctx context.Context, w *window, limit int64, walk Wa
 	case len(others) > 0:
 		err = s.look(ctx, w, walk, func(*window) bool { return false }, nil)
 	default:
-		err = s.refresh(ctx, x, w.Base, limit, walk)
+		err = s.refresh(ctx, x, w, limit, walk)
 	}
 	if err != nil {
 		return err
@@ -141,11 +141,12 @@ func (s *Store) beginWindow(ctx context.Context, w *window, limit int64, walk Wa
 
 // refresh updates the index from the disk and saves the contents. Edits by other programs before the
 // command belong to no op.
-func (s *Store) refresh(ctx context.Context, old *index, base string, limit int64, walk Walker) error {
-	found, err := s.scan(ctx, old, base, walk, false)
+func (s *Store) refresh(ctx context.Context, old *index, w *window, limit int64, walk Walker) error {
+	found, err := s.scan(ctx, old, w.Base, walk, false)
 	if err != nil {
 		return err
 	}
+	w.git = found.repositories()
 	t, err := s.Lock(ctx)
 	if err != nil {
 		return err
@@ -184,6 +185,10 @@ func (s *Store) refresh(ctx context.Context, old *index, base string, limit int6
 	}
 	return nil
 }
+
+// Repositories returns the paths of the files and folders with the names .git and HEAD that there were
+// in the base before the command, but for those in repositories and in folders that tools build again.
+func (c *Command) Repositories() []string { return c.w.git }
 
 // open creates the locked file of the command's window.
 func (c *Command) open(t *Tx) (err error) {
@@ -459,6 +464,9 @@ func (s *Store) look(ctx context.Context, next *window, walk Walker, closes func
 	return s.lookWith(ctx, next.Base, walk, func(t *Tx, found *scan, tooMany error) error {
 		l := lookFor{owners: slices.DeleteFunc(t.windows(),
 			func(w *window) bool { return w.Handle == next.Handle })}
+		if found != nil {
+			next.git = found.repositories()
+		}
 		if len(l.owners) == 0 {
 			return nil
 		}

@@ -114,7 +114,7 @@ func (e *item) kept() bool {
 	case aSpecial:
 		return false
 	}
-	return !e.ignored || !isRebuilt(path.Base(e.path))
+	return !e.ignored || !IsRebuilt(path.Base(e.path))
 }
 
 // unchanged reports whether o describes the same, unchanged file. For a folder it compares only the

@@ -71,7 +71,8 @@ var rebuilt = map[string]bool{
 	"DerivedData": true, ".terraform": true,
 }
 
-func isRebuilt(name string) bool { return rebuilt[name] || IsCache(name) }
+// IsRebuilt reports whether a folder of that name is one that tools build again.
+func IsRebuilt(name string) bool { return rebuilt[name] || IsCache(name) }
 
 // timeGrain is longer than the resolution of file times. Two changes of a file within it may have
 // the same time. Linux uses the timer tick, at most 10 ms.
@@ -102,6 +103,7 @@ type scanPart struct {
 	left  []Left    // paths that were skipped, and why
 	shut  []string  // folders that the index knows, and that could not be entered now
 	built []string  // folders that tools build again, which were not entered
+	git   []string  // see [Command.Repositories]
 	_     [128]byte // keeps two workers off the same cache line
 }
 
@@ -168,6 +170,9 @@ func (c *scan) found(part *scanPart, info tree.Info, e item) error {
 	}
 	isGit := string(name) == ".git"
 	e.git = e.git || isGit
+	if IsOfRepository(string(name)) {
+		part.git = append(part.git, string(part.path))
+	}
 	e.ignored = e.ignored && !isGit || info.IsDir() && IsCache(string(name))
 	walked := !e.ignored
 	e.ignored = c.ignoredBefore(part, info, e.ignored)
@@ -181,7 +186,7 @@ func (c *scan) found(part *scanPart, info tree.Info, e item) error {
 	switch {
 	case !info.IsDir() || !isGit && !e.ignored && walked:
 		return nil
-	case isGit || !e.ignored || !isRebuilt(string(name)):
+	case isGit || !e.ignored || !IsRebuilt(string(name)):
 		c.enter(part, string(part.path), item{ignored: e.ignored, git: e.git}, 0)
 	case !IsCache(string(name)):
 		part.built = append(part.built, string(part.path))
@@ -246,6 +251,10 @@ func (c *scan) enter(part *scanPart, folder string, like item, deep int) {
 		return
 	}
 	for _, e := range entries {
+		at := folder + "/" + e.Name
+		if !like.git && IsOfRepository(e.Name) {
+			part.git = append(part.git, at)
+		}
 		if skipsBelow(folder, e.Name, like) {
 			continue
 		}
@@ -256,14 +265,13 @@ func (c *scan) enter(part *scanPart, folder string, like item, deep int) {
 		if like.git && isStub(d, e.Name, info) {
 			continue
 		}
-		at := folder + "/" + e.Name
 		part.path = append(part.path[:0], at...)
 		in := like
 		in.git = in.git || e.Name == ".git"
 		in.ignored = !in.git && c.ignoredBefore(part, info, like.ignored || info.IsDir() && IsCache(e.Name))
 		c.check(part, info, in)
 		c.count.Add(1)
-		if info.IsDir() && (!in.ignored || !isRebuilt(e.Name)) {
+		if info.IsDir() && (!in.ignored || !IsRebuilt(e.Name)) {
 			c.enter(part, at, in, deep+1)
 		}
 	}
@@ -288,6 +296,18 @@ func (c *scan) tooMany() bool {
 		n += int64(c.parts[i].names)
 	}
 	return n > MaxVisited
+}
+
+// IsOfRepository reports whether each repository holds a file or folder of that name.
+func IsOfRepository(name string) bool { return name == ".git" || name == "HEAD" }
+
+// repositories returns the paths for [Command.Repositories].
+func (c *scan) repositories() (list []string) {
+	for i := range c.parts {
+		list = append(list, c.parts[i].git...)
+	}
+	slices.Sort(list)
+	return list
 }
 
 // fresh returns the items that are new or have changed.

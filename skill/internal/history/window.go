@@ -28,9 +28,10 @@ type window struct {
 	Beginner string    `json:",omitempty"` // the process that looks, before the window begins
 	Objects  objects   `json:",omitempty"`
 
-	name  string // of the file; "" for a call whose begin was not told
-	told  bool   // the look that is under way is made at the told end of the window
-	until int64  // the last moment that the record proves for a window whose end nobody told; else 0
+	git   []string // see [Command.Repositories]
+	name  string   // of the file; "" for a call whose begin was not told
+	told  bool     // the look that is under way is made at the told end of the window
+	until int64    // the last moment that the record proves for a window whose end nobody told; else 0
 }
 
 // Prefixes of the names of files of calls.

@@ -250,6 +250,8 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 	}
 	tracked, err := x.track(ctx, x.lineOf(a), serves, func(ctx context.Context) (err error) {
 		x.session.refusedNames(nil) // the names of earlier commands
+		paths, _ := ctx.Value(trackedKey{}).([]string)
+		spec.fence.guardGit(x, paths)
 		done, err = x.run(ctx, a, spec)
 		done.Refused = x.session.refusedNames(done.Refused)
 		return err

@@ -141,7 +141,7 @@ func (x *Runner) fenceFor(port int, temp func() (string, error)) (f fence, env [
 	if f.temp, err = temp(); err != nil {
 		return f, nil, err
 	}
-	f.rules = append(append(x.fenceRules(), fenceRule{path: f.temp, write: true}), x.gitRules()...)
+	f.rules = append(x.fenceRules(), fenceRule{path: f.temp, write: true})
 	env = append(slices.Clip(x.caches()), "TMPDIR="+f.temp)
 	if f.own.alone() {
 		env = append(env, withoutProxies()...)

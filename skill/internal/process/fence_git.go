@@ -2,14 +2,19 @@ package process
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"textskill/skill/internal/history"
+	"textskill/skill/internal/search"
+	"textskill/skill/internal/workspace"
 	"textskill/skill/internal/workspace/tree"
 )
 
@@ -23,7 +28,9 @@ import (
 //     helper was killed, and nobody removes a file of a person.
 //  4. All helpers with a stub in a folder hold a shared lock on that folder. A helper removes its stubs only
 //     with an exclusive lock: to remove a file takes away the mounts on it.
-//  5. A repository that the command itself makes has no mounts. [Runner.newPrograms] names its settings.
+//  5. Below the top of the workspace, the folders that hold a .git are no mounts: else nothing could be
+//     renamed into them or out of them. So a command can put a repository of its own in place of another.
+//  6. A repository that the command itself makes has no mounts. [Runner.gitPrograms] names its settings.
 
 // A gitPart is a file or folder in a folder of git.
 type gitPart struct {
@@ -51,61 +58,158 @@ var worktreeParts = []gitPart{
 // maxGitFolders is how many folders of submodules and worktrees a workspace may have.
 const maxGitFolders = 2000
 
-// gitRules returns the rules by which a [view] keeps commands from the parts of .git, unless the user
-// allows changes of them.
-func (x *Runner) gitRules() (list []fenceRule) {
+// guardGit adds the rules by which a [view] keeps a command from the parts of .git, unless the user allows
+// changes of them. It guards the repository at the top of each folder of the workspace, and the repositories
+// to which paths belong: see [Runner.gitPaths].
+func (f *fence) guardGit(x *Runner, paths []string) {
+	if f.possible {
+		f.rules = append(f.rules, x.gitRules(paths)...)
+	}
+}
+
+func (x *Runner) gitRules(paths []string) (list []fenceRule) {
 	if x.ws.Options().AllowConfig {
 		return nil
 	}
 	for _, r := range x.ws.Roots() {
-		if dir, err := os.OpenRoot(r.Dir); err == nil {
-			g := gitRuleList{root: r.Dir, dir: dir, list: list}
-			g.top()
-			list = g.list
-			dir.Close()
+		dir, err := os.OpenRoot(r.Dir)
+		if err != nil {
+			continue
 		}
+		g := gitRuleList{root: r.Dir, dir: dir, list: list, has: map[string]bool{}}
+		g.of(".git")
+		for _, path := range paths {
+			if name, inside := strings.CutPrefix(path, r.Dir+"/"); inside && g.folders < maxGitFolders {
+				g.of(name)
+			}
+		}
+		list = g.list
+		dir.Close()
 	}
 	return list
 }
+
+// gitPaths returns the paths of all files and folders with the names .git and HEAD, for [fence.guardGit].
+// It is for programs before which nothing else looks at the workspace.
+func (x *Runner) gitPaths(ctx context.Context) (paths []string) {
+	if x.ws.Options().AllowConfig || x.cfg.Fence == FenceOff || !canSupervise {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, gitPathsTimeout)
+	defer cancel()
+	l := gitPathList{ws: x.ws}
+	l.walk(ctx, x.ws.Dir(), search.WalkOptions{Git: true, Ignore: true, Marked: true})
+	for _, dir := range l.ignored {
+		l.walk(ctx, dir, search.WalkOptions{Git: true})
+	}
+	slices.Sort(l.paths)
+	return l.paths
+}
+
+// gitPathList is what [Runner.gitPaths] has found.
+type gitPathList struct {
+	ws      *workspace.Workspace
+	mu      sync.Mutex // of the fields below
+	paths   []string
+	ignored []string // folders that git ignores
+	count   int
+}
+
+func (l *gitPathList) walk(ctx context.Context, dir string, o search.WalkOptions) {
+	search.Walk(ctx, l.ws, dir, o, func(_ int, e *search.Entry) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		name, path := string(e.Name), filepath.Join(dir, e.Path())
+		if history.IsOfRepository(name) {
+			l.paths = append(l.paths, path)
+		}
+		l.count++
+		switch {
+		case l.count > workspace.MaxVisited:
+			return fs.SkipAll
+		case name == ".git" || (e.Ignored || !o.Ignore) && history.IsRebuilt(name):
+			return fs.SkipDir
+		case e.Ignored && e.Type.IsDir():
+			l.ignored = append(l.ignored, path)
+		}
+		return nil
+	})
+}
+
+// gitPathsTimeout is the longest time that gitPaths takes.
+const gitPathsTimeout = 2 * time.Second
 
 // gitRuleList collects the rules of one folder of the workspace.
 type gitRuleList struct {
 	root    string
 	dir     *os.Root
 	list    []fenceRule
+	has     map[string]bool // the names in list
 	folders int
 }
 
-func (g *gitRuleList) top() {
-	switch info, err := g.dir.Lstat(".git"); {
+// of adds the rules of the repository that a name .git or HEAD belongs to.
+func (g *gitRuleList) of(name string) {
+	switch info, err := g.dir.Lstat(name); {
 	case err != nil:
-	case info.IsDir():
-		g.repository(".git")
-	default: // it names the folder, or is a link
-		g.add(".git", gitPart{})
-		_, path, _ := strings.Cut(g.firstLine(".git"), "gitdir: ")
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(g.root, path)
+	case filepath.Base(name) == "HEAD":
+		if folder := filepath.Dir(name); g.isFolder(folder+"/objects") && g.isFolder(folder+"/refs") {
+			g.repository(folder)
 		}
-		g.elsewhere(filepath.Clean(path))
+	case info.IsDir():
+		g.repository(name)
+	case info.Mode()&fs.ModeSymlink != 0:
+		g.add(name, gitPart{})
+		if path, err := filepath.EvalSymlinks(filepath.Join(g.root, name)); err == nil {
+			g.elsewhere(path)
+		}
+	default:
+		g.add(name, gitPart{})
+		_, path, _ := strings.Cut(g.firstLine(name), "gitdir: ")
+		g.elsewhere(g.from(filepath.Dir(name), path))
 	}
 }
 
-// elsewhere adds the rules of the folder of git that the file .git names, if that is in the workspace.
+// from returns the path that a file of git in a folder names.
+func (g *gitRuleList) from(folder, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(g.root, folder, path)
+}
+
+func (g *gitRuleList) isFolder(name string) bool {
+	info, err := g.dir.Lstat(name)
+	return err == nil && info.IsDir()
+}
+
+// elsewhere adds the rules of a folder of git that a file or link names, if that is in the workspace.
 func (g *gitRuleList) elsewhere(path string) {
 	rest, inside := strings.CutPrefix(path, g.root+"/")
+	if inside = inside && !g.has[rest+"/commondir"] && g.isFolder(rest); !inside {
+		return
+	}
 	for i, c := range rest {
 		if inside && c == '/' {
 			inside = g.add(rest[:i], gitPart{write: true})
 		}
 	}
-	if info, err := g.dir.Lstat(rest); inside && err == nil && info.IsDir() {
+	common := g.firstLine(rest + "/commondir")
+	switch {
+	case !inside:
+	case common == "" || common == strings.TrimSpace(history.StubCommon):
 		g.repository(rest)
+	default: // of a linked worktree
+		g.folder(rest, worktreeParts)
+		g.elsewhere(g.from(rest, common))
 	}
 }
 
 // repository adds the rules of a folder of git and of all folders of git in it.
 func (g *gitRuleList) repository(at string) {
+	if g.folders++; g.has[at+"/commondir"] { // another path has led to it
+		return
+	}
 	g.folder(at, gitParts)
 	if g.add(at+"/worktrees", gitPart{write: true}) {
 		for _, name := range g.folderNames(at + "/worktrees") {
@@ -150,10 +254,7 @@ func (g *gitRuleList) workTree(at string) string {
 		name, value, _ := strings.Cut(line, "=")
 		if strings.EqualFold(strings.TrimSpace(name), "worktree") {
 			value = strings.Trim(strings.TrimSpace(value), `"`)
-			if !filepath.IsAbs(value) {
-				value = filepath.Join(g.root, at, value)
-			}
-			return filepath.Clean(value)
+			return g.from(at, value)
 		}
 	}
 	return ""
@@ -190,8 +291,9 @@ func (g *gitRuleList) folder(at string, parts []gitPart) {
 	defer dir.Close()
 	above := map[string]bool{".": true}
 	for _, part := range parts {
+		name := filepath.Join(at, part.name)
 		info, err := dir.Lstat(filepath.Join(".", part.name))
-		rule := fenceRule{path: filepath.Join(g.root, at, part.name), write: part.write, shown: true, fixed: true}
+		rule := fenceRule{path: filepath.Join(g.root, name), write: part.write, shown: true, fixed: true}
 		switch {
 		case err == nil && !part.stub.is(dir, part.name, info):
 			rule.id = tree.InfoOf(info).ID
@@ -201,7 +303,10 @@ func (g *gitRuleList) folder(at string, parts []gitPart) {
 			continue
 		}
 		above[part.name] = true
-		g.list = append(g.list, rule)
+		if !g.has[name] {
+			g.has[name] = true
+			g.list = append(g.list, rule)
+		}
 	}
 }
 
@@ -211,7 +316,8 @@ func (g *gitRuleList) add(name string, part gitPart) bool {
 	if err == nil && part.write && !info.IsDir() {
 		return false
 	}
-	if err == nil {
+	if err == nil && !g.has[name] {
+		g.has[name] = true
 		g.list = append(g.list, fenceRule{path: filepath.Join(g.root, name), write: part.write, shown: true,
 			fixed: true, id: tree.InfoOf(info).ID})
 	}

@@ -54,13 +54,16 @@ func (g *guard) hold(rules []fenceRule) (held []fenceRule, err error) {
 
 // folder returns a folder with a lock, nil if a path leads to none without links.
 func (g *guard) folder(path string) (*guardedFolder, error) {
-	for i := range g.folders {
+	for i := len(g.folders) - 1; i >= 0; i-- { // mostly among the last
 		if g.folders[i].path == path {
 			return &g.folders[i], nil
 		}
 	}
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
 		Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err == unix.EMFILE || err == unix.ENFILE || err == unix.ENOMEM {
+		return nil, err
+	}
 	if err != nil {
 		return nil, nil
 	}

@@ -13,11 +13,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"textskill/skill/internal/workspace"
 	"textskill/testdata/needs"
 )
 
-// gitBed is a workspace with a repository, a submodule and a linked worktree, which a person looks at with
-// git all the time. If git starts a program that a command has chosen, the program makes a file outside.
+// gitBed is a workspace with repositories, submodules and linked worktrees, which a person looks at with git
+// all the time. If git starts a program that a command has chosen, the program makes a file outside.
 type gitBed struct {
 	t        *testing.T
 	x        *Runner
@@ -31,19 +32,27 @@ func newGitBed(t *testing.T) *gitBed {
 	b := &gitBed{t, x, x.ws.Dir(), out + "/mark"}
 	b.git("init", "-q", "-b", "master", "--template=", "../lib")
 	b.git("-C", "../lib", "commit", "-q", "--allow-empty", "-m", "lib")
-	b.git("init", "-q", "-b", "master", "--template=", ".")
-	b.git("submodule", "--quiet", "add", b.ws+"/../lib", "deep/sub")
-	os.RemoveAll(b.ws + "/.git/modules/deep/sub/hooks")
-	b.git("commit", "-q", "-m", "a")
-	b.git("worktree", "add", "-q", "wt")
-	b.write("fs.sh", "#!/bin/sh\n: > "+b.mark+"\n", 0o755)
-	b.write("evil/config", "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = "+b.ws+"/fs.sh\n", 0o644)
-	b.write("evil/hooks/post-index-change", "#!/bin/sh\n: > "+b.mark+"\n", 0o755)
-	b.write("evil/HEAD", "ref: refs/heads/master\n", 0o644)
-	b.write("evil/refs/x", "", 0o644)
-	b.write("evil/objects/x", "", 0o644)
+	b.write(".gitignore", "/ignored\n", 0o644)
+	for _, top := range gitTops {
+		b.git("init", "-q", "-b", "master", "--template=", top)
+		b.git("-C", top, "submodule", "--quiet", "add", b.ws+"/../lib", "deep/sub")
+		os.RemoveAll(b.ws + "/" + top + "/.git/modules/deep/sub/hooks")
+		b.git("-C", top, "commit", "-q", "-m", "a")
+		b.git("-C", top, "worktree", "add", "-q", "wt")
+		b.write(top+"/fs.sh", "#!/bin/sh\n: > "+b.mark+"\n", 0o755)
+		b.write(top+"/evil/config",
+			"[core]\n\trepositoryformatversion = 0\n\tfsmonitor = "+b.ws+"/fs.sh\n", 0o644)
+		b.write(top+"/evil/hooks/post-index-change", "#!/bin/sh\n: > "+b.mark+"\n", 0o755)
+		b.write(top+"/evil/head", "ref: refs/heads/master\n", 0o644)
+		b.write(top+"/evil/refs/x", "", 0o644)
+		b.write(top+"/evil/objects/x", "", 0o644)
+	}
+	b.git("clone", "-q", "--bare", "--template=", "../lib", "bare")
 	return b
 }
+
+// gitTops are the folders of a gitBed with repositories.
+var gitTops = []string{".", "in/nested", "ignored/clone"}
 
 func (b *gitBed) write(name, text string, mode os.FileMode) {
 	b.t.Helper()
@@ -78,14 +87,18 @@ func (b *gitBed) watch() (stop func()) {
 	go func() {
 		defer close(ended)
 		for at := 0; ; at++ {
-			dir := []string{".", "deep/sub", "wt"}[at%3]
-			if text, err := b.run("-C", dir, "status"); err != nil {
+			dir := gitTops[at%3] + []string{"", "/deep/sub", "/wt"}[at/3%3]
+			text, err := b.run("-C", dir, "status")
+			for tries := 0; err != nil && tries < 5; tries++ { // a command may truncate HEAD just now
+				text, err = b.run("-C", dir, "status")
+			}
+			if err != nil {
 				b.t.Errorf("git status in %s: %v\n%s", dir, err, text)
 			}
 			select {
 			case <-end:
 				return
-			case <-time.After(50 * time.Millisecond):
+			case <-time.After(15 * time.Millisecond):
 			}
 		}
 	}()
@@ -100,21 +113,20 @@ func (b *gitBed) left(after string) string {
 		os.Remove(b.mark)
 	}
 	var list strings.Builder
-	filepath.WalkDir(b.ws+"/.git", func(path string, e os.DirEntry, err error) error {
-		name := strings.TrimPrefix(path, b.ws+"/.git")
-		switch base := filepath.Base(path); {
-		case err != nil:
-		case slices.Contains([]string{"config", "config.worktree", "commondir", "gitdir", "attributes",
-			"alternates", stubMark}, base) || strings.Contains(name, "/hooks"):
+	filepath.WalkDir(b.ws, func(path string, e os.DirEntry, err error) error {
+		name := strings.TrimPrefix(path, b.ws+"/")
+		base := filepath.Base(path)
+		switch {
+		case base == "evil" && e.IsDir():
+			return filepath.SkipDir
+		case e.IsDir():
+		case base == ".git" || strings.Contains(name, ".git/hooks/") || slices.Contains([]string{"config",
+			"config.worktree", "commondir", "gitdir", "attributes", "alternates", stubMark}, base):
 			text, _ := os.ReadFile(path)
 			list.WriteString(name + ": " + string(text) + "\n")
 		}
 		return nil
 	})
-	for _, name := range []string{"deep/sub/.git", "wt/.git"} {
-		text, _ := os.ReadFile(b.ws + "/" + name)
-		list.WriteString(name + ": " + string(text))
-	}
 	return list.String()
 }
 
@@ -186,7 +198,7 @@ var gitWays = []string{
 	// worktrees
 	"echo $PWD/evil > .git/worktrees/wt/commondir",
 	"echo $PWD/evil > c; mv -f c .git/worktrees/wt/commondir",
-	"rm .git/worktrees/wt/commondir; cp evil/HEAD .git/worktrees/wt/commondir",
+	"rm .git/worktrees/wt/commondir; cp evil/head .git/worktrees/wt/commondir",
 	"ren .git/worktrees .git/w; mkdir -p .git/worktrees; cp -r .git/w/wt .git/worktrees/; echo $PWD/evil > .git/worktrees/wt/commondir",
 	"echo /etc > .git/worktrees/wt/gitdir",
 	"cp evil/config .git/worktrees/wt/config.worktree",
@@ -205,13 +217,78 @@ func TestGitIsNotLedElsewhere(t *testing.T) {
 	before := b.left("before")
 	defer b.watch()()
 	for ways := range slices.Chunk(gitWays, 6) {
-		script := rename + "(" + strings.Join(ways, "); sleep 0.06; (") + "); sleep 0.06"
+		script := rename + "for d in " + strings.Join(gitTops, " ") + "; do (cd $d; cp evil/head evil/HEAD; (" +
+			strings.Join(ways, "); sleep 0.06; (") + "); sleep 0.06; rm -f evil/HEAD) & done; wait\n" +
+			"cp evil/config bare/config"
 		got := mustExec(t, b.x, sh(script))
 		if !got.Fence.Sockets {
 			t.Fatalf("%s", got.Fence)
 		}
 		if after := b.left(script); after != before {
 			t.Fatalf("%s: %s%s\nleft %s\nnot  %s", script, got.Stdout, got.Stderr, after, before)
+		}
+	}
+}
+
+// The settings of a repository are guarded wherever it lies: also below an ignored folder, behind a link or a
+// file .git, in a server, and where no history is kept, so that nothing else looks at the workspace.
+func TestGitGuardFindsRepositories(t *testing.T) {
+	x, _ := viewedRunner(t, Config{})
+	b := &gitBed{t: t, x: x, ws: x.ws.Dir()}
+	b.write("lib/a", "", 0o644)
+	b.git("init", "-q", "-b", "master", "lib")
+	b.git("-C", "lib", "commit", "-q", "--allow-empty", "-m", "a")
+	b.git("init", "-q", ".")
+	b.write(".gitignore", "ignored\n", 0o644)
+	for _, to := range []string{"a/b", "ignored/c", "project/.bare", "link/git"} {
+		b.git("clone", "-q", "--template=", "lib", to)
+	}
+	b.git("clone", "-q", "--bare", "lib", "bare/d")
+	b.git("-C", "project/.bare", "worktree", "add", "-q", "../main")
+	for from, to := range map[string]string{"project/.git": ".bare/.git", "link/.git": "git/.git"} {
+		if err := os.Symlink(to, b.ws+"/"+from); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const script = `for d in . lib a/b ignored/c project/.bare project link link/git project/main bare/d; do
+	cd $ROOT/$d; at=$(git rev-parse --git-common-dir 2>/dev/null)
+	git config user.x y && echo "$d: its settings changed"
+	for name in config commondir hooks/x info/attributes; do echo x >> $at/$name; done
+	[ -e .git ] && rm -f .git && echo "$d: .git was removed"
+done; echo done > $ROOT/done`
+	ws, err := workspace.Open(workspace.Options{Dir: b.ws, Journal: workspace.Journal{Off: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	y, err := New(Config{Helper: self(t)}, ws)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer y.Close()
+	for _, x := range []*Runner{x, y} {
+		got := mustExec(t, x, Command{Name: "sh", Args: []string{"-c", script}, Env: []string{"ROOT=" + b.ws}})
+		if len(got.Stdout) > 0 {
+			t.Errorf("%s%s", got.Stdout, got.Stderr)
+		}
+	}
+	os.Remove(b.ws + "/done")
+	s, err := x.StartServer(t.Context(), "", ServerCommand{Command: "ROOT=" + b.ws + "\n" + script + "; sleep 100"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.await("done")
+	log, err := x.ServerLog(t.Context(), ServerName{ID: s.ID}, 100)
+	if text := string(log.Text); err != nil || strings.Contains(text, ": its settings") ||
+		strings.Contains(text, ": .git was") {
+		t.Errorf("%s, %v", text, err)
+	}
+	if _, err := x.StopServer(ServerName{ID: s.ID}); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"a/b/.git/commondir", "bare/d/commondir", "project/.bare/.git/hooks"} {
+		if _, err := os.Lstat(b.ws + "/" + name); err == nil {
+			t.Errorf("%s is left", name)
 		}
 	}
 }

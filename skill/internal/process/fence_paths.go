@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -321,7 +322,7 @@ func (x *Runner) FenceReport() (r FenceReport) {
 		name, _, _ := strings.Cut(v, "=")
 		r.Caches = append(r.Caches, name)
 	}
-	for _, rule := range append(x.fenceRules(), x.gitRules()...) {
+	for _, rule := range append(x.fenceRules(), x.gitRules(x.gitPaths(context.Background()))...) {
 		switch {
 		case rule.fixed && !rule.write:
 			r.Fixed = append(r.Fixed, rule.path)

@@ -70,6 +70,7 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 	}
 	spec := Spec{Path: sh, Args: []string{sh, "-c", a.Command}, Env: x.Environment(set, wd.Path),
 		Dir: wd.Handle, fence: fence, server: true, reach: x.reach(), tty: a.TTY}
+	spec.fence.guardGit(x, x.gitPaths(ctx))
 	if err := x.shareServer(dir, &r, &spec); err != nil {
 		return ServerState{}, err
 	}

@@ -42,6 +42,7 @@ const (
 	recordTimeout   = 30 * time.Second
 )
 
+// trackedKey is the key of the paths for [fence.guardGit] in the context of a program that is tracked.
 type trackedKey struct{}
 
 // Track calls run and records, under name, what it changes in the workspace. In a
@@ -57,7 +58,6 @@ func (x *Runner) track(ctx context.Context, name string, serves <-chan struct{},
 	if ctx.Value(trackedKey{}) != nil {
 		return c, run(ctx)
 	}
-	inner := context.WithValue(ctx, trackedKey{}, true)
 	command, berr := x.begin(ctx, name)
 	if err = ctx.Err(); err != nil {
 		if command != nil {
@@ -65,6 +65,7 @@ func (x *Runner) track(ctx context.Context, name string, serves <-chan struct{},
 		}
 		return c, err
 	}
+	inner := context.WithValue(ctx, trackedKey{}, x.gitPathsBefore(ctx, command))
 	switch {
 	case berr != nil && !isTooMuch(berr):
 		return c, fmt.Errorf("the command was not started, because its changes cannot be recorded: %w; --no-journal runs it without undo", berr)
@@ -114,6 +115,14 @@ func (x *Runner) track(ctx context.Context, name string, serves <-chan struct{},
 			workspace.Untracked{Path: dir, Reason: "it is a folder of --allow"}.String())
 	}
 	return c, err
+}
+
+// gitPathsBefore returns the paths for [fence.guardGit] of what there is before a command.
+func (x *Runner) gitPathsBefore(ctx context.Context, command *workspace.Command) []string {
+	if command != nil {
+		return command.Repositories()
+	}
+	return x.gitPaths(ctx)
 }
 
 // maxUntracked is how many paths that undo cannot restore are listed.

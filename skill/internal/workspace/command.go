@@ -84,6 +84,15 @@ func (w *Workspace) Begin(ctx context.Context, command string, limit int64, walk
 	return &Command{w, j, c}, nil
 }
 
+// Repositories returns the paths of the files and folders with the names .git and HEAD that there were
+// before the command, but for those in repositories and in folders that tools build again.
+func (c *Command) Repositories() (paths []string) {
+	for _, name := range c.c.Repositories() {
+		paths = append(paths, c.j.path(history.Name(name)))
+	}
+	return paths
+}
+
 // Cancel drops a command that was not started.
 func (c *Command) Cancel() { c.c.Cancel() }
 
