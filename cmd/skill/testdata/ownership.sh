@@ -604,3 +604,37 @@ text a x
 [ "$(uname)" = Linux ] || exit 0
 code 1 env TMPDIR=/nowhere/x skill exec -- true; says 'set TMPDIR'
 (ulimit -n 64; code 1 skill exec -- true; says 'this process may open 64 files: "ulimit -n 1024" allows more')
+
+## a large file that a person saves with its old time
+skill exec -- sh -c 'head -c 20000000 /dev/zero >big; echo n >n'
+touch -r big ref; printf mine | dd of=big conv=notrunc bs=1 seek=1000 status=none; touch -r ref big
+code 4 skill undo
+gone n; grep -q mine big; says "$PWD/big may have been changed since"; says 'undo --perhaps 1'
+code 0 skill undo --perhaps 1
+gone big
+
+## a large file that other commands move and link
+skill exec -- sh -c 'head -c 20000000 /dev/zero >big; head -c 20000000 /dev/zero >other; cp big copy'
+skill exec -- sh -c 'mv big moved; chmod 600 other; ln copy link'
+skill move_file moved again; skill exec -- touch -a again
+for i in 1 2; do code 0 skill undo; done
+[ -e big ]; gone moved; gone link; modes 644 other
+code 0 skill undo
+gone big; gone other; gone copy
+newest >id; code 0 skill undo "$(cat id)"
+[ -e big ]; [ -e other ]; [ -e copy ]
+newest >id; code 0 skill undo "$(cat id)"
+gone big; gone other; gone copy
+
+## a large file that a command of another session writes to
+begin A t1 make p1; head -c 20000000 /dev/zero >big; end A t1 make p1
+begin B t2 patch q1; touch -r big ../ref; printf mine | dd of=big conv=notrunc bs=1 seek=1000 status=none
+touch -r ../ref big; end B t2 patch q1
+code 1 skill undo --run A
+grep -q mine big; says "$PWD/big may have been changed since"; says '--perhaps'
+
+## a large file that a command moved, undone twice
+skill exec -- sh -c 'head -c 20000000 /dev/zero >big'
+skill exec -- mv big moved
+code 0 skill undo; code 0 skill undo
+gone big; gone moved

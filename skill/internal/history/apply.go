@@ -63,7 +63,7 @@ func (t *Tx) add(op *Op) error {
 	if err := t.log.add(op); err != nil {
 		return named(t.Path(), t.noRoom("the record of the change", err))
 	}
-	t.failed = true // until Made or Void
+	t.failed, t.op = true, op // until Made or Void
 	t.crash("recorded")
 	return nil
 }
@@ -83,8 +83,16 @@ func (e Entry) Keep() Entry {
 // Keeper returns the Keeper of a delta of the op.
 func (t *Tx) Keeper(op *Op, delta int) *Keeper { return &Keeper{t, op, delta} }
 
-// Made marks the op as made.
-func (t *Tx) Made() { t.failed = false }
+// Made marks the last op as made.
+func (t *Tx) Made() { t.made() }
+
+// made is Made. It notes the change times of the files that the op left, and of those in also.
+func (t *Tx) made(also ...Name) {
+	t.failed = false
+	if t.op != nil {
+		t.noteTimes(t.op, also)
+	}
+}
 
 // FlushLog makes the op durable. Call it before the second step of the change.
 func (t *Tx) FlushLog() error { return t.log.flush() }
@@ -331,6 +339,8 @@ type applier struct {
 	accepts func(d Delta, now Entry) bool // selects the deltas to make; nil means all
 	done    []bool                        // by delta
 
+	times   map[Name]int64         // see planner
+	begun   []Name                 // files without a sum that a step moved or gave other permissions
 	moved   map[int]bool           // by delta: a step of this undo moved a file to the path
 	noSwap  bool                   // files cannot be exchanged with blobs
 	stays   []Name                 // folders that stay because they are not empty
@@ -399,7 +409,7 @@ func (a *applier) step(i int) error {
 	if err != nil || d.isThere(now, d.After) || a.accepts != nil && !a.accepts(d, now) {
 		return err
 	}
-	if a.accepts == nil && !a.moved[i] && d.isSaved(now) {
+	if a.accepts == nil && !a.moved[i] && (d.isSaved(now) || a.isTouched(d.Path)) {
 		return ErrChanged
 	}
 	if d.After.Kind == absent {
@@ -432,6 +442,9 @@ func (a *applier) stepIn(i int, dir tree.Folder, base string, now Entry) error {
 	defer dir.Close()
 	d := a.op.Deltas[i]
 	a.touch(dir)
+	if now.hasNoSum() {
+		a.begun = append(a.begun, d.Path)
+	}
 	a.crash("step")
 	Discard(dir, TempName)
 	k := &Keeper{a.Tx, a.op, i}

@@ -527,7 +527,7 @@ func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err er
 	t.index = x
 	ends := op.IsEnd() && t.endsParts(op)
 	op.Quiet = op.Quiet || ends
-	if len(op.Deltas)+len(op.Left) > 0 || op.Note != "" || ends {
+	if len(op.Deltas)+len(op.Left)+len(op.Times) > 0 || op.Note != "" || ends {
 		if err := t.addMade(op); err != nil {
 			return op, err
 		}
@@ -597,7 +597,7 @@ func (t *Tx) addMade(op *Op) error {
 
 // saysTheSame reports whether two ops without deltas differ only in their number and time.
 func (op *Op) saysTheSame(o *Op) bool {
-	return len(op.Deltas) == 0 && op.Kind == o.Kind &&
+	return len(op.Deltas)+len(op.Times)+len(o.Times) == 0 && op.Kind == o.Kind &&
 		op.Command == o.Command && op.Note == o.Note &&
 		op.Run == o.Run && op.RunStep == o.RunStep && slices.Equal(op.Left, o.Left)
 }

@@ -71,6 +71,12 @@
 //  21. An undo leaves the record of a build, such as *.tsbuildinfo, if it leaves the product too. A restored file has
 //     the time of the undo, and not one in the second of the version that it replaced, so that tools build again. A
 //     file that is moved back keeps its time.
+//  22. Of some files only the size and the times are known, because their contents were not read. Whoever writes to
+//     such a file may give it its old modification time back, but not its old change time. So an op notes the change
+//     times of these files that it moved. Renames, links and permissions move them too, so the newest op about a
+//     file counts, also one that changed nothing else. An undo that would remove or replace the file leaves it, as
+//     unproven, if it has another change time now, or if a command of another owner has moved the time since.
+//     After an undo of a killed process, and of files in older logs, the change times are not known.
 //
 // # The order in which writes become durable
 //
@@ -111,7 +117,7 @@
 //	index     the last recorded state: index.go, scan.go, git.go
 //	running/  the open windows: window.go, command.go, call.go, record.go
 //	lock      lock.go, flush.go, apply.go, undo.go, move.go, modes.go, whole.go,
-//	          held.go, rebuilt.go
+//	          held.go, rebuilt.go, times.go
 //	missed    room for the marks of calls that could not be recorded: missed.go
 //	root.json the folder of the history: store.go, place.go, mount.go
 package history

@@ -66,7 +66,10 @@ func (s *Store) listed(ctx context.Context, at line, name Name) (l Listed, ok bo
 	if at, ok = s.log.find(at.id); !ok || !at.owned && !at.mayBeAbout(name) {
 		return l, false, nil
 	}
-	if l = s.asListed(at); len(l.Owners) > 0 && (l.Kind == KindRun || l.Undoes == 0) {
+	if l = s.asListed(at); len(l.Owners) == 0 && l.IsEnd() {
+		return l, false, nil
+	}
+	if len(l.Owners) > 0 && (l.Kind == KindRun || l.Undoes == 0) {
 		if ok = (&Tx{Store: s}).joinParts(&l); !ok {
 			return l, false, nil
 		}

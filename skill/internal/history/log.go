@@ -77,6 +77,9 @@ func (op *Op) head() head {
 	for _, l := range op.Left {
 		h.add(l.Path)
 	}
+	for name := range op.Times {
+		h.add(name)
+	}
 	return h
 }
 

@@ -71,6 +71,9 @@ func (a *applier) moveAll() error {
 				a.moved = map[int]bool{}
 			}
 			a.moved[i] = true
+			if d.After.hasNoSum() {
+				a.begun = append(a.begun, a.op.Deltas[j].Path)
+			}
 			a.done[i], a.done[j] = d.Mode() == a.op.Deltas[j].Before.Mode, a.op.Deltas[j].After.Kind == absent
 		}
 	}

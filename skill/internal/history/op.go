@@ -34,8 +34,10 @@ type Op struct {
 	Began  int64    `json:"began,omitempty"`
 	Ended  int64    `json:"ended,omitempty"`
 	Opened []Opened `json:"opened,omitempty"` // of an undo: folders that were read-only
-	Quiet  bool     `json:"quiet,omitempty"`  // an undo without an ID skips the op
-	Deltas []Delta  `json:"deltas,omitempty"`
+	// the change times of files without a sum, in nanoseconds: as the op left them, if it moved them
+	Times  map[Name]int64 `json:"times,omitempty"`
+	Quiet  bool           `json:"quiet,omitempty"` // an undo without an ID skips the op
+	Deltas []Delta        `json:"deltas,omitempty"`
 }
 
 // A Left is a change of an op that undo does not revert.

@@ -198,6 +198,7 @@ func (r *recorder) recordPath(name string) error {
 	}
 	if (!both || !r.sameAs(name, was, now)) && !r.untouched(name, was, now) {
 		r.difference(name, was, now)
+		r.noteTime(name, was, now)
 	}
 	r.changed = true
 	r.index.set(name, now)

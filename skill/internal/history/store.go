@@ -243,6 +243,7 @@ type Tx struct {
 	*Store
 	commands bool // some command is running
 	failed   bool // the last op is not complete: the next Tx completes it
+	op       *Op  // that this Tx added last
 }
 
 // Lock waits for the lock of the history. It then reads the new ops of other processes, and

@@ -133,14 +133,17 @@ func (t *Tx) Undo(ctx context.Context, id int64, how How) (Undone, error) {
 		unlock()
 		return p.Undone, t.Void(p.Op, err)
 	}
-	a := &applier{Tx: t, op: p.Op, done: make([]bool, len(p.Op.Deltas))}
+	unmoved := p.unmoved()
+	a := &applier{Tx: t, op: p.Op, done: make([]bool, len(p.Op.Deltas)), times: p.times}
 	err = a.run()
 	unlock() // before removeEmpty: a lock file keeps its folder from being empty
 	p.Stays = append(p.Stays, a.removeEmpty()...)
 	if err != nil {
-		return p.Undone, t.Void(p.Op, err)
+		err = t.Void(p.Op, err)
+		t.noteBack(a.begun)
+		return p.Undone, err
 	}
-	t.Made()
+	t.made(unmoved...)
 	t.Follow(p.Op.Deltas...)
 	p.Unlinked = t.unlinked(p.Op.Deltas)
 	return p.Undone, nil
@@ -163,7 +166,8 @@ type planner struct {
 
 	unpacked []Name // refs to remove that are only in packed-refs
 	ask      *asker
-	held     []Name // in a dry run, paths whose new content is not kept
+	times    map[Name]int64 // the change times of files without a sum that the undo takes
+	held     []Name         // in a dry run, paths whose new content is not kept
 }
 
 // plan describes the undo of an op.
@@ -375,6 +379,7 @@ func (p *planner) planAll() error {
 		return err
 	}
 	p.keepHeld()
+	p.keepTouched()
 	if conflict := p.keepFull(); conflict != nil {
 		return conflict
 	}

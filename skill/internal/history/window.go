@@ -118,9 +118,9 @@ func (op *Op) Ends(key string) bool {
 	return slices.ContainsFunc(op.Owners, func(o Owner) bool { return o.Key == key && (o.Told || o.Until != 0) })
 }
 
-// IsEnd reports whether the op only says that a window has ended whose changes are in other ops.
+// IsEnd reports whether the op only says that a window has ended whose changes are in other ops, or notes change times.
 func (op *Op) IsEnd() bool {
-	return len(op.Owners) > 0 && len(op.Deltas)+len(op.Left) == 0 && op.Note == ""
+	return len(op.Owners)+len(op.Times) > 0 && len(op.Deltas)+len(op.Left) == 0 && op.Note == ""
 }
 
 func (op *Op) owns(key string) bool {
