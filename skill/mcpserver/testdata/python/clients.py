@@ -43,12 +43,23 @@ class Model(http.server.BaseHTTPRequestHandler):
             message["content"] = "done"
         end = "tool_calls" if "tool_calls" in message else "stop"
         kind, part = ("chat.completion.chunk", "delta") if body.get("stream") else ("chat.completion", "message")
-        for i, c in enumerate(message.get("tool_calls", [])):
-            c["index"] = i
-        answer = json.dumps({"id": "c", "object": kind, "created": 1, "model": body["model"],
-                             "choices": [{"index": 0, part: message, "finish_reason": end}],
-                             "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}})
-        data = (f"data: {answer}\n\ndata: [DONE]\n\n" if body.get("stream") else answer).encode()
+
+        def answer(part_of_it, reason=None):
+            return json.dumps({"id": "c", "object": kind, "created": 1, "model": body["model"],
+                               "choices": [{"index": 0, part: part_of_it, "finish_reason": reason}],
+                               "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}})
+
+        if body.get("stream"):
+            deltas = []
+            for i, c in enumerate(message.pop("tool_calls", [])):
+                args = c["function"]["arguments"]
+                deltas.append(c | {"index": i, "function": {"name": c["function"]["name"], "arguments": ""}})
+                for piece in args[:9], args[9:]: # litellm's proxy loses what stands beside the name
+                    deltas.append({"index": i, "function": {"arguments": piece}})
+            pieces = [answer(message), *(answer({"tool_calls": [d]}) for d in deltas), answer({}, end), "[DONE]"]
+            data = "".join(f"data: {p}\n\n" for p in pieces).encode()
+        else:
+            data = answer(message, end).encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream" if body.get("stream") else "application/json")
         self.send_header("Content-Length", str(len(data)))
@@ -174,8 +185,8 @@ async def proxy():
             keys = {f"{key}_BASE_URL": base, f"{key}_API_KEY": "sk-test"}
             run = await asyncio.to_thread(subprocess.run, [skill, "run", "-C", ws, "e", "go", *flags], text=True,
                                           capture_output=True, timeout=120, env=env | keys)
-            ok = run.returncode == 0 and '"completeRun"' in run.stdout
-            assert ok, f"{api}: {run}\n{open(f'{state}/litellm.log').read()[-3000:]}"
+            ok = run.returncode == 0 and os.path.exists(f"{ws}/run.txt")
+            assert ok, f"{api}: {run.stderr}\n{run.stdout[-2000:]}\n{open(f'{state}/litellm.log').read()[-3000:]}"
             written(f"{ws}/run.txt")
             os.remove(f"{ws}/run.txt")
     finally:
