@@ -251,8 +251,12 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 	tracked, err := x.track(ctx, x.lineOf(a), serves, func(ctx context.Context) (err error) {
 		x.session.refusedNames(nil) // the names of earlier commands
 		paths, _ := ctx.Value(trackedKey{}).([]string)
+		rules := len(spec.fence.rules)
 		spec.fence.guardGit(x, paths)
 		done, err = x.run(ctx, a, spec)
+		if len(spec.fence.rules) > rules && err == nil {
+			done.explainGuard(a)
+		}
 		done.Refused = x.session.refusedNames(done.Refused)
 		return err
 	})

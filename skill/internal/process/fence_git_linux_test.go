@@ -293,6 +293,24 @@ done; echo done > $ROOT/done`
 	}
 }
 
+// A command that fails at the guard says so, and what allows it. Other commands say nothing of it.
+func TestGitGuardIsExplained(t *testing.T) {
+	b := newGitBed(t)
+	for _, script := range []string{"git worktree remove -f wt", "git submodule deinit -f deep/sub",
+		"git -C in/nested worktree remove -f wt", "rm -rf in/nested 2>&1", "mv .git/config c", "echo >> .git/config",
+		"git remote add o x", "python3 -c 'import os; os.remove(\".git/hooks/skill-placeholder\")'",
+		"git checkout -q --track -b t master"} {
+		if got := mustExec(t, b.x, sh(script)); !strings.HasSuffix(string(got.Stderr), guardNote) {
+			t.Errorf("%s: %s\n%s%s", script, got.Message(), got.Stdout, got.Stderr)
+		}
+	}
+	for _, script := range []string{"echo x: Device or resource busy", "exit 1", "touch /usr/x", "cat .git/x"} {
+		if got := mustExec(t, b.x, sh(script)); strings.Contains(string(got.Stderr), guardNote) {
+			t.Errorf("%s: %s", script, got.Stderr)
+		}
+	}
+}
+
 // A person's own hook and settings, made while a command runs, stay. So do a hook and settings that were
 // there, as links, too.
 func TestGitGuardKeepsOtherFiles(t *testing.T) {
