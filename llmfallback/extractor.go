@@ -33,6 +33,8 @@ type Model struct {
 	BaseURL string // "" with a Key means https://api.openai.com/v1; a URL without a path gets /v1
 	Key     string // sent as a bearer token, over https or to this machine only
 	Name    string // the endpoint's name of the model
+	// the flag, variable or setting that gave BaseURL, for errors; "" means OPENAI_BASE_URL
+	BaseURLFrom string
 	// first way to ask for JSON: json_schema, json_object, tool or text; "" finds it out
 	Rung    string
 	Timeout time.Duration // for one prompt, all requests together; 0 means 20 s, and 60 s on this machine
@@ -197,7 +199,8 @@ func (m *Model) client(now func() time.Time) (*openai.Client, error) {
 		return nil, fmt.Errorf("llm mode %q is unknown; use json_schema, json_object, tool or text", m.Rung)
 	}
 	client, err := openai.New(openai.Config{
-		BaseURL: m.BaseURL, Key: m.Key, Transport: m.Transport, ConnectTimeout: connectTimeout, Now: now,
+		BaseURL: m.BaseURL, Key: m.Key, BaseURLFrom: m.BaseURLFrom, Transport: m.Transport,
+		ConnectTimeout: connectTimeout, Now: now,
 	})
 	if err == nil {
 		m.BaseURL = client.BaseURL()

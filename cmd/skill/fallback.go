@@ -21,6 +21,9 @@ import (
 	"textskill/skill/dialect"
 )
 
+// baseURLFlag is what errors call the base URL that the flag gives.
+const baseURLFlag = "--openai-base-url"
+
 // endpointOptions name an endpoint that is compatible with OpenAI's, and a model there.
 type endpointOptions struct{ baseURL, keyFile, modelName string }
 
@@ -71,6 +74,9 @@ func (o *promptOptions) interpreter(c *cli, x *skill.Executor) (dialect.Fallback
 	}
 	cfg := o.llm
 	cfg.Model.BaseURL = cmp.Or(o.baseURL, c.getenv("OPENAI_BASE_URL"))
+	if o.baseURL != "" {
+		cfg.Model.BaseURLFrom = baseURLFlag
+	}
 	cfg.Model.Key = cmp.Or(key, c.getenv("OPENAI_API_KEY"))
 	cfg.Model.Name = cmp.Or(o.modelName, c.getenv("SKILL_MODEL"))
 	cfg.Stat = folderAt(x)

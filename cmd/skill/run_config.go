@@ -245,6 +245,9 @@ func (r *runOptions) source(w *stranger) (s modelSource, err error) {
 	}
 	s.endpoint = provider.Endpoint{Provider: from.Name, API: strings.TrimPrefix(r.api, "auto"), Model: model,
 		Key: key, BaseURL: r.baseURL}
+	if r.baseURL != "" {
+		s.endpoint.BaseURLFrom = baseURLFlag
+	}
 	s.locate(w, from)
 	if s.endpoint.Key == "" && s.endpoint.BaseURL == "" {
 		return s, from.NoKey(r.provider != "" || p.Provider.ProviderName != "")
@@ -286,8 +289,10 @@ func (s *modelSource) locate(w *stranger, p provider.Provider) {
 		s.needs(w.vars.power(p.BaseURL))
 	}
 	// An address in perstack.toml is that of the provider that the file names.
-	if s.endpoint.BaseURL == "" && cmp.Or(w.project.Provider.ProviderName, provider.OpenAI) == p.Name {
-		s.endpoint.BaseURL = w.project.Provider.Setting.BaseURL
+	set := w.project.Provider.Setting.BaseURL
+	if s.endpoint.BaseURL == "" && set != "" && cmp.Or(w.project.Provider.ProviderName, provider.OpenAI) == p.Name {
+		s.endpoint.BaseURL = set
+		s.endpoint.BaseURLFrom = "provider.setting.baseUrl in perstack.toml"
 		s.needs(w.projectPower("provider.setting.baseUrl"))
 	}
 	if name := w.vars.first(p.Keys); s.endpoint.Key == "" && name != "" {

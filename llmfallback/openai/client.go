@@ -27,15 +27,13 @@ import (
 type Config struct {
 	BaseURL string // "" means OpenAI's own; /v1 is added to a bare host, /chat/completions removed
 	Key     string // sent as a bearer token, over https or to this machine only; may be ""
+	// the flag, variable or setting that gave BaseURL, for errors; "" means OPENAI_BASE_URL
+	BaseURLFrom string
 
 	Transport      http.RoundTripper // nil means one of its own
 	ConnectTimeout time.Duration     // for a connection of its own transport; 0 means 10 s
 	Now            func() time.Time  // dates in Retry-After are compared with it; nil means [time.Now]
 }
-
-// names are the same as in OpenAI's own client.
-var names = remote.Names{BaseURL: "OPENAI_BASE_URL", Key: "OPENAI_API_KEY",
-	Example: "http://localhost:11434/v1"}
 
 // A Client asks one endpoint. It is safe for concurrent use.
 type Client struct{ remote *remote.Client }
@@ -52,7 +50,9 @@ func New(c Config) (*Client, error) {
 func Remote(c Config) (*remote.Client, error) {
 	config := remote.Config{
 		BaseURL: cmp.Or(c.BaseURL, "https://api.openai.com/v1"), Path: completed, Keyed: c.Key != "",
-		Names:     names,
+		// as in OpenAI's own client
+		Names: remote.Names{BaseURL: cmp.Or(c.BaseURLFrom, "OPENAI_BASE_URL"), Key: "OPENAI_API_KEY",
+			Example: "http://localhost:11434/v1"},
 		Transport: c.Transport, ConnectTimeout: c.ConnectTimeout, Now: c.Now,
 	}
 	if c.Key != "" {

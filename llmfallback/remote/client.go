@@ -45,7 +45,7 @@ type Config struct {
 
 // Names are what advice to the user is worded with.
 type Names struct {
-	BaseURL string // the variable of the base URL
+	BaseURL string // the variable, flag or setting of the base URL
 	Key     string // the variable of the key
 	Example string // a base URL
 }

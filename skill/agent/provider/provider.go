@@ -110,6 +110,7 @@ type Endpoint struct {
 	// address, else chat
 	API         string
 	BaseURL     string // "" means the provider's own
+	BaseURLFrom string // the flag, variable or setting that gave BaseURL, for errors; "" means the variable
 	Key         string // sent over https or to this machine only; may be ""
 	Model       string
 	Temperature float64 // below 0 leaves it to the endpoint
@@ -162,7 +163,7 @@ func New(e Endpoint) (*Model, error) {
 var reasons = words.Pattern(`^(o\d|gpt-[5-9])`)
 
 func openaiConfig(e Endpoint) openai.Config {
-	return openai.Config{BaseURL: e.BaseURL, Key: e.Key, Transport: e.Transport}
+	return openai.Config{BaseURL: e.BaseURL, BaseURLFrom: e.BaseURLFrom, Key: e.Key, Transport: e.Transport}
 }
 
 // keyed returns the configuration of a client that sends the key in a header of its own. own is
@@ -170,7 +171,7 @@ func openaiConfig(e Endpoint) openai.Config {
 func (p Provider) keyed(e Endpoint, own, header string) remote.Config {
 	c := remote.Config{
 		BaseURL: cmp.Or(e.BaseURL, own), Header: http.Header{}, Keyed: e.Key != "", Transport: e.Transport,
-		Names: remote.Names{BaseURL: p.BaseURL, Key: p.Keys[0], Example: own},
+		Names: remote.Names{BaseURL: cmp.Or(e.BaseURLFrom, p.BaseURL), Key: p.Keys[0], Example: own},
 	}
 	if e.Key != "" {
 		c.Header.Set(header, e.Key)
