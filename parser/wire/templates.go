@@ -21,10 +21,7 @@ var Hermes = &Wire{
 	Doc:    `<tool_call>{"name":"f","arguments":{}}</tool_call>`,
 	marker: matcher(`<tool_call>\s*(?:\{|\[\s*\{)`),
 	read:   hermesCalls.read,
-	text: each("\n", func(a Answer, text string) string {
-		return fmt.Sprintf("<tool_response>\n{\"name\": %s, \"content\": %s}\n</tool_response>",
-			escaped(a.Call.Name, qwenTokens), escaped(text, qwenTokens))
-	}),
+	text:   each("\n", response, qwenTokens...),
 }
 
 var qwenTokens = []string{"<tool_response>", "</tool_response>", "<|im_"}
@@ -173,14 +170,14 @@ var Kimi = &Wire{
 	}, "<|im_", "<|tool_call"),
 }
 
-// Granite is the format of Granite 3 and Phi-4-mini: a list of calls after a token.
+// Granite is the format of Granite 3 and Phi-4-mini: a list of calls after a token. Results are as Granite 3.3 has them.
 var Granite = &Wire{
 	Name:   "granite",
 	Doc:    `<|tool_call|>[{"name":"f","arguments":{}}]`,
 	marker: matcher(`<\|tool_call\|>`),
 	read:   graniteCalls.read,
 	text: each("\n", func(_ Answer, text string) string {
-		return "<|start_of_role|>tool_response<|end_of_role|>" + text + "<|end_of_text|>"
+		return "<|start_of_role|>tool<|end_of_role|>" + text + "<|end_of_text|>"
 	}, "<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>", "<|tool_call|>"),
 }
 
