@@ -248,6 +248,7 @@ func (t *Tx) rollBack(op *Op) error {
 // from the outermost. It skips steps that are made already, and deltas for which accepts returns false.
 func (t *Tx) apply(op *Op, accepts func(d Delta, now Entry) bool) error {
 	a := &applier{Tx: t, op: op, accepts: accepts, done: make([]bool, len(op.Deltas))}
+	defer a.close()
 	return a.run()
 }
 
@@ -255,26 +256,24 @@ func (t *Tx) apply(op *Op, accepts func(d Delta, now Entry) bool) error {
 // file takes 3 ms.
 const manySteps = 64
 
-// run makes the deltas and makes the files durable. After a power cut in between, recover compares each
-// file and finishes the op.
+// run makes the deltas and makes the files durable. The names in a.touched are not durable yet. After a
+// power cut in between, recover compares each file and finishes the op.
 func (a *applier) run() error {
-	defer func() {
-		for _, d := range a.touched {
-			d.Close()
-		}
-	}()
 	a.openFolders(a.op)
+	a.all = len(a.op.Opened) > 0
 	err := a.runSteps()
 	a.crash("shut")
 	a.shutFolders(a.op)
 	if err != nil {
 		return err
 	}
-	for dev, d := range a.touched {
-		if a.atOnce(dev) {
+	synced := map[uint64]bool{}
+	for id, d := range a.touched {
+		if a.atOnce(id.Dev) && !synced[id.Dev] {
 			if err := a.syncAll(d); err != nil {
 				return err
 			}
+			synced[id.Dev] = true
 		}
 	}
 	return nil
@@ -282,20 +281,30 @@ func (a *applier) run() error {
 
 // atOnce reports whether run syncs the whole file system dev at the end, instead of each file.
 func (a *applier) atOnce(dev uint64) bool {
-	return len(a.op.Deltas) > manySteps || dev != a.blobs.ID().Dev
+	return a.all || len(a.op.Deltas) > manySteps || dev != a.blobs.ID().Dev
 }
 
-// touch remembers a folder of each changed file system, for the sync at the end.
+// touch remembers a changed folder for the flush of its names: of a file system that run syncs as a whole, only one.
 func (a *applier) touch(d tree.Folder) {
-	dev := d.ID().Dev
-	if a.touched[dev] != nil {
+	id := d.ID()
+	if a.atOnce(id.Dev) {
+		id.Ino = 0
+	}
+	if a.touched[id] != nil {
 		return
 	}
 	if same, err := d.OpenFolder("."); err == nil {
 		if a.touched == nil {
-			a.touched = map[uint64]tree.Folder{}
+			a.touched = map[tree.FileID]tree.Folder{}
 		}
-		a.touched[dev] = same
+		a.touched[id] = same
+	}
+}
+
+// close closes the folders that were touched.
+func (a *applier) close() {
+	for _, d := range a.touched {
+		d.Close()
 	}
 }
 
@@ -339,12 +348,13 @@ type applier struct {
 	accepts func(d Delta, now Entry) bool // selects the deltas to make; nil means all
 	done    []bool                        // by delta
 
-	times   map[Name]int64         // see planner
-	begun   []Name                 // files without a sum that a step moved or gave other permissions
-	moved   map[int]bool           // by delta: a step of this undo moved a file to the path
-	noSwap  bool                   // files cannot be exchanged with blobs
-	stays   []Name                 // folders that stay because they are not empty
-	touched map[uint64]tree.Folder // by device: a folder of each changed file system
+	times   map[Name]int64              // see planner
+	begun   []Name                      // files without a sum that a step moved or gave other permissions
+	moved   map[int]bool                // by delta: a step of this undo moved a file to the path
+	noSwap  bool                        // files cannot be exchanged with blobs
+	stays   []Name                      // folders that stay because they are not empty
+	touched map[tree.FileID]tree.Folder // see touch
+	all     bool                        // permissions or whole folders have changed, which no flush of names covers
 }
 
 // order returns the numbers of the deltas in the order of their steps.
@@ -381,8 +391,8 @@ func (a *applier) syncAll(d tree.Folder) error {
 }
 
 // makeParent is parent, but makes the missing folders above a path.
-func (s *Store) makeParent(name Name) (tree.Folder, string, error) {
-	d, base, err := s.parent(name)
+func (a *applier) makeParent(name Name) (tree.Folder, string, error) {
+	d, base, err := a.parent(name)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return d, base, err
 	}
@@ -390,16 +400,17 @@ func (s *Store) makeParent(name Name) (tree.Folder, string, error) {
 	if above == "." || above == name {
 		return nil, "", err
 	}
-	up, dir, err := s.makeParent(above)
+	up, dir, err := a.makeParent(above)
 	if err != nil {
 		return nil, "", err
 	}
 	err = up.Mkdir(dir, 0o777)
+	a.touch(up)
 	up.Close()
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, "", err
 	}
-	return s.parent(name)
+	return a.parent(name)
 }
 
 // step gives the path of a delta its new state.
@@ -456,6 +467,7 @@ func (a *applier) stepIn(i int, dir tree.Folder, base string, now Entry) error {
 		if now.Kind == Dir && !d.After.Whole {
 			mode |= full // until shutFolders
 		}
+		a.all = true
 		return dir.Chmod(base, modeOf(mode))
 	}
 	if now.Kind != absent && (now.Kind != File || d.After.Kind != File) {
@@ -528,6 +540,7 @@ func (a *applier) create(k *Keeper, dir tree.Folder, base string, now Entry) err
 	d := k.delta()
 	switch d.After.Kind {
 	case Dir:
+		a.all = a.all || d.After.Whole || d.After.Mode != UsualMode
 		if d.After.Whole {
 			return a.restoreTree(d.After, dir, base)
 		}

@@ -479,20 +479,6 @@ func (t *Tx) Differs(id, n int64) bool {
 	return was != (t.log.depth[id]%2 == 0)
 }
 
-// FlushAll makes the file system of the workspace and the history durable.
-func (s *Store) FlushAll() error {
-	if s.o.NoSync {
-		return nil
-	}
-	err := errors.Join(s.Flush(), s.blobs.sync())
-	top, terr := s.o.Tree.OpenFolder(".")
-	if terr != nil {
-		return errors.Join(err, terr)
-	}
-	defer top.Close()
-	return errors.Join(err, tree.Syncfs(top))
-}
-
 // IsIdle reports whether the op changed nothing.
 func (l Listed) IsIdle() bool {
 	return l.Note == "" && !slices.ContainsFunc(l.Deltas,

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -81,7 +82,10 @@ func undoLast(t *testing.T, s *Store, how How) error {
 		t.Fatal(err)
 	}
 	defer tx.End()
-	_, err = tx.Undo(t.Context(), tx.log.last(), how)
+	u, err := tx.Undo(t.Context(), tx.log.last(), how)
+	for _, d := range u.Folders {
+		d.Close()
+	}
 	return err
 }
 
@@ -125,6 +129,10 @@ func TestDisksAtOnePlace(t *testing.T) {
 				source := disk
 				if device != "" {
 					out, err := exec.Command("losetup", device, disk).CombinedOutput()
+					for n := 0; err != nil && n < 100; n++ { // other tests take loop devices too
+						time.Sleep(100 * time.Millisecond)
+						out, err = exec.Command("losetup", device, disk).CombinedOutput()
+					}
 					needs.That(t, err == nil, "a loop device: "+string(out), "run the tests where /dev/loop may be used")
 					source = device
 				}

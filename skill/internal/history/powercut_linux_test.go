@@ -149,8 +149,12 @@ func cutAfterCommand(t *testing.T, disk *needs.Disk, tool string, links int) {
 		t.Fatal(err)
 	}
 	defer tx.End()
-	if _, err := tx.Undo(t.Context(), 1, How{}); err != nil {
+	u, err := tx.Undo(t.Context(), 1, How{})
+	if err != nil {
 		t.Fatal(err)
+	}
+	for _, d := range u.Folders {
+		defer d.Close()
 	}
 	if data, err := os.ReadFile(ws + "/f"); string(data) != old {
 		t.Errorf("f holds %d bytes, %v", len(data), err)

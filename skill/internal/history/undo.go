@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -62,6 +63,7 @@ type Undone struct {
 	Stays   []Name            // folders that stay, because they are not empty
 	// files with hard links that came back as files of their own
 	Unlinked []Unlinked
+	Folders  []tree.Folder // for [Store.Flush]: open folders whose names have changed
 }
 
 // active returns the op that an undo of id now undoes: id itself, or the redo that put it in force
@@ -129,9 +131,11 @@ func (t *Tx) Undo(ctx context.Context, id int64, how How) (Undone, error) {
 	if err != nil {
 		return p.Undone, t.Void(p.Op, p.withID(err))
 	}
-	if err := t.flushOp(); err != nil {
-		unlock()
-		return p.Undone, t.Void(p.Op, err)
+	if len(p.Op.Deltas) > 1 {
+		if err := t.flushOp(); err != nil {
+			unlock()
+			return p.Undone, t.Void(p.Op, err)
+		}
 	}
 	unmoved := p.unmoved()
 	a := &applier{Tx: t, op: p.Op, done: make([]bool, len(p.Op.Deltas)), times: p.times}
@@ -139,10 +143,12 @@ func (t *Tx) Undo(ctx context.Context, id int64, how How) (Undone, error) {
 	unlock() // before removeEmpty: a lock file keeps its folder from being empty
 	p.Stays = append(p.Stays, a.removeEmpty()...)
 	if err != nil {
+		a.close()
 		err = t.Void(p.Op, err)
 		t.noteBack(a.begun)
 		return p.Undone, err
 	}
+	p.Folders = slices.Collect(maps.Values(a.touched))
 	t.made(unmoved...)
 	t.Follow(p.Op.Deltas...)
 	p.Unlinked = t.unlinked(p.Op.Deltas)

@@ -53,6 +53,32 @@ func BenchmarkHistoryWrites(b *testing.B) {
 	}
 }
 
+// A durable write of 4 KB and its undo: undo/write says how many times a write an undo takes.
+func BenchmarkHistoryUndo(b *testing.B) {
+	s := newSite(b, false)
+	w := s.benched(b, Options{})
+	text := strings.Repeat("x", 4096)
+	var write, undo time.Duration
+	for i := 0; b.Loop(); i++ {
+		start := time.Now()
+		if _, err := w.WriteFile(bg, s.p("f"), []byte(fmt.Sprint(i, text)), WriteOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		write += time.Since(start)
+		if i == 0 {
+			continue // the first one makes the file
+		}
+		start = time.Now()
+		if _, err := w.Undo(bg, UndoOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		undo += time.Since(start)
+	}
+	b.ReportMetric(write.Seconds()*1000/float64(b.N), "write-ms")
+	b.ReportMetric(undo.Seconds()*1000/float64(b.N), "undo-ms")
+	b.ReportMetric(undo.Seconds()/write.Seconds(), "undo/write")
+}
+
 // A small edit of a file of 1 GB, or of 64 MB without SKILL_TEST_LONG.
 func BenchmarkHistoryEdit(b *testing.B) {
 	size := int64(64 << 20)

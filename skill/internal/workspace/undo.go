@@ -105,6 +105,7 @@ type undoing struct {
 	l    *heldLocks
 	how  history.How
 	done []Undone
+	made Unflushed
 	dry  []shown // of a dry run
 }
 
@@ -138,8 +139,8 @@ func (w *Workspace) Undo(ctx context.Context, o UndoOptions) (done []Undone, err
 	if derr := u.show(done); err == nil {
 		err = derr
 	}
-	if serr := u.settle(); err == nil {
-		err = serr
+	if ferr := u.made.Flush(); err == nil {
+		err = ferr
 	}
 	return done, err
 }
@@ -172,20 +173,6 @@ func (u *undoing) show(done []Undone) error {
 		}
 	}
 	return nil
-}
-
-// settle makes the undos durable.
-func (u *undoing) settle() error {
-	if u.w.opts.DryRun || u.w.opts.NoSync || len(u.done) == 0 {
-		return nil
-	}
-	var errs []error
-	for _, j := range u.w.journals {
-		if j.store != nil {
-			errs = append(errs, j.store.FlushAll())
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // run calls the method for the options.
@@ -311,6 +298,13 @@ func (u *undoing) undoOp(ctx context.Context, j *journal, id int64, alone bool) 
 		case err == nil:
 			if all = append(all, d); u.how.Dry {
 				u.dry = append(u.dry, shown{j, d})
+			} else {
+				u.made.add(Unflushed{1, []*history.Store{j.store}, d.Folders, u.w.opts.NoSync})
+				if u.made.Open() > 200 {
+					if err := u.made.Flush(); err != nil {
+						return Undone{}, err
+					}
+				}
 			}
 		case errors.Is(err, history.ErrNoEffect) && len(parts) > 1:
 			noEffect = true

@@ -55,12 +55,11 @@ func (u *Unflushed) flush() error {
 		return nil
 	}
 	var errs []error
-	for i, s := range u.stores {
-		if i < len(u.stores)-1 {
-			errs = append(errs, s.Flush())
-		} else {
-			errs = append(errs, s.Flush(u.folders...))
-		}
+	for _, s := range u.stores[min(1, len(u.stores)):] {
+		errs = append(errs, s.Flush())
+	}
+	for _, s := range u.stores { // and the names of its blobs
+		errs = append(errs, s.Flush(u.folders...))
 	}
 	if len(u.stores) == 0 {
 		errs = append(errs, syncFolders(u.folders))
