@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -76,8 +77,7 @@ func (b *blobFolder) has(name string) bool {
 // attributes.
 func isSum(name string) bool { return len(name) >= 2*sumLength && !strings.Contains(name, ".") }
 
-// whole reports whether a blob's content has the hash in its name. A kill between the link and the
-// exchange leaves the new content under the old hash.
+// whole reports whether a blob's content has the hash in its name. A power cut may leave a blob with a part of it.
 func (b *blobFolder) whole(name string) bool {
 	f, info, err := b.OpenContent(name)
 	if err != nil {
@@ -128,15 +128,12 @@ func (k *Keeper) Exchange(n *os.File, dir tree.Folder, name string, old tree.Inf
 	if blob == "" || k.t.o.Portable || old.Links > 1 {
 		return false, k.Save(dir, name)
 	}
-	out, err := blob, fs.ErrExist
-	if !b.has(blob) {
-		err = b.LinkUnnamed(n, out)
-	}
-	if errors.Is(err, fs.ErrExist) { // a look may save the same content meanwhile
-		out = blob + freshBlob
+	out := blob
+	if isSum(blob) { // looks save contents under such names, and replace a wrong content, without the lock
+		out += freshBlob
 		Discard(b.Folder, out)
-		err = b.LinkUnnamed(n, out)
 	}
+	err = b.LinkUnnamed(n, out)
 	if errors.Is(err, syscall.EXDEV) || errors.Is(err, errors.ErrUnsupported) {
 		return false, k.Save(dir, name)
 	}
@@ -534,10 +531,10 @@ func (b *blobFolder) keepContent(name string, src io.Reader, attributes *os.File
 		return nil
 	}
 	dst, err := b.CreateUnnamed(0o600)
-	named := err != nil
-	if named {
-		b.Remove(name+freshBlob, false)
-		dst, err = b.OpenFile(name+freshBlob, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	draft := ""
+	if err != nil {
+		draft = name + "." + rand.Text() // another look may save the same content
+		dst, err = b.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	}
 	if err != nil {
 		return err
@@ -548,15 +545,15 @@ func (b *blobFolder) keepContent(name string, src io.Reader, attributes *os.File
 	}
 	switch {
 	case err != nil:
-	case named:
-		err = b.Rename(name+freshBlob, b.Folder, name, true)
+	case draft != "":
+		err = b.Rename(draft, b.Folder, name, true)
 	default:
 		if err = b.LinkUnnamed(dst, name); errors.Is(err, fs.ErrExist) { // another process has saved the blob
 			err = nil
 		}
 	}
-	if err != nil && named {
-		b.Remove(name+freshBlob, false)
+	if err != nil && draft != "" {
+		b.Remove(draft, false)
 	}
 	return tree.Cause(err)
 }

@@ -349,3 +349,37 @@ func TestKilledWithGitLocks(t *testing.T) {
 		tx.End()
 	}
 }
+
+// A look of another command keeps the content of a file while a tool writes the file. The file gets the new content.
+func TestLookInWrite(t *testing.T) {
+	ws := t.TempDir()
+	os.WriteFile(ws+"/f", []byte("old"), 0o644)
+	s := open(t, Options{Root: ws, Dir: t.TempDir(), NoSync: true})
+	linked := false
+	s.crash = func(step string) {
+		if step != "linked" {
+			return
+		}
+		linked = true
+		if err := s.blobs.keepContent(SumOf([]byte("old")), strings.NewReader("old"), nil); err != nil {
+			t.Error(err)
+		}
+	}
+	writeBy(t, s, "f", "new")
+	s.crash = func(string) {}
+	data, err := os.ReadFile(ws + "/f")
+	if info, serr := os.Stat(ws + "/f"); string(data) != "new" || err != nil || serr != nil || info.Mode() != 0o644 || !linked {
+		t.Errorf("f holds %q, %v, %v, and it was linked: %v", data, err, info.Mode(), linked)
+	}
+	tx, err := s.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.End()
+	if _, err := tx.Undo(t.Context(), 1, How{}); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(ws + "/f"); string(data) != "old" {
+		t.Errorf("undone, f holds %q, %v", data, err)
+	}
+}
