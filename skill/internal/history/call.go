@@ -8,8 +8,6 @@ import (
 	"os"
 	"slices"
 	"time"
-
-	"textskill/skill/internal/workspace/tree"
 )
 
 // A Call is a call of another agent's tool: an edit of some paths, or a command. The agent reports
@@ -227,7 +225,9 @@ func (s *Store) EndCall(ctx context.Context, call Call, base string, walk Walker
 		return errors.Join(err, s.Flush())
 	}
 	t.End()
-	err = s.lookWith(ctx, w.Base, walk, func(t *Tx, found *scan, tooMany error) error {
+	var op *Op
+	all := false
+	err = s.lookWith(ctx, w.Base, walk, func(t *Tx, found *scan, tooMany error) (err error) {
 		l := lookFor{unsure: unsure}
 		there := false
 		for _, o := range t.windows() {
@@ -240,25 +240,18 @@ func (s *Store) EndCall(ctx context.Context, call Call, base string, walk Walker
 			l.owners = append(l.owners, w)
 		}
 		if tooMany != nil {
-			op := w.About.op(KindRun)
+			op = w.About.op(KindRun)
 			op.Note = "it is not known what it changed: " + tooManyText
 			if err := t.addMade(op); err != nil {
 				return err
 			}
-		} else if _, err := t.record(ctx, l, found); err != nil {
+		} else if op, err = t.record(ctx, l, found); err != nil {
 			return err
 		}
+		all = op != nil && len(t.Parts(op)) > 1
 		return t.closeCall(w, call, true)
 	})
-	return errors.Join(err, s.durable())
-}
-
-// durable makes the op and the blobs of a command durable.
-func (s *Store) durable() error {
-	if s.o.NoSync {
-		return nil
-	}
-	return errors.Join(tree.Syncfs(s.blobs.Folder), s.Flush())
+	return errors.Join(err, s.settle(op, all))
 }
 
 // recordEdit records the changes of an edit.
@@ -442,7 +435,7 @@ func (s *Store) closeOver(ctx context.Context, next *window, walk Walker, over f
 		return true
 	}
 	err = s.look(ctx, next, walk, closes, func(t *Tx, w *window) error { return t.closeCall(w, w.Call, false) })
-	return errors.Join(err, s.durable())
+	return errors.Join(err, s.settle(nil, true))
 }
 
 // The file closedName holds the last ends of calls, to recognize a second report of the same end.

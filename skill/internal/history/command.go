@@ -416,11 +416,8 @@ func (c *Command) End(ctx context.Context) (op *Op, err error) {
 		c.close()
 		return err
 	})
-	if err == nil && op != nil && (op.ID > 0 || parts) && !s.o.NoSync {
-		if len(op.Deltas) > 0 || parts {
-			err = tree.Syncfs(s.blobs.Folder)
-		}
-		err = errors.Join(err, s.Flush())
+	if err == nil && op != nil && (op.ID > 0 || parts) {
+		err = s.settle(op, parts)
 	}
 	return op, err
 }

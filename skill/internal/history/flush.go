@@ -4,6 +4,7 @@ package history
 
 import (
 	"errors"
+	"slices"
 	"sync"
 
 	"textskill/skill/internal/workspace/tree"
@@ -96,4 +97,59 @@ func SyncFolder(d tree.Folder) error {
 		return nil
 	}
 	return fsync(fd)
+}
+
+// fewFiles is the number of files up to which a flush of each waits for less than one of the whole disk, where
+// other programs may have written much.
+const fewFiles = 8
+
+// settle makes the op of a command durable, with the contents before and after. The op may be nil. all says that
+// earlier ops of the command are not durable yet, or that the op is not known.
+func (s *Store) settle(op *Op, all bool) error {
+	if s.o.NoSync {
+		return nil
+	}
+	if op == nil || len(op.Deltas) == 0 {
+		op = &Op{}
+	}
+	fd, ok := s.blobs.FD()
+	all = all || len(op.Deltas) > fewFiles || ok && tree.FlushesAll(fd) ||
+		slices.ContainsFunc(op.Deltas, func(d Delta) bool {
+			return d.Before.Whole || d.After.Whole || d.Before.Kind == Other || d.After.Kind == Other
+		})
+	if all {
+		return errors.Join(tree.Syncfs(s.blobs.Folder), s.Flush())
+	}
+	var folders []tree.Folder
+	for _, d := range op.Deltas {
+		err := flushFile(s.blobs.Folder, d.Before.blob())
+		dir, base, perr := s.parent(d.Path)
+		if perr == nil {
+			defer dir.Close()
+			folders = append(folders, dir)
+			if d.After.Kind == File {
+				err = errors.Join(err, flushFile(dir, base))
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(folders) == 0 && len(op.Deltas) > 0 {
+		return errors.Join(s.Flush(), s.blobs.sync())
+	}
+	return s.Flush(folders...)
+}
+
+// flushFile makes the content of a file durable. It skips a file that is gone or that it may not read.
+func flushFile(dir tree.Folder, name string) error {
+	if name == "" {
+		return nil
+	}
+	f, _, err := tree.RegularFile(dir.OpenFile(name, readFlags, 0))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	return tree.Cause(tree.Datasync(f))
 }
