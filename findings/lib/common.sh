@@ -10,7 +10,7 @@ export LC_ALL=C.UTF-8 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 npm_conf
 
 # pypi NAME==VERSION… installs packages of PyPI; "py" then runs Python with them.
 pypi() {
-	python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore --target uv uv==0.13.9
+	[ -d uv ] || python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore --target uv uv==0.13.9
 	uv/bin/uv venv --quiet py
 	uv/bin/uv pip install --quiet --python py/bin/python "$@"
 }
@@ -29,6 +29,7 @@ go_program() {
 		cd go
 		go mod init finding
 		go get "$@"
+		go mod tidy
 		go build -o "$temp/program" .
 	) >go.log 2>&1 || { cat go.log; exit 1; }
 }
