@@ -512,6 +512,26 @@ echo mine >n/node_modules/mine
 code 0 skill undo --perhaps 1
 gone n/.git; gone n/src/in; text n/node_modules/mine mine
 
+## a tool in a repository while the command that makes it runs
+begin A t1 make p1; git init -q n; skill writeFile n/x content: x; end A t1 make p1
+code 4 skill undo --run A
+says "$PWD/n holds files"; gone n/.git; text n/x x
+
+## a redone clone with the work of a person
+git init -q -b main from; (cd from; repository; echo a >a; commit 1)
+skill exec -- git clone -q from sub; skill undo; skill undo 2
+echo mine >sub/mine
+code 0 skill undo --perhaps
+text sub/mine mine; gone sub/.git; gone sub/a
+
+## a tool in a folder that is not looked at while a command runs
+repository; echo dist >.gitignore; mkdir dist; echo 1 >dist/a; commit 1
+begin A t1 build p1; echo 2 >dist/a; skill writeFile dist/a content: 3; echo x >x; end A t1 build p1
+code 0 skill undo "$(skill history | grep write | cut -d' ' -f1)"
+text dist/a 2
+code 0 skill undo --run A
+text dist/a 2; gone x
+
 ## a clone with a commit of a person
 git init -q -b main from; (cd from; repository; echo a >a; commit 1)
 skill exec -- git clone -q from sub

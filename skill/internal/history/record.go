@@ -196,13 +196,22 @@ func (r *recorder) recordPath(name string) error {
 	if both && was.unchanged(now) && !was.racy {
 		return nil
 	}
-	if (!both || !r.sameAs(name, was, now)) && !r.untouched(name, was, now) {
+	unseen := was == nil && r.look != nil && r.isHidden(name) // what was there before is not known
+	if (!both || !r.sameAs(name, was, now)) && !unseen && !r.untouched(name, was, now) {
 		r.difference(name, was, now)
 		r.noteTime(name, was, now)
 	}
 	r.changed = true
 	r.index.set(name, now)
 	return nil
+}
+
+// isHidden reports whether a path is in a folder that the last look did not enter.
+func (r *recorder) isHidden(name string) bool {
+	return slices.ContainsFunc(above(name), func(folder string) bool {
+		e := r.index.find(folder)
+		return isFolder(e) && !e.kept()
+	})
 }
 
 // sameAs reports whether a path has the same content and permissions as before.

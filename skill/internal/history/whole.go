@@ -22,6 +22,7 @@ type made struct {
 	more   bool           // it holds names that no op names
 	since  Name           // a path in it that was added or changed since; "" without one
 	git    bool           // such a path is in a repository's .git
+	others map[Name]bool  // paths that other changes in force have changed
 
 	began, ended int64 // of the command
 }
@@ -65,6 +66,11 @@ func (p *planner) takeWhole(deltas []Delta) ([]Delta, error) {
 			deltas = slices.DeleteFunc(deltas, func(d Delta) bool {
 				return slices.ContainsFunc(parts, func(part Name) bool { return d.Path == part || isBelow(d.Path, part) })
 			})
+			for i, d := range deltas { // of a redo
+				if d.Before.Whole && (d.Path == folder || inside(d)) {
+					deltas[i].Before = Entry{Kind: Dir, Mode: d.Before.Mode, Owner: d.Before.Owner}
+				}
+			}
 			continue
 		default:
 			why := &ConflictError{ID: p.id(), Path: folder, Grade: Unproven, Force: m.git,
@@ -170,10 +176,11 @@ func (p *planner) madeFolders(deltas []Delta) (list []Name) {
 
 // look finds what is in a folder that the op made.
 func (p *planner) look(folder Name) (*made, error) {
-	m := &made{folder: folder, inside: map[Name]Delta{}}
+	m := &made{folder: folder, inside: map[Name]Delta{}, others: map[Name]bool{}}
 	change := p.change()
 	m.began, m.ended = change.Began, change.Ended
-	for _, id := range slices.Backward(p.Parts(change)) {
+	parts := p.Parts(change)
+	for _, id := range slices.Backward(parts) {
 		at, _ := p.log.find(id)
 		op := p.log.op(at)
 		if op == nil {
@@ -183,6 +190,19 @@ func (p *planner) look(folder Name) (*made, error) {
 		for _, d := range op.Deltas {
 			if d.Path == folder || isBelow(d.Path, folder) {
 				m.inside[d.Path] = d
+			}
+		}
+	}
+	for at := range p.log.newest() {
+		if at.id <= slices.Min(parts) {
+			break
+		}
+		if at.undoes != 0 || slices.Contains(parts, at.id) || !p.InForce(at.id) || !at.mayBeAbout(folder) {
+			continue
+		}
+		if op := p.log.op(at); op != nil {
+			for _, d := range op.Deltas {
+				m.others[d.Path] = m.others[d.Path] || !d.Before.equal(d.After)
 			}
 		}
 	}
@@ -221,7 +241,7 @@ func (p *planner) lookIn(m *made, at Name, d tree.Folder) error {
 		}
 		_, named := m.inside[name]
 		m.more = m.more || !named
-		if (m.since == "" || git && !m.git) && !p.isAsMade(m, name, info) {
+		if (m.since == "" || git && !m.git) && (m.others[name] || !p.isAsMade(m, name, info)) {
 			m.since, m.git = cmp.Or(m.since, name), m.git || git
 		}
 		if !info.IsDir() {

@@ -1,12 +1,16 @@
 package workspace
 
 import (
+	"context"
+	"crypto/sha1"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -17,14 +21,16 @@ import (
 	"textskill/testdata/needs"
 )
 
-// Random scripts of sessions, commands, tools and a person in one workspace. The model knows who may have
-// written each content: the windows that were open then. An undo may take back only what the model gives to
-// the change that it undoes.
+// Random scripts of sessions, their sub-agents, commands, tools and a person in one workspace, with folders that git
+// ignores, rules that change, repositories, and hosts that are killed. The model knows who may have written each
+// content: the windows that were open then. An undo may take back only what the model gives to the change that it
+// undoes.
 
 // An ownedText is a content of a path with its possible authors.
 type ownedText struct {
 	text   string   // "" if nothing is at the path
 	owners []string // keys of windows, or the one key of a tool, an edit or an undo; none for a person
+	loose  bool     // an undo may leave it: the record may not have looked at it, or not know where it came from
 }
 
 // An author is a window, a tool's call or an edit.
@@ -32,6 +38,7 @@ type author struct {
 	group string // the session, or the author's own key
 	told  bool   // its end was told; always so for tools and edits
 	open  bool
+	dead  bool // its host was killed
 	turn  int
 	call  *Call
 	run   *Command
@@ -47,6 +54,9 @@ type field struct {
 	taken   map[string][]takenText // by the ID of an undo, what it took
 	tools   map[string]string      // by ID of a change, the key of its author
 	turns   map[string]int
+	hosts   map[string]*exec.Cmd // by session, if hosts may be killed
+	paths   []string
+	dist    string          // whether the record looks into dist: "yes", "no" or "perhaps"
 	held    map[string]bool // paths with each content that they have held
 	count   int
 	script  []string
@@ -61,7 +71,79 @@ type takenText struct {
 	texts []ownedText
 }
 
-var ownedPaths = []string{"a", "b", "c", "d/a", "d/b", "e/f/a"}
+// The paths of a script: those of all, those with rules of git, and those with repositories.
+var (
+	ownedPaths  = []string{"a", "b", "c", "d/a", "d/b", "e/f/a"}
+	ruledPaths  = []string{".gitignore", "dist/a", "data/a"}
+	gitPaths    = []string{"r/a", "r" + mainRef, "n/a", "n" + mainRef}
+	distIgnored = 1 // the bits of the rules
+	dataIgnored = 2
+)
+
+const mainRef = "/.git/refs/heads/main"
+
+// rules reads which folders git ignores.
+func (f *field) rules() (mask int) {
+	fmt.Sscanf(f.read(".gitignore"), "rules %d", &mask)
+	return mask
+}
+
+// walk is a Walker that knows the rules.
+func (f *field) walk(_ context.Context, visit func(int, Visited) error) error {
+	mask := f.rules()
+	return f.s.walk(bg, func(n int, v Visited) error {
+		top := path.Join(v.Folder, string(v.Name))
+		v.Ignored = top == "dist" && mask&distIgnored != 0 || top == "data" && mask&dataIgnored != 0
+		err := visit(n, v)
+		if err == nil && (v.Ignored || string(v.Name) == ".git") {
+			return fs.SkipDir
+		}
+		return err
+	})
+}
+
+// looks says what the record knows of dist after a look with no windows before it, or with some.
+func (f *field) looks(first bool) {
+	_, err := os.Lstat(f.s.p("dist"))
+	switch {
+	case err != nil:
+		f.dist = "perhaps"
+	case first && f.rules()&distIgnored != 0:
+		f.dist = "no"
+	case first:
+		f.dist = "yes"
+	}
+}
+
+// put writes a new text to a path, as a command or a person does.
+func (f *field) put(name string) (text string) {
+	text = f.text(name)
+	if top, _, git := strings.Cut(name, mainRef); git {
+		text = fmt.Sprintf("%x", sha1.Sum([]byte(text)))
+		f.s.put(f.s.p(top+"/.git/objects/"+text[:2]+"/"+text[2:]), "object")
+		f.s.put(f.s.p(top+"/.git/HEAD"), "ref: refs/heads/main\n")
+	}
+	os.MkdirAll(path.Dir(f.s.p(name)), 0o755)
+	os.WriteFile(f.s.p(name), []byte(text+"\n"), 0o644)
+	return text
+}
+
+// text returns a new text for a path.
+func (f *field) text(name string) string {
+	if name == ".gitignore" {
+		return fmt.Sprintf("rules %d of %s", f.r.IntN(4), f.next("text "))
+	}
+	return f.next("text ")
+}
+
+// aPath returns a path that tools write too.
+func (f *field) aPath() string {
+	for {
+		if name := f.paths[f.r.IntN(len(f.paths))]; !strings.Contains(name, mainRef) {
+			return name
+		}
+	}
+}
 
 func (f *field) say(format string, args ...any) {
 	f.script = append(f.script, fmt.Sprintf(format, args...))
@@ -89,35 +171,57 @@ func (f *field) read(name string) string {
 }
 
 // wrote adds what is at a path now to its contents.
-func (f *field) wrote(name string, owners []string) {
+func (f *field) wrote(name string, owners []string, loose bool) {
 	list, text := f.history[name], f.read(name)
 	if text != list[len(list)-1].text {
-		f.history[name] = append(list, ownedText{text, owners})
+		f.history[name] = append(list, ownedText{text: text, owners: owners, loose: loose})
 		f.held[name+"\n"+text] = true
 	}
 }
 
 // act changes a file or two, as a command or a person does.
 func (f *field) act(who string) {
-	name, other := ownedPaths[f.r.IntN(len(ownedPaths))], ownedPaths[f.r.IntN(len(ownedPaths))]
-	at := f.s.p(name)
+	name, other := f.paths[f.r.IntN(len(f.paths))], f.aPath()
+	at, from := f.s.p(name), false
+	changed := []string{name, other}
 	switch k := f.r.IntN(8); {
+	case k == 0 && strings.Contains(name, "/.git/"):
+		top, _, _ := strings.Cut(name, "/")
+		os.RemoveAll(f.s.p(top))
+		f.say("%s removes %s", who, top)
+		changed = gitPaths
 	case k == 0:
 		os.Remove(at)
 		f.say("%s removes %s", who, name)
-	case k == 1 && name != other:
+	case k == 1 && name != other && name != ".gitignore" && other != ".gitignore" && !strings.Contains(name, "/.git/"):
 		os.MkdirAll(path.Dir(f.s.p(other)), 0o755)
 		os.Rename(at, f.s.p(other))
 		f.say("%s moves %s to %s", who, name, other)
+		from = strings.HasPrefix(name, "dist/")
 	default:
-		text := f.next("text ")
-		os.MkdirAll(path.Dir(at), 0o755)
-		os.WriteFile(at, []byte(text+"\n"), 0o644)
-		f.say("%s writes %q to %s", who, text, name)
+		f.say("%s writes %q to %s", who, f.put(name), name)
 	}
-	for _, name := range []string{name, other} {
-		f.wrote(name, f.openWindows(nil))
+	for _, name := range changed {
+		switch dist := strings.HasPrefix(name, "dist/"); {
+		case dist && f.dist == "no" && !f.told(name):
+			f.wrote(name, nil, true)
+		default:
+			f.wrote(name, f.openWindows(nil), dist && f.dist != "yes" || from && f.dist != "yes")
+		}
 	}
+	if _, err := os.Lstat(f.s.p("dist")); err != nil {
+		f.dist = "perhaps"
+	}
+}
+
+// told reports whether a tool or an edit has written to a path since the windows began, which looks at the path.
+func (f *field) told(name string) bool {
+	for _, t := range f.history[name] {
+		if len(t.owners) > 0 && f.authors[t.owners[0]].call == nil && f.authors[t.owners[0]].run == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // step makes one step of the script.
@@ -128,16 +232,18 @@ func (f *field) step() error {
 		f.authors[key] = &author{group: group, told: true}
 		return []string{key}
 	}
-	switch k := f.r.IntN(24); {
+	switch k := f.r.IntN(27); {
 	case k < 3 && len(f.openWindows(nil)) < 3: // a host begins a command
 		key := f.next("call")
 		c := Call{Key: key, Session: session, Turn: strconv.Itoa(f.turns[session])}
-		if f.r.IntN(4) == 0 {
-			c.AgentID = "sub"
+		if f.r.IntN(2) == 0 {
+			c.AgentID = "sub" + strconv.Itoa(f.r.IntN(2))
 		}
+		c.Process = f.host(session)
 		c.Host, c.Tool, c.Run, c.Command = "host", "Bash", session, key
 		f.say("%s of %s%s begins in turn %s", key, session, c.AgentID, c.Turn)
-		if err := f.w.BeginCall(bg, c, f.s.dir, nil, 1<<20, f.s.walk); err != nil {
+		first := len(f.openWindows(func(a *author) bool { return !a.dead })) == 0
+		if err := f.w.BeginCall(bg, c, f.s.dir, nil, 1<<20, f.walk); err != nil {
 			return err
 		}
 		for _, a := range f.authors { // the host told no end, and goes on with another turn
@@ -146,6 +252,9 @@ func (f *field) step() error {
 				a.open = false
 			}
 		}
+		f.buried()
+		first = first || len(f.openWindows(nil)) == 0
+		f.looks(first)
 		f.authors[key] = &author{group: session, open: true, turn: f.turns[session], call: &c}
 	case k < 5 && len(f.openWindows(nil)) < 3: // a command of this program begins
 		key := f.next("run")
@@ -154,10 +263,12 @@ func (f *field) step() error {
 			ctx, group = WithRun(bg, RunStep{Run: session}), session
 		}
 		f.say("%s of %s begins", key, group)
-		c, err := f.w.Begin(ctx, key, 1<<20, f.s.walk)
+		c, err := f.w.Begin(ctx, key, 1<<20, f.walk)
 		if err != nil {
 			return err
 		}
+		f.buried()
+		f.looks(len(f.openWindows(nil)) == 0)
 		f.authors[key] = &author{group: group, open: true, run: c}
 	case k < 9: // the end of a window
 		if keys := f.openWindows(nil); len(keys) > 0 {
@@ -171,7 +282,32 @@ func (f *field) step() error {
 		for _, key := range f.openWindows(func(a *author) bool { return a.call != nil && a.group == session }) {
 			f.authors[key].open = false
 		}
-		return f.w.CloseCalls(bg, Ended{Session: session, All: true}, f.s.walk)
+		f.buried()
+		return f.w.CloseCalls(bg, Ended{Session: session, All: true}, f.walk)
+	case k == 24: // the main agent or a sub-agent stops
+		e := Ended{Session: session, Told: true}
+		if f.r.IntN(2) == 0 {
+			e.AgentID = "sub" + strconv.Itoa(f.r.IntN(2))
+		} else {
+			e.Turn = strconv.Itoa(f.turns[session])
+		}
+		f.say("agent %q of %s stops in turn %s", e.AgentID, session, e.Turn)
+		for _, key := range f.openWindows(func(a *author) bool {
+			return a.call != nil && a.group == session && a.call.AgentID == e.AgentID
+		}) {
+			a := f.authors[key]
+			a.open, a.told = false, e.Turn == "" || a.call.Turn == e.Turn
+		}
+		f.buried()
+		return f.w.CloseCalls(bg, e, f.walk)
+	case k == 25 && f.hosts[session] != nil:
+		f.say("the host of %s is killed", session)
+		f.hosts[session].Process.Kill()
+		f.hosts[session].Wait()
+		f.hosts[session] = nil
+		for _, a := range f.authors {
+			a.dead = a.dead || a.open && a.call != nil && a.group == session
+		}
 	case k < 15 && len(f.openWindows(nil)) > 0:
 		f.act("a command")
 	case k < 15:
@@ -179,38 +315,62 @@ func (f *field) step() error {
 	case k == 15: // a person, whatever runs
 		f.act("a person")
 	case k == 16: // a host's edit
-		key, name := f.next("edit"), ownedPaths[f.r.IntN(len(ownedPaths))]
+		key, name := f.next("edit"), f.aPath()
 		c := Call{Key: key, Session: session, Turn: strconv.Itoa(f.turns[session]), Edit: true, AgentID: "editor"}
 		c.Host, c.Tool, c.Run = "host", "Write", session
-		if err := f.w.BeginCall(bg, c, f.s.dir, []string{name}, 1<<20, f.s.walk); err != nil {
+		if err := f.w.BeginCall(bg, c, f.s.dir, []string{name}, 1<<20, f.walk); err != nil {
 			return err
 		}
-		os.MkdirAll(path.Dir(f.s.p(name)), 0o755)
-		os.WriteFile(f.s.p(name), []byte(key+"\n"), 0o644)
-		f.say("%s of %s writes to %s", key, session, name)
-		if err := f.w.EndCall(bg, c, f.s.dir, []string{name}, f.s.walk); err != nil {
+		f.say("%s of %s writes %q to %s", key, session, f.put(name), name)
+		if err := f.w.EndCall(bg, c, f.s.dir, []string{name}, f.walk); err != nil {
 			return err
 		}
-		f.wrote(name, own(key, session))
+		f.wrote(name, own(key, session), false)
 		ops := p(f).ops()
 		f.tools[strconv.FormatInt(ops[len(ops)-1].ID, 10)] = key
 	case k < 19: // a tool
-		key, name := f.next("tool"), ownedPaths[f.r.IntN(len(ownedPaths))]
+		key, name := f.next("tool"), f.aPath()
 		ctx, group := bg, key
 		if f.r.IntN(2) == 0 {
 			ctx, group = WithRun(bg, RunStep{Run: session}), session
 		}
-		c, err := f.w.WriteFile(ctx, f.s.p(name), []byte(key+"\n"), WriteOptions{Parents: true})
+		text := f.text(name)
+		c, err := f.w.WriteFile(ctx, f.s.p(name), []byte(text+"\n"), WriteOptions{Parents: true})
 		if err != nil {
 			return err
 		}
-		f.say("%s of %s writes to %s: change %s", key, group, name, c.ID)
-		f.wrote(name, own(key, group))
+		f.say("%s of %s writes %q to %s: change %s", key, group, text, name, c.ID)
+		f.wrote(name, own(key, group), false)
 		f.tools[c.ID] = key
 	default:
 		return f.undo()
 	}
 	return nil
+}
+
+// host starts the process of a session's host, if hosts may be killed, and returns its name.
+func (f *field) host(session string) string {
+	if f.hosts == nil {
+		return ""
+	}
+	if f.hosts[session] == nil {
+		cmd := exec.Command("sleep", "600")
+		if err := cmd.Start(); err != nil {
+			f.s.t.Fatal(err)
+		}
+		f.hosts[session] = cmd
+	}
+	pid := strconv.Itoa(f.hosts[session].Process.Pid)
+	data, _ := os.ReadFile("/proc/" + pid + "/stat")
+	_, rest, _ := strings.Cut(string(data), ") ")
+	return pid + " " + strings.Fields(rest)[19]
+}
+
+// buried closes the windows of hosts that were killed.
+func (f *field) buried() {
+	for _, a := range f.authors {
+		a.open = a.open && !a.dead
+	}
 }
 
 // end tells the end of a window.
@@ -222,7 +382,7 @@ func (f *field) end(key string) error {
 		_, _, err := a.run.End(bg)
 		return err
 	}
-	return f.w.EndCall(bg, *a.call, f.s.dir, nil, f.s.walk)
+	return f.w.EndCall(bg, *a.call, f.s.dir, nil, f.walk)
 }
 
 // p reads the log.
@@ -257,11 +417,12 @@ func (f *field) undo() error {
 		}
 		o.ID = ids[f.r.IntN(len(ids))]
 	}
-	if err := f.w.SeeCalls(bg, f.s.walk); err != nil {
+	if err := f.w.SeeCalls(bg, f.walk); err != nil {
 		return err
 	}
+	f.buried()
 	before := map[string]string{}
-	for _, name := range ownedPaths {
+	for _, name := range f.paths {
 		before[name] = f.read(name)
 	}
 	done, err := f.w.Undo(bg, o)
@@ -339,7 +500,7 @@ func (f *field) checkStays(o UndoOptions, undone map[string]bool, done []Undone,
 		if o.Run != "" {
 			of = undone
 		}
-		if top := list[len(list)-1]; f.gives(top, of, o.Perhaps) {
+		if top := list[len(list)-1]; !top.loose && f.gives(top, of, o.Perhaps) {
 			return fmt.Errorf("an undo left %s, which holds %q of %v, the authors of the change: %v", rel,
 				top.text, top.owners, e)
 		}
@@ -395,7 +556,7 @@ func (f *field) check(
 		f.left++
 	}
 	runs := slices.ContainsFunc(f.openWindows(nil), func(key string) bool { return undone[key] })
-	for _, name := range ownedPaths {
+	for _, name := range f.paths {
 		list, now := f.history[name], f.read(name)
 		if now != before[name] && before[name] == "" { // nothing is there, as after a change that removed it
 			for len(list) > 1 && !(list[len(list)-1].text == "" && f.gives(list[len(list)-1], undone, o.Perhaps)) {
@@ -407,8 +568,12 @@ func (f *field) check(
 			lowest--
 		}
 		if now == before[name] {
-			if clean && len(done) > 0 && !runs && list[lowest].text != now {
+			if clean && len(done) > 0 && !runs && list[lowest].text != now &&
+				!slices.ContainsFunc(list[lowest:], func(t ownedText) bool { return t.loose }) {
 				return fmt.Errorf("%s still holds %q of the change, and the undo does not say so", name, now)
+			}
+			if clean && len(done) > 0 && list[lowest].text == now {
+				f.history[name] = list[: lowest+1 : lowest+1]
 			}
 			continue
 		}
@@ -435,25 +600,24 @@ func (f *field) check(
 // checkRedo compares each file with what the undo took.
 func (f *field) checkRedo(id string, done []Undone, before map[string]string) error {
 	took := f.taken[id]
-	for _, name := range ownedPaths {
+	for _, name := range f.paths {
 		now := f.read(name)
 		if now == before[name] {
 			continue
 		}
-		// a redo that stops between two parts of a change leaves what the path held between them
-		if len(done) > 0 && len(done[0].Kept) > 0 && f.held[name+"\n"+now] {
-			f.history[name] = append(f.history[name], ownedText{text: now})
+		i := slices.IndexFunc(took, func(t takenText) bool { return t.path == name })
+		isNow := func(t ownedText) bool { return t.text == now }
+		// what is there now may have come in another way, but is what the undo left
+		if i >= 0 && len(done) > 0 && before[name] == took[i].left && slices.ContainsFunc(took[i].texts, isNow) {
+			f.history[name] = append(f.history[name], took[i].texts[:slices.IndexFunc(took[i].texts, isNow)+1]...)
 			continue
 		}
-		i := slices.IndexFunc(took, func(t takenText) bool { return t.path == name })
-		// what is there now may have come in another way, but is what the undo left
-		if i < 0 || len(done) == 0 || before[name] != took[i].left ||
-			!slices.ContainsFunc(took[i].texts, func(t ownedText) bool { return t.text == now }) {
+		// a redo that stops between two parts of a change leaves what the path held between them
+		if len(done) == 0 || len(done[0].Kept) == 0 || !f.held[name+"\n"+now] {
 			return fmt.Errorf("the redo of %s changed %s from %q to %q, and the undo had not taken that", id, name,
 				before[name], now)
 		}
-		n := slices.IndexFunc(took[i].texts, func(t ownedText) bool { return t.text == now })
-		f.history[name] = append(f.history[name], took[i].texts[:n+1]...)
+		f.history[name] = append(f.history[name], ownedText{text: now})
 	}
 	if len(done) > 0 {
 		delete(f.taken, id)
@@ -492,9 +656,28 @@ func plays(t *testing.T, base string, seed uint64, steps int) (*field, error) {
 	f := &field{s: s, w: w, r: rand.New(rand.NewPCG(seed, 29)), authors: map[string]*author{},
 		history: map[string][]ownedText{}, taken: map[string][]takenText{}, tools: map[string]string{},
 		turns: map[string]int{}, held: map[string]bool{}}
-	for i, name := range ownedPaths {
-		if i%2 == 0 {
-			s.put(s.p(name), "first "+name+"\n")
+	f.paths = slices.Clone(ownedPaths)
+	if seed%3 != 0 {
+		f.paths = append(f.paths, ruledPaths...)
+	}
+	if seed%4 > 1 {
+		f.paths = append(f.paths, gitPaths...)
+		f.put("r" + mainRef)
+	}
+	if seed%5 == 0 {
+		f.hosts = map[string]*exec.Cmd{}
+	}
+	defer func() {
+		for _, cmd := range f.hosts {
+			if cmd != nil {
+				cmd.Process.Kill()
+				cmd.Wait()
+			}
+		}
+	}()
+	for i, name := range f.paths {
+		if i%2 == 0 && !strings.HasPrefix(name, "n/") {
+			f.put(name)
 		}
 		f.history[name] = []ownedText{{text: f.read(name)}}
 	}
