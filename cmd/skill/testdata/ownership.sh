@@ -300,6 +300,37 @@ end B b1 'make b' q1
 code 1 skill undo 2
 text f byB; text g g
 
+## a formatter that runs right after an edit
+edit() { printf '{"session_id":"A","cwd":"%s","prompt_id":"p1","hook_event_name":"%s","tool_name":"Write","tool_input":{"file_path":"%s","content":"x"},"tool_use_id":"%s"}' "$PWD" $1 "$PWD/$3" $2 | CLAUDE_PROJECT_DIR=$PWD skill hook claude-code; }
+seq 9 >f; echo first >g
+edit PreToolUse e1 f; sed -i 's/^5$/five/' f; edit PostToolUse e1 f
+sed -i 's/^five$/FIVE/' f
+begin A t1 ls p1; end A t1 ls p1
+skill history >out; says 'right after the edit'; [ "$(wc -l <out)" = 2 ]
+echo mine >>f
+code 1 skill undo
+says 'by change 2, that of a formatter'; grep -qx FIVE f
+code 1 skill undo --run A
+says 'a formatter or an editor'; grep -qx FIVE f
+code 0 skill undo --run A --perhaps
+grep -qx 5 f; grep -qx mine f
+edit PreToolUse e2 g; echo second >g; edit PostToolUse e2 g
+echo third >g; code 1 skill undo
+says 'a formatter'; text g third
+code 0 skill undo --perhaps; text g second; code 0 skill undo; text g first
+
+## a formatter that changes other lines than the edit
+edit() { printf '{"session_id":"A","cwd":"%s","prompt_id":"p1","hook_event_name":"%s","tool_name":"Write","tool_input":{"file_path":"%s","content":"x"},"tool_use_id":"%s"}' "$PWD" $1 "$PWD/$3" $2 | CLAUDE_PROJECT_DIR=$PWD skill hook claude-code; }
+seq 9 >f
+edit PreToolUse e1 f; sed -i 's/^5$/five/' f; edit PostToolUse e1 f
+sed -i 's/^1$/ONE/' f
+code 0 skill undo
+[ "$(head -5 f | xargs)" = 'ONE 2 3 4 5' ]
+begin A t1 ls p1; end A t1 ls p1
+sed -i 's/^9$/nine/' f
+begin A t2 make p1; echo x >x; end A t2 make p1
+code 0 skill undo; gone x; grep -qx nine f
+
 ## a record of a build whose product is not looked at
 repository; printf 'dist\n*.tsbuildinfo\n.eslintcache\n' >.gitignore; mkdir dist; echo 1 >a.ts; echo 'dist/a.js 1' >dist/a.js; echo 'a.ts 1' >t.tsbuildinfo; echo 1 >.eslintcache; commit 1
 skill exec -- sh -c 'echo 2 >a.ts; echo "dist/a.js 2" >dist/a.js; echo "a.ts 2" >t.tsbuildinfo; echo 2 >.eslintcache'

@@ -41,6 +41,9 @@ func (s *Store) BeginCall(ctx context.Context, call Call, base string, limit int
 	if call.Unkeyed {
 		w.Handle += "-" + w.Began.Format("20060102150405.000000000")
 	}
+	if err := s.recordAfter(ctx, call.Session); err != nil {
+		return err
+	}
 	if call.Edit {
 		return s.beginEdit(ctx, w)
 	}
@@ -207,6 +210,9 @@ func (t *Tx) begunCall(call Call, base string) (w *window, unsure string, err er
 
 // EndCall records the changes of a call that has ended or failed, as [Command.End] does.
 func (s *Store) EndCall(ctx context.Context, call Call, base string, walk Walker) error {
+	if err := s.recordAfter(ctx, call.Session); err != nil {
+		return err
+	}
 	t, err := s.Lock(ctx)
 	if err != nil {
 		return err
@@ -339,13 +345,19 @@ func (t *Tx) closeCall(w *window, call Call, told bool) error {
 			return err
 		}
 	}
-	end := closedCall{call.Key, call.Twin, call.Host, call.Tool, call.Unkeyed, time.Now(), nil}
-	if !told {
-		kept := *w
-		kept.Objects = nil
+	end := closedCall{call.Key, call.Twin, call.Host, call.Tool, call.Unkeyed, time.Now(), nil, nil}
+	kept := *w
+	kept.Objects = nil
+	switch {
+	case !told:
 		end.Window = &kept
+	case w.Edit:
+		end.Edit = &kept
 	}
-	list := append(t.closedCalls(), end)
+	return t.writeClosed(append(t.closedCalls(), end))
+}
+
+func (t *Tx) writeClosed(list []closedCall) error {
 	data, err := json.Marshal(list[max(0, len(list)-maxClosed):])
 	if err != nil {
 		return err
@@ -368,6 +380,9 @@ func (e Ended) includes(c Call) bool {
 
 // CloseCalls records the changes of open calls that are over, and closes the calls.
 func (s *Store) CloseCalls(ctx context.Context, ended Ended, base string, walk Walker) error {
+	if err := s.recordAfter(ctx, ended.Session); err != nil {
+		return err
+	}
 	return s.closeOver(ctx, &window{Base: base}, walk, func(w *window) bool {
 		if !isCall(w.name) || !ended.includes(w.Call) {
 			return w.isOver(nil)
@@ -380,6 +395,9 @@ func (s *Store) CloseCalls(ctx context.Context, ended Ended, base string, walk W
 // SeeCalls records the changes of the open calls so far, so that an undo finds them. The calls stay
 // open, unless the host's process has ended.
 func (s *Store) SeeCalls(ctx context.Context, base string, walk Walker) error {
+	if err := s.recordAfter(ctx, ""); err != nil {
+		return err
+	}
 	if err := s.closeOver(ctx, &window{Base: base}, walk, func(w *window) bool { return w.isOver(nil) }); err != nil {
 		return err
 	}
@@ -451,6 +469,54 @@ type closedCall struct {
 	Unkeyed               bool
 	Time                  time.Time
 	Window                *window `json:",omitempty"` // if the call's own end was not reported
+	Edit                  *window `json:",omitempty"` // until the next event of the session
+}
+
+// recordAfter records what something else, such as a formatter, has changed in the files of an edit since its end,
+// before the next event of its session. Another command may be open, and then the change belongs to that.
+func (s *Store) recordAfter(ctx context.Context, next string) error {
+	t, err := s.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.End()
+	list, over := t.closedCalls(), false
+	for i := range slices.Backward(list) {
+		w := list[i].Edit
+		if w == nil {
+			continue
+		}
+		if w.Session == next {
+			list[i].Edit, over = nil, true
+		}
+		x, err := t.current()
+		if err != nil || x.lost || t.commands {
+			continue
+		}
+		op := w.About.op(kindEdit)
+		op.Quiet, op.Owners = true, []Owner{w.owner(), {Key: w.Handle + "-after", After: true}}
+		op.Owners[0].Told = true
+		r, others := t.pathRecorder(op), t.edited("")
+		names := slices.DeleteFunc(slices.Clone(w.Paths), func(name Name) bool { return others[string(name)] })
+		if err := r.paths(ctx, names); err != nil {
+			return err
+		}
+		if len(op.Deltas) > 0 {
+			if err := t.addMade(op); err != nil {
+				return err
+			}
+			t.index.upTo = t.log.last()
+		}
+		if r.changed {
+			if err := t.writeIndex(t.index.folded()); err != nil {
+				return named(t.Path(), err)
+			}
+		}
+	}
+	if !over {
+		return nil
+	}
+	return t.writeClosed(list)
 }
 
 func (t *Tx) closedCalls() (list []closedCall) {

@@ -253,7 +253,7 @@ func (p *planner) keeps(d Delta) *ConflictError {
 	case Shared:
 		for _, o := range of.Owners {
 			if p.how.With != nil && !p.how.With(o) || p.how.With == nil && !o.SameOwner(p.Of.FirstTold()) {
-				e.Reason = "may have been changed by " + o.String() + ", which ran at the same time"
+				e.Reason = "may have been changed by " + o.ran(", which ")
 				return e
 			}
 		}
@@ -275,6 +275,14 @@ func (t *Tx) whyUnproven(op *Op, d Delta) string {
 		}
 	}
 	return "nobody told the end of " + op.Owners[0].String()
+}
+
+// ran says when an owner may have changed a path of others. joint is between the owner and that.
+func (o Owner) ran(joint string) string {
+	if o.After {
+		return "a formatter or an editor" + joint + "wrote to it right after the edit"
+	}
+	return o.String() + joint + "ran at the same time"
 }
 
 // String names the command of an owner.
@@ -815,6 +823,9 @@ func (p *planner) changedSince(d Delta, now Entry) error {
 	case by != nil:
 		line, _ := p.log.find(by.ID)
 		reason = fmt.Sprintf("was changed since by change %d", p.log.origin(line).id)
+		if n := len(by.Owners); n > 0 && by.Owners[n-1].After {
+			reason += ", that of a formatter or an editor right after an edit"
+		}
 	case now.Kind == absent:
 		reason = "no longer exists: something else removed it"
 	case d.Before.Kind == absent:

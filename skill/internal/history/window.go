@@ -57,6 +57,8 @@ type Owner struct {
 	Told    bool   `json:"told,omitempty"`  // the op was recorded at the told end of the window
 	// nobody told the end; changes up to this moment were made in the window, in nanoseconds
 	Until int64 `json:"until,omitempty"`
+	// not a command: something else, such as a formatter, that changed the files of the edit right after it
+	After bool `json:"after,omitempty"`
 }
 
 func (w *window) owner() Owner {
@@ -97,13 +99,10 @@ func (op *Op) Grade(d Delta, told func(key string) bool) Grade {
 	switch {
 	case !proven:
 		return Unproven
+	case slices.ContainsFunc(op.Owners, func(o Owner) bool { return !o.SameOwner(op.Owners[0]) }):
+		return Shared
 	case op.Kind != KindRun:
 		return Known
-	}
-	for _, o := range op.Owners {
-		if !o.SameOwner(op.Owners[0]) {
-			return Shared
-		}
 	}
 	return Sole
 }
@@ -159,7 +158,7 @@ func (t *Tx) Doubt(op *Op) (Grade, string) {
 		case Shared:
 			for _, o := range op.Owners {
 				if !o.SameOwner(op.FirstTold()) {
-					return g, o.String() + " ran at the same time"
+					return g, o.ran(" ")
 				}
 			}
 		}

@@ -56,8 +56,9 @@ type field struct {
 	turns   map[string]int
 	hosts   map[string]*exec.Cmd // by session, if hosts may be killed
 	paths   []string
-	dist    string          // whether the record looks into dist: "yes", "no" or "perhaps"
-	held    map[string]bool // paths with each content that they have held
+	edited  map[string][2]string // by path, the session and the key of an edit, until the next event of the session
+	dist    string               // whether the record looks into dist: "yes", "no" or "perhaps"
+	held    map[string]bool      // paths with each content that they have held
 	count   int
 	script  []string
 	clean   int // how many undos took all of a change
@@ -205,6 +206,10 @@ func (f *field) act(who string) {
 		switch dist := strings.HasPrefix(name, "dist/"); {
 		case dist && f.dist == "no" && !f.told(name):
 			f.wrote(name, nil, true)
+		case f.edited[name][1] != "" && len(f.openWindows(nil)) == 0:
+			key := f.edited[name][1]
+			f.authors[key+"-after"] = &author{group: key + "-after", told: true}
+			f.wrote(name, []string{key, key + "-after"}, true)
 		default:
 			f.wrote(name, f.openWindows(nil), dist && f.dist != "yes" || from && f.dist != "yes")
 		}
@@ -246,6 +251,7 @@ func (f *field) step() error {
 		if err := f.w.BeginCall(bg, c, f.s.dir, nil, 1<<20, f.walk); err != nil {
 			return err
 		}
+		f.event(session)
 		for _, a := range f.authors { // the host told no end, and goes on with another turn
 			if a.open && a.call != nil && a.group == session && a.call.AgentID == "" && c.AgentID == "" &&
 				a.turn != f.turns[session] {
@@ -279,6 +285,7 @@ func (f *field) step() error {
 		f.say("%s is in turn %d", session, f.turns[session])
 	case k == 10:
 		f.say("session %s ends", session)
+		f.event(session)
 		for _, key := range f.openWindows(func(a *author) bool { return a.call != nil && a.group == session }) {
 			f.authors[key].open = false
 		}
@@ -292,6 +299,7 @@ func (f *field) step() error {
 			e.Turn = strconv.Itoa(f.turns[session])
 		}
 		f.say("agent %q of %s stops in turn %s", e.AgentID, session, e.Turn)
+		f.event(session)
 		for _, key := range f.openWindows(func(a *author) bool {
 			return a.call != nil && a.group == session && a.call.AgentID == e.AgentID
 		}) {
@@ -326,6 +334,8 @@ func (f *field) step() error {
 			return err
 		}
 		f.wrote(name, own(key, session), false)
+		f.event(session)
+		f.edited[name] = [2]string{session, key}
 		ops := p(f).ops()
 		f.tools[strconv.FormatInt(ops[len(ops)-1].ID, 10)] = key
 	case k < 19: // a tool
@@ -373,6 +383,11 @@ func (f *field) buried() {
 	}
 }
 
+// event notes an event of a session.
+func (f *field) event(session string) {
+	maps.DeleteFunc(f.edited, func(_ string, by [2]string) bool { return by[0] == session })
+}
+
 // end tells the end of a window.
 func (f *field) end(key string) error {
 	a := f.authors[key]
@@ -382,6 +397,7 @@ func (f *field) end(key string) error {
 		_, _, err := a.run.End(bg)
 		return err
 	}
+	f.event(a.group)
 	return f.w.EndCall(bg, *a.call, f.s.dir, nil, f.walk)
 }
 
@@ -519,6 +535,9 @@ func (f *field) authorsOf(id string) (ends, all []string) {
 			continue
 		}
 		for _, o := range op.Owners {
+			if o.After {
+				return []string{o.Key}, []string{o.Key}
+			}
 			all = append(all, o.Command)
 			if o.Told || o.Until != 0 {
 				ends = append(ends, o.Command)
@@ -629,7 +648,9 @@ func (f *field) checkRedo(id string, done []Undone, before map[string]string) er
 func ownersIn(line string) (op struct {
 	ID     int64
 	Owners []struct {
+		Key     string
 		Command string // each command of a script has its own
+		After   bool
 		Told    bool
 		Until   int64
 	}
@@ -655,7 +676,7 @@ func plays(t *testing.T, base string, seed uint64, steps int) (*field, error) {
 	defer w.Close()
 	f := &field{s: s, w: w, r: rand.New(rand.NewPCG(seed, 29)), authors: map[string]*author{},
 		history: map[string][]ownedText{}, taken: map[string][]takenText{}, tools: map[string]string{},
-		turns: map[string]int{}, held: map[string]bool{}}
+		turns: map[string]int{}, held: map[string]bool{}, edited: map[string][2]string{}}
 	f.paths = slices.Clone(ownedPaths)
 	if seed%3 != 0 {
 		f.paths = append(f.paths, ruledPaths...)
