@@ -101,6 +101,18 @@ begin B t2 second q1; echo 2 >second.txt; end B t2 second q1
 skill undo --run B >out 2>&1 || true
 text user.txt mine
 
+## a call whose host is killed while another session works
+printf '#!/bin/bash\n%s\nbegin A t1 make p1; echo a >a.txt; touch ../ready; read -r\n' "$(declare -f call begin)" >../host; chmod 755 ../host
+mkfifo ../in; ../host <../in & exec 7>../in
+for i in $(seq 400); do [ -e ../ready ] && break; sleep 0.05; done
+begin B t2 second q1; echo 2 >second.txt
+kill -9 $!; wait $! 2>/dev/null || true; exec 7>&-
+end B t2 second q1
+code 0 skill undo --run B
+gone second.txt; text a.txt a
+code 1 skill undo --run A
+says 'nobody told the end of "make"'; text a.txt a
+
 ## an end that is told late
 begin A t1 make p1; echo 1 >f1
 begin A t2 ls p2; end A t2 ls p2

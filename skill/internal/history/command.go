@@ -504,6 +504,14 @@ func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err er
 			op, t.index, t.indexStamp = nil, nil, 0
 		}
 	}()
+	ended := l.dropEnded()
+	defer func() {
+		for _, w := range ended {
+			if err == nil && w.until != 0 {
+				err = t.recordEnd(w)
+			}
+		}
+	}()
 	op = l.op()
 	if t.index.lost {
 		op.Note = "it is not known what the command changed: the record of what was there before it is lost"
@@ -544,6 +552,18 @@ func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err er
 		return op, named(t.Path(), err)
 	}
 	return op, nil
+}
+
+// recordEnd records the end of a window whose changes are in other ops.
+func (t *Tx) recordEnd(w *window) error {
+	op := w.About.op(KindRun)
+	op.Quiet, op.Owners = true, []Owner{w.owner()}
+	if !t.endsParts(op) {
+		return nil
+	}
+	err := t.addMade(op)
+	t.index.upTo = t.log.last()
+	return err
 }
 
 // endsParts reports whether an op ends a window whose earlier changes are in other ops.
@@ -735,6 +755,7 @@ func (t *Tx) CatchUp(ctx context.Context, deltas ...Delta) error {
 		return err
 	}
 	l := lookFor{owners: t.windows()}
+	l.dropEnded()
 	r := &recorder{Tx: t, scan: t.newScan(t.index, ".", 0), op: l.op(), look: &l}
 	for _, name := range withParents(pathsOf(deltas)) {
 		if filepath.IsAbs(string(name)) {

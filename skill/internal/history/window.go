@@ -342,6 +342,46 @@ func (l *lookFor) began() int64 {
 	return first
 }
 
+// dropEnded removes the owners that had ended, as far as the record or their host's process tells, before a window
+// began that is still open: a look at that begin has recorded what they changed. It returns them.
+func (l *lookFor) dropEnded() (ended []*window) {
+	if len(l.owners) < 2 {
+		return nil
+	}
+	last := map[*window]time.Time{}
+	for _, w := range l.owners {
+		if at, ok := w.ended(); ok {
+			last[w] = at
+		}
+	}
+	l.owners = slices.DeleteFunc(l.owners, func(w *window) bool {
+		at, ok := last[w]
+		return ok && slices.ContainsFunc(l.owners, func(o *window) bool {
+			_, over := last[o]
+			return !over && !o.Unseen && !o.Began.Before(at)
+		})
+	})
+	for w := range last {
+		if !slices.Contains(l.owners, w) {
+			ended = append(ended, w)
+		}
+	}
+	return ended
+}
+
+// ended returns the last moment at which a window proves to have been open, if nobody told its end and it is over: a
+// transcript says so, or the process of its host is gone.
+func (w *window) ended() (at time.Time, ok bool) {
+	if w.told || !isCall(w.name) {
+		return at, false
+	}
+	at = w.toldBy()
+	if ok = !at.IsZero() || w.Process != "" && w.isGone(); ok && at.Before(w.Began) {
+		at = w.Began
+	}
+	return at, ok
+}
+
 func (l *lookFor) told() bool {
 	return !slices.ContainsFunc(l.owners, func(w *window) bool { return !w.told })
 }

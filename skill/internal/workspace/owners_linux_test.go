@@ -516,7 +516,7 @@ func (f *field) checkStays(o UndoOptions, undone map[string]bool, done []Undone,
 		if o.Run != "" {
 			of = undone
 		}
-		if top := list[len(list)-1]; !top.loose && f.gives(top, of, o.Perhaps) {
+		if top := list[len(list)-1]; !f.isLoose(top) && f.gives(top, of, o.Perhaps) {
 			return fmt.Errorf("an undo left %s, which holds %q of %v, the authors of the change: %v", rel,
 				top.text, top.owners, e)
 		}
@@ -547,6 +547,11 @@ func (f *field) authorsOf(id string) (ends, all []string) {
 	return ends, all
 }
 
+// isLoose reports whether an undo may leave a content that the model gives to its changes.
+func (f *field) isLoose(t ownedText) bool {
+	return t.loose || slices.ContainsFunc(t.owners, func(key string) bool { return f.authors[key].dead })
+}
+
 // gives reports whether the model gives a content to the changes that are undone.
 func (f *field) gives(t ownedText, undone map[string]bool, perhaps bool) bool {
 	groups, told, mine := map[string]bool{}, false, false
@@ -559,7 +564,7 @@ func (f *field) gives(t ownedText, undone map[string]bool, perhaps bool) bool {
 	for _, key := range t.owners {
 		mine = mine || undone[key]
 		told = told || f.authors[key].told
-		all = all && groups[f.authors[key].group]
+		all = all && (groups[f.authors[key].group] || f.authors[key].dead) // it had ended before
 	}
 	return mine && (perhaps || all && told)
 }
@@ -588,7 +593,7 @@ func (f *field) check(
 		}
 		if now == before[name] {
 			if clean && len(done) > 0 && !runs && list[lowest].text != now &&
-				!slices.ContainsFunc(list[lowest:], func(t ownedText) bool { return t.loose }) {
+				!slices.ContainsFunc(list[lowest:], f.isLoose) {
 				return fmt.Errorf("%s still holds %q of the change, and the undo does not say so", name, now)
 			}
 			if clean && len(done) > 0 && list[lowest].text == now {
