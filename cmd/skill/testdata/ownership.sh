@@ -560,6 +560,35 @@ begin A t1 make p1; git init -q n; skill writeFile n/x content: x; end A t1 make
 code 4 skill undo --run A
 says "$PWD/n holds files"; gone n/.git; text n/x x
 
+## a worktree of a session in which a person has committed since
+repository; echo a >a; commit 1
+w=.claude/worktrees/x; mkdir -p .claude/worktrees
+begin A t1 EnterWorktree p1; git worktree add -q -b x $w; git worktree lock $w; end A t1 EnterWorktree p1
+begin A t2 make p1; echo f >$w/feature.txt; echo b >b; end A t2 make p1
+begin A t3 ExitWorktree p1; git worktree unlock $w; end A t3 ExitWorktree p1
+(cd $w; commit mine)
+code 4 skill undo --run A
+text $w/feature.txt f; gone .git/worktrees/x/locked; gone b; says 'committed to it since'
+[ -z "$(git -C $w status --porcelain)" ]; git -C $w log --oneline | grep -q mine; git fsck
+
+## a worktree of a session in which nobody has committed since
+repository; echo a >a; commit 1
+w=.claude/worktrees/x; mkdir -p .claude/worktrees
+begin A t1 EnterWorktree p1; git worktree add -q -b x $w; git worktree lock $w; end A t1 EnterWorktree p1
+begin A t2 make p1; echo f >$w/feature.txt; (cd $w; commit agent); end A t2 make p1
+begin A t3 ExitWorktree p1; git worktree unlock $w; end A t3 ExitWorktree p1
+git -C $w status >/dev/null
+code 0 skill undo --run A
+gone $w; [ "$(git worktree list | wc -l)" = 1 ]; [ "$(git branch | wc -l)" = 1 ]
+
+## a clone of a session in which a person has committed since
+git init -q -b main from; (cd from; repository; echo a >a; commit 1)
+begin A t1 clone p1; git clone -q from sub; git init -q n; end A t1 clone p1
+begin A t2 make p1; echo f >sub/f; echo b >b; echo n >n/n; end A t2 make p1
+(cd sub; git config user.email a@example.com; git config user.name A; commit mine)
+code 4 skill undo --run A
+text sub/f f; gone b; [ -z "$(git -C sub status --porcelain)" ]; says 'committed to it since'
+
 ## a redone clone with the work of a person
 git init -q -b main from; (cd from; repository; echo a >a; commit 1)
 skill exec -- git clone -q from sub; skill undo; skill undo 2

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -529,4 +530,56 @@ func (s *Store) objectNames(gitDir string) map[string]bool {
 		}
 	}
 	return names
+}
+
+// MovedOn returns the repositories and linked worktrees below the root that the ops have made, and to which something
+// else has committed since. For a worktree it returns its folder and the folder of its record in .git.
+func (t *Tx) MovedOn(ops []*Op) (list []Name) {
+	mine := map[int64]bool{}
+	for _, op := range ops {
+		mine[op.ID] = true
+	}
+	for _, op := range ops {
+		for _, d := range op.Deltas {
+			dir, rest, git := gitPart(string(d.Path))
+			made := git && d.Before.Kind == absent && d.After.Kind != absent
+			if folder := Name(path.Dir(dir)); made && rest == "" && d.After.Kind == Dir && folder != "." &&
+				t.hasMoved(d.Path+"/logs/HEAD", mine) {
+				list = append(list, folder)
+			}
+			record, _ := gitInner(rest)
+			if !made || record == "" || path.Base(rest) != "gitdir" || !t.hasMoved(Name(path.Dir(string(d.Path)))+"/logs/HEAD", mine) {
+				continue
+			}
+			const most = 8 << 10
+			if at, err := t.readNow(d.Path, most); err == nil {
+				folder := path.Dir(strings.TrimSpace(string(at)))
+				if rel, err := filepath.Rel(t.o.Root, folder); err == nil && filepath.IsLocal(rel) && rel != "." {
+					list = append(list, Name(rel), Name(path.Dir(string(d.Path))))
+				}
+			}
+		}
+	}
+	return list
+}
+
+// hasMoved reports whether something else than the ops mine was the last to write to a file.
+func (t *Tx) hasMoved(name Name, mine map[int64]bool) bool {
+	for at := range t.log.newest() {
+		if t.log.undoes[at.id] == at.id || !at.mayBeAbout(name) {
+			continue
+		}
+		op := t.log.op(at)
+		if op == nil {
+			continue
+		}
+		for _, d := range op.Deltas {
+			if d.Path == name {
+				now, err := t.at(name, d.After)
+				return err == nil && (!mine[t.log.origin(at).id] || !now.Same(d.After))
+			}
+		}
+	}
+	_, err := t.statAt(name)
+	return err == nil
 }

@@ -41,6 +41,7 @@ type How struct {
 	// undo paths too that others may have changed, of the grades [Shared] and [Unproven]
 	Perhaps bool
 	With    func(Owner) bool // the owners whose changes are undone together; nil means the op's own
+	Leave   []Name           // repositories and worktrees that have moved on: see [Tx.MovedOn]
 	Part    Owner            // joins several undos to one change, if it has a key
 	Config  bool             // also files that make other programs run code
 	Dry     bool             // describe only
@@ -235,6 +236,12 @@ func (t *Tx) partlyUndone(id int64) (int64, bool) {
 
 // keeps returns why a path of the op stays because of its grade, nil if the undo takes it.
 func (p *planner) keeps(d Delta) *ConflictError {
+	for _, folder := range p.how.Leave {
+		if !p.how.Force && (d.Path == folder || isBelow(d.Path, folder)) {
+			return &ConflictError{ID: p.id(), Path: d.Path, Force: true,
+				Reason: "stays: its repository was made in the same run, and something else has committed to it since"}
+		}
+	}
 	if p.how.Perhaps || p.log.depth[p.after.ID]%2 != 0 {
 		return nil
 	}

@@ -737,9 +737,17 @@ func (u *undoing) ofRun(ctx context.Context, o UndoOptions) ([]Undone, error) {
 		from := u.w.numberAt(j, o.After)
 		return u.isOfRun(j, l, o.Run) && u.l.tx(j).Differs(l.ID, from+1), l.ID > from
 	})
+	ops, moved := map[*journal][]*history.Op{}, map[*journal][]history.Name{}
+	for _, c := range list {
+		ops[c.j] = append(ops[c.j], c.op.Op)
+	}
+	for j, list := range ops {
+		moved[j] = u.l.tx(j).MovedOn(list)
+	}
 	failed := &PartlyUndoneError{Run: o.Run}
 	var passed []error
 	for _, c := range list {
+		u.how.Leave = moved[c.j]
 		if !u.l.tx(c.j).InForce(c.id) && !u.how.Dry { // undone as a part of another
 			continue
 		}
