@@ -611,11 +611,11 @@ func TestHookOwnServer(t *testing.T) {
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"write","arguments":{"path":"m.txt","content":"m"},"_meta":{META}}}
 `
-	for name, s := range map[string]struct{ meta, variable string }{
-		"the hook was told of the call": {`"claudecode/toolUseId":"toolu_1"`, ""},
-		"the call names the session":    {`"x-codex-turn-metadata":{"session_id":"A"}`, ""},
-		"in a text":                     {`"x-codex-turn-metadata":"{\"session_id\":\"A\"}"`, ""},
-		"the environment names it":      {`"progressToken":1`, "QWEN_CODE_SESSION_ID"},
+	for name, s := range map[string]struct{ meta, variable, host string }{
+		"the hook was told of the call": {`"claudecode/toolUseId":"toolu_1"`, "", "claude-code/explorer"},
+		"the call names the session":    {`"x-codex-turn-metadata":{"session_id":"A"}`, "", "codex"},
+		"in a text":                     {`"x-codex-turn-metadata":"{\"session_id\":\"A\"}"`, "", "codex"},
+		"the environment names it":      {`"progressToken":1`, "QWEN_CODE_SESSION_ID", "qwen-code"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newHookedFolder(t)
@@ -624,7 +624,7 @@ func TestHookOwnServer(t *testing.T) {
 			}
 			before := f.tree()
 			event := func(name string) {
-				f.tell("claude-code", fmt.Sprintf(`{"hook_event_name":%q,"session_id":"A","cwd":%q,"tool_name":"mcp__skill__write","tool_input":{"path":"m.txt"},"tool_use_id":"toolu_1"}`,
+				f.tell("claude-code", fmt.Sprintf(`{"hook_event_name":%q,"session_id":"A","agent_id":"e","agent_type":"explorer","cwd":%q,"tool_name":"mcp__skill__write","tool_input":{"path":"m.txt"},"tool_use_id":"toolu_1"}`,
 					name, f.dir))
 			}
 			event("PreToolUse")
@@ -633,7 +633,7 @@ func TestHookOwnServer(t *testing.T) {
 			if f.tree() == before {
 				t.Fatal(out)
 			}
-			if h := f.history(); strings.Count(h, "\n") != 1 {
+			if h := f.history(); strings.Count(h, "\n") != 1 || !strings.Contains(h, s.host+" write, session A") {
 				t.Errorf("the history is\n%s", h)
 			}
 			if out, code := f.run("", "undo", "-C", f.dir, "--run", "A"); code != 0 || f.tree() != before {

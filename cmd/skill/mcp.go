@@ -169,7 +169,7 @@ func (env environment) caller(w *workspaceOptions, stdio bool) func(context.Cont
 		if c.Session == "" {
 			return ctx
 		}
-		return skill.WithRun(ctx, skill.RunStep{Run: c.Session})
+		return skill.WithRun(ctx, skill.RunStep{Run: c.Session, Host: c.Host, Agent: c.Agent})
 	}
 }
 

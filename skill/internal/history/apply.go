@@ -223,7 +223,9 @@ func (t *Tx) isTorn(d Delta, now Entry) bool {
 
 // isCommands reports whether the op was recorded after its change: the op of a command or of another
 // agent's call.
-func (op *Op) isCommands() bool { return op.Kind == KindRun || op.Host != "" && op.Undoes == 0 }
+func (op *Op) isCommands() bool {
+	return op.Kind == KindRun || op.Host != "" && op.Dialect == "" && op.Undoes == 0
+}
 
 // isThere reports whether now, the current state of the delta's path, is the state e.
 func (d Delta) isThere(now, e Entry) bool {

@@ -197,7 +197,7 @@ func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 	}
 	a := how.About
 	p.Op = &Op{Kind: KindUndo, Undoes: active, Dialect: a.Dialect, Tool: a.Tool, Run: a.Run,
-		RunStep: a.RunStep}
+		RunStep: a.RunStep, Host: a.Host, Agent: a.Agent}
 	if t.log.depth[active]%2 != 0 {
 		p.Op.Kind = KindRedo
 	}

@@ -82,7 +82,9 @@ func (w *Workspace) commit(ctx context.Context, c *Change, l *heldLocks, planned
 		op.Deltas = append(slices.Clone(c.parents.Deltas), op.Deltas...)
 	}
 	op.Dialect, op.Tool = labelOf(ctx)
-	op.Run, op.RunStep = step.Run, step.Step
+	if op.Run, op.RunStep = step.Run, step.Step; op.Dialect != "" {
+		op.Host, op.Agent = step.Host, step.Agent
+	}
 	for i := range op.Deltas {
 		if op.Note != "" {
 			op.Deltas[i].Before.Blob = ""
@@ -168,11 +170,13 @@ func labelOf(ctx context.Context) (dialect, tool string) {
 
 type runKey struct{}
 
-// A RunStep identifies a step of an expert's run.
+// A RunStep identifies a step of an expert's run, or the session of another agent.
 type RunStep struct {
 	Run  string
 	Step int
-	Made func(id string) // called with the ID of each change; may be nil
+	// the agent's program, and the kind of its sub-agent: see package history; only for changes with a dialect
+	Host, Agent string
+	Made        func(id string) // called with the ID of each change; may be nil
 	// collects changes to flush them together; until then a power cut may lose them; nil flushes each
 	Later *Unflushed
 }

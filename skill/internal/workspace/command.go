@@ -58,7 +58,7 @@ func (w *Workspace) commands() *journal {
 // about returns the run, dialect and tool of ctx with a command.
 func about(ctx context.Context, command string) history.About {
 	step := runOf(ctx)
-	a := history.About{Command: command, Run: step.Run, RunStep: step.Step}
+	a := history.About{Command: command, Run: step.Run, RunStep: step.Step, Host: step.Host, Agent: step.Agent}
 	a.Dialect, a.Tool = labelOf(ctx)
 	return a
 }

@@ -72,7 +72,7 @@ type takenText struct {
 	texts []ownedText
 }
 
-// The paths of a script: those of all, those with rules of git, and those with repositories.
+// The paths of all scripts, of those with rules of git, and of those with repositories.
 var (
 	ownedPaths  = []string{"a", "b", "c", "d/a", "d/b", "e/f/a"}
 	ruledPaths  = []string{".gitignore", "dist/a", "data/a"}
