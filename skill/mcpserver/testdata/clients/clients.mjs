@@ -1,4 +1,4 @@
-// Has four MCP clients list tools, call them, show a picture and cancel a command, over stdio
+// Has five MCP clients list tools, call them, show a picture and cancel a command, over stdio
 // and HTTP: clients.mjs SKILL FOLDER. The folder holds a.txt ("hello") and p.png.
 import { spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -7,6 +7,8 @@ import { createMCPClient } from "@ai-sdk/mcp";
 import { Experimental_StdioMCPTransport } from "@ai-sdk/mcp/mcp-stdio";
 import { MultiServerMCPClient } from "@langchain/mcp-adapters";
 import { MCPServerStdio, MCPServerStreamableHttp } from "@openai/agents-core";
+import { Client as NextClient, StreamableHTTPClientTransport as NextHTTP } from "@modelcontextprotocol/client";
+import { StdioClientTransport as NextStdio } from "@modelcontextprotocol/client/stdio";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -26,6 +28,15 @@ const clients = {
     return {
       names: async () => (await c.listTools()).tools.map((t) => t.name),
       call: async (name, args, signal) => (await c.callTool({ name, arguments: args }, undefined, { signal })).content,
+      close: () => c.close(),
+    };
+  },
+  "TypeScript client": async (http) => {
+    const c = new NextClient({ name: "check", version: "1" });
+    await c.connect(http ? new NextHTTP(new URL(url)) : new NextStdio({ command: skill, args, stderr: "ignore" }));
+    return {
+      names: async () => (await c.listTools()).tools.map((t) => t.name),
+      call: async (name, args, signal) => (await c.callTool({ name, arguments: args }, { signal })).content,
       close: () => c.close(),
     };
   },
