@@ -17,6 +17,7 @@ import (
 	"textskill/parser/rawjson"
 	"textskill/parser/wire"
 	"textskill/skill"
+	"textskill/skill/agent"
 	"textskill/skill/dialect"
 )
 
@@ -234,6 +235,12 @@ func (p *printer) print(r dialect.Reply) error {
 	for _, note := range r.Notes {
 		p.say(p.where() + note)
 	}
+	var hide agent.Redactor
+	_, listed := r.Result.(skill.Changes)
+	if listed { // a path may hold a secret
+		hide = agent.NewRedactor((&variables{}).secrets())
+		r.Body = hide.Text(r.Body)
+	}
 	if r.JSON || r.Message && !p.json {
 		return p.printDocument(r)
 	}
@@ -257,7 +264,9 @@ func (p *printer) print(r dialect.Reply) error {
 			p.warn(r)
 			return cmp.Or(err, code)
 		}
-		rec.Result, rec.Data = r.Body, dialect.Data(r.Result)
+		if rec.Result, rec.Data = r.Body, dialect.Data(r.Result); listed {
+			rec.Data = hide.JSON(rawjson.Encode(rec.Data))
+		}
 		if read, ok := r.Result.(skill.FileRead); ok && read.Partial {
 			rec.Notes = append(rec.Notes, fmt.Sprintf("content has the first %d of %d bytes; the rest: %s exec -- tail -c +%d %s",
 				len(read.Content), read.Size, p.program(), len(read.Content)+1, shellWord(read.Path)))

@@ -95,7 +95,8 @@ func (c *cli) web(ctx context.Context, w *webOptions) error {
 	if c.getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(mcpGarbage))
 	}
-	workspace := page.Workspace{Executor: x}
+	workspace := page.Workspace{Executor: x,
+		Hide: agent.NewRedactor((&variables{}).secrets()).Text}
 	shown := page.Config{
 		Title: x.Dir(), Program: c.program(), Token: rand.Text(), Hosts: w.hosts,
 		ReadOnly: w.ReadOnly || w.DryRun,

@@ -321,7 +321,8 @@ func (t *task) runConcurrently(ctx context.Context, calls []*call) {
 			} else {
 				sent := c.ToolCall
 				sent.Args = c.args
-				step := skill.RunStep{Run: t.recorder.store.run, Step: t.cp.StepNumber, Made: c.changed}
+				step := skill.RunStep{Run: t.recorder.store.run, Step: t.cp.StepNumber, Made: c.changed,
+					Hide: t.cfg.clean.Text}
 				if c.tool.inside {
 					step.Later = &t.recorder.unflushed
 				}

@@ -89,13 +89,21 @@ func (r Redactor) JSON(raw json.RawMessage) json.RawMessage {
 	return append(out, raw[copied:]...)
 }
 
-// snapshot returns the state of a session without secrets in its todos.
+// snapshot returns the state of a session without secrets. A path that holds one is left out: the session
+// goes on in the workspace's folder then, and has not seen the file.
 func (r Redactor) snapshot(s skill.Snapshot) skill.Snapshot {
 	for i := range s.Todos {
 		s.Todos[i].Title = r.Text(s.Todos[i].Title)
 	}
+	if r.holds(s.Dir) {
+		s.Dir = ""
+	}
+	s.Seen = slices.DeleteFunc(s.Seen, func(f skill.SeenFile) bool { return r.holds(f.Path) })
 	return s
 }
+
+// holds reports whether a text holds a secret.
+func (r Redactor) holds(s string) bool { return r.replace != nil && r.replace.Replace(s) != s }
 
 // redactedNote tells a model what redacted is. Without it, models write it into files.
 const redactedNote = "- " + redacted +

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"textskill/skill"
+	"textskill/testdata/needs"
 )
 
 func TestRedactor(t *testing.T) {
@@ -171,5 +174,63 @@ func TestSecretInATodo(t *testing.T) {
 		!strings.Contains(string(data), "use [redacted]") {
 		t.Errorf("events and records hold the secret %t times, %v",
 			strings.Contains(string(data), secret), err)
+	}
+}
+
+// A model repeats a secret in each place that is recorded. Only what the model writes into files, and the
+// names of files, hold it afterwards.
+func TestSecretInEachPlace(t *testing.T) {
+	needs.Program(t, "sh")
+	const secret = "sesame-5ecret"
+	l := newLab(t, calls(`todo {"newTodos":["use `+secret+`"]}`),
+		calls(`exec {"command":"sh","args":["-c","`+strings.Repeat("#", 290)+secret+`\necho `+secret+`; echo x > f"],"env":{"A":"`+secret+
+			`"},"cwd":".","stdout":true,"stderr":true}`),
+		calls(`exec {"command":"sh","args":["-c","echo y > f; exit 3","`+secret+`"],"env":{},"cwd":".","stdout":true,"stderr":true}`),
+		calls(`readTextFile {"path":"`+secret+`"}`), calls(`fly`+secret+` {"`+secret+`":1}`),
+		calls(`createDirectory {"path":"sub"}`), calls("clearTodo", "attemptCompletion"), "done with "+secret)
+	l.cfg.Secrets = []string{secret}
+	state := t.TempDir()
+	x, err := skill.New(skill.Config{Dir: l.dir, State: state, NoSync: true, Unfenced: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	l.cfg.Executor = x
+	data, _ := json.Marshal(l.ran("go for " + secret))
+	var commands int
+	history, err := x.Execute(t.Context(), &skill.Session{}, skill.History{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range history.(skill.Changes).List {
+		data = fmt.Appendf(data, "%+v", e)
+		if e.Command != "" {
+			commands++
+		}
+	}
+	for _, dir := range []string{l.dir, state} {
+		filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				content, _ := os.ReadFile(path)
+				if strings.Contains(string(content), secret[:9]) {
+					t.Errorf("%s holds the secret: %.500s", path, content)
+				}
+			}
+			return nil
+		})
+	}
+	if strings.Contains(string(data), secret) || commands != 2 {
+		t.Errorf("%d commands, %s", commands, data)
+	}
+}
+
+// The state of a session names no path that holds a secret.
+func TestSecretInASnapshot(t *testing.T) {
+	r := NewRedactor([]string{"sesame-5ecret"})
+	seen := []skill.SeenFile{{Path: "/w/sesame-5ecret"}, {Path: "/w/a"}}
+	got := r.snapshot(skill.Snapshot{Dir: "/w/sesame-5ecret/x", Seen: seen,
+		Todos: []skill.TodoItem{{Title: "use sesame-5ecret"}}})
+	if got.Dir != "" || len(got.Seen) != 1 || got.Seen[0].Path != "/w/a" || got.Todos[0].Title != "use [redacted]" {
+		t.Errorf("%+v", got)
 	}
 }

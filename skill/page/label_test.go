@@ -17,7 +17,7 @@ func TestLabel(t *testing.T) {
 	if _, err := x.Execute(t.Context(), &skill.Session{}, skill.WriteFile{Path: "a", Content: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (Workspace{x}).Changes().Undo(t.Context(), "1", false); err != nil {
+	if _, err := (Workspace{Executor: x}).Changes().Undo(t.Context(), "1", false); err != nil {
 		t.Fatal(err)
 	}
 	r, err := x.Execute(t.Context(), &skill.Session{}, skill.History{Limit: 1})

@@ -11,7 +11,11 @@ import (
 )
 
 // A Workspace is a workspace in the form of a page.
-type Workspace struct{ Executor *skill.Executor }
+type Workspace struct {
+	Executor *skill.Executor
+	// takes secrets out of the paths of files that changed; nil leaves them
+	Hide func(text string) string
+}
 
 // Changes returns the history of the workspace.
 func (w Workspace) Changes() Changes { return changes(w) }
@@ -40,6 +44,9 @@ func (w changes) List(ctx context.Context, limit int) (list []Change, more int, 
 		}
 		if n := len(e.Paths); n > 1 {
 			c.What += fmt.Sprintf(" and %d more", n-1)
+		}
+		if w.Hide != nil {
+			c.What = w.Hide(c.What)
 		}
 		list = append(list, c)
 	}

@@ -248,7 +248,7 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 		defer stop()
 		serves = serving(waiting, a.Streams[0])
 	}
-	tracked, err := x.track(ctx, x.lineOf(a), serves, func(ctx context.Context) (err error) {
+	tracked, err := x.track(ctx, x.lineOf(ctx, a), serves, func(ctx context.Context) (err error) {
 		x.session.refusedNames(nil) // the names of earlier commands
 		paths, _ := ctx.Value(trackedKey{}).([]string)
 		rules := len(spec.fence.rules)
@@ -472,22 +472,29 @@ func follow(ctx context.Context, p Running, begin time.Time, limit time.Duration
 
 // lineOf returns a command as the history names it: the script of a shell, else the program and its
 // arguments, without credentials.
-func (x *Runner) lineOf(a Command) string {
-	const most, long = 300, 8 // bytes
+func (x *Runner) lineOf(ctx context.Context, a Command) string {
+	const most = 300 // bytes
 	line := strings.Join(append([]string{a.Name}, a.Args...), " ")
 	if script, ok := scriptOf(a); ok {
 		line = script
 	}
+	if line = x.withoutSecrets(ctx, line); len(line) > most {
+		line = strings.ToValidUTF8(line[:most], "") + "…"
+	}
+	return line
+}
+
+// withoutSecrets returns a line that is recorded without the credentials in the environment, and without
+// the secrets of the run in whose name the command is run.
+func (x *Runner) withoutSecrets(ctx context.Context, line string) string {
+	const long = 8 // bytes
 	for _, set := range os.Environ() {
 		name, value, _ := strings.Cut(set, "=")
 		if len(value) >= long && x.keptFromCommands(name, value) {
 			line = strings.ReplaceAll(line, value, "[redacted]")
 		}
 	}
-	if len(line) > most {
-		line = strings.ToValidUTF8(line[:most], "") + "…"
-	}
-	return line
+	return workspace.Hide(ctx, line)
 }
 
 // shells are the programs whose option c takes a script.

@@ -27,7 +27,7 @@ func TestLine(t *testing.T) {
 		{"python3", []string{"-c", "print(1)"}, "python3 -c print(1)"},
 	} {
 		x := &Runner{}
-		if got := x.lineOf(Command{Name: tt.name, Args: tt.args}); got != tt.want {
+		if got := x.lineOf(t.Context(), Command{Name: tt.name, Args: tt.args}); got != tt.want {
 			t.Errorf("%s %q: %q, want %q", tt.name, tt.args, got, tt.want)
 		}
 	}

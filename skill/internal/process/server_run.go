@@ -58,7 +58,8 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 	if err != nil {
 		return ServerState{}, err
 	}
-	r := serverRecord{ID: id, Command: a.Command, Dir: wd.Path, Port: a.Port, Started: time.Now(),
+	shown := x.withoutSecrets(ctx, a.Command)
+	r := serverRecord{ID: id, Command: shown, Dir: wd.Path, Port: a.Port, Started: time.Now(),
 		NoTCP: fence.on && x.Fence().TCP}
 	sh := "/bin/sh"
 	if a.Shell {
@@ -81,7 +82,7 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 	release() // from now on the record marks the port as taken
 
 	// If this fails, undo says nothing of the server.
-	x.ws.RecordServer(context.WithoutCancel(ctx), a.Command)
+	x.ws.RecordServer(context.WithoutCancel(ctx), shown)
 	return x.awaitServer(ctx, dir, r, a)
 }
 

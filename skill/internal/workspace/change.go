@@ -179,6 +179,7 @@ type RunStep struct {
 	Made        func(id string) // called with the ID of each change; may be nil
 	// collects changes to flush them together; until then a power cut may lose them; nil flushes each
 	Later *Unflushed
+	Hide  func(text string) string // takes secrets out of commands that are recorded; may be nil
 }
 
 // WithRun returns a context that records changes with a run and its step.
@@ -189,6 +190,14 @@ func WithRun(ctx context.Context, s RunStep) context.Context {
 func runOf(ctx context.Context) RunStep {
 	s, _ := ctx.Value(runKey{}).(RunStep)
 	return s
+}
+
+// Hide takes the secrets of a run out of a text that is recorded.
+func Hide(ctx context.Context, text string) string {
+	if hide := runOf(ctx).Hide; hide != nil {
+		return hide(text)
+	}
+	return text
 }
 
 // checkWritable fails with EROFS if the workspace is opened read-only.
