@@ -83,6 +83,49 @@ func minimax3(v any) string {
 	return out
 }
 
+// inPython renders a call as Python has it.
+func inPython(name string, args []given) string {
+	var list []string
+	for _, a := range args {
+		v := string(rawjson.Encode(a.value))
+		if b, ok := a.value.(bool); ok {
+			v = map[bool]string{true: "True", false: "False"}[b]
+		}
+		list = append(list, a.key+"="+v)
+	}
+	return name + "(" + strings.Join(list, ", ") + ")"
+}
+
+// braced renders a call as Gemma writes it, with marks around texts and around no keys.
+func braced(begin, mark, end string) func(name string, args []given) string {
+	var value func(v any) string
+	value = func(v any) string {
+		var list []string
+		switch v := v.(type) {
+		case string:
+			return mark + v + mark
+		case []any:
+			for _, e := range v {
+				list = append(list, value(e))
+			}
+			return "[" + strings.Join(list, ",") + "]"
+		case map[string]any:
+			for key, e := range v {
+				list = append(list, key+":"+value(e))
+			}
+			return "{" + strings.Join(list, ",") + "}"
+		}
+		return plain(v)
+	}
+	return func(name string, args []given) string {
+		var list []string
+		for _, a := range args {
+			list = append(list, a.key+":"+value(a.value))
+		}
+		return fmt.Sprintf(begin, name) + strings.Join(list, ",") + end
+	}
+}
+
 // rendered are chat templates: how they write a call, and what is around and between several.
 var rendered = map[string]struct {
 	before, between, after string
@@ -151,6 +194,26 @@ var rendered = map[string]struct {
 	"functionary-2": {"all\nI will write.>>>", ">>>", "<|eot_id|>", asJSON("%s\n%s")},
 	"llama":         {"", ";", "", asJSON("{\"name\": \"%s\", \"parameters\": %s}")},
 	"harmony":       {"", "<|start|>assistant", "", asJSON("<|channel|>commentary to=functions.%s <|constrain|>json<|message|>%s<|call|>")},
+	"invoke": {"<function_calls>\n", "\n", "\n</function_calls>", inTagsOf("<invoke name=\"%s\">\n",
+		"<parameter name=\"%s\">%s</parameter>\n", "</invoke>")},
+	"deepseek": {"<｜tool▁calls▁begin｜>", "\n", "<｜tool▁calls▁end｜><｜end▁of▁sentence｜>",
+		asJSON("<｜tool▁call▁begin｜>function<｜tool▁sep｜>%s\n```json\n%s\n```<｜tool▁call▁end｜>")},
+	"deepseek-3.1": {"<｜tool▁calls▁begin｜>", "", "<｜tool▁calls▁end｜>",
+		asJSON("<｜tool▁call▁begin｜>%s<｜tool▁sep｜>%s<｜tool▁call▁end｜>")},
+	"mistral-3":    {"[TOOL_CALLS] [", ", ", "]</s>", asJSON("{\"name\": \"%s\", \"arguments\": %s}")},
+	"granite":      {"<|tool_call|>[", ", ", "]<|end_of_text|>", asJSON("{\"name\": \"%s\", \"arguments\": %s}")},
+	"llama-tagged": {"", "", "<|eom_id|>", asJSON("<function=%s>%s</function>")},
+	"nemotron":     {"<TOOLCALL>[", ", ", "]</TOOLCALL>", asJSON("{\"name\": \"%s\", \"arguments\": %s}")},
+	"jamba":        {"<tool_calls>[\n    ", ",\n    ", "\n]</tool_calls>", asJSON("{\"name\": \"%s\", \"arguments\": %s}")},
+	"internlm":     {"", "", "", asJSON("<|action_start|><|plugin|>\n{\"name\": \"%s\", \"parameters\": %s}<|action_end|>\n")},
+	"command-r": {"<|START_ACTION|>[\n    ", ",\n    ", "\n]<|END_ACTION|>",
+		asJSON("{\"tool_call_id\": \"0\", \"tool_name\": \"%s\", \"parameters\": %s}")},
+	"functools":     {"functools[", ", ", "]", asJSON("{\"name\": \"%s\", \"arguments\": %s}")},
+	"lfm2":          {"<|tool_call_start|>[", ", ", "]<|tool_call_end|>", inPython},
+	"llama-4":       {"<|python_start|>[", ", ", "]<|python_end|>", inPython},
+	"olmo":          {"<function_calls>", "\n", "</function_calls>", inPython},
+	"gemma":         {"", "", "", braced("<|tool_call>call:%s{", `<|"|>`, "}<tool_call|>")},
+	"functiongemma": {"", "", "", braced("<start_function_call>call:%s{", "<escape>", "}<end_function_call>")},
 	"harmony-bare":  {"", "<|start|>assistant ", "", asJSON("to=functions.%s<|channel|>commentary json<|message|>%s<|call|>")},
 }
 
