@@ -162,7 +162,7 @@ func (t *Tx) recover() error {
 	if op.Undoes != 0 {
 		t.unlockKilled(op)
 	}
-	t.nameFreshBlobs(op)
+	t.recoverAside(op)
 	if t.isDone(op) {
 		t.shutFolders(op)
 		t.reindex(op.Deltas)
@@ -178,15 +178,6 @@ func (t *Tx) recover() error {
 		t.reindex(op.Deltas)
 	}
 	return nil
-}
-
-// nameFreshBlobs renames the blobs that a killed process exchanged for new files and did not rename.
-func (t *Tx) nameFreshBlobs(op *Op) {
-	for _, d := range op.Deltas {
-		if blob := d.Before.blob(); isSum(blob) && t.blobs.whole(blob+freshBlob) {
-			t.blobs.Rename(blob+freshBlob, t.blobs.Folder, blob, true)
-		}
-	}
 }
 
 // isDone reports whether each path of an op has the state after the op.
@@ -519,7 +510,7 @@ func (a *applier) remove(k *Keeper, dir tree.Folder, base string, now Entry) err
 		}
 		return err
 	}
-	return a.take(now, k.needs(), dir, base)
+	return k.take(now, dir, base)
 }
 
 // removeEmpty removes the folders of a.stays that are empty now. It returns the others.
@@ -631,22 +622,22 @@ func (a *applier) replace(k *Keeper, n *os.File, named bool, dir tree.Folder, ba
 		}
 	}
 	a.crash("named")
-	return dir.Rename(TempName, dir, base, true)
+	return k.exchangeHere(dir, base, info)
 }
 
 // swaps reports whether putFile can write the new file among the blobs and exchange it for the old file.
 // Creating an unnamed file takes five times as long on ext4.
 func (a *applier) swaps(k *Keeper, dir tree.Folder, info tree.Info) bool {
 	return !a.noSwap && !a.o.Portable &&
-		k.needs() != "" && info.Links == 1 &&
+		info.Links == 1 &&
 		dir.ID().Dev == a.blobs.ID().Dev
 }
 
 // swapIn writes a new file among the blobs and exchanges it for the file at base.
 func (a *applier) swapIn(k *Keeper, c *content, dir tree.Folder, base string, info tree.Info) error {
-	out := k.needs() + freshBlob
+	out := k.aside()
 	Discard(a.blobs.Folder, out)
-	n, err := a.blobs.OpenFile(out, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	n, err := a.blobs.OpenFile(out, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0) // fill gives it permissions at its end
 	if err != nil {
 		return err
 	}
@@ -669,7 +660,7 @@ func (a *applier) draft(dir tree.Folder, c *content, e Entry, base string, exist
 	n, err = dir.CreateUnnamed(0o600)
 	if err != nil {
 		named = true
-		if n, err = dir.OpenFile(TempName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		if n, err = dir.OpenFile(TempName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0); err != nil {
 			return nil, false, err
 		}
 	}

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -125,14 +124,11 @@ func (k *Keeper) needs() string {
 // names. The error is [ErrChanged] if the file in dir is not old.
 func (k *Keeper) Exchange(n *os.File, dir tree.Folder, name string, old tree.Info) (done bool, err error) {
 	b, blob := k.t.blobs, k.needs()
-	if blob == "" || k.t.o.Portable || old.Links > 1 {
+	if blob == "" && k.op.Undoes == 0 || k.t.o.Portable || old.Links > 1 {
 		return false, k.Save(dir, name)
 	}
-	out := blob
-	if isSum(blob) { // looks save contents under such names, and replace a wrong content, without the lock
-		out += freshBlob
-		Discard(b.Folder, out)
-	}
+	out := k.aside()
+	Discard(b.Folder, out)
 	err = b.LinkUnnamed(n, out)
 	if errors.Is(err, syscall.EXDEV) || errors.Is(err, errors.ErrUnsupported) {
 		return false, k.Save(dir, name)
@@ -152,7 +148,11 @@ func (k *Keeper) swap(n *os.File, out string, dir tree.Folder, name string, old 
 	err = b.Exchange(out, dir, name)
 	if err == nil {
 		k.t.crash("exchanged")
-		if err = k.checkExchange(n, out, dir, name, old); err == nil && out != blob {
+		switch err = k.checkExchange(n, out, dir, name, old); {
+		case err != nil:
+		case blob == "":
+			err = b.Remove(out, false)
+		default:
 			err = b.Rename(out, b.Folder, blob, true)
 		}
 		return true, err
@@ -167,7 +167,7 @@ func (k *Keeper) swap(n *os.File, out string, dir tree.Folder, name string, old 
 func (k *Keeper) checkExchange(n *os.File, blob string, dir tree.Folder, name string, old tree.Info) error {
 	b := k.t.blobs
 	info, err := b.Lstat(blob)
-	if err == nil && untouched(info, old) {
+	if err == nil && untouched(info, old) && !k.isOpen(b.Folder, blob) {
 		return nil
 	}
 	fresh, err := tree.StatRegular(n)
@@ -284,23 +284,12 @@ func (b *blobFolder) finish(d tree.Folder, name, fresh, blob string) error {
 
 // Take moves the file or folder at name in d to the blobs, or removes it if its content is already
 // kept. On another file system Take copies and removes a file, and returns EXDEV for a folder.
-func (k *Keeper) Take(d tree.Folder, name string) error {
-	return k.t.take(k.delta().Before, k.needs(), d, name)
-}
+func (k *Keeper) Take(d tree.Folder, name string) error { return k.take(k.delta().Before, d, name) }
 
-// take is [Keeper.Take] for the entry e and the name of its blob.
-func (t *Tx) take(e Entry, blob string, d tree.Folder, name string) error {
-	b := t.blobs
-	switch {
-	case e.Kind == Link, blob == "" && e.Kind != Dir:
-		return d.Remove(name, false)
-	case e.Kind == Other:
-		err := d.Rename(name, b.Folder, blob, false)
-		if errors.Is(err, syscall.EXDEV) {
-			err = d.Remove(name, false)
-		}
-		return err
-	case blob == "":
+// take is [Keeper.Take] for what is at the path now. The error is [ErrChanged] if somebody has saved it since.
+func (k *Keeper) take(e Entry, d tree.Folder, name string) error {
+	t, blob := k.t, k.needs()
+	if e.Kind == Dir && blob == "" {
 		return d.Remove(name, true)
 	}
 	shared := false // programs may write to the file under its other hard links
@@ -312,46 +301,23 @@ func (t *Tx) take(e Entry, blob string, d tree.Folder, name string) error {
 		shared = info.Links > 1
 	}
 	if !t.o.Portable && !shared { // the file replaces a blob made before a command, which may not be durable
-		var err error
-		if e.Kind == Dir {
-			err = moveFolder(d, name, b.Folder, blob)
-		} else {
-			err = b.takeFile(e, blob, d, name)
-		}
-		if err == nil || !errors.Is(err, syscall.EXDEV) {
+		if err := k.setAside(e, d, name); !errors.Is(err, syscall.EXDEV) {
 			return err
 		}
 	}
-	if e.Kind == Dir {
-		return t.takeTree(d, name, blob)
+	switch {
+	case e.Kind == Dir:
+		return k.takeTree(e, d, name)
+	case e.Kind == File && blob != "":
+		err := t.blobs.copyFrom(d, name, blob)
+		if err == nil {
+			err = t.flushBefore(d)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	err := b.copyFrom(d, name, blob)
-	if err == nil {
-		err = t.flushBefore(d)
-	}
-	if err != nil {
-		return err
-	}
-	return d.Remove(name, false)
-}
-
-// takeFile moves the file at name in d to a blob. If it is not the file of e, takeFile moves it back, and the error is
-// [ErrChanged].
-func (b *blobFolder) takeFile(e Entry, blob string, d tree.Folder, name string) error {
-	out := blob
-	if isSum(blob) { // a blob of the content may be there
-		out += freshBlob
-	}
-	if err := d.Rename(name, b.Folder, out, true); err != nil {
-		return err
-	}
-	if info, err := b.Lstat(out); err == nil && e.Ino != 0 && !e.describes(info) {
-		return cmp.Or(b.Rename(out, d, name, false), ErrChanged)
-	}
-	if out == blob {
-		return nil
-	}
-	return b.Rename(out, b.Folder, blob, true)
+	return k.removeHere(e, d, name)
 }
 
 // flushBefore makes the op and the names of its blobs durable before the caller removes a file from d on
@@ -365,8 +331,8 @@ func (t *Tx) flushBefore(d tree.Folder) error {
 
 // takeTree copies a folder to the blobs on another file system, and removes it. If it cannot remove all
 // of the folder, it restores the removed part.
-func (t *Tx) takeTree(d tree.Folder, name, blob string) error {
-	b := t.blobs
+func (k *Keeper) takeTree(e Entry, d tree.Folder, name string) error {
+	t, b, blob := k.t, k.t.blobs, k.needs()
 	fresh := blob + freshBlob
 	Discard(b.Folder, fresh)
 	err := copyTree(d, name, b.Folder, fresh, false)
@@ -383,9 +349,13 @@ func (t *Tx) takeTree(d tree.Folder, name, blob string) error {
 	if err := t.flushOp(); err != nil {
 		return err
 	}
-	err = RemoveTree(d, name)
-	if err == nil {
-		return nil
+	t.crash("copied")
+	err = k.removeHere(e, d, name)
+	if errors.Is(err, ErrChanged) {
+		Discard(b.Folder, blob)
+	}
+	if err == nil || errors.Is(err, ErrChanged) {
+		return err
 	}
 	if cerr := copyTree(b.Folder, blob, d, name, true); cerr != nil {
 		return fmt.Errorf("%w; what of it was removed cannot be put back (%v), and %s holds all of it",

@@ -77,6 +77,11 @@
 //     file counts, also one that changed nothing else. An undo that would remove or replace the file leaves it, as
 //     unproven, if it has another change time now, or if a command of another owner has moved the time since.
 //     After an undo of a killed process, and of files in older logs, the change times are not known.
+//  23. A step moves what is at its path aside, to the blobs or to the temporary name, and looks again: nobody saves it
+//     there any more. If it is not what the step found, if a program has opened it for writing, or if anything in a
+//     folder has changed since the undo was planned, by its change times, it goes back, and the undo is planned again.
+//     If the path was saved twice meanwhile, the older version stays aside, and the error names its place. Whoever
+//     completes the work of a killed process puts back what somebody had saved. If he cannot, an op names its place.
 //
 // # The order in which writes become durable
 //
@@ -117,7 +122,7 @@
 //	index     the last recorded state: index.go, scan.go, git.go
 //	running/  the open windows: window.go, command.go, call.go, record.go
 //	lock      lock.go, flush.go, apply.go, undo.go, move.go, modes.go, whole.go,
-//	          held.go, rebuilt.go, times.go
+//	          held.go, rebuilt.go, times.go, aside.go
 //	missed    room for the marks of calls that could not be recorded: missed.go
 //	root.json the folder of the history: store.go, place.go, mount.go
 package history

@@ -96,12 +96,15 @@ func (t *Tx) joinParts(l *Listed) bool {
 	}
 	for _, id := range t.Parts(l.Op)[1:] {
 		at, _ := t.log.find(id)
-		part := t.log.op(at)
-		if _, inForce := t.log.active(id); part == nil || inForce == l.Undone || id > l.ID {
+		if _, inForce := t.log.active(id); inForce == l.Undone || id > l.ID {
 			continue
 		}
-		if !single(part) || !single(l.Op) {
+		if !single(t.log.owning(at)) || !single(l.Op) {
 			l.See = append(l.See, id)
+			continue
+		}
+		part := t.log.op(at)
+		if part == nil {
 			continue
 		}
 		for _, d := range part.Deltas {

@@ -45,6 +45,8 @@ type logFile struct {
 	undoes  map[int64]int64
 	depth   map[int64]int // by number: 0 for a change, 1 for its undo, 2 for its redo, and so on
 	damaged []int64       // numbers of ops that cannot be read
+
+	owners map[int64]*Op // by the offset of a line: the kind and the owners of the op; see owning
 }
 
 // A line is the position of an op in the log.
@@ -161,7 +163,7 @@ func (l *logFile) open(readOnly bool) error {
 		l.file.Close()
 	}
 	l.file, l.end, l.lines, l.made, l.first, l.lost, l.damaged = f, 0, nil, 0, 0, 0, nil
-	l.undoes, l.depth = map[int64]int64{}, map[int64]int{}
+	l.undoes, l.depth, l.owners = map[int64]int64{}, map[int64]int{}, map[int64]*Op{}
 	l.written.Store(1) // more than durable: earlier lines may not be flushed
 	l.durable.Store(0)
 	return nil
@@ -360,6 +362,18 @@ func (l *logFile) op(at line) *Op {
 		return nil
 	}
 	return op
+}
+
+// owning returns the kind and the owners of an op, and none for a damaged line. The list of a history asks for them as
+// often as the square of its length, so each line is read once.
+func (l *logFile) owning(at line) *Op {
+	if l.owners[at.off] == nil {
+		l.owners[at.off] = &Op{}
+		if op := l.op(at); op != nil {
+			l.owners[at.off] = &Op{Kind: op.Kind, Owners: op.Owners}
+		}
+	}
+	return l.owners[at.off]
 }
 
 // has reports whether the line of an op may contain a text. If it returns false, the line does not.

@@ -244,6 +244,7 @@ type Tx struct {
 	commands bool // some command is running
 	failed   bool // the last op is not complete: the next Tx completes it
 	op       *Op  // that this Tx added last
+	asks     bool // an undo asks again whether programs have its files open
 }
 
 // Lock waits for the lock of the history. It then reads the new ops of other processes, and

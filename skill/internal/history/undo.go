@@ -139,6 +139,7 @@ func (t *Tx) Undo(ctx context.Context, id int64, how How) (Undone, error) {
 		}
 	}
 	unmoved := p.unmoved()
+	t.asks = !how.Perhaps && !how.Force
 	a := &applier{Tx: t, op: p.Op, done: make([]bool, len(p.Op.Deltas)), times: p.times}
 	err = a.run()
 	unlock() // before removeEmpty: a lock file keeps its folder from being empty

@@ -30,7 +30,11 @@ type made struct {
 // takeWhole plans to move the folders that the op made to the history. It returns the deltas for which that is not
 // done: of folders whose names are all in the op, and of all other paths.
 func (p *planner) takeWhole(deltas []Delta) ([]Delta, error) {
-	for _, folder := range p.madeFolders(deltas) {
+	folders := p.madeFolders(deltas)
+	if len(folders) > 0 || slices.ContainsFunc(deltas, func(d Delta) bool { return d.Before.Whole }) {
+		p.Op.Began, _ = p.stampOfNow()
+	}
+	for _, folder := range folders {
 		inside := func(d Delta) bool { return isBelow(d.Path, folder) }
 		if slices.ContainsFunc(deltas, func(d Delta) bool {
 			return d.Path == folder && d.Before.Whole && d.Before.Ino == 0
@@ -38,6 +42,7 @@ func (p *planner) takeWhole(deltas []Delta) ([]Delta, error) {
 			deltas = slices.DeleteFunc(deltas, inside)
 			continue
 		}
+		p.waitTick(p.Op.Began)
 		m, err := p.look(folder)
 		if err != nil || !m.more {
 			continue

@@ -122,6 +122,9 @@ func (op *Op) IsEnd() bool {
 	return len(op.Owners)+len(op.Times) > 0 && len(op.Deltas)+len(op.Left) == 0 && op.Note == ""
 }
 
+// takesBack reports whether an op is an undo or a redo.
+func (op *Op) takesBack() bool { return op.Kind == KindUndo || op.Kind == KindRedo }
+
 func (op *Op) owns(key string) bool {
 	return slices.ContainsFunc(op.Owners, func(o Owner) bool { return o.Key == key })
 }
@@ -134,10 +137,7 @@ func (t *Tx) toldAfter(id int64) func(key string) bool {
 			if at.id <= id {
 				return false
 			}
-			if !at.owned || !t.log.has(at, key) {
-				continue
-			}
-			if op := t.log.op(at); op != nil && op.tellsEnd(key) {
+			if at.owned && t.log.owning(at).tellsEnd(key) {
 				return true
 			}
 		}
@@ -203,12 +203,8 @@ func (t *Tx) Parts(op *Op) []int64 {
 		if at.id == op.ID || !at.owned || t.log.undoes[at.id] == at.id {
 			continue
 		}
-		if !slices.ContainsFunc(keys, func(o Owner) bool { return t.log.has(at, o.Key) }) {
-			continue
-		}
-		other := t.log.op(at)
-		if other != nil && (other.Kind == KindUndo || other.Kind == KindRedo) == (op.Kind == KindUndo ||
-			op.Kind == KindRedo) && slices.ContainsFunc(keys, func(o Owner) bool { return other.owns(o.Key) }) {
+		other := t.log.owning(at)
+		if other.takesBack() == op.takesBack() && slices.ContainsFunc(keys, func(o Owner) bool { return other.owns(o.Key) }) {
 			list = append(list, at.id)
 		}
 	}
@@ -299,26 +295,42 @@ func (t *Tx) saveWindow(w *window) error {
 // clock returns the time of the clock by which the workspace's file system stamps files, in nanoseconds. A
 // program's own clock may be some milliseconds ahead of it. It returns 0 if it cannot be read.
 func (s *Store) clock() int64 {
+	if now, ok := s.stampOfNow(); ok {
+		return now
+	}
 	d, err := s.o.Tree.OpenFolder(".")
 	if err != nil {
 		return 0
 	}
 	defer d.Close()
-	f, err := d.CreateUnnamed(0o600)
+	const draft = ".skill-clock"
+	f, err := d.OpenFile(draft, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		const draft = ".skill-clock"
-		f, err = d.OpenFile(draft, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return 0
-		}
-		defer d.Remove(draft, false)
+		return 0
 	}
+	defer d.Remove(draft, false)
 	defer f.Close()
 	info, err := tree.StatRegular(f)
 	if err != nil {
 		return 0
 	}
 	return info.Changed.UnixNano()
+}
+
+// stampOfNow is clock, if the system makes files without names: a kill leaves nothing behind.
+func (s *Store) stampOfNow() (now int64, ok bool) {
+	d, err := s.o.Tree.OpenFolder(".")
+	if err != nil {
+		return 0, false
+	}
+	defer d.Close()
+	f, err := d.CreateUnnamed(0o600)
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close()
+	info, err := tree.StatRegular(f)
+	return info.Changed.UnixNano(), err == nil
 }
 
 // A lookFor names the windows whose changes a look at the workspace records.
