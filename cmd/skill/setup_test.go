@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"textskill/skill"
+	"textskill/skill/hook"
 )
 
 // newHostFile returns a new home directory, a host's file in it, and a program that has this home.
@@ -86,6 +89,33 @@ func TestSetupAndRemove(t *testing.T) {
 		}
 		if got, err := os.ReadFile(file); string(got) != tt.before || err != nil {
 			t.Errorf("%q is now %q, %v", tt.before, got, err)
+		}
+	}
+}
+
+// Tools do not write the files by which the hosts start programs.
+func TestSetupFilesAreGuarded(t *testing.T) {
+	files := []string{".github/hooks/skill.json"}
+	for _, h := range hosts {
+		if h.inside != "" {
+			files = append(files, h.inside)
+		}
+	}
+	for _, s := range hook.Setups {
+		if s.File != "" {
+			files = append(files, s.File)
+		}
+	}
+	x, err := skill.New(skill.Config{Dir: t.TempDir(), NoSync: true, Unfenced: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	for _, file := range files {
+		write := skill.WriteFile{Path: "a/" + file, Content: "x", Parents: true}
+		_, err := x.Execute(t.Context(), &skill.Session{}, write)
+		if err == nil || !strings.Contains(err.Error(), "--allow-config allows it") {
+			t.Errorf("%s: %v", file, err)
 		}
 	}
 }

@@ -126,7 +126,8 @@ var configPaths = []string{
 	"perstack.toml", "PERSTACK.TOML", "a/b/perstack.toml", "perstack.toml.",
 	".mcp.json", ".vscode/tasks.json", "a/.Claude/settings.json", ".envrc", "opencode.json",
 	".factory/settings.json", ".kimi-code/config.toml", "a/.kilo/plugin/p.js", "kilo.jsonc",
-	".clinerules/hooks/PreToolUse", "crush.json",
+	".clinerules/hooks/PreToolUse", "crush.json", ".github/hooks/h.json", "a/.GitHub/Hooks/h.json",
+	".agents/plugins/p/hooks/hooks.json",
 	"perstack/x", "a/perstack/b/c", "Perstack/x", "per\u017ftack/x",
 }
 
@@ -182,6 +183,27 @@ func TestConfigLookalikes(t *testing.T) {
 			must(t, c, err)
 			s.has(p, "new")
 		}
+	})
+}
+
+// A folder is not moved or copied to where its entries make other programs run code.
+func TestConfigByItsPlace(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.layout("x/hooks/h.json=h", "top/.github/a=b", "plain/a=b")
+		w := s.open(Options{NoSync: true})
+		before := s.snapshot()
+		for _, err := range []error{
+			failed(w.Move(t.Context(), s.p("x"), s.p(".github"), MoveOptions{})),
+			failed(w.Copy(t.Context(), s.p("x"), s.p(".github"), CopyOptions{Tree: true})),
+			failed(w.Move(t.Context(), s.p("x/hooks"), s.p("top/.github/hooks"), MoveOptions{})),
+		} {
+			if !isDenied(err) {
+				t.Error(err)
+			}
+		}
+		s.unchanged(before)
+		c, err := w.Move(t.Context(), s.p("plain"), s.p(".github"), MoveOptions{})
+		must(t, c, err)
 	})
 }
 

@@ -267,7 +267,7 @@ func (w *Workspace) withLocations(from, to request, try func(src, dst location) 
 	}
 	dst, err := w.locate(to)
 	for n := 0; err == nil; n++ {
-		if err = cmp.Or(w.denied(src, from), w.denied(dst, to)); err != nil {
+		if err = cmp.Or(w.denied(src, from), w.denied(dst, to), w.deniedMove(src, dst, to)); err != nil {
 			return err
 		}
 		if err = try(src, dst); err != syscall.ELOOP || n > maxLinks {
@@ -317,7 +317,7 @@ func Hidden(name string) bool {
 }
 
 // configNames are files and folders that can make other programs run code. Operations may
-// read them, and change them only with [Options].AllowConfig.
+// read them, and change them only with [Options].AllowConfig. A name may be of a folder in another one.
 var configNames = []string{
 	".git", ".gitmodules", ".githooks", ".husky",
 	"perstack", "perstack.toml", "skill.toml",
@@ -327,6 +327,7 @@ var configNames = []string{
 	"opencode.json", "opencode.jsonc",
 	".kiro", ".roo", ".windsurf", ".continue", ".amazonq", ".factory", ".kimi-code",
 	".kilo", ".kilocode", "kilo.json", "kilo.jsonc", ".clinerules", ".crush.json", "crush.json",
+	".copilot", ".github/hooks", ".codeium", ".agents/plugins", ".cline", ".aider.conf.yml",
 
 	// of editors, debuggers and shells
 	".vscode", ".zed", ".idea", ".devcontainer", ".devcontainer.json", ".dir-locals.el", ".exrc", ".vimrc",
@@ -351,8 +352,42 @@ func (w *Workspace) denied(p location, q request) error {
 		if err := w.deniedName(name, q); err != nil {
 			return err
 		}
+		if err := w.deniedIn(parts[max(0, i-1)], name, q); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// deniedIn is deniedName for the name of a file in a folder.
+func (w *Workspace) deniedIn(folder, name string, q request) error {
+	if q.access == toRead || w.opts.AllowConfig {
+		return nil
+	}
+	return deniedConfig(runsCode(folder+"/"+strings.TrimRight(name, ". ")), q)
+}
+
+// deniedMove fails if a folder must not be moved or copied to dst, because its entries make other programs run
+// code there.
+func (w *Workspace) deniedMove(src, dst location, q request) error {
+	for _, c := range configNames {
+		folder, name, _ := strings.Cut(c, "/")
+		if name == "" || w.opts.AllowConfig || !strings.EqualFold(dst.base(), folder) {
+			continue
+		}
+		if _, err := src.root.tree.Stat(src.child(name).rel); err == nil {
+			return deniedConfig(c, q)
+		}
+	}
+	return nil
+}
+
+// deniedConfig returns the error about an entry of configNames, nil for "".
+func deniedConfig(c string, q request) error {
+	if c == "" {
+		return nil
+	}
+	return refusal.Denied(q.abs, "changing "+c+" can make other programs run code; --allow-config allows it")
 }
 
 // isCheckout reports whether the parts of a path begin with a host's folder of checkouts, as
@@ -388,14 +423,10 @@ func (w *Workspace) deniedName(name string, q request) error {
 	if q.access == toRead || w.opts.AllowConfig {
 		return nil
 	}
-	if c := runsCode(name); c != "" {
-		return refusal.Denied(q.abs,
-			"changing "+c+" can make other programs run code; --allow-config allows it")
-	}
-	return nil
+	return deniedConfig(runsCode(name), q)
 }
 
-// runsCode returns the entry of configNames that matches a part of a path, "" if none does.
+// runsCode returns the entry of configNames that matches a part of a path, or two parts, "" if none does.
 func runsCode(name string) string {
 	for _, c := range configNames {
 		if strings.EqualFold(name, c) {

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -64,7 +65,7 @@ func forbids(allow bool) func(rel string) string {
 			if strings.EqualFold(name, ".git") && !history.GitRunsCode(rel) || isCheckout(parts[i:]) {
 				continue
 			}
-			if c := runsCode(name); c != "" {
+			if cmp.Or(runsCode(name), runsCode(strings.Join(parts[max(0, i-1):i+1], "/"))) != "" {
 				return "can make other programs run code: a person takes it back by typing the undo, or --allow-config allows it"
 			}
 		}
