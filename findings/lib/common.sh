@@ -3,7 +3,7 @@ set -euo pipefail
 lib=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 temp=$(mktemp -d)
 server=
-trap '[ -z "$server" ] || kill "$server"; rm -rf "$temp"' EXIT
+trap '[ -z "$server" ] || kill "$server" || true; rm -rf "$temp"' EXIT
 cd "$temp"
 # The settings of the person who runs it must not count.
 export LC_ALL=C.UTF-8 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 npm_config_update_notifier=false
