@@ -113,6 +113,27 @@ gone second.txt; text a.txt a
 code 1 skill undo --run A
 says 'nobody told the end of "make"'; text a.txt a
 
+## commands at once in a workspace and in a folder of it that is one too
+git init -q sub; begin A t1 make p1
+(cd sub; begin B t2 'make sub' q1; echo b >b; end B t2 'make sub' q1)
+echo a >a; echo x >sub/a; end A t1 make p1
+code 4 skill undo
+says "$PWD/sub/b may have been changed by \"make sub\""; gone a; text sub/b b
+code 1 skill undo -C sub
+says 'which ran at the same time'; text sub/b b
+code 0 skill undo -C sub --perhaps
+gone sub/b
+begin A t3 make p1; echo c >sub/c; end A t3 make p1
+code 0 skill undo; gone sub/c
+
+## commands of this program at once in a workspace and in a folder of it
+mkdir sub; skill exec -C sub -- true
+skill exec -- sh -c 'echo p >p; touch go; sleep 1' & until [ -e go ]; do sleep 0.05; done
+skill exec -C sub -- sh -c 'echo s >s'; wait
+code 4 skill undo
+gone p; text sub/s s; says 'which ran at the same time'
+[ -z "$(find "$HOME" .. -name 'far-*' 2>/dev/null)" ]
+
 ## an end that is told late
 begin A t1 make p1; echo 1 >f1
 begin A t2 ls p2; end A t2 ls p2

@@ -345,6 +345,9 @@ func (t *Tx) closeCall(w *window, call Call, told bool) error {
 			return err
 		}
 	}
+	if !w.Edit {
+		t.endFar(w)
+	}
 	end := closedCall{call.Key, call.Twin, call.Host, call.Tool, call.Unkeyed, time.Now(), nil, nil}
 	kept := *w
 	kept.Objects = nil

@@ -135,8 +135,15 @@ func (s *Store) beginWindow(ctx context.Context, w *window, limit int64, walk Wa
 			return err
 		}
 	}
+	if len(others) == 0 {
+		t.forgetFar(t.far())
+	}
 	w.Since, w.Objects = t.log.last(), t.allObjects()
-	return open(t)
+	if err := open(t); err != nil {
+		return err
+	}
+	t.tellNeighbors(w)
+	return nil
 }
 
 // refresh updates the index from the disk and saves the contents. Edits by other programs before the
@@ -236,6 +243,7 @@ func (c *Command) close() {
 	}
 	c.file.Close()
 	c.file = nil
+	c.s.endFar(c.w)
 }
 
 // leaveOpen keeps the file of a command that cannot be recorded now. The next holder of the lock records
@@ -281,7 +289,7 @@ func (t *Tx) closeKilled(ctx context.Context) error {
 	}
 	entries, err := d.Entries()
 	for _, e := range entries {
-		if isCall(e.Name) { // no process holds the file of a call
+		if isCall(e.Name) || strings.HasPrefix(e.Name, openFar) { // no process holds the file of a call
 			continue
 		}
 		f, info, oerr := tree.RegularFile(d.OpenFile(e.Name, os.O_RDWR, 0))
@@ -505,6 +513,7 @@ func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err er
 		}
 	}()
 	ended := l.dropEnded()
+	l.far = t.far()
 	defer func() {
 		for _, w := range ended {
 			if err == nil && w.until != 0 {
@@ -538,6 +547,7 @@ func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err er
 		}
 	}
 	x.upTo = t.log.last()
+	t.forgetFar(l.far)
 	for _, w := range l.owners {
 		if !w.told && w.until == 0 {
 			if err := t.seen(w); err != nil {
@@ -756,6 +766,7 @@ func (t *Tx) CatchUp(ctx context.Context, deltas ...Delta) error {
 	}
 	l := lookFor{owners: t.windows()}
 	l.dropEnded()
+	l.far = t.far()
 	r := &recorder{Tx: t, scan: t.newScan(t.index, ".", 0), op: l.op(), look: &l}
 	for _, name := range withParents(pathsOf(deltas)) {
 		if filepath.IsAbs(string(name)) {

@@ -120,7 +120,8 @@
 //	log       the ops: op.go, log.go, list.go, retain.go
 //	blobs/    the contents: entry.go, blob.go, files.go
 //	index     the last recorded state: index.go, scan.go, git.go
-//	running/  the open windows: window.go, command.go, call.go, record.go
+//	running/  the open windows, here and in workspaces around this one and in it: window.go, far.go,
+//	          command.go, call.go, record.go
 //	lock      lock.go, flush.go, apply.go, undo.go, move.go, modes.go, whole.go,
 //	          held.go, rebuilt.go, times.go, aside.go
 //	missed    room for the marks of calls that could not be recorded: missed.go

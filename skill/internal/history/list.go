@@ -84,7 +84,7 @@ func (s *Store) listed(ctx context.Context, at line, name Name) (l Listed, ok bo
 // change. It returns false for such a part, which is not listed by itself.
 func (t *Tx) joinParts(l *Listed) bool {
 	single := func(op *Op) bool {
-		return !slices.ContainsFunc(op.Owners, func(o Owner) bool { return !o.SameOwner(op.Owners[0]) })
+		return !slices.ContainsFunc(op.Owners, func(o Owner) bool { return o.Far == "" && !o.SameOwner(op.Owners[0]) })
 	}
 	told := t.toldAfter(l.ID)
 	if single(l.Op) && slices.ContainsFunc(l.Owners, func(o Owner) bool { return !o.Told && told(o.Key) }) {
@@ -360,9 +360,10 @@ func (t *Tx) inspectFiles(r *Report) {
 	if d, err := os.Open(filepath.Join(t.Path(), runningName)); err == nil {
 		names, _ := d.Readdirnames(-1)
 		for _, name := range names {
-			if isCall(name) {
+			switch {
+			case isCall(name):
 				r.Calls++
-			} else {
+			case !strings.HasPrefix(name, openFar):
 				r.Running++
 			}
 		}

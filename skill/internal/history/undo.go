@@ -260,6 +260,9 @@ func (p *planner) keeps(d Delta) *ConflictError {
 		return e
 	case Shared:
 		for _, o := range of.Owners {
+			if !o.mayHave(d.Path) {
+				continue
+			}
 			if p.how.With != nil && !p.how.With(o) || p.how.With == nil && !o.SameOwner(p.Of.FirstTold()) {
 				e.Reason = "may have been changed by " + o.ran(", which ")
 				return e

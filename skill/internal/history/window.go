@@ -27,6 +27,7 @@ type window struct {
 	Unseen   bool      `json:",omitempty"` // what was there before was not looked at to the end
 	Beginner string    `json:",omitempty"` // the process that looks, before the window begins
 	Objects  objects   `json:",omitempty"`
+	Past     bool      `json:",omitempty"` // of a neighbor's window: it has ended
 
 	git   []string // see [Command.Repositories]
 	name  string   // of the file; "" for a call whose begin was not told
@@ -59,6 +60,7 @@ type Owner struct {
 	Until int64 `json:"until,omitempty"`
 	// not a command: something else, such as a formatter, that changed the files of the edit right after it
 	After bool `json:"after,omitempty"`
+	Far   Name `json:"far,omitempty"` // a command of another workspace: which folder of the root it may change
 }
 
 func (w *window) owner() Owner {
@@ -99,7 +101,7 @@ func (op *Op) Grade(d Delta, told func(key string) bool) Grade {
 	switch {
 	case !proven:
 		return Unproven
-	case slices.ContainsFunc(op.Owners, func(o Owner) bool { return !o.SameOwner(op.Owners[0]) }):
+	case slices.ContainsFunc(op.Owners, func(o Owner) bool { return o.mayHave(d.Path) && !o.SameOwner(op.Owners[0]) }):
 		return Shared
 	case op.Kind != KindRun:
 		return Known
@@ -157,7 +159,7 @@ func (t *Tx) Doubt(op *Op) (Grade, string) {
 			return g, t.whyUnproven(op, d)
 		case Shared:
 			for _, o := range op.Owners {
-				if !o.SameOwner(op.FirstTold()) {
+				if o.mayHave(d.Path) && !o.SameOwner(op.FirstTold()) {
 					return g, o.ran(" ")
 				}
 			}
@@ -263,6 +265,9 @@ func (t *Tx) opened() (list []*window) {
 	}
 	entries, _ := sortedEntries(d)
 	for _, e := range entries {
+		if strings.HasPrefix(e.Name, openFar) {
+			continue
+		}
 		w := &window{}
 		data, err := t.dir.Load().ReadFile(runningName + "/" + e.Name)
 		if err != nil || json.Unmarshal(data, w) != nil { // a power cut left it empty
@@ -336,8 +341,9 @@ func (s *Store) stampOfNow() (now int64, ok bool) {
 // A lookFor names the windows whose changes a look at the workspace records.
 type lookFor struct {
 	owners []*window
-	stamp  int64  // with a single owner, a command of this program: when its last process had ended
-	unsure string // why nothing is proven; "" if that is not so
+	far    []*window // of neighbors
+	stamp  int64     // with a single owner, a command of this program: when its last process had ended
+	unsure string    // why nothing is proven; "" if that is not so
 }
 
 // began returns the earliest begin of the owners by the workspace's clock, 0 if it is not known.
@@ -428,6 +434,9 @@ func (l *lookFor) op() *Op {
 			op.Unsure = unsureLate
 		}
 	}
+	for _, w := range l.far {
+		op.Owners = append(op.Owners, w.farOwner())
+	}
 	if l.unsure != "" {
 		op.Unsure = l.unsure
 	}
@@ -451,14 +460,16 @@ func (a About) common(b About) About {
 }
 
 // processName names a process and its start, so that the name is not used again.
-func processName(pid int) string {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+func processName(pid int) string { return processOf(strconv.Itoa(pid)) }
+
+func processOf(pid string) string {
+	data, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
 		return ""
 	}
 	_, rest, _ := strings.Cut(string(data), ") ")
 	if fields := strings.Fields(rest); len(fields) > 19 {
-		return strconv.Itoa(pid) + " " + fields[19]
+		return pid + " " + fields[19]
 	}
 	return ""
 }
