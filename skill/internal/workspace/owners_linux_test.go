@@ -722,7 +722,7 @@ func plays(t *testing.T, base string, seed uint64, steps int) (*field, error) {
 
 func TestOwners(t *testing.T) {
 	needs.InMemory(t)
-	scripts := 200
+	scripts := 150
 	if text := os.Getenv("SKILL_TEST_OWNERS"); text != "" {
 		scripts, _ = strconv.Atoi(text)
 	}
