@@ -22,7 +22,7 @@ import (
 const learnedFor = 7 * 24 * time.Hour
 
 // learned are the rules of endpoints that runs have found out, with the time of that, by the
-// endpoint's origin and the model.
+// endpoint's address, the model and the protocol.
 type learned map[string]map[string]time.Time
 
 // readLearned returns what is remembered. A file that cannot be read is as good as none.
@@ -47,11 +47,11 @@ func (l learned) write(file string) error {
 // learn gives an endpoint the rules that runs have found out, and has it add those that this
 // run does. It returns the window that the endpoint has named, 0 for none.
 func (c *console) learn(e *provider.Endpoint, cfg *agent.Config) (window int) {
-	origin := cmp.Or(e.BaseURL, e.Provider)
-	if u, err := url.Parse(e.BaseURL); err == nil && u.Host != "" {
-		origin = u.Scheme + "://" + u.Host
+	address := cmp.Or(e.BaseURL, e.Provider)
+	if u, err := url.Parse(e.BaseURL); err == nil && u.Host != "" { // without a key that it may have
+		address = u.Scheme + "://" + u.Host + strings.TrimRight(u.Path, "/")
 	}
-	key, file := origin+" "+e.Model, c.getenv.inState("endpoints.json")
+	key, file := strings.TrimSpace(address+" "+e.Model+" "+e.API), c.getenv.inState("endpoints.json")
 	for _, rule := range slices.Sorted(maps.Keys(readLearned(file)[key])) {
 		if n, ok := strings.CutPrefix(rule, "window "); ok {
 			if size, _ := strconv.Atoi(n); size >= agent.MinWindow {
