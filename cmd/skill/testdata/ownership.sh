@@ -207,6 +207,13 @@ sleep 1; echo mine >mine.txt
 code 4 skill undo
 gone c.txt; text mine.txt mine; says 'undo --perhaps 1'
 
+## a command that was killed, and a save at once
+skill exec -- sh -c 'echo c >c.txt; sleep 60' & id=$!
+for i in $(seq 200); do [ -e c.txt ] && break; sleep 0.05; done
+sleep 1; kill -9 $id; echo mine >mine.txt; wait $id 2>/dev/null || true
+code 4 skill undo
+gone c.txt; text mine.txt mine; says 'undo --perhaps 1'
+
 ## a dry run of an undo
 seq 3 >a
 skill exec -- sh -c 'sed -i s/2/x/ a; echo n >n'

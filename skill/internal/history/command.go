@@ -319,7 +319,7 @@ func (t *Tx) closeOne(ctx context.Context, name string, alive time.Time) error {
 	base := "."
 	for _, w := range l.owners {
 		if w.name == name {
-			w.until, base = alive.Add(heartbeat).UnixNano(), w.Base
+			w.until, base = alive.UnixNano(), w.Base
 		}
 	}
 	x, err := t.current()
