@@ -186,5 +186,5 @@ func (k *killedWorkspace) kill(args []string, stdin string) string {
 	} else {
 		k.killed++
 	}
-	return out.String()
+	return out.String() + stderr.String()
 }
