@@ -7,6 +7,9 @@ import "os"
 // Datasync makes the content of a file durable.
 func Datasync(f *os.File) error { return f.Sync() }
 
+// FlushesAll is false on this system.
+func FlushesAll(int) bool { return false }
+
 // Syncfs does nothing on this system.
 func Syncfs(Folder) error { return nil }
 
