@@ -316,7 +316,8 @@ func TestKilledCommand(t *testing.T) {
 				t.Fatal(err)
 			}
 			command(in)
-			c.leaveOpen() // ends the process's lock
+			tree.Touch(c.file) // the last heartbeat
+			c.leaveOpen()      // ends the process's lock
 			last := treeOf(t, ws)
 			fresh := open(t, o)
 			tx, err := fresh.Lock(t.Context())
