@@ -22,7 +22,7 @@ type FenceMode string
 // The fence modes.
 const (
 	FenceAuto    FenceMode = "auto"    // best effort; the result says what was enforced
-	FenceRequire FenceMode = "require" // refuse to run commands if the kernel cannot enforce the fence
+	FenceRequire FenceMode = "require" // refuse to run commands if the kernel cannot enforce the fence: SECURITY.md
 	FenceOff     FenceMode = "off"
 )
 
@@ -170,13 +170,17 @@ func (x *Runner) newFence() (f fence, err error) {
 		return f, nil
 	}
 	held := x.fenceWith(landlock())
-	if x.cfg.Fence == FenceRequire && !held.Whole() && (held.ABI == 0 || !x.network().alone()) {
-		why := held.Why
-		if held.ABI > 0 {
-			why = fmt.Sprintf("Landlock of this kernel has ABI %d, and %d is the first that denies TCP",
-				held.ABI, abiTCP)
+	if x.cfg.Fence == FenceRequire && held.ABI == 0 {
+		return f, fenceUnavailable(held.Why)
+	}
+	if x.cfg.Fence == FenceRequire {
+		would := held
+		would.Alone = x.network().alone()
+		for _, l := range limitsOf(would) {
+			if l.refused {
+				return f, fenceUnavailable(l.String() + "; --fence auto runs it with the rest of the fence")
+			}
 		}
-		return f, fenceUnavailable(why)
 	}
 	return fence{on: true, possible: held.ABI > 0, plain: x.cfg.plain, require: x.cfg.Fence == FenceRequire,
 		limits: x.cfg.Limits}, nil

@@ -297,6 +297,7 @@ func Contains(dir, path string) bool {
 type FenceReport struct {
 	Fence
 	Shared   string   // see [Executed]
+	Limits   []string // what this system keeps the fence from, and why
 	Reads    []string // files and directories that they read, with all in them
 	Writes   []string // and that they write
 	Fixed    []string // in these, what they do not write
@@ -308,6 +309,11 @@ type FenceReport struct {
 func (x *Runner) FenceReport() (r FenceReport) {
 	r.Fence = x.Fence()
 	r.Shared = x.whyShared(r.Fence)
+	if x.cfg.Fence != FenceOff {
+		for _, l := range limitsOf(r.Fence) {
+			r.Limits = append(r.Limits, l.String())
+		}
+	}
 	for _, v := range os.Environ() {
 		name, value, _ := strings.Cut(v, "=")
 		if x.keptFromCommands(name, value) {
@@ -344,6 +350,9 @@ func (r FenceReport) Message() string {
 	fmt.Fprintf(&b, "the fence of commands is %s\n", r.Fence)
 	if r.Shared != "" {
 		fmt.Fprintf(&b, "commands have no network and no /tmp of their own: %s\n", r.Shared)
+	}
+	for _, l := range r.Limits {
+		fmt.Fprintf(&b, "a limit of this system: %s\n", l)
 	}
 	for _, part := range []struct {
 		what string

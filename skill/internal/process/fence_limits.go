@@ -1,0 +1,63 @@
+package process
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+)
+
+// A limit is a part of the fence that some systems cannot enforce.
+type limit struct {
+	system  string // where it is missing
+	missing string // what does not hold then
+	refused bool   // [FenceRequire] runs no command then
+	applies func(f Fence, filtered bool) bool
+}
+
+// limits are the limits of all systems. SECURITY.md holds the same table.
+var limits = []limit{
+	{"Linux before 5.13, or without Landlock", "files are not protected from commands", true,
+		func(f Fence, _ bool) bool { return runtime.GOOS == "linux" && f.ABI == 0 }},
+	{"Linux before 6.7, no network namespaces", "TCP is not limited", true,
+		func(f Fence, _ bool) bool { return f.ABI > 0 && f.ABI < abiTCP && !f.Alone }},
+	{"Linux before 6.12, no namespaces", "abstract sockets and signals are not limited", false,
+		func(f Fence, _ bool) bool { return f.ABI > 0 && f.ABI < abiSignals && !f.Alone && !f.Processes }},
+	{"containers without user namespaces", "no own mounts: commands see which files exist, change modes of the " +
+		"user's files, connect to any Unix socket", false,
+		func(f Fence, _ bool) bool { return f.ABI > 0 && f.ABI < abiNamedSockets && !f.Sockets }},
+	{"containers that hide parts of `/proc`", "no process namespace: commands see the list of processes", false,
+		func(f Fence, _ bool) bool { return f.ABI > 0 && !f.Processes }},
+	{"processors other than amd64 and arm64", "no filter of system calls", true,
+		func(f Fence, filtered bool) bool { return f.ABI > 0 && !filtered }},
+	{"macOS", "no sandbox; `skill` ends the process group of a command", true,
+		func(Fence, bool) bool { return runtime.GOOS == "darwin" }},
+	{"Windows", "no sandbox; `skill` ends only the command; no promise after a power failure", true,
+		func(Fence, bool) bool { return runtime.GOOS == "windows" }},
+}
+
+// limitsTable returns the table of SECURITY.md, in Markdown.
+func limitsTable() string {
+	var b strings.Builder
+	b.WriteString("| system | what is missing | `--fence require` |\n|---|---|---|\n")
+	for _, l := range limits {
+		answer := "runs commands"
+		if l.refused {
+			answer = "refuses them"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", l.system, l.missing, answer)
+	}
+	return b.String()
+}
+
+// limitsOf returns the limits of this system that a command with the fence f would meet.
+func limitsOf(f Fence) (list []limit) {
+	filtered := landlock()&callsFiltered != 0
+	for _, l := range limits {
+		if l.applies(f, filtered) {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+func (l limit) String() string { return l.missing + " (" + l.system + ")" }
