@@ -228,7 +228,7 @@ func TestReadmeLength(t *testing.T) {
 		t.Errorf("README.md has %d lines, more than 160", n)
 	}
 	for name, most := range map[string]int{
-		dialectReadme: 11 << 10, agentReadme: 6 << 10, "SECURITY.md": 17 << 9,
+		dialectReadme: 11 << 10, agentReadme: 6 << 10, "SECURITY.md": 18 << 9,
 		mcpReadme: 3 << 10, goldenReadme: 3 << 10, "parser/wire/README.md": 3 << 10,
 		"skill/fleet/README.md":           3 << 10,
 		"skill/internal/search/README.md": 3 << 10, "skill/internal/history/README.md": 3 << 10,

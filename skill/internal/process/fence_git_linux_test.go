@@ -233,6 +233,7 @@ func TestGitIsNotLedElsewhere(t *testing.T) {
 // The settings of a repository are guarded wherever it lies: also below an ignored folder, behind a link or a
 // file .git, in a server, and where no history is kept, so that nothing else looks at the workspace.
 func TestGitGuardFindsRepositories(t *testing.T) {
+	needs.Program(t, "git")
 	x, _ := viewedRunner(t, Config{})
 	b := &gitBed{t: t, x: x, ws: x.ws.Dir()}
 	b.write("lib/a", "", 0o644)

@@ -40,9 +40,9 @@ func limitsTable() string {
 	var b strings.Builder
 	b.WriteString("| system | what is missing | `--fence require` |\n|---|---|---|\n")
 	for _, l := range limits {
-		answer := "runs commands"
+		answer := "runs"
 		if l.refused {
-			answer = "refuses them"
+			answer = "refuses"
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", l.system, l.missing, answer)
 	}

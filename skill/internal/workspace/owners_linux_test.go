@@ -721,6 +721,7 @@ func plays(t *testing.T, base string, seed uint64, steps int) (*field, error) {
 }
 
 func TestOwners(t *testing.T) {
+	needs.Program(t, "sleep")
 	needs.InMemory(t)
 	scripts := 150
 	if text := os.Getenv("SKILL_TEST_OWNERS"); text != "" {
