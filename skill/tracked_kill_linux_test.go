@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -94,6 +95,30 @@ func lastRecorded(t *testing.T, dir string) string {
 	return list[0].ID + list[len(list)-1].ID
 }
 
+// hasBeaten reports whether all commands in a workspace have had a heartbeat since a file was written. It proves that
+// they had not ended by then.
+func hasBeaten(dir, name string) bool {
+	file, err := os.Stat(filepath.Join(dir, name))
+	if err != nil {
+		return false
+	}
+	beats := 0
+	histories, _ := filepath.Glob(filepath.Join(os.Getenv("XDG_STATE_HOME"), "skill", "*", "root.json"))
+	for _, root := range histories {
+		if data, _ := os.ReadFile(root); !strings.Contains(string(data), strconv.Quote(dir)) {
+			continue
+		}
+		running, _ := filepath.Glob(filepath.Join(filepath.Dir(root), "running", "*"))
+		for _, r := range running {
+			if info, err := os.Stat(r); err != nil || !info.ModTime().After(file.ModTime()) {
+				return false
+			}
+			beats++
+		}
+	}
+	return beats > 0
+}
+
 // TestTrackedKilledIsRecorded kills a program while it runs a command. The changes of the command
 // are undone like the changes of another one, and the history names the run that it was a step of. A command that
 // another process runs meanwhile does not count as killed, and may have made the changes.
@@ -114,6 +139,7 @@ func TestTrackedKilledIsRecorded(t *testing.T) {
 		}
 		eventually(t, "the command to write",
 			func() bool { _, err := os.Stat(filepath.Join(dir, "f")); return err == nil })
+		eventually(t, "a heartbeat", func() bool { return hasBeaten(dir, "f") })
 		parent.Process.Kill()
 		parent.Wait()
 		if before == "echo y > g" { // another command comes before the undo
