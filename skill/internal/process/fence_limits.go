@@ -1,10 +1,6 @@
 package process
 
-import (
-	"fmt"
-	"runtime"
-	"strings"
-)
+import "runtime"
 
 // A limit is a part of the fence that some systems cannot enforce.
 type limit struct {
@@ -33,20 +29,6 @@ var limits = []limit{
 		func(Fence, bool) bool { return runtime.GOOS == "darwin" }},
 	{"Windows", "no sandbox; `skill` ends only the command; no promise after a power failure", true,
 		func(Fence, bool) bool { return runtime.GOOS == "windows" }},
-}
-
-// limitsTable returns the table of SECURITY.md, in Markdown.
-func limitsTable() string {
-	var b strings.Builder
-	b.WriteString("| system | what is missing | `--fence require` |\n|---|---|---|\n")
-	for _, l := range limits {
-		answer := "runs"
-		if l.refused {
-			answer = "refuses"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", l.system, l.missing, answer)
-	}
-	return b.String()
 }
 
 // limitsOf returns the limits of this system that a command with the fence f would meet.

@@ -1,11 +1,26 @@
 package process
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 )
+
+// limitsTable returns the table of SECURITY.md, in Markdown.
+func limitsTable() string {
+	var b strings.Builder
+	b.WriteString("| system | what is missing | `--fence require` |\n|---|---|---|\n")
+	for _, l := range limits {
+		answer := "runs"
+		if l.refused {
+			answer = "refuses"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", l.system, l.missing, answer)
+	}
+	return b.String()
+}
 
 // SECURITY.md holds the table of the limits.
 func TestLimitsAreInSecurity(t *testing.T) {
