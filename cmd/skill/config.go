@@ -218,6 +218,7 @@ func (c *cli) isFlag(cmd *cobra.Command, set *configuration, name string) bool {
 	if cmd.Root().Flags().Lookup(name) != nil {
 		return true
 	}
+	c.addCommands(cmd.Root(), set)
 	return slices.ContainsFunc(cmd.Root().Commands(),
 		func(sub *cobra.Command) bool { return sub.Flags().Lookup(name) != nil })
 }

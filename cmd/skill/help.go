@@ -221,6 +221,7 @@ func unknownCommand(root *cobra.Command, word string) error {
 
 // printHelp prints the short help of the program.
 func (c *cli) printHelp(root *cobra.Command, set *configuration) {
+	c.addCommands(root, set)
 	w := root.OutOrStdout()
 	fmt.Fprint(w, root.Long)
 	for _, g := range groups {

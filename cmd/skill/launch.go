@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -23,14 +24,18 @@ func ownProgram() string {
 	return ""
 }
 
-// cancelOnSignal has a signal that asks the program to end cancel its context.
-func cancelOnSignal(cancel context.CancelCauseFunc) {
+// cancelOnSignal waits for a signal that asks the program to end. It runs beside the
+// start: os/signal starts threads first, which takes 0.16 ms of the 3.4 ms until skill
+// mcp has answered initialize, and 0.10 of the 3.1 ms of a text command. It closes waiting
+// once it waits.
+func cancelOnSignal(cancel context.CancelCauseFunc, waiting chan<- struct{}) {
 	received := make(chan os.Signal, 1)
 	signal.Notify(received, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // nohup has it ignored
 		signal.Notify(received, syscall.SIGHUP)
 	}
-	go func() { cancel(stopSignal{<-received}) }()
+	close(waiting)
+	cancel(stopSignal{<-received})
 }
 
 // A stopSignal is why the program ends: the signal that asked for it.
@@ -38,12 +43,33 @@ type stopSignal struct{ os.Signal }
 
 func (s stopSignal) Error() string { return s.String() + " signal received" }
 
-// takeInterrupts returns the interrupts from now on, which then do not end the program.
-func takeInterrupts() <-chan os.Signal {
+// takeInterrupts returns the interrupts from now on, which then do not end the program:
+// cancelOnSignal has to wait by then.
+func takeInterrupts(waiting <-chan struct{}) <-chan os.Signal {
+	<-waiting
 	received := make(chan os.Signal, 1)
 	signal.Reset(os.Interrupt)
 	signal.Notify(received, os.Interrupt)
 	return received
+}
+
+// prepare gives root the subcommands that args may name: those whose name is anywhere
+// in args. To build all of them, with their flags and completions, takes 4 ms, half of a start.
+func (c *cli) prepare(root *cobra.Command, set *configuration, args []string) {
+	for _, arg := range args {
+		switch arg {
+		case "help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd:
+			c.addCommands(root, set)
+			completeValues(root)
+			return
+		}
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	for _, sub := range c.subcommands() {
+		if slices.Contains(args, sub.name) {
+			c.add(root, sub, set)
+		}
+	}
 }
 
 func (c *console) versionCommand(*configuration) *cobra.Command {

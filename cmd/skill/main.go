@@ -21,8 +21,9 @@ func main() {
 		os.Exit(exitFailed)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	cancelOnSignal(cancel)
-	c := &cli{console: console{name: nameOf(os.Args[0]), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}, helper: ownProgram(), interrupts: takeInterrupts}
+	waiting := make(chan struct{})
+	go cancelOnSignal(cancel, waiting)
+	c := &cli{console: console{name: nameOf(os.Args[0]), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}, helper: ownProgram(), interrupts: func() <-chan os.Signal { return takeInterrupts(waiting) }}
 	os.Exit(c.run(ctx, os.Args[1:]))
 }
 

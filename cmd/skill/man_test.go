@@ -31,6 +31,7 @@ var otherName = regexp.MustCompile(`(?m)(^|[^\w/.\n]|start )skill( (\\?-|\[|[a-z
 func manPages(t *testing.T, c *cli) {
 	root := c.command(nil)
 	root.DisableAutoGenTag = true
+	c.addCommands(root, &configuration{})
 	dir := cmp.Or(*manFolder, t.TempDir())
 	// of the day in SOURCE_DATE_EPOCH
 	head := doc.GenManHeader{Section: "1", Source: root.Name(), Manual: root.Name()}

@@ -117,8 +117,7 @@ func (c *cli) command(args []string) *cobra.Command {
 		}
 	})
 	root.SetHelpCommand(c.helpCommand(subjects))
-	c.addCommands(root, &set)
-	completeValues(root)
+	c.prepare(root, &set, args)
 	return root
 }
 
@@ -145,16 +144,28 @@ func (c *cli) subcommands() []subcommand {
 	}
 }
 
-// addCommands gives root the subcommands. All texts then have the name by which the program was
-// started.
+// add gives root a subcommand.
+func (c *console) add(root *cobra.Command, sub subcommand, set *configuration) {
+	cmd := sub.build(set)
+	cmd.Flags().SortFlags = false
+	cmd.GroupID = sub.group
+	hideSettings(cmd)
+	root.AddCommand(cmd)
+}
+
+// addCommands gives root the subcommands that it lacks, for help and completion. All texts then have
+// the name by which the program was started.
 func (c *cli) addCommands(root *cobra.Command, set *configuration) {
-	for _, sub := range c.subcommands() {
-		cmd := sub.build(set)
-		cmd.Flags().SortFlags = false
-		cmd.GroupID = sub.group
-		hideSettings(cmd)
-		root.AddCommand(cmd)
+	has := map[string]bool{}
+	for _, sub := range root.Commands() {
+		has[sub.Name()] = true
 	}
+	for _, sub := range c.subcommands() {
+		if !has[sub.name] {
+			c.add(root, sub, set)
+		}
+	}
+	root.CompletionOptions.DisableDefaultCmd = false
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, sub := range root.Commands() {
@@ -212,6 +223,7 @@ func (c *cli) checkPrompt(cmd *cobra.Command, set *configuration, o *promptOptio
 	case o.lines && len(words) > 0:
 		return errors.New("--lines reads standard input; give the command there or leave --lines out")
 	case len(words) == 1 && cmd.ArgsLenAtDash() < 0 && dialect.Of(words[0]).Lookup(words[0]) == nil:
+		c.addCommands(cmd, set)
 		if similar(cmd, words[0]) != "" {
 			return unknownCommand(cmd, words[0])
 		}
