@@ -511,7 +511,8 @@ func (s *Store) recordAfter(ctx context.Context, next string) error {
 			t.index.upTo = t.log.last()
 		}
 		if r.changed {
-			if err := t.writeIndex(t.index.folded()); err != nil {
+			err := t.writeIndex(t.index.folded())
+			if err != nil && !isFull(err) { // on a full disk, replayAll updates the old index
 				return named(t.Path(), err)
 			}
 		}
