@@ -140,7 +140,7 @@ func (c *treeCopy) copyEntry(from, to tree.Folder, s copiedFolder, e Entry) erro
 		}
 	}
 	if !c.o.moving {
-		if err := c.w.deniedName(e.Name, request{src.path(), false, toChange}); err != nil {
+		if err := c.w.deniedName(src.parent().rel, e.Name, request{src.path(), false, toChange}); err != nil {
 			return err
 		}
 	}

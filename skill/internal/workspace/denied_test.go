@@ -189,13 +189,14 @@ func TestConfigLookalikes(t *testing.T) {
 // A folder is not moved or copied to where its entries make other programs run code.
 func TestConfigByItsPlace(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
-		s.layout("x/hooks/h.json=h", "top/.github/a=b", "plain/a=b")
+		s.layout("x/hooks/h.json=h", "top/.github/a=b", "plain/a=b", "tree/.github/hooks/h.json=h")
 		w := s.open(Options{NoSync: true})
 		before := s.snapshot()
 		for _, err := range []error{
 			failed(w.Move(t.Context(), s.p("x"), s.p(".github"), MoveOptions{})),
 			failed(w.Copy(t.Context(), s.p("x"), s.p(".github"), CopyOptions{Tree: true})),
 			failed(w.Move(t.Context(), s.p("x/hooks"), s.p("top/.github/hooks"), MoveOptions{})),
+			failed(w.Copy(t.Context(), s.p("tree"), s.p("copy"), CopyOptions{Tree: true})),
 		} {
 			if !isDenied(err) {
 				t.Error(err)

@@ -117,7 +117,7 @@ func (d *Dir) mayOpen(name []byte) error {
 	case string(name) == "." || string(name) == "..":
 		return syscall.EISDIR
 	}
-	return d.w.deniedName(string(name), request{abs: string(name)})
+	return d.w.deniedName("", string(name), request{abs: string(name)})
 }
 
 // Close closes the folder. Folders and files that were opened through it stay open.

@@ -349,22 +349,11 @@ func (w *Workspace) denied(p location, q request) error {
 		if isCheckout(parts[i:]) {
 			continue
 		}
-		if err := w.deniedName(name, q); err != nil {
-			return err
-		}
-		if err := w.deniedIn(parts[max(0, i-1)], name, q); err != nil {
+		if err := w.deniedName(path.Join(parts[:i]...), name, q); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// deniedIn is deniedName for the name of a file in a folder.
-func (w *Workspace) deniedIn(folder, name string, q request) error {
-	if q.access == toRead || w.opts.AllowConfig {
-		return nil
-	}
-	return deniedConfig(runsCode(folder+"/"+strings.TrimRight(name, ". ")), q)
 }
 
 // deniedMove fails if a folder must not be moved or copied to dst, because its entries make other programs run
@@ -394,7 +383,7 @@ func deniedConfig(c string, q request) error {
 // .claude/worktrees/NAME/FILE. Names count from the top of the checkout.
 func isCheckout(parts []string) bool {
 	return len(parts) > 3 && strings.HasPrefix(parts[0], ".") && parts[0] != StateDir &&
-		!strings.EqualFold(parts[0], ".git") && parts[1] == "worktrees" && runsCode(parts[0]) != ""
+		!strings.EqualFold(parts[0], ".git") && parts[1] == "worktrees" && runsCode("", parts[0]) != ""
 }
 
 // isRecords reports whether p is in the user's state folder, which holds histories, tokens
@@ -410,9 +399,9 @@ func (w *Workspace) isRecords(p location, a access) bool {
 	return inside || holds && a == toChange && !p.isRoot()
 }
 
-// deniedName is denied for one part of a path. It catches other spellings of a name: it
+// deniedName is denied for one part of a path, in a folder. It catches other spellings of a name: it
 // ignores case, as macOS does, and dots and blanks at the end, as Windows does.
-func (w *Workspace) deniedName(name string, q request) error {
+func (w *Workspace) deniedName(folder, name string, q request) error {
 	if runtime.GOOS == "windows" {
 		name, _, _ = strings.Cut(name, ":") // a colon precedes the name of a stream of the file
 	}
@@ -423,13 +412,14 @@ func (w *Workspace) deniedName(name string, q request) error {
 	if q.access == toRead || w.opts.AllowConfig {
 		return nil
 	}
-	return deniedConfig(runsCode(name), q)
+	return deniedConfig(runsCode(folder, name), q)
 }
 
-// runsCode returns the entry of configNames that matches a part of a path, or two parts, "" if none does.
-func runsCode(name string) string {
+// runsCode returns the entry of configNames that matches the name of a file in a folder, "" if none does.
+func runsCode(folder, name string) string {
+	in := strings.TrimRight(path.Base(folder), ". ") + "/" + name
 	for _, c := range configNames {
-		if strings.EqualFold(name, c) {
+		if strings.EqualFold(name, c) || strings.EqualFold(in, c) {
 			return c
 		}
 	}

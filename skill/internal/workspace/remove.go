@@ -283,7 +283,7 @@ func (w *Workspace) checkEntry(d tree.Folder, child location, e Entry, why purpo
 	case Hidden(e.Name):
 		return refusal.Denied(child.path(), ownRecords)
 	case why == copying:
-		return w.deniedName(e.Name, request{child.path(), false, toChange})
+		return w.deniedName(child.parent().rel, e.Name, request{child.path(), false, toChange})
 	case e.Type != fs.ModeDir:
 		return nil
 	}

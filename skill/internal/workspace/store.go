@@ -1,8 +1,8 @@
 package workspace
 
 import (
-	"cmp"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -65,7 +65,7 @@ func forbids(allow bool) func(rel string) string {
 			if strings.EqualFold(name, ".git") && !history.GitRunsCode(rel) || isCheckout(parts[i:]) {
 				continue
 			}
-			if cmp.Or(runsCode(name), runsCode(strings.Join(parts[max(0, i-1):i+1], "/"))) != "" {
+			if runsCode(path.Join(parts[:i]...), name) != "" {
 				return "can make other programs run code: a person takes it back by typing the undo, or --allow-config allows it"
 			}
 		}
