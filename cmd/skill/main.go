@@ -21,9 +21,8 @@ func main() {
 		os.Exit(exitFailed)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	waiting := make(chan struct{})
-	go cancelOnSignal(cancel, waiting)
-	c := &cli{console: console{name: nameOf(os.Args[0]), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}, helper: ownProgram(), interrupts: func() <-chan os.Signal { return takeInterrupts(waiting) }}
+	cancelOnSignal(cancel)
+	c := &cli{console: console{name: nameOf(os.Args[0]), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}, helper: ownProgram(), interrupts: takeInterrupts}
 	os.Exit(c.run(ctx, os.Args[1:]))
 }
 
