@@ -73,7 +73,7 @@ func (f Fence) String() string {
 }
 
 // Whole reports whether f is all that [FenceRequire] demands.
-func (f Fence) Whole() bool { return f.ABI >= abiTCP || f.ABI > 0 && f.Alone }
+func (f Fence) Whole() bool { return f.ABI > 0 && refusedFor(f) == nil }
 
 // The versions of Landlock that added what the fence needs.
 const (
@@ -170,16 +170,13 @@ func (x *Runner) newFence() (f fence, err error) {
 		return f, nil
 	}
 	held := x.fenceWith(landlock())
-	if x.cfg.Fence == FenceRequire && held.ABI == 0 {
-		return f, fenceUnavailable(held.Why)
-	}
-	if x.cfg.Fence == FenceRequire {
-		would := held
-		would.Alone = x.network().alone()
-		for _, l := range limitsOf(would) {
-			if l.refused {
-				return f, fenceUnavailable(l.String() + "; --fence auto runs it with the rest of the fence")
-			}
+	if x.cfg.Fence == FenceRequire && !held.Whole() {
+		if held.ABI == 0 {
+			return f, fenceUnavailable(held.Why)
+		}
+		held.Alone = x.network().alone()
+		if l := refusedFor(held); l != nil {
+			return f, fenceUnavailable(l.String() + "; --fence auto runs it with the rest of the fence")
 		}
 	}
 	return fence{on: true, possible: held.ABI > 0, plain: x.cfg.plain, require: x.cfg.Fence == FenceRequire,

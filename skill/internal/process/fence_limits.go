@@ -4,8 +4,8 @@ import "runtime"
 
 // A limit is a part of the fence that some systems cannot enforce.
 type limit struct {
-	system  string // where it is missing
-	missing string // what does not hold then
+	system  string // the systems that lack it
+	missing string // the missing part
 	refused bool   // [FenceRequire] runs no command then
 	applies func(f Fence, filtered bool) bool
 }
@@ -33,13 +33,22 @@ var limits = []limit{
 
 // limitsOf returns the limits of this system that a command with the fence f would meet.
 func limitsOf(f Fence) (list []limit) {
-	filtered := landlock()&callsFiltered != 0
 	for _, l := range limits {
-		if l.applies(f, filtered) {
+		if l.applies(f, canFilter()) {
 			list = append(list, l)
 		}
 	}
 	return list
+}
+
+// refusedFor returns the first limit of f for which [FenceRequire] runs no command, nil if f is all that it demands.
+func refusedFor(f Fence) *limit {
+	for _, l := range limitsOf(f) {
+		if l.refused {
+			return &l
+		}
+	}
+	return nil
 }
 
 func (l limit) String() string { return l.missing + " (" + l.system + ")" }

@@ -297,7 +297,7 @@ func Contains(dir, path string) bool {
 type FenceReport struct {
 	Fence
 	Shared   string   // see [Executed]
-	Limits   []string // what this system keeps the fence from, and why
+	Limits   []string // the parts of the fence that this system lacks, with its kind
 	Reads    []string // files and directories that they read, with all in them
 	Writes   []string // and that they write
 	Fixed    []string // in these, what they do not write
