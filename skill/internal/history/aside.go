@@ -13,8 +13,8 @@ import (
 )
 
 // Somebody may save a file between the last look at it and the step that removes or replaces it. So a step first moves
-// what is at the path aside, where nobody can save it, and looks again: rule 23 of the package. If that is not what was
-// planned, it goes back. A kill in between leaves it aside, and the next holder of the lock puts it back.
+// the file or folder at the path aside, where nobody can save it, and looks again: rule 23 of the package. If it is not
+// the planned one, it goes back. A kill in between leaves it aside, and the next holder of the lock puts it back.
 
 // aside returns the name under which the blobs hold what a step took, until it is looked at.
 func (k *Keeper) aside() string {

@@ -20,7 +20,7 @@ const openFar = "far-"
 // A neighbor is a history of a folder that holds the root, or lies in it.
 type neighbor struct {
 	running string // its folder of open windows
-	here    string // what the two folders share, as a path in the root; "." is the whole root
+	here    string // the folder that both share, as a path in the root; "." is the whole root
 	there   string // the same as a path in the neighbor's root
 }
 

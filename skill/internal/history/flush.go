@@ -109,19 +109,20 @@ func (s *Store) settle(op *Op, all bool) error {
 	if s.o.NoSync {
 		return nil
 	}
-	if op == nil || len(op.Deltas) == 0 {
-		op = &Op{}
+	var deltas []Delta
+	if op != nil {
+		deltas = op.Deltas
 	}
 	fd, ok := s.blobs.FD()
-	all = all || len(op.Deltas) > fewFiles || ok && tree.FlushesAll(fd) ||
-		slices.ContainsFunc(op.Deltas, func(d Delta) bool {
+	all = all || len(deltas) > fewFiles || ok && tree.FlushesAll(fd) ||
+		slices.ContainsFunc(deltas, func(d Delta) bool {
 			return d.Before.Whole || d.After.Whole || d.Before.Kind == Other || d.After.Kind == Other
 		})
 	if all {
 		return errors.Join(tree.Syncfs(s.blobs.Folder), s.Flush())
 	}
 	var folders []tree.Folder
-	for _, d := range op.Deltas {
+	for _, d := range deltas {
 		err := flushFile(s.blobs.Folder, d.Before.blob())
 		dir, base, perr := s.parent(d.Path)
 		if perr == nil {
@@ -135,7 +136,7 @@ func (s *Store) settle(op *Op, all bool) error {
 			return err
 		}
 	}
-	if len(folders) == 0 && len(op.Deltas) > 0 {
+	if len(folders) == 0 && len(deltas) > 0 {
 		return errors.Join(s.Flush(), s.blobs.sync())
 	}
 	return s.Flush(folders...)

@@ -196,7 +196,7 @@ func (r *recorder) recordPath(name string) error {
 	if both && was.unchanged(now) && !was.racy {
 		return nil
 	}
-	unseen := was == nil && r.look != nil && r.isHidden(name) // what was there before is not known
+	unseen := was == nil && r.look != nil && r.isHidden(name) // no look knows its earlier state
 	if (!both || !r.sameAs(name, was, now)) && !unseen && !r.untouched(name, was, now) {
 		r.difference(name, was, now)
 		r.noteTime(name, was, now)
