@@ -357,7 +357,8 @@ func (t *Tx) closeCall(w *window, call Call, told bool) error {
 	case w.Edit:
 		end.Edit = &kept
 	}
-	return t.writeClosed(append(t.closedCalls(), end))
+	list, _ := t.closedCalls()
+	return t.writeClosed(append(list, end))
 }
 
 func (t *Tx) writeClosed(list []closedCall) error {
@@ -478,12 +479,17 @@ type closedCall struct {
 // recordAfter records what something else, such as a formatter, has changed in the files of an edit since its end,
 // before the next event of its session. Another command may be open, and then the change belongs to that.
 func (s *Store) recordAfter(ctx context.Context, next string) error {
+	isEdit := func(c closedCall) bool { return c.Edit != nil }
+	if list, err := s.closedCalls(); err == nil && !slices.ContainsFunc(list, isEdit) { // most events need no lock
+		return nil
+	}
 	t, err := s.Lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer t.End()
-	list, over := t.closedCalls(), false
+	list, _ := t.closedCalls()
+	over := false
 	for i := range slices.Backward(list) {
 		w := list[i].Edit
 		if w == nil {
@@ -523,16 +529,23 @@ func (s *Store) recordAfter(ctx context.Context, next string) error {
 	return t.writeClosed(list)
 }
 
-func (t *Tx) closedCalls() (list []closedCall) {
-	if data, err := t.dir.Load().ReadFile(closedName); err == nil {
-		json.Unmarshal(data, &list) // a damaged file counts as empty
+// closedCalls reads the last ends of calls. A damaged file counts as empty. Without the lock, an error may mean that
+// another process writes the file.
+func (s *Store) closedCalls() (list []closedCall, err error) {
+	data, err := s.dir.Load().ReadFile(closedName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	return list
+	if err == nil {
+		err = json.Unmarshal(data, &list)
+	}
+	return list, err
 }
 
 // closedBefore returns the last close of a call, by the same program or a twin; nil if there was none.
 func (t *Tx) closedBefore(c Call) *closedCall {
-	for _, o := range slices.Backward(t.closedCalls()) {
+	list, _ := t.closedCalls()
+	for _, o := range slices.Backward(list) {
 		fresh := time.Since(o.Time) < twinTime
 		twin := o.Twin != "" && o.Twin == c.Twin && (o.Host != c.Host || o.Tool != c.Tool)
 		if o.Key == c.Key && !c.Unkeyed || fresh && (o.Key == c.Key || twin) {
