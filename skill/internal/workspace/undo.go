@@ -105,9 +105,14 @@ type undoing struct {
 	l    *heldLocks
 	how  history.How
 	done []Undone
-	made Unflushed
 	dry  []shown // of a dry run
+
+	made    Unflushed
+	flushed error // of earlier flushes of made
 }
+
+// maxOpen is how many folders an undo of many changes keeps open until it flushes them.
+const maxOpen = 200
 
 // shown is an undo of a dry run, before its diff is made.
 type shown struct {
@@ -139,7 +144,7 @@ func (w *Workspace) Undo(ctx context.Context, o UndoOptions) (done []Undone, err
 	if derr := u.show(done); err == nil {
 		err = derr
 	}
-	if ferr := u.made.Flush(); err == nil {
+	if ferr := errors.Join(u.flushed, u.made.Flush()); err == nil {
 		err = ferr
 	}
 	return done, err
@@ -300,10 +305,8 @@ func (u *undoing) undoOp(ctx context.Context, j *journal, id int64, alone bool) 
 				u.dry = append(u.dry, shown{j, d})
 			} else {
 				u.made.add(Unflushed{1, []*history.Store{j.store}, d.Folders, u.w.opts.NoSync})
-				if u.made.Open() > 200 {
-					if err := u.made.Flush(); err != nil {
-						return Undone{}, err
-					}
+				if u.made.Open() > maxOpen {
+					u.flushed = errors.Join(u.flushed, u.made.Flush())
 				}
 			}
 		case errors.Is(err, history.ErrNoEffect) && len(parts) > 1:
