@@ -19,12 +19,9 @@ cat >streams.json <<'JSON'
   [{"index":0,"function":{"name":"weather","arguments":":\"Bern\"}"}}]]
 }
 JSON
-pypi openai==3.57.0 langchain-openai==1.7.4 openai-agents==0.24.0 'pydantic-ai-slim[openai]==2.68.0'
-npm_packages ai@6.0.326 @ai-sdk/openai-compatible@2.0.92 @langchain/openai@1.5.8 @langchain/core@1.4.0 zod@4.6.7
-cp "$lib/calls.mjs" .
+chat_libraries npm
 chat streams.json
-both() { py "$lib/calls.py" "$@" && node calls.mjs "$@"; }
-seen both parts repeated <<'OUT'
+seen all_libraries parts repeated <<'OUT'
 -- parts
 openai_client: a weather {"city":"Bern"}
 langchain_openai: a weather {'city': 'Bern'}

@@ -13,12 +13,9 @@ cat >streams.json <<'JSON'
   [{"index":0,"id":"a","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Bern\"}"}}],
   [{"index":1,"id":"a","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Rome\"}"}}]]}
 JSON
-pypi openai==3.57.0 langchain-openai==1.7.4 openai-agents==0.24.0 'pydantic-ai-slim[openai]==2.68.0'
-npm_packages ai@6.0.326 @ai-sdk/openai-compatible@2.0.92 @langchain/openai@1.5.8 @langchain/core@1.4.0 zod@4.6.7
-cp "$lib/calls.mjs" .
+chat_libraries npm
 chat streams.json
-both() { py "$lib/calls.py" "$@" && node calls.mjs "$@"; }
-seen both "one ID" <<'OUT'
+seen all_libraries "one ID" <<'OUT'
 -- one ID
 openai_client: a weather {"city":"Bern"}; a weather {"city":"Rome"}
 langchain_openai: a weather {'city': 'Bern'}; a weather {'city': 'Rome'}

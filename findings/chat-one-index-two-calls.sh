@@ -12,7 +12,7 @@ cat >streams.json <<'JSON'
   [{"index":0,"id":"a","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Bern\"}"}}],
   [{"index":0,"id":"b","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Rome\"}"}}]]}
 JSON
-pypi openai==3.57.0 langchain-openai==1.7.4 openai-agents==0.24.0 'pydantic-ai-slim[openai]==2.68.0'
+chat_libraries
 chat streams.json
 seen py "$lib/calls.py" "one index" <<'OUT'
 -- one index

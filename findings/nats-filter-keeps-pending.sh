@@ -6,38 +6,21 @@
 # It matters to a fleet that moves a worker to other subjects: for one AckWait it still gets tasks of its old ones.
 source "$(dirname "$0")/lib/common.sh"
 
+cp "$lib/_nats.go" nats.go
 go_program github.com/nats-io/nats-server/v2@v2.15.3 github.com/nats-io/nats.go@v1.55.0 <<'GO'
 package main
 
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 func main() {
 	ctx := context.Background()
-	s := must(server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: os.Args[1], NoLog: true, NoSigs: true,
-	}))
-	s.Start()
-	defer s.Shutdown()
-	if !s.ReadyForConnections(10 * time.Second) {
-		panic("not ready")
-	}
-	js := must(jetstream.New(must(nats.Connect(s.ClientURL()))))
+	js := start()
 	must(js.CreateStream(ctx, jetstream.StreamConfig{
 		Name: "TASKS", Subjects: []string{"tasks.*"}, Retention: jetstream.WorkQueuePolicy,
 	}))

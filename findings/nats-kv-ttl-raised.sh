@@ -6,6 +6,7 @@
 # It matters to leases: turning on history for a look back makes a lost worker's lease last as long as the marker.
 source "$(dirname "$0")/lib/common.sh"
 
+cp "$lib/_nats.go" nats.go
 go_program github.com/nats-io/nats-server/v2@v2.15.3 github.com/nats-io/nats.go@v1.55.0 <<'GO'
 package main
 
@@ -16,30 +17,13 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
 
 func main() {
 	ctx := context.Background()
 	history := must(strconv.Atoi(os.Args[2]))
-	s := must(server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: os.Args[1], NoLog: true, NoSigs: true,
-	}))
-	s.Start()
-	defer s.Shutdown()
-	if !s.ReadyForConnections(10 * time.Second) {
-		panic("not ready")
-	}
-	js := must(jetstream.New(must(nats.Connect(s.ClientURL()))))
+	js := start()
 	kv := must(js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
 		Bucket: "leases", History: uint8(history), LimitMarkerTTL: 5 * time.Second,
 	}))

@@ -21,10 +21,12 @@ npm_packages() {
 	npm install --silent --no-fund --no-audit --ignore-scripts --prefix "$temp" "$@" >/dev/null
 }
 
-# go_program MODULE@VERSION… builds the Go program on standard input as "$temp/program".
+# go_program MODULE@VERSION… builds the Go program on standard input, with the Go files of the temporary folder, as
+# "$temp/program".
 go_program() {
 	mkdir -p go
 	cat >go/main.go
+	cp ./*.go go 2>/dev/null || true
 	(
 		cd go
 		go mod init finding
@@ -33,6 +35,16 @@ go_program() {
 		go build -o "$temp/program" .
 	) >go.log 2>&1 || { cat go.log; exit 1; }
 }
+
+# chat_libraries installs the libraries that $lib/calls.py, and with "npm" $lib/calls.mjs, ask.
+chat_libraries() {
+	pypi openai==3.57.0 langchain-openai==1.7.4 openai-agents==0.24.0 'pydantic-ai-slim[openai]==2.68.0'
+	[ "${1-}" = npm ] || return 0
+	npm_packages ai@6.0.326 @ai-sdk/openai-compatible@2.0.92 @langchain/openai@1.5.8 @langchain/core@1.4.0 zod@4.6.7
+	cp "$lib/calls.mjs" .
+}
+# all_libraries STREAM has both ask for a stream.
+all_libraries() { py "$lib/calls.py" "$@" && node calls.mjs "$@"; }
 
 # chat FILE serves the streams in FILE on the loopback interface; $base is then the address of the API.
 chat() {
