@@ -27,6 +27,10 @@ type neighbor struct {
 func (s *Store) neighbors() (list []neighbor) {
 	entries, _ := os.ReadDir(s.place.Path)
 	for _, e := range entries {
+		running, err := os.Stat(filepath.Join(s.place.Path, e.Name(), runningName))
+		if err == nil && time.Since(running.ModTime()) > maxOpen { // no window is open: a state folder holds many histories
+			continue
+		}
 		var f struct{ Path string }
 		data, err := os.ReadFile(filepath.Join(s.place.Path, e.Name(), rootName))
 		if e.Name() == s.place.Key || err != nil || json.Unmarshal(data, &f) != nil || !filepath.IsAbs(f.Path) {
