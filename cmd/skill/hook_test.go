@@ -624,8 +624,9 @@ func TestHookOwnServer(t *testing.T) {
 			}
 			before := f.tree()
 			event := func(name string) {
-				f.tell("claude-code", fmt.Sprintf(`{"hook_event_name":%q,"session_id":"A","agent_id":"e","agent_type":"explorer","cwd":%q,"tool_name":"mcp__skill__write","tool_input":{"path":"m.txt"},"tool_use_id":"toolu_1"}`,
-					name, f.dir))
+				f.tell("claude-code", fmt.Sprintf(`{"hook_event_name":%q,"session_id":"A","agent_id":"e",`+
+					`"agent_type":"explorer","cwd":%q,"tool_name":"mcp__skill__write","tool_input":{"path":"m.txt"},`+
+					`"tool_use_id":"toolu_1"}`, name, f.dir))
 			}
 			event("PreToolUse")
 			out, _ := f.run(strings.Replace(hello, "META", s.meta, 1), "mcp", "-C", f.dir)

@@ -25,12 +25,13 @@ type beside struct {
 	count int
 }
 
-// TestKilledBeside kills commands, hooks, MCP servers and undos at random moments, while a person saves files. No undo
-// changes a file of the person, and the history has each change that was acknowledged.
+// TestKilledBeside kills commands, hooks, MCP servers and undos at random moments, while a person saves files.
+// No undo changes a file of the person, and the history has each change that was acknowledged.
 func TestKilledBeside(t *testing.T) {
 	t.Parallel()
 	needs.Shell(t)
-	const each = 60 // in one workspace: the calls that were killed stay open, and all later changes are shared with them
+	// in one workspace: the calls that were killed stay open, and all later changes are shared with them
+	const each = 60
 	killed, saves := 0, 0
 	for wanted := kills(12, 60); killed < wanted && !t.Failed(); {
 		b := &beside{killedWorkspace: &killedWorkspace{T: t, dir: t.TempDir(), usual: 50 * time.Millisecond},
@@ -77,12 +78,12 @@ func (b *beside) during(do func()) {
 	}
 }
 
-// round kills a program, and undoes what there is. The person saves nothing while a command runs: nothing would tell
-// such a save apart.
+// round kills a program, and undoes its change. The person saves nothing while a command runs, because
+// nothing tells such a save apart.
 func (b *beside) round(n int) {
 	event := func(name string) string {
-		return fmt.Sprintf(`{"session_id":"S%d","cwd":%q,"prompt_id":"p%d","hook_event_name":%q,"tool_name":"Bash","tool_input":{"command":"make"},"tool_use_id":"t%d"}`,
-			n%5, b.dir, n, name, n)
+		return fmt.Sprintf(`{"session_id":"S%d","cwd":%q,"prompt_id":"p%d","hook_event_name":%q,`+
+			`"tool_name":"Bash","tool_input":{"command":"make"},"tool_use_id":"t%d"}`, n%5, b.dir, n, name, n)
 	}
 	hook := []string{"hook", "claude-code"}
 	said, text := "", fmt.Sprint("by ", n, "\n")
