@@ -358,6 +358,10 @@ func sources(t *testing.T) (files []string) {
 			return err
 		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
 			return filepath.SkipDir
+		case strings.HasPrefix(d.Name(), "_"): // the go command leaves it out
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
 		case !d.IsDir() && filepath.Ext(name) == ".go":
 			files = append(files, filepath.ToSlash(name))
 		}
