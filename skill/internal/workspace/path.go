@@ -345,13 +345,14 @@ func (w *Workspace) denied(p location, q request) error {
 		return refusal.Denied(q.abs, ownRecords)
 	}
 	parts := strings.Split(p.rel, "/")
+	folder := ""
 	for i, name := range parts {
-		if isCheckout(parts[i:]) {
-			continue
+		if !isCheckout(parts[i:]) {
+			if err := w.deniedName(folder, name, q); err != nil {
+				return err
+			}
 		}
-		if err := w.deniedName(path.Join(parts[:i]...), name, q); err != nil {
-			return err
-		}
+		folder = name
 	}
 	return nil
 }
@@ -415,7 +416,8 @@ func (w *Workspace) deniedName(folder, name string, q request) error {
 	return deniedConfig(runsCode(folder, name), q)
 }
 
-// runsCode returns the entry of configNames that matches the name of a file in a folder, "" if none does.
+// runsCode returns the entry of configNames that matches the name of a file, "" if none does. The folder is
+// the path, or the last name, of the folder above it.
 func runsCode(folder, name string) string {
 	in := strings.TrimRight(path.Base(folder), ". ") + "/" + name
 	for _, c := range configNames {

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"io/fs"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -60,14 +59,13 @@ func forbids(allow bool) func(rel string) string {
 		return nil
 	}
 	return func(rel string) string {
-		parts := strings.Split(rel, "/")
+		parts, folder := strings.Split(rel, "/"), ""
 		for i, name := range parts {
-			if strings.EqualFold(name, ".git") && !history.GitRunsCode(rel) || isCheckout(parts[i:]) {
-				continue
-			}
-			if runsCode(path.Join(parts[:i]...), name) != "" {
+			passed := strings.EqualFold(name, ".git") && !history.GitRunsCode(rel) || isCheckout(parts[i:])
+			if !passed && runsCode(folder, name) != "" {
 				return "can make other programs run code: a person takes it back by typing the undo, or --allow-config allows it"
 			}
+			folder = name
 		}
 		return ""
 	}
