@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"textskill/skill/internal/workspace/tree"
 	"textskill/testdata/needs"
 )
@@ -89,6 +87,19 @@ func undoLast(t *testing.T, s *Store, how How) error {
 	return err
 }
 
+// number gives a disk of NTFS the serial number that all disks of the test have.
+func number(t *testing.T, disk string) {
+	t.Helper()
+	f, err := os.OpenFile(disk, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte("8 bytes."), 72); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Two disks that are mounted at the same place, one after the other, have each a history of its own. A disk that
 // nothing names has the history of the place, and only force undoes changes from before the mount.
 func TestDisksAtOnePlace(t *testing.T) {
@@ -119,7 +130,7 @@ func TestDisksAtOnePlace(t *testing.T) {
 				run(t, "truncate", "-s", "20M", disks[i])
 				run(t, append(tt.make, disks[i])...)
 				if tt.name == "ntfs" { // mkntfs makes the serial number of the seconds
-					unix.Nanosleep(&unix.Timespec{Sec: 1, Nsec: 100_000_000}, nil)
+					number(t, disks[i])
 				}
 			}
 			if tt.make != nil {

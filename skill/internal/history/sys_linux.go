@@ -48,6 +48,7 @@ func keyOf(path string, id identity) string {
 		fmt.Fprintf(h, "%q %q\n", name, path)
 	}
 	if !keeps {
+		h.Write(ntfsBirth(path))
 		return hex.EncodeToString(h.Sum(nil)[:16])
 	}
 	if handle, _, err := unix.NameToHandleAt(unix.AT_FDCWD, path, 0); err == nil {
@@ -58,6 +59,14 @@ func keyOf(path string, id identity) string {
 	}
 	binary.Write(h, binary.LittleEndian, id.born)
 	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// ntfsBirth returns the time at which a folder of NTFS was made, as ntfs-3g has it, nil for other folders.
+// Disks that were formatted in the same second have the same serial number.
+func ntfsBirth(path string) []byte {
+	born := make([]byte, 8)
+	n, _ := unix.Lgetxattr(path, "system.ntfs_crtime_be", born)
+	return born[:max(n, 0)]
 }
 
 // seenAt describes a folder as it is mounted now. The zero value means that keyOf suffices.
