@@ -18,8 +18,7 @@ func TestMissedOnAFullDisk(t *testing.T) {
 	state := t.TempDir()
 	needs.Mount(t, "none", state, "tmpfs", 0, "size=1M")
 	f.flags = []string{"-C", f.dir, "--state", state}
-	const edit = "claude-code/pre-write\nwrite notes/new.txt one\nclaude-code/post-write-create\n"
-	f.play(edit)
+	f.play("claude-code/pre-bash-parallel-1\nwrite early.txt 1\nclaude-code/post-bash-parallel-1\n")
 	says := func(want bool, args ...string) {
 		t.Helper()
 		out, code := f.run("", append(args, f.flags...)...)
@@ -42,6 +41,16 @@ func TestMissedOnAFullDisk(t *testing.T) {
 	os.Remove(fill.Name())
 	says(true, "history")
 	says(true, "doctor")
+
+	// the mark stays when the undo of a later change did not go past it
+	f.play("claude-code/pre-bash-parallel-1\nwrite later.txt 1\nclaude-code/post-bash-parallel-1\n")
+	for i, want := range []int{0, 1, 1} {
+		out, code := f.run("", append([]string{"undo"}, f.flags...)...)
+		if code != want || code > 0 && !strings.Contains(out, "not recorded") {
+			t.Errorf("undo %d ended with %d: %s", i+1, code, out)
+		}
+	}
+	says(true, "history")
 	f.run("", append([]string{"doctor", "--fix"}, f.flags...)...)
 	says(false, "history")
 }

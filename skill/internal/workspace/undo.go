@@ -460,7 +460,7 @@ func mainPath(op *history.Op) history.Name {
 // the same files. It skips a change that has nothing left to undo.
 func (u *undoing) last(ctx context.Context) ([]Undone, error) {
 	list := u.candidates(func(j *journal, l history.Listed) (take, more bool) { return u.l.tx(j).InForceNow(l.ID), true })
-	missed, marked, err := u.missed(ctx)
+	missed, forget, err := u.missed(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -476,8 +476,8 @@ func (u *undoing) last(ctx context.Context) ([]Undone, error) {
 		conflict, refused := errors.AsType[*UndoError](err)
 		switch {
 		case err == nil:
-			if marked != nil && !u.how.Dry {
-				err = marked.ClearMissed()
+			if !u.how.Dry && missed.Time.After(c.time) {
+				err = forget()
 			}
 			done.Passed = passed
 			return []Undone{done}, err
@@ -503,8 +503,15 @@ func (u *undoing) last(ctx context.Context) ([]Undone, error) {
 	return nil, &UndoError{Reason: "there is nothing to undo"}
 }
 
-// missed returns the newest call that could not be recorded, and the history that has its mark, or nil.
-func (u *undoing) missed(ctx context.Context) (newest history.Miss, marked *history.Store, err error) {
+// missed returns the newest call that could not be recorded, and a function that forgets all of them.
+func (u *undoing) missed(ctx context.Context) (newest history.Miss, forget func() error, err error) {
+	var marked []*history.Store
+	forget = func() (err error) {
+		for _, s := range marked {
+			err = errors.Join(err, s.ClearMissed())
+		}
+		return err
+	}
 	for _, j := range u.w.journals {
 		if j.off || j.store == nil {
 			continue
@@ -513,11 +520,14 @@ func (u *undoing) missed(ctx context.Context) (newest history.Miss, marked *hist
 		if err != nil {
 			return newest, nil, err
 		}
-		if n := len(list); n > 0 && list[n-1].Time.After(newest.Time) {
-			newest, marked = list[n-1], j.store
+		if n := len(list); n > 0 {
+			marked = append(marked, j.store)
+			if list[n-1].Time.After(newest.Time) {
+				newest = list[n-1]
+			}
 		}
 	}
-	return newest, marked, nil
+	return newest, forget, nil
 }
 
 // noEffect returns the error for a change with nothing left to undo.
