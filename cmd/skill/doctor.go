@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -196,25 +197,49 @@ func (c *console) faults(workspace string, dirs []string) (faults []fault) {
 		c.movedHooks(program))
 }
 
-// unwritable returns the first of a history's folder and files that this user may not write: nothing is recorded
-// then.
-func unwritable(names ...string) []fault {
-	for _, name := range names {
-		info, err := os.Lstat(name)
-		if err != nil && !errors.Is(err, fs.ErrPermission) || os.Geteuid() == 0 {
+// unwritable returns what keeps this user from writing the first of a history's folder and files: nothing is
+// recorded then. The folder need not exist.
+func unwritable(dir string, files ...string) []fault {
+	fails := func(format string, args ...any) []fault {
+		return []fault{{what: "nothing can be recorded: " + fmt.Sprintf(format, args...)}}
+	}
+	for _, name := range append([]string{dir}, files...) {
+		at := name
+		if name == dir {
+			at = existing(dir)
+		}
+		err := mayWrite(at)
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		owner, me := ownerOf(name), os.Geteuid()
+		info, _ := os.Lstat(at)
+		owner, me := ownerOf(at), os.Geteuid()
 		switch {
-		case owner >= 0 && owner != me:
-			return []fault{{what: fmt.Sprintf("nothing can be recorded: %s belongs to the user %d; \"sudo chown -R %d %s\" gives it back",
-				name, owner, me, skill.ShellWord(names[0]))}}
-		case info != nil && info.Mode()&0o200 == 0:
-			what := fmt.Sprintf("nothing can be recorded: %s may not be written", name)
-			return []fault{{what, func() error { return makeWritable(names[0]) }}}
+		case errors.Is(err, syscall.EROFS):
+			return fails("%s is on a disk that is mounted read-only; --state DIR names another folder", at)
+		case at == name && me != 0 && owner >= 0 && owner != me:
+			return fails("%s belongs to the user %d; \"sudo chown -R %d %s\" gives it back", at, owner, me,
+				skill.ShellWord(dir))
+		case at == name && me != 0 && info != nil && info.Mode()&0o200 == 0:
+			list := fails("%s may not be written", at)
+			list[0].mend = func() error { return makeWritable(dir) }
+			return list
+		case err != nil:
+			return fails("%s may not be written; --state DIR names another folder", at)
 		}
 	}
 	return nil
+}
+
+// existing returns the nearest folder at or above a path that exists.
+func existing(path string) string {
+	for {
+		_, err := os.Lstat(path)
+		if !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
+			return path
+		}
+		path = filepath.Dir(path)
+	}
 }
 
 // makeWritable lets this user write a folder and all in it.

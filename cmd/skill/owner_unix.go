@@ -15,3 +15,9 @@ func ownerOf(name string) int {
 	}
 	return int(info.Sys().(*syscall.Stat_t).Uid)
 }
+
+// mayWrite returns the error of writing a file, or adding to a folder, without doing so.
+func mayWrite(name string) error {
+	const write = 2
+	return syscall.Access(name, write)
+}

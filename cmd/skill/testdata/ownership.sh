@@ -720,6 +720,15 @@ code 0 skill writeFile a content: y
 code 0 skill undo
 text a x
 
+## a history on a disk that is mounted read-only
+unshare -rm true 2>/dev/null || exit 0
+for made in yes no; do
+	mkdir -p "$HOME/$made/state"; export SKILL_STATE=$HOME/$made/state
+	[ $made = no ] || skill writeFile a content: x
+	unshare -rm sh -c 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && skill doctor' "$HOME/$made" >out 2>&1
+	says "nothing can be recorded: $SKILL_STATE"; says "is on a disk that is mounted read-only; --state DIR"
+done
+
 ## limits that stop a command
 [ "$(uname)" = Linux ] || exit 0
 code 1 env TMPDIR=/nowhere/x skill exec -- true; says 'set TMPDIR'
