@@ -58,7 +58,7 @@ var mayImport = map[string][]string{
 	"skill/internal/trial": {"skill/internal/process"},
 
 	"skill/internal/web": {"skill/internal/egress", "skill/internal/process", "skill/internal/workspace",
-		"skill/internal/refusal", "skill/internal/words"},
+		"skill/internal/workspace/tree", "skill/internal/refusal", "skill/internal/words"},
 
 	"skill/internal/git": {"skill/internal/web", "skill/internal/process", "skill/internal/workspace", "skill/internal/workspace/tree",
 		"skill/internal/refusal", "skill/internal/words"},

@@ -430,6 +430,6 @@ func (c *console) missedFault(ctx context.Context, w *workspaceOptions, dir stri
 func (c *console) sayMissed(ctx context.Context, w *workspaceOptions, dir string) {
 	missed, err := skill.MissedCalls(ctx, dir, c.getenv.historyDir(w))
 	if text := missedCalls(missed); err == nil && text != "" {
-		c.sayf("calls were not recorded, and are not in this list; the last one %s", text)
+		c.sayf("calls were not recorded, and are not in this list; the last one %s; \"%s doctor --fix\" forgets them", text, c.program())
 	}
 }

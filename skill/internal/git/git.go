@@ -135,8 +135,8 @@ func (r *repository) needs(c command) process.Needs {
 	default:
 		n.Workspace = process.ReadAccess
 	}
-	if r.home != "" {
-		n.Write, n.Temp = append(n.Write, r.home), r.home
+	if r.home != nil {
+		n.Write, n.Temp = append(n.Write, r.home.Path), r.home.Path
 	}
 	n.Read = append(n.Read, r.reads...)
 	return n

@@ -184,7 +184,7 @@ func (r *repository) runSSH(ctx context.Context, address string, c command) (pro
 		config = append(config, fmt.Sprintf("UserKnownHostsFile %q %q", known, known+"2"))
 		c.needs.Read = append(c.needs.Read, known, known+"2")
 	}
-	file := filepath.Join(r.home, "ssh_config")
+	file := filepath.Join(r.home.Path, "ssh_config")
 	if err := os.WriteFile(file, []byte(strings.Join(config, "\n")+"\n"), 0o600); err != nil {
 		return process.Executed{}, err
 	}

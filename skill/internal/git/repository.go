@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,10 +22,10 @@ type repository struct {
 	x       *Git
 	dir     process.Dir // the working directory of git
 	program process.Found
-	env     []string // environment of every command
-	writes  bool     // the command changes files or commits
-	home    string   // git's own home directory; "" for commands that only read
-	reads   []string // files outside the workspace that the user's configuration names
+	env     []string   // environment of every command
+	writes  bool       // the command changes files or commits
+	home    *tree.Temp // git's own home directory; nil for commands that only read
+	reads   []string   // files outside the workspace that the user's configuration names
 
 	top       string // root of the working tree; "" if bare
 	gitDir    string
@@ -50,7 +49,7 @@ func (x *Git) openRepository(ctx context.Context, base string, name string,
 		r.env = append(r.env, "GIT_OPTIONAL_LOCKS=0")
 	}
 	if r.program, err = x.process.FindProgram("git"); err == nil && writes {
-		r.home, err = tree.MakeTemp("skill-git-")
+		r.home, err = tree.MakeTemp("git-")
 	}
 	if err == nil {
 		err = r.inspect(ctx)
@@ -65,8 +64,8 @@ func (x *Git) openRepository(ctx context.Context, base string, name string,
 // close removes git's home directory.
 func (r *repository) close() {
 	r.dir.Close()
-	if r.home != "" {
-		os.RemoveAll(r.home)
+	if r.home != nil {
+		r.home.Remove()
 	}
 }
 

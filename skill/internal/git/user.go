@@ -32,8 +32,8 @@ func (r *repository) ownHome(asUser bool) []string {
 		return env
 	}
 	home := os.DevNull // no file of it exists
-	if r.home != "" {
-		home = r.home
+	if r.home != nil {
+		home = r.home.Path
 		env = append(env, "TMPDIR="+home)
 	}
 	return append(env, "HOME="+home, "XDG_CONFIG_HOME="+home)

@@ -351,17 +351,17 @@ func (cfg *Config) check() error {
 func (x *Runner) tempDir() (string, error) {
 	x.temp.Lock()
 	defer x.temp.Unlock()
-	if x.temp.dir != "" {
-		if _, err := os.Lstat(x.temp.dir); err == nil {
-			return x.temp.dir, nil
+	if x.temp.dir != nil {
+		if _, err := os.Lstat(x.temp.dir.Path); err == nil {
+			return x.temp.dir.Path, nil
 		}
+		x.temp.dir.Remove()
 	}
-	dir, err := tree.MakeTemp("skill-")
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
+	var err error
+	if x.temp.dir, err = tree.MakeTemp(""); err != nil {
+		return "", err
 	}
-	x.temp.dir = dir
-	return dir, err
+	return x.temp.dir.Path, nil
 }
 
 // explain sets Fenced in the error of an executable program that the fence made

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // canSupervise reports whether this system lets a process adopt the orphans of its
@@ -83,7 +85,7 @@ func supervise() int {
 	for {
 		size, err := receiveFiles()
 		if err == io.EOF && orphaned(parent) {
-			os.RemoveAll(temp)
+			tree.RemoveTemp(temp)
 		}
 		if err != nil {
 			return 1

@@ -11,12 +11,12 @@ package process
 
 import (
 	"encoding/json"
-	"os"
 	"slices"
 	"sync"
 
 	"textskill/skill/internal/egress"
 	"textskill/skill/internal/workspace"
+	"textskill/skill/internal/workspace/tree"
 )
 
 // Config configures a Runner. The zero Config runs programs that this one needs, but no
@@ -65,7 +65,7 @@ type Runner struct {
 	session      session
 	temp         struct {
 		sync.Mutex
-		dir string // "" until first used
+		dir *tree.Temp // nil until first used
 	}
 	below []*Runner // of [Runner.Within]
 }
@@ -124,9 +124,9 @@ func (x *Runner) Close() {
 	for _, y := range x.below {
 		y.Close()
 	}
-	if x.temp.dir != "" {
-		os.RemoveAll(x.temp.dir)
-		x.temp.dir = ""
+	if x.temp.dir != nil {
+		x.temp.dir.Remove()
+		x.temp.dir = nil
 	}
 }
 

@@ -163,7 +163,7 @@ func (x *Runner) forgetEnded(dir *os.Root) {
 		if x.serverState(dir, r).Running {
 			continue
 		}
-		os.Remove(serverTemp(r.ID))
+		os.RemoveAll(serverTemp(r.ID)) // its helper has removed it, unless it was killed
 		dir.Remove(r.ID + doorSuffix)
 		if ended++; ended > maxEndedServers {
 			x.removeRecord(dir, r.ID)

@@ -12,6 +12,7 @@ import (
 
 	"textskill/skill/internal/process"
 	"textskill/skill/internal/refusal"
+	"textskill/skill/internal/workspace/tree"
 )
 
 // A Page is a web page to take a picture of.
@@ -93,7 +94,7 @@ func (c *Client) Screenshot(ctx context.Context, page Page) (pic Picture, err er
 type browser struct {
 	devtools pipes // no other process reaches them
 	run      process.Running
-	dir      string
+	profile  *tree.Temp
 }
 
 // pipes are two pipes, one to a program and one from it.
@@ -117,11 +118,11 @@ func (c *Client) startBrowser(gate *Gate) (_ *browser, err error) {
 	if err != nil {
 		return nil, browserError(err)
 	}
-	dir, err := newProfile()
+	profile, err := newProfile()
 	if err != nil {
 		return nil, err
 	}
-	b := &browser{dir: dir}
+	b, dir := &browser{profile: profile}, profile.Path
 	defer func() {
 		if err != nil {
 			b.close()
@@ -163,12 +164,12 @@ func (c *Client) startBrowser(gate *Gate) (_ *browser, err error) {
 // newProfile makes a directory for a browser's files. Its name is short, for the browser
 // makes a socket in it, whose path is 71 bytes longer than that of the folder for temporary
 // files; macOS allows 103 and has long names for that folder.
-func newProfile() (string, error) {
+func newProfile() (*tree.Temp, error) {
 	temp := os.TempDir()
 	if len(temp) > 103-71 && runtime.GOOS != "windows" {
 		temp = "/tmp"
 	}
-	return os.MkdirTemp(temp, "skill-browser-*")
+	return tree.MakeTempIn(temp, "browser-")
 }
 
 // explain returns err, or how the browser ended if it ended by itself.
@@ -212,5 +213,5 @@ func (b *browser) close() {
 	if b.run != nil {
 		process.End(b.run)
 	}
-	os.RemoveAll(b.dir)
+	b.profile.Remove()
 }

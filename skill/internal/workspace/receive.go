@@ -53,7 +53,7 @@ func openSpool(top tree.Folder) (*spool, error) {
 	if f, err := top.CreateUnnamed(0o600); err == nil {
 		return &spool{f, func() { f.Close() }}, nil
 	}
-	f, err := tree.CreateTemp("skill-*")
+	f, err := tree.CreateTemp()
 	if err != nil {
 		return nil, err
 	}

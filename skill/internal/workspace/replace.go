@@ -256,7 +256,7 @@ func (w *Workspace) flush(f *os.File) error {
 // temporary file outside, so that a failed write changes nothing.
 func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder,
 	write fill) error {
-	f, err := tree.CreateTemp("skill-*")
+	f, err := tree.CreateTemp()
 	if err != nil {
 		return err
 	}
