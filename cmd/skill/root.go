@@ -236,8 +236,12 @@ func (c *console) failed(err error) error {
 	if err == nil || errors.As(err, new(exit)) || errors.Is(err, errUnwritten) {
 		return err
 	}
-	if errors.Is(err, syscall.EMFILE) && !strings.Contains(err.Error(), "ulimit") {
+	switch {
+	case strings.Contains(err.Error(), "ulimit"):
+	case errors.Is(err, syscall.EMFILE):
 		err = fmt.Errorf("%w; \"ulimit -n 1024\" allows more", err)
+	case errors.Is(err, syscall.EFBIG):
+		err = fmt.Errorf("%w; if \"ulimit -f\" names a limit, \"ulimit -f unlimited\" lifts it", err)
 	}
 	c.say(err)
 	return exit(exitFailed)

@@ -112,16 +112,29 @@ func (h *supervisedCommand) awaitEnding(spec Spec, report *os.File) Ending {
 			Supervised: true}}
 	}
 	return Ending{Err: fmt.Errorf("helper %s: it ended before the command began: %v%s", h.helper.cmd.Path,
-		h.helper.cmd.ProcessState, fewFiles())}
+		h.helper.cmd.ProcessState, scarce())}
 }
 
-// fewFiles says how to allow this process more open files, "" if it may open enough for a helper.
-func fewFiles() string {
-	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur >= 256 {
-		return ""
+// helperLimits are the resources that a helper needs, and how to allow more.
+var helperLimits = []struct {
+	resource int
+	enough   uint64
+	format   string
+}{
+	{unix.RLIMIT_NOFILE, 256, "; this process may open %d files: \"ulimit -n 1024\" allows more"},
+	{unix.RLIMIT_NPROC, 512, "; this user may have %d processes and threads: \"ulimit -u 4096\" allows more"},
+	{unix.RLIMIT_AS, 2 << 30, "; this process may have %d bytes of addresses: \"ulimit -v unlimited\" allows more"},
+}
+
+// scarce says how to allow this process more of what a helper needs, "" if it has enough.
+func scarce() (says string) {
+	for _, l := range helperLimits {
+		var limit unix.Rlimit
+		if unix.Getrlimit(l.resource, &limit) == nil && limit.Cur < l.enough {
+			says += fmt.Sprintf(l.format, limit.Cur)
+		}
 	}
-	return fmt.Sprintf("; this process may open %d files: \"ulimit -n 1024\" allows more", limit.Cur)
+	return says
 }
 
 func (h *supervisedCommand) wasStopped() bool {
