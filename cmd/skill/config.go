@@ -124,6 +124,9 @@ func (c *cli) configureByUser(cmd *cobra.Command, set *configuration, ruled bool
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
+	if errors.As(err, new(*os.PathError)) {
+		return fmt.Errorf("%w; HOME, or XDG_CONFIG_HOME, has to name a folder of yours", err)
+	}
 	if err != nil {
 		return err
 	}

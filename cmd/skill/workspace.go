@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -129,12 +130,16 @@ func searchEngines(names []string, getenv func(string) string) ([]skill.SearchEn
 	}
 	var list []skill.SearchEngine
 	for _, name := range names {
-		kind, url, _ := strings.Cut(name, "=")
+		kind, address, _ := strings.Cut(name, "=")
 		if !slices.Contains(skill.SearchEngines, kind) {
 			return nil, fmt.Errorf("--search %s is not a search engine; there are %s", kind,
 				strings.Join(skill.SearchEngines, ", "))
 		}
-		e := skill.SearchEngine{Kind: kind, URL: url}
+		if u, err := url.Parse(address); err == nil && u.User != nil {
+			return nil, fmt.Errorf("--search %s=%s has a login, which every user of this machine sees in the list of processes; leave it out",
+				kind, u.Redacted())
+		}
+		e := skill.SearchEngine{Kind: kind, URL: address}
 		if kind == "brave" {
 			e.Key = key
 		}

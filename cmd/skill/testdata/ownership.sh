@@ -732,6 +732,7 @@ done
 ## limits that stop a command
 [ "$(uname)" = Linux ] || exit 0
 code 1 env TMPDIR=/nowhere/x skill exec -- true; says 'set TMPDIR'
+code 1 env HOME=/dev/null XDG_CONFIG_HOME= skill exec -- true; says 'HOME, or XDG_CONFIG_HOME, has to name'
 (ulimit -f 0; ! skill exec -- true 2>&1) | cat >out; says '"ulimit -f unlimited" lifts it'
 (ulimit -n 64; code 1 skill exec -- true; says 'this process may open 64 files: "ulimit -n 1024" allows more')
 
