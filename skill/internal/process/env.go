@@ -184,7 +184,12 @@ func (x *Runner) keptFromCommands(name, value string) bool {
 	if upper == "GIT_CONFIG_COUNT" || strings.HasPrefix(upper, "GIT_CONFIG_KEY_") {
 		return true
 	}
+	return slices.ContainsFunc(doors, same) || x.isSecret(name, value)
+}
+
+// isSecret reports whether a variable holds a credential.
+func (x *Runner) isSecret(name, value string) bool {
+	same := func(other string) bool { return strings.EqualFold(other, name) }
 	return slices.ContainsFunc(ownSecrets, same) || slices.ContainsFunc(x.cfg.Secrets, same) ||
-		slices.ContainsFunc(doors, same) ||
 		words.IsSecret(name, value)
 }

@@ -183,9 +183,11 @@ type Spec struct {
 	reach  reach
 	extras extras
 	tty    bool // a server has a terminal
-	exact  bool // [Command].ExactEnv
-	server bool // outlives this process: see [superviseServer]
-	files  int  // in the helper: the length of Files
+	// of the user, which the log of a server does not show
+	secrets []string
+	exact   bool // [Command].ExactEnv
+	server  bool // outlives this process: see [superviseServer]
+	files   int  // in the helper: the length of Files
 }
 
 // extras are the files that a Spec has besides Spec.Files.
@@ -487,12 +489,8 @@ func (x *Runner) lineOf(ctx context.Context, a Command) string {
 // withoutSecrets returns a line that is recorded without the credentials in the environment, and without
 // the secrets of the run in whose name the command is run.
 func (x *Runner) withoutSecrets(ctx context.Context, line string) string {
-	const long = 8 // bytes
-	for _, set := range os.Environ() {
-		name, value, _ := strings.Cut(set, "=")
-		if len(value) >= long && x.keptFromCommands(name, value) {
-			line = strings.ReplaceAll(line, value, "[redacted]")
-		}
+	for _, value := range x.secretValues() {
+		line = strings.ReplaceAll(line, value, redacted)
 	}
 	return workspace.Hide(ctx, line)
 }

@@ -42,7 +42,10 @@ func superviseServer(spec Spec, v *views, g *gateway) int {
 	logged := make(chan struct{})
 	go func() {
 		defer close(logged)
-		(&trimmedLog{fd: stdoutFD}).copy(descriptor(out.ours))
+		log := trimmedLog{fd: stdoutFD}
+		hide := hider{secrets: spec.secrets, pass: log.write}
+		defer hide.end()
+		copyAll(descriptor(out.ours), hide.write)
 	}()
 	h.waitAll(signals)
 	left := h.killRemaining()
@@ -183,12 +186,13 @@ type trimmedLog struct {
 	cut  int64
 }
 
-func (l *trimmedLog) copy(from descriptor) {
+// copyAll passes on what a server writes.
+func copyAll(from descriptor, to func([]byte)) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {
-			l.write(buf[:n])
+			to(buf[:n])
 		}
 		if err == syscall.EAGAIN { // a terminal, to which the helper writes without waiting
 			unix.Poll([]unix.PollFd{{Fd: int32(from), Events: unix.POLLIN}}, -1)

@@ -39,6 +39,7 @@ type outputLog struct {
 	off  bool     // the file could not be created
 	name string   // absolute path of f
 	size int64    // bytes that came for f
+	hide hider    // takes secrets out of what comes for f
 }
 
 func (l *outputLog) Write(p []byte) (int, error) {
@@ -47,7 +48,7 @@ func (l *outputLog) Write(p []byte) (int, error) {
 	switch {
 	case l.off:
 	case l.f != nil:
-		l.add(p)
+		l.hide.write(p)
 	default:
 		if l.held = append(l.held, p...); len(l.held) > l.limit {
 			l.create()
@@ -73,7 +74,8 @@ func (l *outputLog) create() {
 	}
 	l.f, l.off = f, false
 	l.name = filepath.Join(l.x.ws.OutputDir(), name)
-	l.add(held)
+	l.hide = hider{secrets: l.x.secretValues(), pass: l.add}
+	l.hide.write(held)
 }
 
 // add writes p to the file: the first half of maxLog in order, and what follows in a ring.
@@ -134,6 +136,7 @@ func (l *outputLog) finish(required bool) (name string, cut int64) {
 		return "", 0
 	}
 	defer l.f.Close()
+	l.hide.end()
 	return l.name, l.unroll()
 }
 

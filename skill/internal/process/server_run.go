@@ -70,7 +70,7 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 		set = append(set, "TERM=xterm")
 	}
 	spec := Spec{Path: sh, Args: []string{sh, "-c", a.Command}, Env: x.Environment(set, wd.Path),
-		Dir: wd.Handle, fence: fence, server: true, reach: x.reach(), tty: a.TTY}
+		Dir: wd.Handle, fence: fence, server: true, reach: x.reach(), tty: a.TTY, secrets: x.secretValues()}
 	spec.fence.guardGit(x, x.gitPaths(ctx))
 	if err := x.shareServer(dir, &r, &spec); err != nil {
 		return ServerState{}, err

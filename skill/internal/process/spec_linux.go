@@ -84,7 +84,8 @@ func (s Spec) encode() []byte {
 	}
 	buf, _ := binary.Append(make([]byte, 4, 8192), binary.LittleEndian, head) // its size is fixed
 	reach, _ := json.Marshal(s.reach)
-	words := []string{s.Path, s.fence.temp, string(reach)}
+	secrets, _ := json.Marshal(s.secrets)
+	words := []string{s.Path, s.fence.temp, string(reach), string(secrets)}
 	for _, r := range s.fence.rules {
 		buf, _ = binary.Append(buf, binary.LittleEndian, ruleHead{r.id, r.write, r.shown, r.fixed, r.stub})
 		words = append(words, r.path, r.name)
@@ -122,7 +123,8 @@ func readSpec(r io.Reader) (spec Spec, err error) {
 		return spec, err
 	}
 	words := strings.Split(strings.TrimSuffix(string(buf[used:]), "\x00"), "\x00")
-	fixed := 3 + 2*len(rules)
+	const own = 4
+	fixed := own + 2*len(rules)
 	if len(words) < fixed+int(head.Args) {
 		return spec, errors.New("not a spec")
 	}
@@ -132,9 +134,10 @@ func readSpec(r io.Reader) (spec Spec, err error) {
 		port: int(head.Port), connect: int(head.Connect), temp: words[1], limits: head.Limits}
 	for i, r := range rules {
 		spec.fence.rules = append(spec.fence.rules,
-			fenceRule{words[3+2*i], words[4+2*i], r.Write, r.Shown, r.Fixed, r.Stub, r.ID})
+			fenceRule{words[own+2*i], words[own+1+2*i], r.Write, r.Shown, r.Fixed, r.Stub, r.ID})
 	}
-	if err := json.Unmarshal([]byte(words[2]), &spec.reach); err != nil {
+	err = errors.Join(json.Unmarshal([]byte(words[2]), &spec.reach), json.Unmarshal([]byte(words[3]), &spec.secrets))
+	if err != nil {
 		return spec, err
 	}
 	return spec, spec.takeExtras(head)
