@@ -85,7 +85,7 @@ var filteredCalls = []filteredCall{
 	{[4]uint32{156, 144, 156, 119}, ownProcess},          // sched_setscheduler
 	{[4]uint32{241, 203, 241, 122}, ownProcess},          // sched_setaffinity
 	{[4]uint32{351, 314, 380, 274}, ownProcess},          // sched_setattr
-	{[4]uint32{54, 16, 54, 29}, makesNoNames},            // ioctl
+	{[4]uint32{54, 16, 54, 29}, refusedRequests},         // ioctl
 	{[4]uint32{286, 248, 309, 217}, never},               // add_key
 	{[4]uint32{287, 249, 310, 218}, never},               // request_key
 	{[4]uint32{288, 250, 311, 219}, never},               // keyctl
@@ -177,11 +177,13 @@ func newUsers(f filterOf) filter {
 	return slices.Concat(load(arg(0)), ifBits(unix.CLONE_NEWUSER, ret(refuse)))
 }
 
-// makesNoNames denies the requests by which btrfs and bcachefs make and remove subvolumes and snapshots:
-// Landlock does not see them, and the history does not keep them.
-func makesNoNames(filterOf) filter {
+// refusedRequests denies the requests by which btrfs and bcachefs make and remove subvolumes and snapshots:
+// Landlock does not see them, and the history does not keep them. It also denies those that push characters
+// into a terminal, or have the kernel load a module for it.
+func refusedRequests(filterOf) filter {
 	program := append(load(arg(1)), unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xffff})
-	for _, request := range []uint32{0x9401, 0x940e, 0x940f, 0x9417, 0x9418, 0x943f, 0xbc10, 0xbc11} {
+	for _, request := range []uint32{0x9401, 0x940e, 0x940f, 0x9417, 0x9418, 0x943f, 0xbc10, 0xbc11,
+		unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD} {
 		program = append(program, ifEqual(request, ret(refuse))...)
 	}
 	return program

@@ -83,6 +83,11 @@ func (l *launch) enter(v *views, places []place, abi int) (held uint32, err erro
 			return 0, err
 		}
 	}
+	if l.view.terminals > 0 {
+		if err := allowTerminals(l.rules, l.view.terminals, handled); err != nil {
+			return 0, err
+		}
+	}
 	if l.view.first == 0 {
 		return viewed, nil
 	}
@@ -95,6 +100,25 @@ func (l *launch) enter(v *views, places []place, abi int) (held uint32, err erro
 		}
 	}
 	return viewed | apart, nil
+}
+
+// allowTerminals allows the use of all in a /dev/pts, and of its ptmx, which has another name, too.
+func allowTerminals(rules, pts int, handled uint64) error {
+	const use = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
+		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	for name, access := range map[string]uint64{"": use | unix.LANDLOCK_ACCESS_FS_READ_DIR, "/ptmx": use} {
+		fd, err := unix.Open(fmt.Sprint("/proc/self/fd/", pts, name), unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		err = addRule(rules, unix.LANDLOCK_RULE_PATH_BENEATH,
+			&unix.LandlockPathBeneathAttr{Parent_fd: int32(fd), Allowed_access: access & handled})
+		unix.Close(fd)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // prepare adds the rules and the filter to l, and returns the places of the rules.

@@ -291,6 +291,7 @@ func (s probeSite) fileProbes() (list []probe) {
 	}
 	list = append(list, probe{"read /tmp", s.own && s.view,
 		func() error { return closed(unix.Open("/tmp", unix.O_RDONLY, 0)) }})
+	list = append(list, s.terminalProbes()...)
 	for _, path := range []string{"/proc/self/oom_score_adj", "/proc/self/comm",
 		"/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/usr/bin/env", "/etc/passwd",
 		"/dev/shm/../sda", "/sys/fs/cgroup/x"} {
@@ -323,6 +324,43 @@ func (s probeSite) fileProbes() (list []probe) {
 		value := []byte{1, 0, 0, 2, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0}
 		return unix.Setxattr(f, "security.capability", value, 0)
 	})
+	return list
+}
+
+// terminalProbes make terminals and list them.
+func (s probeSite) terminalProbes() (list []probe) {
+	add := func(name string, allowed bool, try func(t stream) error) {
+		list = append(list, probe{name + " /dev/ptmx", allowed, func() error {
+			t, err := openTerminal()
+			if err == nil {
+				err = try(t)
+				unix.Close(t.theirs)
+				unix.Close(t.ours)
+			}
+			return err
+		}})
+	}
+	add("make a terminal", s.view, func(stream) error { return nil })
+	add("open a terminal by its name", s.view, func(t stream) error {
+		n, err := unix.IoctlGetInt(t.ours, unix.TIOCGPTN)
+		if err == nil {
+			err = closed(unix.Open(fmt.Sprint("/dev/pts/", n), unix.O_RDWR|unix.O_NOCTTY, 0))
+		}
+		return err
+	})
+	add("see only own terminals", s.view, func(stream) error {
+		entries, err := os.ReadDir("/dev/pts")
+		if err == nil && len(entries) != 2 { // it and ptmx
+			err = unix.EEXIST
+		}
+		return err
+	})
+	for _, request := range []uintptr{unix.TIOCSTI, unix.TIOCSETD, unix.TIOCLINUX, 1<<32 | unix.TIOCSTI} {
+		add(fmt.Sprintf("request %#x of a terminal", request), false, func(t stream) error {
+			value := [4]byte{'x'}
+			return call(unix.SYS_IOCTL, uintptr(t.theirs), request, uintptr(unsafe.Pointer(&value)))
+		})
+	}
 	return list
 }
 

@@ -19,7 +19,9 @@ type view struct {
 	key    string // of what it shows; "" in the zero view
 	users  int    // the user namespace that owns it; -1 for root, who needs none
 	mounts int
-	own    [len(ownDirs)]int32 // their roots; 0 for none
+	// a /dev/pts of its own; -1 for none
+	terminals int
+	own       [len(ownDirs)]int32 // their roots; 0 for none
 	processes
 }
 
@@ -127,7 +129,7 @@ func (v *view) close() {
 	if v.key == "" {
 		return
 	}
-	for _, fd := range append(v.own[:], int32(v.mounts), int32(v.users)) {
+	for _, fd := range append(v.own[:], int32(v.mounts), int32(v.users), int32(v.terminals)) {
 		if fd > 0 {
 			unix.Close(int(fd))
 		}

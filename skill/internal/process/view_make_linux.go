@@ -24,6 +24,7 @@ type viewPlan struct {
 	pids  bool              // with a PID namespace, whose first process this one is from then on
 
 	users, mounts, processes, proc result
+	terminals                      result // a /dev/pts of its own
 	own                            [len(ownDirs)]result
 }
 
@@ -56,7 +57,7 @@ func (v viewPlan) make() (view, error) {
 		return view{}, err
 	}
 	first.pids, first.proc = r.fd(v.processes), r.fd(v.proc)
-	made := view{users: r.fd(v.users), mounts: r.fd(v.mounts), processes: first}
+	made := view{users: r.fd(v.users), mounts: r.fd(v.mounts), terminals: r.fd(v.terminals), processes: first}
 	for i, own := range v.own {
 		made.own[i] = int32(r.fd(own))
 	}
@@ -107,6 +108,7 @@ func (v *viewPlan) prepare(socket int) {
 			v.moveMount(v.trees[i], unix.AT_FDCWD, s.path[1:])
 		}
 	}
+	v.mountTerminals()
 	v.pivot()
 	v.call(unix.SYS_CHDIR, "/")
 	if v.flags&unix.CLONE_NEWUSER != 0 {
@@ -130,6 +132,7 @@ func (v *viewPlan) prepare(socket int) {
 func (v *viewPlan) begin() {
 	v.plan = newPlan(0)
 	v.users, v.mounts, v.processes, v.proc = v.result(), v.result(), v.result(), v.result()
+	v.terminals = v.result()
 	for i := range v.own {
 		v.own[i] = v.result()
 	}
@@ -222,6 +225,27 @@ func (v *viewPlan) fill() {
 		if !s.dir {
 			v.add(unix.AT_FDCWD, s.path[1:], false)
 		}
+	}
+}
+
+// mountTerminals mounts a /dev/pts in which a command finds only the terminals that it makes. A system that
+// has none goes without.
+func (v *viewPlan) mountTerminals() {
+	fs, configured, master := v.result(), v.result(), v.result()
+	v.call(unix.SYS_FSOPEN, "devpts", unix.FSOPEN_CLOEXEC).into(fs).mayFail()
+	for name, value := range map[string]string{"ptmxmode": "666", "mode": "600"} {
+		v.call(unix.SYS_FSCONFIG, fs, unix.FSCONFIG_SET_STRING, name, value, 0).when(fs).mayFail()
+	}
+	v.call(unix.SYS_FSCONFIG, fs, unix.FSCONFIG_CMD_CREATE, 0, 0, 0).when(fs).into(configured).mayFail()
+	v.call(unix.SYS_FSMOUNT, fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC).
+		when(configured).into(v.terminals).mayFail()
+	v.close(fs)
+	v.moveMount(v.terminals, unix.AT_FDCWD, "dev/pts").mayFail()
+	// where /dev/ptmx is a link, it leads there already
+	if info, err := os.Lstat("/dev/ptmx"); err == nil && info.Mode().Type()&os.ModeSymlink == 0 {
+		v.openTree("dev/pts/ptmx", 0, master).when(v.terminals).mayFail()
+		v.moveMount(master, unix.AT_FDCWD, "dev/ptmx").mayFail()
+		v.close(master)
 	}
 }
 
