@@ -127,7 +127,8 @@ var configPaths = []string{
 	".mcp.json", ".vscode/tasks.json", "a/.Claude/settings.json", ".envrc", "opencode.json",
 	".factory/settings.json", ".kimi-code/config.toml", "a/.kilo/plugin/p.js", "kilo.jsonc",
 	".clinerules/hooks/PreToolUse", "crush.json", ".github/hooks/h.json", "a/.GitHub/Hooks/h.json",
-	".agents/plugins/p/hooks/hooks.json",
+	".agents/plugins/p/hooks/hooks.json", ".crushrc", "a/crushrc", ".crush/skills/s/SKILL.md",
+	".pi/extensions/e.ts", ".augment/settings.json",
 	"perstack/x", "a/perstack/b/c", "Perstack/x", "per\u017ftack/x",
 }
 

@@ -328,6 +328,7 @@ var configNames = []string{
 	".kiro", ".roo", ".windsurf", ".continue", ".amazonq", ".factory", ".kimi-code",
 	".kilo", ".kilocode", "kilo.json", "kilo.jsonc", ".clinerules", ".crush.json", "crush.json",
 	".copilot", ".github/hooks", ".codeium", ".agents/plugins", ".cline", ".aider.conf.yml",
+	".crush", ".crushrc", "crushrc", ".pi", ".augment",
 
 	// of editors, debuggers and shells
 	".vscode", ".zed", ".idea", ".devcontainer", ".devcontainer.json", ".dir-locals.el", ".exrc", ".vimrc",
