@@ -461,6 +461,7 @@ func (a *applier) stepIn(i int, dir tree.Folder, base string, now Entry) error {
 			mode |= full // until shutFolders
 		}
 		a.all = true
+		a.restoreAttributes(dir, base, d)
 		return dir.Chmod(base, modeOf(mode))
 	}
 	if now.Kind != absent && (now.Kind != File || d.After.Kind != File) {
@@ -537,7 +538,7 @@ func (a *applier) create(k *Keeper, dir tree.Folder, base string, now Entry) err
 		if d.After.Whole {
 			return a.restoreTree(d.After, dir, base)
 		}
-		return makeFolder(dir, base, d.After)
+		return a.makeFolder(dir, base, d.After)
 	case Link:
 		return dir.Symlink(string(d.After.Target), base)
 	case Other:
@@ -576,14 +577,17 @@ func (a *applier) putFile(k *Keeper, dir tree.Folder, base string, now Entry) er
 	}
 	defer c.close()
 	info, err := dir.Lstat(base)
-	exists := err == nil && info.Mode.IsRegular()
-	if exists && !now.describes(info) {
+	var old *tree.Info
+	if err == nil && info.Mode.IsRegular() {
+		old = &info
+	}
+	if old != nil && !now.describes(info) {
 		return ErrChanged
 	}
-	if exists && a.swaps(k, dir, info) {
+	if old != nil && a.swaps(k, dir, info) {
 		return a.swapIn(k, c, dir, base, info)
 	}
-	n, named, err := a.draft(dir, c, d.After, base, exists, info)
+	n, named, err := a.draft(dir, c, *d, base, old)
 	if err != nil {
 		return err
 	}
@@ -591,7 +595,7 @@ func (a *applier) putFile(k *Keeper, dir tree.Folder, base string, now Entry) er
 	if named {
 		defer dir.Remove(TempName, false)
 	}
-	if !exists {
+	if old == nil {
 		return install(n, named, dir, base)
 	}
 	if d.InPlace && info.Links > 1 {
@@ -642,7 +646,7 @@ func (a *applier) swapIn(k *Keeper, c *content, dir tree.Folder, base string, in
 		return err
 	}
 	defer n.Close()
-	if err := a.fill(n, dir, c, k.delta().After, base, true, info); err != nil {
+	if err := a.fill(n, dir, c, *k.delta(), base, &info); err != nil {
 		a.blobs.Remove(out, false)
 		return err
 	}
@@ -655,8 +659,8 @@ func (a *applier) swapIn(k *Keeper, c *content, dir tree.Folder, base string, in
 }
 
 // draft writes a new file without a name. If the system lacks unnamed files, it has the temporary name.
-func (a *applier) draft(dir tree.Folder, c *content, e Entry, base string, exists bool,
-	info tree.Info) (n *os.File, named bool, err error) {
+func (a *applier) draft(dir tree.Folder, c *content, d Delta, base string,
+	old *tree.Info) (n *os.File, named bool, err error) {
 	n, err = dir.CreateUnnamed(0o600)
 	if err != nil {
 		named = true
@@ -664,7 +668,7 @@ func (a *applier) draft(dir tree.Folder, c *content, e Entry, base string, exist
 			return nil, false, err
 		}
 	}
-	if err := a.fill(n, dir, c, e, base, exists, info); err != nil {
+	if err := a.fill(n, dir, c, d, base, old); err != nil {
 		n.Close()
 		if named {
 			dir.Remove(TempName, false)
@@ -674,19 +678,19 @@ func (a *applier) draft(dir tree.Folder, c *content, e Entry, base string, exist
 	return n, named, nil
 }
 
-// fill gives a new file its content and metadata. It makes the file durable, unless run syncs the whole
-// file system later.
-func (a *applier) fill(n *os.File, dir tree.Folder, c *content, e Entry, base string, exists bool,
-	info tree.Info) error {
+// fill gives a new file its content and metadata. The file old is at base; nil means that nothing is there. The new file
+// becomes durable, unless run syncs the whole file system later.
+func (a *applier) fill(n *os.File, dir tree.Folder, c *content, d Delta, base string, old *tree.Info) error {
+	e := d.After
 	_, err := io.Copy(n, io.NewSectionReader(c, 0, c.size))
 	if err == nil {
 		switch {
-		case exists:
-			tree.CopyMetadata(n, dir, base, info)
-		case c.name != "":
+		case c.name != "" && (old == nil || e.attributes() != ""):
 			if saved, serr := a.blobs.Lstat(c.name); serr == nil {
 				tree.CopyMetadata(n, a.blobs.Folder, c.name, saved)
 			}
+		case old != nil && d.Before.attributes() == "":
+			tree.CopyMetadata(n, dir, base, *old)
 		}
 		mode := e.Mode
 		if !chown(n, e.Owner) {
@@ -694,7 +698,7 @@ func (a *applier) fill(n *os.File, dir tree.Folder, c *content, e Entry, base st
 		}
 		err = n.Chmod(modeOf(mode))
 	}
-	if err == nil && e.MTime != 0 && (e.Sum == "" || !exists && a.op.Undoes == 0) {
+	if err == nil && e.MTime != 0 && (e.Sum == "" || old == nil && a.op.Undoes == 0) {
 		setTime(n, time.Unix(0, e.MTime))
 	}
 	if err == nil && !a.o.NoSync && !a.atOnce(dir.ID().Dev) {

@@ -58,7 +58,9 @@
 //     count as new.
 //  17. The log has a version. The package refuses newer versions, and leaves folders of older versions alone.
 //  18. A folder gets its permissions after its contents. An undo opens the user's read-only folders for its changes.
-//     Its op names them, so that whoever completes the op shuts them again.
+//     Its op names them, so that whoever completes the op shuts them again. A blob holds the access lists and user
+//     attributes of a file too, and another blob those that a folder has. If only these changed, the op names the path,
+//     and an undo leaves it. The contents of a folder that may not be read count as unchanged.
 //  19. A folder that a command made, with more in it than its op names, is undone whole: git's objects, and folders
 //     that tools build again. The undo moves it to the blobs. It must be as the command left it: nothing in it is
 //     older than the command or newer than its end, by birth and ctime, and a path that the op names may also have

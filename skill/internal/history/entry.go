@@ -40,6 +40,8 @@ type Entry struct {
 	Whole   bool   `json:"whole,omitempty"`   // the folder with everything in it
 	Derived int64  `json:"derived,omitempty"` // the op whose splice made this content
 	Depth   int    `json:"depth,omitempty"`   // number of splices between a blob and this content
+	// name of the blob that holds the extended attributes of a folder, or noAttributes; "" if they were not read
+	Attributes string `json:"attributes,omitempty"`
 }
 
 // A Name is a path relative to the root with slashes, or an absolute path outside the root. In
@@ -177,7 +179,16 @@ func contentAt(d tree.Folder, name string, e Entry) (Entry, error) {
 		return e, err
 	}
 	defer f.Close()
-	return Content(f, info)
+	e, err = Content(f, info)
+	return e.WithAttributes(f), err
+}
+
+// WithAttributes returns e, the entry of the open file f with its sum, with a blob for the file's attributes too.
+func (e Entry) WithAttributes(f interface{ Fd() uintptr }) Entry {
+	if sum := tree.AttributesSum(f); sum != "" && e.Sum != "" {
+		e.Blob = e.Sum + sum
+	}
+	return e
 }
 
 // Content returns the Entry of an open file, with the sum of its content. It reads the whole file.
@@ -220,6 +231,14 @@ func (e Entry) sameMode(o Entry) bool {
 
 // equal is Same with permissions.
 func (e Entry) equal(o Entry) bool { return e.Same(o) && e.sameMode(o) }
+
+// attributes returns a name for the entry's extended attributes, "" if they were not read or a file has none.
+func (e Entry) attributes() string {
+	if e.Kind == File && isSum(e.Blob) {
+		return e.Blob[2*sumLength:]
+	}
+	return e.Attributes
+}
 
 // blob returns the name of the entry's blob, "" if it has none.
 func (e Entry) blob() string {

@@ -38,8 +38,11 @@ type item struct {
 	git     bool   // it is .git or below .git
 	racy    bool   // it changed so shortly before it was read that a later change may have the same stamp
 	stamp
-	digest string // name of the blob, or the target of a link; "" if the content is not kept
+	digest string // name of the blob, or the target of a link; "" if the content or the attributes are not kept
 }
+
+// noAttributes is the digest of a folder that has no extended attributes.
+const noAttributes = "-"
 
 const (
 	aFile    = 'f'
@@ -99,7 +102,7 @@ func (e *item) entry() Entry {
 	case aLink:
 		n.Kind, n.Mode, n.Target = Link, 0, Name(e.digest)
 	case aFolder:
-		n.Kind = Dir
+		n.Kind, n.Attributes = Dir, e.digest
 	default:
 		n.Kind = Other
 	}
@@ -117,15 +120,15 @@ func (e *item) kept() bool {
 	return !e.ignored || !IsRebuilt(path.Base(e.path))
 }
 
-// unchanged reports whether o describes the same, unchanged file. For a folder it compares only the
-// permissions, because each entry has its own item. For a folder that the scan does not enter, it
-// compares the whole stamp.
+// unchanged reports whether o describes the same, unchanged file. Of a folder it compares the permissions and the
+// change time, because each entry has its own item. Of a folder that the scan does not enter, it compares the
+// whole stamp.
 func (e *item) unchanged(o *item) bool {
 	if e.kind != o.kind || e.ignored != o.ignored {
 		return false
 	}
 	if e.kind == aFolder && e.kept() {
-		return e.mode == o.mode && e.id == o.id
+		return e.mode == o.mode && e.id == o.id && e.changed == o.changed && !e.racy
 	}
 	return e.stamp == o.stamp && !e.racy
 }
@@ -258,6 +261,9 @@ func (s *Store) readIndex() *index {
 		x.boot = boot
 		for i := range x.list {
 			e := &x.list[i]
+			if e.kind == aFolder {
+				e.digest = ""
+			}
 			if e.kind != aFile || e.digest == "" {
 				continue
 			}
@@ -432,7 +438,8 @@ func (d *indexReader) item(e *item) {
 	e.digest = d.text()
 	known := strings.IndexByte("fdls", e.kind) >= 0
 	d.bad = d.bad || !d.validPath(e.path) || e.size < 0 || !known
-	d.bad = d.bad || e.kind == aFile && e.digest != "" && !validDigest(e.digest)
+	d.bad = d.bad || e.digest != "" && (e.kind == aFile || e.kind == aFolder && e.digest != noAttributes) &&
+		!validDigest(e.digest)
 }
 
 // hexDigits are the digits of a digest. Looking up a digit takes a third of the time of comparisons,

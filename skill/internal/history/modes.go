@@ -1,6 +1,7 @@
 package history
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"maps"
@@ -118,8 +119,9 @@ func (s *Store) chmod(name Name, from, to uint32) {
 	}
 }
 
-// makeFolder makes a folder, with the owner and the permissions of an entry. It stays open for its contents.
-func makeFolder(dir tree.Folder, base string, e Entry) error {
+// makeFolder makes a folder, with the owner, the attributes and the permissions of an entry. It stays open for its
+// contents.
+func (s *Store) makeFolder(dir tree.Folder, base string, e Entry) error {
 	if e.Mode == UsualMode {
 		return dir.Mkdir(base, 0o777)
 	}
@@ -128,9 +130,54 @@ func makeFolder(dir tree.Folder, base string, e Entry) error {
 	}
 	if f, err := dir.OpenFile(base, os.O_RDONLY, 0); err == nil {
 		chown(f, e.Owner)
+		s.setAttributes(f, e)
 		f.Close()
 	}
 	return dir.Chmod(base, modeOf(e.Mode|full))
+}
+
+// setAttributes gives a folder the extended attributes of an entry, in place of those that it got from the folder
+// above.
+func (s *Store) setAttributes(f *os.File, e Entry) bool {
+	var list map[string][]byte
+	switch e.Attributes {
+	case "":
+		return true
+	case noAttributes:
+	default:
+		data, err := s.blobs.tree.ReadFile(e.Attributes, maxAttributes)
+		if err != nil || SumOf(data) != e.Attributes || json.Unmarshal(data, &list) != nil {
+			return false
+		}
+	}
+	return tree.SetAttributes(f, list)
+}
+
+// maxAttributes limits the attributes of a folder, in bytes. The system allows 64 KiB for each.
+const maxAttributes = 4 << 20
+
+// restoreAttributes gives a file or folder the extended attributes of a delta, if those have changed.
+func (s *Store) restoreAttributes(dir tree.Folder, base string, d Delta) bool {
+	if d.Before.attributes() == d.After.attributes() || d.After.Kind == File && d.After.Sum == "" {
+		return true
+	}
+	f, err := dir.OpenFile(base, readFlags, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	switch {
+	case d.After.Kind == Dir:
+		return s.setAttributes(f, d.After)
+	case d.After.attributes() == "":
+		return tree.SetAttributes(f, nil)
+	}
+	saved, err := s.blobs.OpenFile(d.After.Blob, readFlags, 0)
+	if err != nil {
+		return false
+	}
+	defer saved.Close()
+	return tree.CopyAttributes(f, saved)
 }
 
 // chown gives a file the owner of an entry. Only root may give files away; others may choose a group of their own.

@@ -60,7 +60,7 @@ func (r *recorder) compare(ctx context.Context) error {
 		e := &fresh[i]
 		r.found[e.path] = e
 		paths = append(paths, e.path)
-		if e.kind == aLink || e.kind == aFile && e.size <= maxSize(e) {
+		if e.keeps() {
 			todo = append(todo, e)
 		}
 	}
@@ -197,13 +197,22 @@ func (r *recorder) recordPath(name string) error {
 		return nil
 	}
 	unseen := was == nil && r.look != nil && r.isHidden(name) // no look knows its earlier state
-	if (!both || !r.sameAs(name, was, now)) && !unseen && !r.untouched(name, was, now) {
+	switch same := both && r.sameAs(name, was, now); {
+	case unseen, same && !was.otherAttributes(now), r.untouched(name, was, now):
+	case same:
+		r.addLeft(name, "only its extended attributes changed, and undo leaves them as they are")
+	default:
 		r.difference(name, was, now)
 		r.noteTime(name, was, now)
 	}
 	r.changed = true
 	r.index.set(name, now)
 	return nil
+}
+
+// otherAttributes reports whether the extended attributes of two versions of a path are known and differ.
+func (e *item) otherAttributes(now *item) bool {
+	return e.digest != "" && now.digest != "" && e.entry().attributes() != now.entry().attributes()
 }
 
 // isHidden reports whether a path is in a folder that the last look did not enter.
@@ -246,21 +255,23 @@ func (r *recorder) recordMoved(name string) bool {
 }
 
 // now returns the current item of a path and saves its content. It returns nil if the path does not
-// exist.
+// exist, and was if it is in a folder that may not be read.
 func (r *recorder) now(name string, was *item) (*item, error) {
 	d, base, err := r.parent(Name(name))
 	if noFolder(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, nil // the folder may not be read
+		return was, nil
 	}
 	defer d.Close()
 	info, err := d.Lstat(base)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	}
-	if err != nil {
+	case errors.Is(err, fs.ErrPermission):
+		return was, nil
+	case err != nil:
 		return nil, err
 	}
 	e := r.found[name]
@@ -277,7 +288,7 @@ func (r *recorder) now(name string, was *item) (*item, error) {
 	}
 	fresh := *e
 	fresh.kind, fresh.stamp, fresh.digest = letterOf(info), stampOf(info), ""
-	if fresh.kind == aLink || fresh.kind == aFile && fresh.size <= maxSize(&fresh) {
+	if fresh.keeps() {
 		err = r.keepIn(d, base, &fresh, r.scan.begin)
 	}
 	return &fresh, err

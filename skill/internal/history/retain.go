@@ -190,7 +190,7 @@ func (t *Tx) neededBlobs() map[string]bool {
 		}
 		for _, d := range op.Deltas {
 			for _, e := range []Entry{d.Before, d.After} {
-				needed[e.blob()] = true
+				needed[e.blob()], needed[e.Attributes] = true, true
 			}
 		}
 	}

@@ -1,8 +1,10 @@
 package history
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -385,7 +387,7 @@ func (x *index) choose(limit int64) (todo []*item) {
 	for i := range x.list {
 		e := &x.list[i]
 		switch {
-		case e.kind == aLink && e.digest == "":
+		case e.kind == aLink && e.digest == "", e.kind == aFolder && e.kept() && e.digest == "":
 			todo = append(todo, e)
 		case e.kind != aFile || e.size > maxSize(e):
 			if e.kind == aFile {
@@ -413,6 +415,11 @@ func (x *index) choose(limit int64) (todo []*item) {
 	}
 	slices.SortFunc(todo, func(a, b *item) int { return byPath(a.path, b.path) })
 	return todo
+}
+
+// keeps reports whether a look saves the content or the attributes of an item.
+func (e *item) keeps() bool {
+	return e.kind == aLink || e.kind == aFolder && e.kept() || e.kind == aFile && e.size <= maxSize(e)
 }
 
 // maxSize returns the size limit for keeping the content of an item.
@@ -487,12 +494,35 @@ func (s *Store) keepOne(e *item, begin int64) error {
 	return s.keepIn(d, base, e, begin)
 }
 
+// keepAttributes is keepIn for a folder: its content are its extended attributes.
+func (s *Store) keepAttributes(d tree.Folder, base string, e *item) error {
+	f, err := d.OpenFile(base, readFlags, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	list := tree.Attributes(f)
+	if len(list) == 0 {
+		e.digest = noAttributes
+		return nil
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	e.digest = SumOf(data)
+	return s.blobs.keepContent(e.digest, bytes.NewReader(data), nil)
+}
+
 // keepIn is keepOne for the file base in the folder d.
 func (s *Store) keepIn(d tree.Folder, base string, e *item, begin int64) error {
 	e.racy = e.changed > begin-int64(timeGrain)
-	if e.kind == aLink {
+	switch e.kind {
+	case aLink:
 		e.digest, _ = d.Readlink(base)
 		return nil
+	case aFolder:
+		return s.keepAttributes(d, base, e)
 	}
 	f, info, err := tree.RegularFile(d.OpenFile(base, readFlags, 0))
 	if err != nil || info.Size > maxSize(e) {

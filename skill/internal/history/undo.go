@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -575,6 +576,7 @@ func (p *planner) planPath(d Delta) (step Delta, needed bool, err error) {
 	if now.Kind == Dir && !d.Before.Whole {
 		now.Whole, now.Sum = false, ""
 	}
+	now.Attributes = d.Before.Attributes
 	d.Before = p.Describe(d.Path, now)
 	return d, true, nil
 }
@@ -741,7 +743,17 @@ func (p *planner) holding(text []byte, d Delta, now Entry) (Entry, error) {
 		p.Texts[e.Sum] = text
 		return e, nil
 	}
-	return e, p.blobs.keepContent(e.Sum, strings.NewReader(string(text)), nil)
+	if now.attributes() != "" {
+		if dir, base, err := p.parent(d.Path); err == nil {
+			defer dir.Close()
+			if f, err := dir.OpenFile(base, readFlags, 0); err == nil {
+				defer f.Close()
+				e.Blob = e.Sum + now.attributes()
+				return e, p.blobs.keepContent(e.Blob, bytes.NewReader(text), f)
+			}
+		}
+	}
+	return e, p.blobs.keepContent(e.Sum, bytes.NewReader(text), nil)
 }
 
 // since returns the deltas of a path in the ops after the undone one, the oldest first, with the deltas of
@@ -1131,13 +1143,13 @@ func (t *Tx) Describe(name Name, now Entry) Entry {
 	}
 	last, ok := t.lastSplice(name, now)
 	if last.After.Derived != 0 && last.After.Same(now) { // an undo has restored it
-		now.Derived, now.Depth = last.After.Derived, last.After.Depth
+		now.Blob, now.Derived, now.Depth = "", last.After.Derived, last.After.Depth
 		return now
 	}
 	if !ok || last.Before.Depth >= maxDepth || last.Before.Derived == 0 && !t.blobs.has(last.Before.blob()) {
 		return now.Keep()
 	}
-	now.Derived, now.Depth = last.op, last.Before.Depth+1
+	now.Blob, now.Derived, now.Depth = "", last.op, last.Before.Depth+1
 	return now
 }
 

@@ -36,6 +36,9 @@ func (s *site) gitWalk(ignored ...string) Walker {
 	return func(_ context.Context, visit func(int, Visited) error) error {
 		return filepath.WalkDir(s.dir, func(p string, d fs.DirEntry, err error) error {
 			rel, _ := filepath.Rel(s.dir, p)
+			if errors.Is(err, fs.ErrPermission) {
+				return nil
+			}
 			if err != nil || rel == "." {
 				return err
 			}

@@ -61,6 +61,102 @@ func TestAttributesStay(t *testing.T) {
 	})
 }
 
+// attributes describes the permissions and the extended attributes of everything in the workspace.
+func (s *site) attributes(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(s.dir, func(p string, d fs.DirEntry, err error) error {
+		info, serr := os.Lstat(p)
+		if serr != nil || p == s.dir {
+			return serr
+		}
+		fmt.Fprintln(&b, strings.TrimPrefix(p, s.dir), info.Mode())
+		for _, attr := range []string{"user.tag", "system.posix_acl_access", "system.posix_acl_default"} {
+			buf := make([]byte, 200)
+			if n, err := unix.Lgetxattr(p, attr, buf); err == nil {
+				fmt.Fprintf(&b, "  %s %q\n", attr, buf[:n])
+			}
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// The undo of a command restores access lists and attributes of files and folders, for root and for other users.
+func TestUndoOfAttributes(t *testing.T) {
+	asNobody(t) // and then as this user
+	for _, c := range []struct{ script, left string }{
+		{script: "echo new >d/f"},
+		{script: "echo new >t; mv t d/f"},
+		{script: "rm d/f"},
+		{script: "rm d/f; mkdir d/f; echo new >d/f/new"},
+		{script: "rm -r d"},
+		{script: "mv d e"},
+		{script: "rm -r d; echo new >d"},
+		{script: "rm -r d; mkdir d; echo new >d/f"},
+		{script: "chmod 700 d; chmod 600 d/f"},
+		{script: "chmod 0 d"},
+		{script: "chmod 700 shut; rm -r shut"},
+		{script: "chmod 755 shut; mv shut d/shut; chmod 555 d/shut"},
+		{script: "mkdir -m 755 d/new; echo new >d/new/new"},
+		{script: "cp d/f d/g; rm d/f; mv d/g d/f", left: "d/f"},
+	} {
+		t.Run(c.script, func(t *testing.T) {
+			each(t, func(t *testing.T, s *site) {
+				s.layout("d/f=old", "d/plain=old", "d/sub/", "shut/f=old")
+				t.Cleanup(func() { os.Chmod(s.p("shut"), 0o700) })
+				inherited := bytes.Clone(acl)
+				for at := 6; at < len(inherited); at += 8 {
+					inherited[at] |= 1 // may enter
+				}
+				for _, a := range []struct {
+					path, attr string
+					value      []byte
+				}{
+					{"d", "user.tag", []byte("d")}, {"d", "system.posix_acl_access", inherited},
+					{"d/f", "user.tag", []byte("f")}, {"d/f", "system.posix_acl_access", acl},
+					{"d", "system.posix_acl_default", inherited}, {"shut", "user.tag", []byte("shut")},
+				} {
+					if err := unix.Setxattr(s.p(a.path), a.attr, a.value, 0); err != nil {
+						t.Fatalf("%s: %v (the temporary folder's file system has to have attributes)", a.attr, err)
+					}
+				}
+				for name, mode := range map[string]fs.FileMode{"d": 0o770, "shut/f": 0o444, "shut": 0o555} {
+					if err := os.Chmod(s.p(name), mode); err != nil {
+						t.Fatal(err)
+					}
+				}
+				before := s.attributes(t)
+				w := s.open(Options{NoSync: true})
+				change, left := s.ran(t, w, c.script)
+				if c.left != "" && (len(left) != 1 || left[0].Path != s.p(c.left)) {
+					t.Errorf("left: %v", left)
+				}
+				if c.left != "" {
+					return
+				}
+				id := change.ID
+				for n, redo := range []bool{false, true, false} {
+					undone, err := w.Undo(bg, UndoOptions{ID: id})
+					if err != nil {
+						t.Fatal(err)
+					}
+					id = undone[0].ID
+					if after := s.attributes(t); !redo && after != before {
+						t.Fatalf("%d %s\nnow:\n%s", n, before, after)
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestOwnerStays(t *testing.T) {
 	needs.Root(t)
 	eachChange(t, func(t *testing.T, s *site, change func(*Workspace, string) (Change, error), want string) {

@@ -186,7 +186,7 @@ func (n *newFile) describeOld(was tree.File, info Info, splice *Splice) {
 	if err != nil {
 		return
 	}
-	n.before = history.EntryOf(info).Holds(content)
+	n.before = history.EntryOf(info).Holds(content).WithAttributes(was)
 	if splice == nil && n.data != nil && len(n.data) <= maxSummed {
 		head := commonPrefix(content, n.data)
 		tail := commonSuffix(content[head:], n.data[head:])

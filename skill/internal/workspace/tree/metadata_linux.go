@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"strings"
 
@@ -80,13 +81,41 @@ func CopyMetadataFrom(f *os.File, src File, old Info) bool {
 }
 
 // copyAttributes copies the extended attributes of a file.
-func copyAttributes(from, to int) bool {
-	for attr, value := range attributes(from) {
-		if value == nil || unix.Fsetxattr(to, attr, value, 0) != nil {
+func copyAttributes(from, to int) bool { return setAttributes(to, attributes(from)) }
+
+// setAttributes gives a file attributes. It removes access lists that the file got from its folder. If the system does
+// not allow attributes of a file that may not be written, the file gets other permissions first.
+func setAttributes(fd int, list iter.Seq2[string, []byte]) bool {
+	given := map[string]bool{}
+	for attr, value := range list {
+		if value == nil {
+			return false
+		}
+		err := unix.Fsetxattr(fd, attr, value, 0)
+		if err == unix.EACCES && unix.Fchmod(fd, 0o700) == nil {
+			err = unix.Fsetxattr(fd, attr, value, 0)
+		}
+		if err != nil {
+			return false
+		}
+		given[attr] = true
+	}
+	for _, attr := range []string{"system.posix_acl_access", "system.posix_acl_default"} {
+		if n, err := unix.Fgetxattr(fd, attr, nil); err == nil && n > 0 && !given[attr] &&
+			unix.Fremovexattr(fd, attr) != nil {
 			return false
 		}
 	}
 	return true
+}
+
+// Attributes returns the extended attributes of a file or folder that CopyAttributes copies.
+func Attributes(f *os.File) map[string][]byte { return maps.Collect(attributes(int(f.Fd()))) }
+
+// SetAttributes gives a file or folder extended attributes, and no access lists but those. It returns false if it
+// cannot.
+func SetAttributes(f *os.File, list map[string][]byte) bool {
+	return setAttributes(int(f.Fd()), maps.All(list))
 }
 
 // attributes iterates over the extended attributes of a file. The value of an unreadable attribute
@@ -119,7 +148,7 @@ func CopyAttributes(dst, src *os.File) bool { return copyAttributes(int(src.Fd()
 
 // AttributesSum returns a hash of the extended attributes that CopyAttributes copies, "" if the file
 // has none.
-func AttributesSum(f *os.File) string {
+func AttributesSum(f interface{ Fd() uintptr }) string {
 	h, any := sha256.New(), false
 	for attr, value := range attributes(int(f.Fd())) {
 		any = true

@@ -19,8 +19,14 @@ func Reserve(*os.File, int64) error { return nil }
 // CopyAttributes does nothing on this system.
 func CopyAttributes(dst, src *os.File) bool { return true }
 
+// Attributes returns nothing on this system.
+func Attributes(*os.File) map[string][]byte { return nil }
+
+// SetAttributes does nothing on this system.
+func SetAttributes(*os.File, map[string][]byte) bool { return true }
+
 // AttributesSum returns "" on this system.
-func AttributesSum(*os.File) string { return "" }
+func AttributesSum(interface{ Fd() uintptr }) string { return "" }
 
 // CopyMetadata gives f the owner and mode of old, which describes the file that f will replace. It
 // returns false if it cannot.
