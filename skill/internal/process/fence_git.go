@@ -2,9 +2,11 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,6 +80,7 @@ func (x *Runner) gitRules(paths []string) (list []fenceRule) {
 		}
 		g := gitRuleList{root: r.Dir, dir: dir, list: list, has: map[string]bool{}}
 		g.of(".git")
+		g.userIncludes()
 		for _, path := range paths {
 			if name, inside := strings.CutPrefix(path, r.Dir+"/"); inside && g.folders < maxGitFolders {
 				g.of(name)
@@ -253,6 +256,8 @@ func (g *gitRuleList) repository(at string) {
 		return
 	}
 	g.folder(at, gitParts)
+	g.includes(filepath.Join(g.root, at, "config"), 0)
+	g.includes(filepath.Join(g.root, at, "config.worktree"), 0)
 	if g.add(at+"/worktrees", gitPart{write: true}) {
 		for _, name := range g.folderNames(at + "/worktrees") {
 			g.folder(at+"/worktrees/"+name, worktreeParts)
@@ -260,6 +265,74 @@ func (g *gitRuleList) repository(at string) {
 		}
 	}
 	g.modules(at + "/modules")
+}
+
+// maxIncludes is how deep git follows files of settings that include others.
+const maxIncludes = 10
+
+// includes adds the rules of the files in the workspace that a file of settings includes. A command can rename the
+// folder that holds such a file, as it can with a repository: see [Runner.gitPrograms].
+func (g *gitRuleList) includes(settings string, depth int) {
+	for _, path := range includedBy(settings) {
+		real, err := filepath.EvalSymlinks(path)
+		if info, ierr := os.Stat(real); err != nil || ierr != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		for _, path := range []string{path, real} {
+			if name, inside := strings.CutPrefix(path, g.root+"/"); inside {
+				g.add(name, gitPart{})
+			}
+		}
+		if depth < maxIncludes {
+			g.includes(real, depth+1)
+		}
+	}
+}
+
+// userIncludes adds the rules of the files in the workspace that the user's settings include.
+func (g *gitRuleList) userIncludes() {
+	for _, path := range userSettings() {
+		g.includes(path, 0)
+	}
+}
+
+// userSettings returns the files with the user's settings of git.
+func userSettings() (list []string) {
+	home, _ := os.UserHomeDir()
+	if path := os.Getenv("GIT_CONFIG_GLOBAL"); path != "" {
+		return []string{path}
+	}
+	return []string{filepath.Join(home, ".gitconfig"),
+		filepath.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "git", "config")}
+}
+
+// includedBy returns the files that a file of settings includes, under whatever condition.
+func includedBy(file string) (paths []string) {
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxGitConfig {
+		return nil
+	}
+	text, _ := os.ReadFile(file)
+	if !bytes.Contains(bytes.ToLower(text), []byte("[include")) {
+		return nil
+	}
+	for key, value := range settingsOf(text) {
+		if key = strings.ToLower(key); key != "include.path" && !isKey("includeif.*.path", key) {
+			continue
+		}
+		path := strings.Trim(strings.TrimSpace(value), `"`)
+		if rest, ok := strings.CutPrefix(path, "~/"); ok {
+			home, _ := os.UserHomeDir()
+			path = filepath.Join(home, rest)
+		}
+		if path != "" && !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(file), path)
+		}
+		if path != "" {
+			paths = append(paths, filepath.Clean(path))
+		}
+	}
+	return paths
 }
 
 // modules adds the rules of the submodules below a folder. The name of a submodule may hold slashes.
@@ -414,15 +487,16 @@ var programKeys = []string{
 }
 
 // gitPrograms returns which of the changed paths have git start programs: hooks, and settings with the name
-// of each key.
-func (x *Runner) gitPrograms(changed []string) (named []string) {
+// of each key. Those of included files count too.
+func (x *Runner) gitPrograms(changed []string, included map[string]bool) (named []string) {
 	for _, path := range changed {
 		folder, base := filepath.Split(path)
 		text, err := x.ws.ReadUpTo(path, maxGitConfig)
 		switch {
 		case err != nil || strings.HasSuffix(base, ".sample"): // it is gone, or git does not run it
-		case base == "config" || base == "config.worktree":
-			if _, err := x.ws.Stat(filepath.Join(folder, "HEAD"), false); err != nil && base == "config" {
+		case base == "config" || base == "config.worktree" || included[path]:
+			_, err := x.ws.Stat(filepath.Join(folder, "HEAD"), false)
+			if err != nil && base == "config" && !included[path] {
 				continue
 			}
 			for _, key := range programsOf(text) {
@@ -435,32 +509,61 @@ func (x *Runner) gitPrograms(changed []string) (named []string) {
 	return named
 }
 
+// gitIncluded returns the included files of the user's settings and of the repositories at the tops.
+func (x *Runner) gitIncluded() map[string]bool {
+	files := userSettings()
+	for _, r := range x.ws.Roots() {
+		files = append(files, filepath.Join(r.Dir, ".git", "config"))
+	}
+	included := map[string]bool{}
+	for n := 0; n < len(files) && n < maxGitFolders; n++ {
+		for _, path := range includedBy(files[n]) {
+			if !included[path] {
+				included[path] = true
+				files = append(files, path)
+			}
+		}
+	}
+	return included
+}
+
 // maxGitConfig is how many bytes of settings are read.
 const maxGitConfig = 1 << 20
 
 // programsOf returns the keys in a text of settings by which git starts programs.
 func programsOf(text []byte) (keys []string) {
-	section := ""
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			head, rest, _ := strings.Cut(line[1:], "]")
-			name, sub, quoted := strings.Cut(head, `"`)
-			section = strings.ToLower(strings.TrimSpace(name)) + "."
-			if quoted {
-				section += strings.TrimSuffix(sub, `"`) + "."
-			}
-			line = strings.TrimSpace(rest)
-		}
-		name, value, _ := strings.Cut(line, "=")
-		key := section + strings.TrimSpace(name)
-		shell := section == "alias." || isKey("submodule.*.update", strings.ToLower(key))
-		if slices.ContainsFunc(programKeys, func(k string) bool { return isKey(k, strings.ToLower(key)) }) &&
+	for key, value := range settingsOf(text) {
+		lower := strings.ToLower(key)
+		shell := strings.HasPrefix(lower, "alias.") || isKey("submodule.*.update", lower)
+		if slices.ContainsFunc(programKeys, func(k string) bool { return isKey(k, lower) }) &&
 			(!shell || strings.Contains(value, "!")) {
 			keys = append(keys, key)
 		}
 	}
 	return keys
+}
+
+// settingsOf yields the keys and values in a text of settings.
+func settingsOf(text []byte) iter.Seq2[string, string] {
+	return func(yield func(key, value string) bool) {
+		section := ""
+		for line := range strings.Lines(string(text)) {
+			line = strings.TrimSpace(line)
+			if strings.HasPrefix(line, "[") {
+				head, rest, _ := strings.Cut(line[1:], "]")
+				name, sub, quoted := strings.Cut(head, `"`)
+				section = strings.ToLower(strings.TrimSpace(name)) + "."
+				if quoted {
+					section += strings.TrimSuffix(sub, `"`) + "."
+				}
+				line = strings.TrimSpace(rest)
+			}
+			name, value, _ := strings.Cut(line, "=")
+			if !yield(section+strings.TrimSpace(name), value) {
+				return
+			}
+		}
+	}
 }
 
 func isKey(pattern, key string) bool {

@@ -89,7 +89,8 @@ func (b *gitBed) watch() (stop func()) {
 		for at := 0; ; at++ {
 			dir := gitTops[at%3] + []string{"", "/deep/sub", "/wt"}[at/3%3]
 			text, err := b.run("-C", dir, "status")
-			for tries := 0; err != nil && tries < 5; tries++ { // a command may truncate HEAD just now
+			// a command may truncate HEAD just now
+			for wait := patient(2 * time.Second); err != nil && !wait.over(); time.Sleep(time.Millisecond) {
 				text, err = b.run("-C", dir, "status")
 			}
 			if err != nil {
@@ -291,6 +292,53 @@ done; echo done > $ROOT/done`
 		if _, err := os.Lstat(b.ws + "/" + name); err == nil {
 			t.Errorf("%s is left", name)
 		}
+	}
+}
+
+// A command cannot change files of the workspace that the settings of a repository or of the user include, and
+// the answer names one that it makes.
+func TestGitGuardsIncludes(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("GIT_CONFIG_GLOBAL", "")
+	x, _ := viewedRunner(t, Config{})
+	b := &gitBed{t: t, x: x, ws: x.ws.Dir()}
+	b.git("init", "-q", ".")
+	b.git("init", "-q", "nested")
+	names := []string{".gitconfig", "ci/git.inc", "further", "nested/own", "users", "link", "target"}
+	for _, name := range names {
+		b.write(name, "[user]\n", 0o644)
+	}
+	b.write(".gitconfig", "[include]\n\tpath = \"further\"\n", 0o644)
+	os.Remove(b.ws + "/link")
+	os.Symlink("target", b.ws+"/link")
+	os.WriteFile(home+"/.gitconfig", []byte("[includeIf \"gitdir:~/\"]\n path = "+b.ws+"/users\n"), 0o644)
+	for dir, list := range map[string][]string{".": {"../.gitconfig", "../missing", "../link"},
+		"nested": {"../own"}} {
+		for _, path := range list {
+			b.git("-C", dir, "config", "--add", "include.path", path)
+		}
+	}
+	b.git("config", "includeIf.onbranch:x.path", b.ws+"/ci/git.inc")
+	const program = "[core]\n\tfsmonitor = x\n"
+	script := "for f in " + strings.Join(names, " ") + "; do echo x >> $f; rm -f $f; echo x > n; mv -f n $f; done\n" +
+		"printf '[core]\\n\\tfsmonitor = x\\n' > missing; mv ci c; mkdir ci; cp missing ci/git.inc; rm -rf n"
+	before := map[string]string{}
+	for _, name := range names {
+		text, _ := os.ReadFile(b.ws + "/" + name)
+		before[name] = string(text)
+	}
+	before["ci/git.inc"] = program
+	got := mustExec(t, x, sh(script))
+	for _, name := range names {
+		if text, err := os.ReadFile(b.ws + "/" + name); err != nil || string(text) != before[name] {
+			t.Errorf("%s: %q, %v\n%s", name, text, err, got.Stderr)
+		}
+	}
+	want := []string{b.ws + "/ci/git.inc: core.fsmonitor", b.ws + "/missing: core.fsmonitor"}
+	if named := slices.Sorted(slices.Values(got.GitPrograms)); !slices.Equal(named, want) {
+		t.Errorf("%q\n%s", named, got.Stderr)
 	}
 }
 

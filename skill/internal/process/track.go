@@ -79,8 +79,9 @@ func (x *Runner) track(ctx context.Context, name string, serves <-chan struct{},
 	record := sync.OnceFunc(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 		defer cancel()
+		command.Settings = x.gitIncluded()
 		change, left, rerr := command.End(ctx)
-		c.Undo, c.NotSeen, c.GitPrograms = change.ID, change.NotSeen, x.gitPrograms(change.Git)
+		c.Undo, c.NotSeen, c.GitPrograms = change.ID, change.NotSeen, x.gitPrograms(change.Git, command.Settings)
 		if change.NotKept != "" {
 			c.NotUndoable = append(c.NotUndoable, change.NotKept)
 		}

@@ -30,6 +30,8 @@ type Command struct {
 	w *Workspace
 	j *journal
 	c *history.Command
+
+	Settings map[string]bool // absolute paths of files that settings of git include, for Change.Git
 }
 
 // An Untracked is a change of a command that undo does not revert, or not completely.
@@ -81,7 +83,7 @@ func (w *Workspace) Begin(ctx context.Context, command string, limit int64, walk
 	if err != nil {
 		return nil, err
 	}
-	return &Command{w, j, c}, nil
+	return &Command{w: w, j: j, c: c}, nil
 }
 
 // Repositories returns the paths of the files and folders with the names .git and HEAD that there were
@@ -122,8 +124,9 @@ func (c *Command) End(ctx context.Context) (Change, []Untracked, error) {
 		if why := forbids(false)(string(d.Path)); why != "" {
 			left = append(left, Untracked{c.j.path(d.Path), why, true})
 		}
-		if base := path.Base(string(d.Path)); history.GitRunsCode(string(d.Path)) || base == "config" {
-			change.Git = append(change.Git, c.j.path(d.Path))
+		base, at := path.Base(string(d.Path)), c.j.path(d.Path)
+		if history.GitRunsCode(string(d.Path)) || base == "config" || c.Settings[at] {
+			change.Git = append(change.Git, at)
 		}
 	}
 	parts := len(op.Deltas)+len(op.Left) == 0 && op.Note == "" // of the change are in other ops, which this one ends
