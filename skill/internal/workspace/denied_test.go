@@ -128,7 +128,7 @@ var configPaths = []string{
 	".factory/settings.json", ".kimi-code/config.toml", "a/.kilo/plugin/p.js", "kilo.jsonc",
 	".clinerules/hooks/PreToolUse", "crush.json", ".github/hooks/h.json", "a/.GitHub/Hooks/h.json",
 	".agents/plugins/p/hooks/hooks.json", ".crushrc", "a/crushrc", ".crush/skills/s/SKILL.md",
-	".pi/extensions/e.ts", ".augment/settings.json",
+	".pi/extensions/e.ts", ".augment/settings.json", "home/.gitconfig",
 	"perstack/x", "a/perstack/b/c", "Perstack/x", "per\u017ftack/x",
 }
 

@@ -319,7 +319,7 @@ func Hidden(name string) bool {
 // configNames are files and folders that can make other programs run code. Operations may
 // read them, and change them only with [Options].AllowConfig. A name may be of a folder in another one.
 var configNames = []string{
-	".git", ".gitmodules", ".githooks", ".husky",
+	".git", ".gitconfig", ".gitmodules", ".githooks", ".husky",
 	"perstack", "perstack.toml", "skill.toml",
 
 	// of hosts
