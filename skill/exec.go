@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"time"
@@ -37,16 +38,31 @@ type Tracked = process.Tracked
 type SpawnError = process.SpawnError
 
 func (x *Executor) exec(ctx context.Context, s *Session, a Exec) (Result, error) {
-	return result(x.process.Exec(ctx, s.Dir, process.Command{
+	return result(x.command(ctx, s.Dir, process.Command{
 		Name: a.Command, Shell: a.Shell, Args: a.Args, Env: a.Env, Dir: a.Dir, Timeout: a.Timeout,
 		MaxOutput: a.MaxOutput, Unattended: a.Unattended, ExactEnv: a.ExactEnv, Port: a.Port, Log: a.Log,
 	}))
 }
 
+// command runs a command, and adds a hint where git found no repository because that lies outside. A command
+// may go on after that, or print it elsewhere.
+func (x *Executor) command(ctx context.Context, base string, c process.Command) (Executed, error) {
+	done, err := x.process.Exec(ctx, base, c)
+	lacks := []byte("fatal: not a git repository")
+	if err == nil && (bytes.Contains(done.Stderr, lacks) || bytes.Contains(done.Stdout, lacks)) {
+		if outside := x.git.Outside(); outside != "" {
+			done.Hints = append([]string{"git needs " + ShellWord(outside) + ", which is outside the workspace: --allow " +
+				ShellWord(outside) + " opens it"}, done.Hints...)
+			done.Hints = done.Hints[:1] // the others are about the same folder
+		}
+	}
+	return done, err
+}
+
 // Attach runs a program of a person as [Exec] does, on three standard streams, in the workspace.
 func (x *Executor) Attach(ctx context.Context, name string, args []string,
 	streams []*os.File) (Executed, error) {
-	return x.process.Exec(ctx, x.Dir(), process.Command{Name: name, Args: args, Streams: streams})
+	return x.command(ctx, x.Dir(), process.Command{Name: name, Args: args, Streams: streams})
 }
 
 // FenceMode selects how commands are sandboxed by the kernel. The zero value is

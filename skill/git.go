@@ -89,7 +89,3 @@ func (x *Executor) gitPull(ctx context.Context, s *Session, a GitPull) (Result, 
 	}
 	return x.git.Pull(ctx, s.Dir, a.Dir, a.Remote, a.Branch)
 }
-
-// GitOutside returns the folder outside the workspace that git needs there, "" for none: the
-// repository that the workspace lies in, or what a linked worktree shares with others.
-func (x *Executor) GitOutside() string { return x.git.Outside() }

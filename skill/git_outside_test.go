@@ -126,8 +126,16 @@ func TestGitNeedsOutside(t *testing.T) {
 		if want != "" {
 			want = filepath.Join(b.dir, want)
 		}
-		if got := x.GitOutside(); got != want {
-			t.Errorf("%s: %s, want %s", dir, got, want)
+		for _, to := range []string{">&2; exit 128", ">&2", ""} {
+			got, err := x.Execute(t.Context(), &Session{}, Exec{Command: "sh",
+				Args: []string{"-c", "echo 'fatal: not a git repository (or any of the parent directories): .git'" + to}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			hints := strings.Join(got.(Executed).Hints, "\n")
+			if !strings.HasPrefix(hints, "git needs "+want+",") && hints != want {
+				t.Errorf("%s: %q, want %s", dir, hints, want)
+			}
 		}
 	}
 }

@@ -318,7 +318,7 @@ var (
 // ownVars are the variables by which a fenced command knows its folders of temporary and cached
 // files, what keeps tar from setting owners for root, and noSleep. The original had no
 // fence.
-var ownVars = regexp.MustCompile(`(?:TMPDIR=[^"\\]*/skill-\d+|[A-Za-z_]+=[^"\\]*/caches(?:/[^"\\]*)?|` +
+var ownVars = regexp.MustCompile(`(?:TMPDIR=[^"\\]*/skill-[0-9a-z]+|[A-Za-z_]+=[^"\\]*/caches(?:/[^"\\]*)?|` +
 	noSleep + `)\\n`)
 
 // fenceOfCommands returns the fence that a command gets here.

@@ -86,6 +86,9 @@ func (c *cli) exec(cmd *cobra.Command, o *workspaceOptions, args []string) error
 		c.say("it may not reach", strings.Join(done.Refused, ", ")+
 			"; --network or --allow-domain HOST lets it")
 	}
+	for _, hint := range done.Hints {
+		c.say(hint)
+	}
 	switch {
 	case done.TimedOut || done.Cancelled || done.Lost:
 		c.say(done.Message())

@@ -134,7 +134,7 @@ func execFailure(in *call, e skill.Executed) error {
 		parts = append(parts, "stderr", stderr)
 	}
 	command := strings.Join(append([]string{in.str("command")}, in.texts("args")...), " ")
-	message := "Command failed: " + command + "\n" + wellFormed(string(e.Stderr))
+	message := "Command failed: " + command + "\n" + wellFormed(string(e.Stderr)) + hintsOf(e)
 	switch {
 	case e.TimedOut:
 		message = timedOut(timeout(in))
@@ -150,9 +150,21 @@ func printed(in *call, e skill.Executed) (stdout, stderr string) {
 		stdout = wellFormed(string(e.Stdout))
 	}
 	if in.flag("stderr") {
-		stderr = wellFormed(string(e.Stderr))
+		stderr = wellFormed(string(e.Stderr)) + hintsOf(e)
 	}
 	return stdout, stderr
+}
+
+// hintsOf returns the hints of a command as lines after what it printed.
+func hintsOf(e skill.Executed) string {
+	text := ""
+	if n := len(e.Stderr); n > 0 && e.Stderr[n-1] != '\n' && len(e.Hints) > 0 {
+		text = "\n"
+	}
+	for _, hint := range e.Hints {
+		text += "[" + wellFormed(hint) + "]\n"
+	}
+	return text
 }
 
 func execReply(in *call, e skill.Executed) string {

@@ -103,7 +103,7 @@ func endOf(e skill.Executed) keys {
 	end := keys{"timed_out", e.TimedOut, "duration_ms", e.Elapsed.Milliseconds(), "truncated",
 		e.StdoutCut+e.StderrCut > 0,
 		"signal?", e.Signal, "log?", e.Log, "log_cut?", e.LogCut, "refused?", wellFormedAll(e.Refused),
-		"fence", e.Fence.String()}
+		"hints?", wellFormedAll(e.Hints), "fence", e.Fence.String()}
 	return append(end, undoable(e.Tracked)...)
 }
 

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -69,7 +68,10 @@ func shellText(in *call, e skill.Executed) string {
 	case e.Log != "":
 		fmt.Fprintf(&b, "[all of the output is in %s]\n", e.Log)
 	}
-	if denied := fenceNotes(in, e); len(denied) > 0 {
+	for _, hint := range e.Hints {
+		fmt.Fprintf(&b, "[%s]\n", wellFormed(hint))
+	}
+	if denied := fenceNotes(e); len(denied) > 0 {
 		fmt.Fprintf(&b, "[%s]\n", strings.Join(denied, "; "))
 	}
 	if e.Undo != "" {
@@ -81,25 +83,12 @@ func shellText(in *call, e skill.Executed) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// lacksGit reports whether git found no repository. A command may go on after that, or print it
-// elsewhere.
-func lacksGit(e skill.Executed) bool {
-	words := []byte("fatal: not a git repository")
-	return bytes.Contains(e.Stderr, words) || bytes.Contains(e.Stdout, words)
-}
-
 // fenceNotes says what the fence denied to a command, and what a person can do about it.
-func fenceNotes(in *call, e skill.Executed) (notes []string) {
+func fenceNotes(e skill.Executed) (notes []string) {
 	if len(e.Refused) > 0 {
 		notes = append(notes, "refused: "+wellFormed(strings.Join(e.Refused, ", ")))
 		if len(e.Allowable()) > 0 {
 			notes = append(notes, "a person can allow a host with --allow-domain HOST")
-		}
-	}
-	if lacksGit(e) {
-		if outside := in.x.GitOutside(); outside != "" {
-			notes = append(notes, "git needs "+wellFormed(outside)+
-				", which is outside the workspace: a person can allow it with --allow")
 		}
 	}
 	if len(e.GitPrograms) > 0 {
@@ -112,7 +101,7 @@ func fenceNotes(in *call, e skill.Executed) (notes []string) {
 	switch {
 	case !e.Fence.Whole():
 		return append(notes, "fence: "+e.Fence.String())
-	case !e.Failed() || !metFence(e):
+	case !e.Failed() || len(e.Hints) > 0 || !metFence(e):
 		return notes
 	}
 	denied := "commands write the workspace, $TMPDIR and caches only"

@@ -1,51 +1,9 @@
 package dialect
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"textskill/skill"
-	"textskill/testdata/needs"
 )
-
-// TestGitHint names the folder that git misses also where the command succeeded.
-func TestGitHint(t *testing.T) {
-	needs.Program(t, "git")
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("git", "init", "-q", top).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	below := filepath.Join(top, "below")
-	if err := os.Mkdir(below, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	x, err := skill.New(skill.Config{Dir: below, NoSync: true, Unfenced: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Close()
-	said := []byte("fatal: not a git repository (or any of the parent directories): .git\n")
-	for _, tt := range []struct {
-		e    skill.Executed
-		want string
-	}{
-		{skill.Executed{ExitCode: 128, Stderr: said}, "git needs " + top},
-		{skill.Executed{Stderr: said}, "git needs " + top},
-		{skill.Executed{Stdout: said}, "git needs " + top},
-		{skill.Executed{ExitCode: 1, Stdout: []byte("x")}, ""},
-	} {
-		if got := strings.Join(fenceNotes(&call{x: x}, tt.e), "\n"); !strings.Contains(got, tt.want) ||
-			tt.want == "" && strings.Contains(got, "git") {
-			t.Errorf("%+v: %q", tt.e, got)
-		}
-	}
-}
 
 func TestShownText(t *testing.T) {
 	bar := strings.Repeat("downloading 10%\rdownloading 20%\r", 500) + "done\x1b[K\n"

@@ -3,6 +3,8 @@ package process
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -16,16 +18,83 @@ func (x *Runner) attached(ctx context.Context, a Command, spec Spec) (Executed, 
 		return foreground(ctx, a, spec)
 	}
 	begin := time.Now()
-	p, err := x.startCommand(spec, a.Streams[0], a.Streams[1], a.Streams[2])
+	stdout, stderr, finish := overheard(a.Streams[1], a.Streams[2])
+	p, err := x.startCommand(spec, a.Streams[0], stdout, stderr)
 	if err != nil {
+		finish()
 		return Executed{}, err
 	}
 	end := follow(ctx, p, begin, a.Timeout, a.Name)
+	end.Stderr = finish()
 	if end.Err != nil {
 		return Executed{}, end.Err
 	}
 	x.finish(&end.Executed, spec, end.held, begin)
 	return end.Executed, nil
+}
+
+// hintedOutput is how many bytes at the end of each stream are searched for what the fence took.
+const hintedOutput = 32 << 10
+
+// overheard returns the output and the errors that a command gets in the place of these. Errors that go to
+// a pipe pass through this process, and the output if it goes to the same pipe. finish ends that, and returns
+// the last of the errors, also of those in a file.
+func overheard(stdout, stderr *os.File) (out, err *os.File, finish func() []byte) {
+	nothing := func() []byte { return nil }
+	to, failed := stderr.Stat()
+	if failed != nil { // it is closed
+		return stdout, stderr, nothing
+	}
+	name := fmt.Sprint("/proc/self/fd/", stderr.Fd())
+	if to.Mode().IsRegular() {
+		return stdout, stderr, func() []byte { return lastOf(name, to.Size()) }
+	}
+	if to.Mode()&os.ModeNamedPipe == 0 {
+		return stdout, stderr, nothing
+	}
+	r, w, failed := os.Pipe()
+	if failed != nil {
+		return stdout, stderr, nothing
+	}
+	again, failed := os.OpenFile(name, os.O_WRONLY, 0) // an error at standard error itself would end this process
+	if failed != nil {
+		r.Close()
+		w.Close()
+		return stdout, stderr, nothing
+	}
+	if same, failed := stdout.Stat(); failed == nil && os.SameFile(to, same) {
+		stdout = w
+	}
+	kept, ended := headTail{limit: 2 * hintedOutput}, make(chan struct{})
+	go func() {
+		defer close(ended)
+		io.Copy(io.MultiWriter(&kept, again), r)
+		again.Close()
+		r.Close() // where nobody reads any more, the command meets that, too
+	}()
+	return stdout, w, func() []byte {
+		w.Close()
+		r.SetReadDeadline(time.Now().Add(drainTimeout))
+		<-ended
+		text, _ := kept.bytes()
+		return text
+	}
+}
+
+// lastOf returns the last bytes of a file that were written after its first ones.
+func lastOf(name string, first int64) []byte {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	text := make([]byte, max(0, min(hintedOutput, info.Size()-first)))
+	n, _ := f.ReadAt(text, info.Size()-int64(len(text)))
+	return text[:n]
 }
 
 // foreground runs a command as a shell does: in the terminal's foreground, which sends it the signals

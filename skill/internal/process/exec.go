@@ -41,7 +41,7 @@ type Executed struct {
 	Tracked
 	Command string
 
-	// The output, in any encoding. If it exceeds MaxOutput bytes, its start and its end
+	// The output, in any encoding. Of a person's command it holds only what went through this process. If it exceeds MaxOutput bytes, its start and its end
 	// are kept, joined by a line that says how many bytes are left out.
 	Stdout, Stderr       []byte
 	StdoutCut, StderrCut int64 // bytes left out
@@ -59,6 +59,10 @@ type Executed struct {
 	// hosts that it tried to reach and may not: HOST:PORT, or HOST if it only looked that up, then
 	// the reason in parentheses if no person can allow it
 	Refused []string
+
+	// at most three lines, each with a thing that the fence took from the command, which seems to have missed
+	// it, and what gives it
+	Hints []string
 
 	Shared string // why its network is not its own although the fence is on, and what a person can do
 
@@ -253,11 +257,10 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 	tracked, err := x.track(ctx, x.lineOf(ctx, a), serves, func(ctx context.Context) (err error) {
 		x.session.refusedNames(nil) // the names of earlier commands
 		paths, _ := ctx.Value(trackedKey{}).([]string)
-		rules := len(spec.fence.rules)
 		spec.fence.guardGit(x, paths)
 		done, err = x.run(ctx, a, spec)
-		if len(spec.fence.rules) > rules && err == nil {
-			done.explainGuard(a)
+		if len(spec.fence.rules) > 0 && err == nil {
+			done.Hints = x.hints(a, dir.Path, spec.fence.rules, &done)
 		}
 		done.Refused = x.session.refusedNames(done.Refused)
 		return err

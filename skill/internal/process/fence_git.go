@@ -143,32 +143,7 @@ func (l *gitPathList) walk(ctx context.Context, dir string, o search.WalkOptions
 const gitPathsTimeout = 2 * time.Second
 
 // guardNote says why a command that met the mounts of a guard failed.
-const guardNote = "[changing, moving or removing .git of a repository that was there before can make other programs run code; --allow-config allows it]\n"
-
-// explainGuard adds guardNote to what a command has printed, if that names an error at the mounts. If it was
-// not captured, explainGuard prints the note for a command of git that changes settings. Git does not fail
-// when it cannot unregister a submodule.
-func (e *Executed) explainGuard(a Command) {
-	switch {
-	case a.Streams != nil:
-		line := strings.Join(append([]string{a.Name}, a.Args...), " ")
-		for command, fails := range guardedCommands {
-			if strings.Contains(line, "git ") && strings.Contains(line, command) && (e.Failed() || !fails) {
-				a.Streams[2].WriteString(guardNote)
-				return
-			}
-		}
-	case metGuard(e.Stderr, e.Failed()) || e.Failed() && metGuard(e.Stdout, true):
-		if n := len(e.Stderr); n > 0 && e.Stderr[n-1] != '\n' {
-			e.Stderr = append(e.Stderr, '\n')
-		}
-		e.Stderr = append(e.Stderr, guardNote...)
-	}
-}
-
-// guardedCommands are commands of git that change settings, with false for one that does not fail.
-var guardedCommands = map[string]bool{" worktree": true, " submodule deinit": false, " submodule": true,
-	" config": true, " remote": true}
+const guardNote = "changing, moving or removing .git of a repository that was there before can make other programs run code; --allow-config allows it"
 
 // metGuard reports whether a program has printed an error of the system at the mounts of a guard.
 func metGuard(text []byte, failed bool) bool {

@@ -69,6 +69,8 @@ func waits([]int) bool                        { return false }
 func readsKeys(*os.File) bool                 { return false }
 func typeInto(*os.Root, string, string) error { return errors.ErrUnsupported }
 
+func (*Runner) hints(Command, string, []fenceRule, *Executed) []string { return nil }
+
 type network struct{}
 
 func (*network) alone() bool { return false }
