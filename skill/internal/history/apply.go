@@ -156,15 +156,16 @@ func (t *Tx) recover() error {
 	}
 	at, _ := t.log.find(last)
 	op := t.log.op(at)
-	if op == nil || t.log.undoes[last] == last || len(op.Deltas) == 0 || op.isCommands() {
+	if op == nil || t.log.undoes[last] == last || len(op.Deltas) == 0 && op.Undoes == 0 || op.isCommands() {
 		return nil
 	}
 	if op.Undoes != 0 {
 		t.unlockKilled(op)
 	}
 	t.recoverAside(op)
-	if t.isDone(op) {
+	if a := (&applier{Tx: t, op: op}); t.isDone(op) && a.objects() == nil {
 		t.shutFolders(op)
+		a.close()
 		t.reindex(op.Deltas)
 		return nil
 	}
@@ -255,6 +256,9 @@ func (a *applier) run() error {
 	a.openFolders(a.op)
 	a.all = len(a.op.Opened) > 0
 	err := a.runSteps()
+	if err == nil {
+		err = a.objects()
+	}
 	a.crash("shut")
 	a.shutFolders(a.op)
 	if err != nil {

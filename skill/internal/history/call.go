@@ -350,7 +350,6 @@ func (t *Tx) closeCall(w *window, call Call, told bool) error {
 	}
 	end := closedCall{call.Key, call.Twin, call.Host, call.Tool, call.Unkeyed, time.Now(), nil, nil}
 	kept := *w
-	kept.Objects = nil
 	switch {
 	case !told:
 		end.Window = &kept

@@ -42,9 +42,6 @@ type About struct {
 	Host, Agent                 string // of another agent's call: see [Op]
 }
 
-// objects are the names of git's objects by the path of their .git folder.
-type objects map[string]map[string]bool
-
 // A Command is a running command of this program.
 type Command struct {
 	s    *Store
@@ -138,7 +135,8 @@ func (s *Store) beginWindow(ctx context.Context, w *window, limit int64, walk Wa
 	if len(others) == 0 {
 		t.forgetFar(t.far())
 	}
-	w.Since, w.Objects = t.log.last(), t.allObjects()
+	w.Since = t.log.last()
+	t.linkObjects()
 	if err := open(t); err != nil {
 		return err
 	}
@@ -532,7 +530,7 @@ func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err er
 	if err := r.compare(ctx); err != nil {
 		return nil, t.noRoom("what the command changed", err)
 	}
-	r.gitObjects()
+	r.lostObjects()
 	op.forgetMade()
 	op.Began, op.Ended = r.began, found.clock
 	op.bound()
@@ -541,7 +539,7 @@ func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err er
 	t.index = x
 	ends := op.IsEnd() && t.endsParts(op)
 	op.Quiet = op.Quiet || ends
-	if len(op.Deltas)+len(op.Left)+len(op.Times) > 0 || op.Note != "" || ends {
+	if len(op.Deltas)+len(op.Left)+len(op.Times)+len(op.Objects) > 0 || op.Note != "" || ends {
 		if err := t.addMade(op); err != nil {
 			return op, err
 		}
@@ -596,7 +594,7 @@ func (t *Tx) endsParts(op *Op) bool {
 
 // bound limits the size of a command's op.
 func (op *Op) bound() {
-	op.Quiet = op.isQuiet()
+	op.Quiet = op.isQuiet() && len(op.Objects) == 0
 	if len(op.Deltas) == 0 && op.Unsure != "" {
 		op.Note, op.Unsure = op.Unsure, ""
 	}
@@ -736,22 +734,6 @@ func (t *Tx) adopt(x *index, folder string, like *item) {
 			t.adopt(x, in.path, in)
 		}
 	}
-}
-
-// allObjects lists the objects of each repository in the workspace.
-func (t *Tx) allObjects() map[string]map[string]bool {
-	const most = 8
-	all := map[string]map[string]bool{}
-	x := t.index
-	if x == nil {
-		return all
-	}
-	for i := range x.list {
-		if e := &x.list[i]; e.git && path.Base(e.path) == ".git" && e.kind == aFolder && len(all) < most {
-			all[e.path] = t.objectNames(e.path)
-		}
-	}
-	return all
 }
 
 // CatchUp records the changes of running commands at the paths of deltas so far. Call it before a

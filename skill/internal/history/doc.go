@@ -84,6 +84,11 @@
 //     folder has changed since the undo was planned, by its change times, it goes back, and the undo is planned again.
 //     If the path was saved twice meanwhile, the older version stays aside, and the error names its place. Whoever
 //     completes the work of a killed process puts back what somebody had saved. If he cannot, an op names its place.
+//  24. Before a command, the package links the objects of git and git-lfs into the history. After it, an op names
+//     a folder of links: to objects the command removed, if no pack has them now. An undo links them to the
+//     repository again. It adds objects and removes none, so the op's grades do not matter. It checks each against
+//     its name. To make the removal of a repository again removes the same inodes. An object that cannot be linked
+//     does not come back, and the op says so: it is on another file system, or another user's.
 //
 // # The order in which writes become durable
 //
@@ -102,9 +107,9 @@
 //
 // A command's changes are kept for files up to 16 MiB. For files that git ignores the limit is 1
 // MiB each and 64 MiB in all. Ignored folders that a tool builds again, such as node_modules, are
-// skipped. In a .git folder everything but the objects is kept, so that an undo takes back a
-// commit, a reset or a rebase. The undo holds git's own locks meanwhile, and restores a ref only if
-// its commit still exists. It restores files that make other programs run code, such as hooks, only
+// skipped. In a .git folder everything is kept, the objects as links, so that an undo takes back a
+// commit, a reset, a rebase or the removal of the repository. The undo holds git's own locks meanwhile, and restores a
+// ref only if its commit still exists. It restores files that make other programs run code, such as hooks, only
 // for a person or with --allow-config.
 //
 // # A history belongs to one folder
@@ -122,6 +127,7 @@
 //	log       the ops: op.go, log.go, list.go, retain.go
 //	blobs/    the contents: entry.go, blob.go, files.go
 //	index     the last recorded state: index.go, scan.go, git.go
+//	objects/  links to git's objects: objects.go
 //	running/  the open windows, here and in workspaces around this one and in it: window.go, far.go,
 //	          command.go, call.go, record.go
 //	lock      lock.go, flush.go, apply.go, undo.go, move.go, modes.go, whole.go,

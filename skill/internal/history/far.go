@@ -68,7 +68,7 @@ func (t *Tx) tellNeighbors(w *window) {
 // not stop the command.
 func writeFar(running, key, base string, w *window) {
 	far := *w
-	far.Base, far.Objects, far.Paths = base, nil, nil
+	far.Base, far.Paths = base, nil
 	if pid, _, _ := strings.Cut(w.Handle, "-"); far.Process == "" && w.Key == "" {
 		far.Process = processOf(pid)
 	}

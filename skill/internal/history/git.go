@@ -17,8 +17,7 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// The history treats .git as part of the workspace, except for objects. Objects need no copy while a
-// ref or a reflog names them.
+// The history treats .git as part of the workspace, except for objects, which it links: objects.go.
 
 // gitPart splits a path at its last .git folder.
 func gitPart(name string) (dir, rest string, ok bool) {
@@ -510,26 +509,6 @@ func (s *Store) unlockKilled(op *Op) {
 		}
 		d.Close()
 	}
-}
-
-// objectNames lists the folders of loose objects and the packs of a repository. If a name is missing
-// later, objects were removed.
-func (s *Store) objectNames(gitDir string) map[string]bool {
-	names := map[string]bool{}
-	for _, folder := range []string{"objects", "objects/pack"} {
-		d, err := s.o.Tree.OpenFolder(gitDir + "/" + folder)
-		if err != nil {
-			continue
-		}
-		entries, _ := d.Entries()
-		d.Close()
-		for _, e := range entries {
-			if len(e.Name) == 2 || strings.HasSuffix(e.Name, ".pack") {
-				names[e.Name] = true
-			}
-		}
-	}
-	return names
 }
 
 // MovedOn returns the repositories and linked worktrees below the root that the ops have made, and to which something

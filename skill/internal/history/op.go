@@ -35,9 +35,10 @@ type Op struct {
 	Ended  int64    `json:"ended,omitempty"`
 	Opened []Opened `json:"opened,omitempty"` // of an undo: folders that were read-only
 	// the change times of files without a sum, in nanoseconds: as the op left them, if it moved them
-	Times  map[Name]int64 `json:"times,omitempty"`
-	Quiet  bool           `json:"quiet,omitempty"` // an undo without an ID skips the op
-	Deltas []Delta        `json:"deltas,omitempty"`
+	Times   map[Name]int64 `json:"times,omitempty"`
+	Quiet   bool           `json:"quiet,omitempty"`   // an undo without an ID skips the op
+	Objects []Lost         `json:"objects,omitempty"` // git's objects that a command removed
+	Deltas  []Delta        `json:"deltas,omitempty"`
 }
 
 // A Left is a change of an op that undo does not revert.

@@ -581,21 +581,6 @@ func (r *recorder) sort() {
 	slices.SortStableFunc(r.op.Deltas, func(a, b Delta) int { return byPath(string(a.Path), string(b.Path)) })
 }
 
-// gitObjects adds a warning to the op if a command removed git objects: undo cannot restore them.
-func (r *recorder) gitObjects() {
-	for _, w := range r.look.owners {
-		for dir, before := range w.Objects {
-			now := r.objectNames(r.nowAt(dir))
-			for name := range before {
-				if !now[name] {
-					r.addLeft(dir+"/objects", "git's objects were removed or packed again: a commit that only a removed object held does not come back")
-					break
-				}
-			}
-		}
-	}
-}
-
 // nowAt returns the path of a folder after the command, which may have moved it whole.
 func (r *recorder) nowAt(folder string) string {
 	for from, to := range r.moved {

@@ -193,6 +193,9 @@ func (t *Tx) neededBlobs() map[string]bool {
 				needed[e.blob()], needed[e.Attributes] = true, true
 			}
 		}
+		for _, lost := range op.Objects {
+			needed[lost.Blob] = true
+		}
 	}
 	x := t.index
 	if x == nil {

@@ -207,7 +207,7 @@ func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 	if p.after.Note != "" {
 		return p, p.conflict("", "cannot be undone: "+p.after.Note)
 	}
-	if len(p.after.Deltas) == 0 {
+	if len(p.after.Deltas) == 0 && !p.lacksObjects() {
 		return p, p.onlyLeft()
 	}
 	if why := t.Strange(p.after.ID); why != "" && !how.Force {
@@ -418,7 +418,7 @@ func (p *planner) planAll() error {
 		return p.Skipped[0]
 	case len(p.Op.Deltas) == 0 && len(p.Stays) > 0:
 		return p.conflict(p.Stays[0], "holds files that were made since, and stays")
-	case len(p.Op.Deltas) == 0:
+	case len(p.Op.Deltas) == 0 && !p.lacksObjects():
 		return ErrNoEffect
 	}
 	if err := p.contents(); err != nil {
@@ -470,6 +470,11 @@ func (p *planner) keepFull() error {
 	goes := map[Name]bool{}
 	for _, d := range p.Op.Deltas {
 		goes[d.Path] = d.After.Kind == absent
+	}
+	if p.log.depth[p.after.ID]%2 != 0 {
+		for _, lost := range p.lostBy(p.after.ID) { // they go with their repository
+			goes[lost.Git+"/objects"], goes[lost.Git+"/lfs"] = true, true
+		}
 	}
 	for _, i := range order(p.Op.Deltas) {
 		d := &p.Op.Deltas[i]
@@ -1030,7 +1035,7 @@ func (p *planner) contents() error {
 			kept = append(kept, d)
 		}
 	}
-	if p.Op.Deltas = kept; len(kept) == 0 {
+	if p.Op.Deltas = kept; len(kept) == 0 && len(p.Skipped) > 0 {
 		return p.Skipped[0]
 	}
 	return nil
@@ -1090,7 +1095,8 @@ func (p *planner) gitContent(path Name, c *content) error {
 	if err != nil {
 		return err
 	}
-	if object := p.missingObject(path, data); object != "" {
+	git, _, _ := gitRef(path)
+	if object := p.missingObject(path, data); object != "" && !p.keptObject(git, object) {
 		return p.conflict(path, "named commit "+object+", which is not in the repository any more")
 	}
 	return nil

@@ -26,7 +26,6 @@ type window struct {
 	Since    int64     `json:",omitempty"` // number of the last op before
 	Unseen   bool      `json:",omitempty"` // what was there before was not looked at to the end
 	Beginner string    `json:",omitempty"` // the process that looks, before the window begins
-	Objects  objects   `json:",omitempty"`
 	Past     bool      `json:",omitempty"` // of a neighbor's window: it has ended
 
 	git   []string // see [Command.Repositories]

@@ -145,9 +145,12 @@ func TestUndoOfGit(t *testing.T) {
 			script: "rm -rf .git/refs .git/packed-refs"},
 		{name: "rm of HEAD and index", script: "rm .git/HEAD .git/index"},
 		{name: "rm of logs", script: "rm -rf .git/logs"},
-		{name: "gc", script: "git gc -q", named: "objects"},
+		{name: "gc", script: "git gc -q"},
 		{name: "gc after a reset", before: "git config gc.auto 0",
-			script: "git reset -q --hard HEAD~1; git gc -q", named: "objects"},
+			script: "git reset -q --hard HEAD~1; git gc -q"},
+		{name: "prune after branch -D", script: "git branch -q -D topic; git reflog expire --expire=now --all; git prune --expire=now"},
+		{name: "gc of packed commits", before: "git gc -q", script: `git branch -q -D topic
+git reflog expire --expire=now --all; git gc -q --prune=now`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newSite(t, false)
@@ -338,6 +341,82 @@ func TestUndoOfGitInit(t *testing.T) {
 	}
 	if out := s.shell(t, "cd sub; git status --porcelain; git log --format=%s; git fsck"); out != "sub\n" {
 		t.Errorf("made again: %q, %v", out, redone)
+	}
+}
+
+// The undo of a removed repository brings back its objects, of all kinds, and making the removal again removes them.
+func TestUndoOfRemovedRepository(t *testing.T) {
+	needs.Program(t, "git", "sh")
+	const look = `git -C sub fsck --no-dangling; git -C sub log --all --format=%s; git -C sub status --short
+git -C sub/deep/module log --format=%s; find sub -type f -path '*/objects/*' ! -path '*/info/*' | sort
+find sub -path '*/lfs/*' | sort`
+	for _, script := range []string{"rm -rf sub", "rm -rf sub/.git", "rm -rf sub/.git/objects",
+		"find sub -name '*.pack' -delete -o -name '??????*' -path '*/objects/??/*' -delete"} {
+		t.Run(script, func(t *testing.T) {
+			s := newSite(t, false)
+			s.shell(t, `git init -q -b main sub; cd sub; echo one >f; git add f; git commit -qm packed; git gc -q
+git init -q -b main ../other; cd ../other; git commit -q --allow-empty -m module; cd ../sub
+git -c protocol.file.allow=always submodule --quiet add ../other deep/module
+git commit -qm loose; git branch topic; rm -rf ../other
+sum=$(printf large | sha256sum | cut -c1-64); dir=.git/lfs/objects/$(echo $sum | cut -c1-2)/$(echo $sum | cut -c3-4)
+mkdir -p $dir; printf large >$dir/$sum`)
+			w := s.open(Options{NoSync: true, AllowConfig: true})
+			s.ran(t, w, "true")
+			first := s.shell(t, look)
+			change, left := s.ran(t, w, script)
+			for _, l := range left {
+				if strings.HasSuffix(l.Path, "objects") {
+					t.Errorf("left: %v", l)
+				}
+			}
+			gone := s.shell(t, "find . -path '*objects*' -o -name sub -o -name .git")
+			for round := range 2 {
+				done, err := w.Undo(bg, UndoOptions{ID: change.ID})
+				if err != nil {
+					t.Fatalf("undo %d: %v", round, err)
+				}
+				if got := s.shell(t, look); got != first {
+					t.Errorf("undo %d:\n%s", round, lineDifference(got, first))
+				}
+				if round > 0 || script != "rm -rf sub" && script != "rm -rf sub/.git" {
+					break
+				}
+				again, err := w.Undo(bg, UndoOptions{ID: done[0].ID})
+				if err != nil {
+					t.Fatalf("again: %v", err)
+				}
+				if now := s.shell(t, "find . -path '*objects*' -o -name sub -o -name .git"); now != gone {
+					t.Errorf("removed again:\n%s\n%v", lineDifference(now, gone), again[0].Stays)
+				}
+				change.ID = again[0].ID
+			}
+		})
+	}
+}
+
+// An object that is damaged in the history is not brought back.
+func TestUndoOfDamagedObject(t *testing.T) {
+	needs.Program(t, "git", "sh")
+	s := newSite(t, false)
+	s.makeRepository(t)
+	w := s.open(Options{NoSync: true})
+	change, _ := s.ran(t, w, "git branch -q -D topic; git reflog expire --expire=now --all; git prune --expire=now")
+	kept, err := filepath.Glob(s.history() + "/blobs/git.*/objects/??/*")
+	if err != nil || len(kept) == 0 {
+		t.Fatalf("%q, %v", kept, err)
+	}
+	for _, name := range kept {
+		if err := os.Chmod(name, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte("damaged"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := s.shell(t, "find .git/objects -type f | sort")
+	w.Undo(bg, UndoOptions{ID: change.ID, Force: true})
+	if got := s.shell(t, "find .git/objects -type f | sort"); got != before {
+		t.Errorf("damaged objects came back:\n%s", lineDifference(got, before))
 	}
 }
 
