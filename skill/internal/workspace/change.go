@@ -208,68 +208,66 @@ func (w *Workspace) checkWritable() error {
 	return nil
 }
 
-// A scope holds options of inFolder.
-type scope struct {
-	parents bool      // make the missing folders above
-	source  *location // a second location whose history is locked too; may be nil
-}
-
-// inFolder calls do with the folder of p open and the history locked. With s.parents it makes the
-// missing folders above p, and removes them again if do fails.
-func (w *Workspace) inFolder(ctx context.Context, c *Change, p location, s scope,
-	do func(l *heldLocks, d tree.Folder) error) error {
-	locked := []location{p}
-	if s.source != nil {
-		locked = append(locked, *s.source)
-	}
-	return w.retry(func() error {
-		return w.locked(ctx, c, s.parents, locked, []location{p}, func(l *heldLocks, d []tree.Folder) error {
-			removeLeftover(d[0])
-			return do(l, d[0])
-		})
-	})
-}
-
-// retry calls try until no other program changes a file meanwhile, at most 100 times.
-func (w *Workspace) retry(try func() error) error {
-	err := try()
-	for n := 0; errors.Is(err, history.ErrChanged) && n < 100; n++ {
-		err = try()
-	}
-	return err
+// A target is a path to change, whose folder is open and locked.
+type target struct {
+	w *Workspace
+	c *Change
+	l *heldLocks
+	p location
+	d tree.Folder // the folder of p
 }
 
 // missingFolder reports whether an operation failed because a folder above is missing or is not a
 // folder.
 func missingFolder(err error) bool { return errors.Is(err, fs.ErrNotExist) || err == syscall.ENOTDIR }
 
-// locked locks the histories of roots, opens the folders of at, and calls do with these folders. With
-// parents it first makes the missing folders above the last location of at. Finally it releases the
-// locks and makes the change durable.
+// locked locks the histories of roots, opens the folders of at, and calls do with these as targets. With
+// parents it first makes the missing folders above the last location of at, and removes them again if do fails.
+// Finally it releases the locks and makes the change durable. If another program changes a file meanwhile, it starts
+// again, at most 100 times.
 func (w *Workspace) locked(ctx context.Context, c *Change, parents bool, roots, at []location,
-	do func(l *heldLocks, d []tree.Folder) error) error {
+	do func(l *heldLocks, s []target) error) (err error) {
+	for n := 0; n == 0 || errors.Is(err, history.ErrChanged) && n <= 100; n++ {
+		err = w.lockedOnce(ctx, c, parents, roots, at, do)
+	}
+	return err
+}
+
+// lockedOnce is locked without another start.
+func (w *Workspace) lockedOnce(ctx context.Context, c *Change, parents bool, roots, at []location,
+	do func(l *heldLocks, s []target) error) (err error) {
 	l, err := w.lockRoots(ctx, roots...)
 	if err != nil {
 		return err
 	}
-	err = func() error {
-		defer l.release()
-		removeParents := func() {}
-		if parents && w.isMissing(at[len(at)-1].parent()) {
-			if removeParents, err = w.makeParents(ctx, c, l, at[len(at)-1].parent()); err != nil {
-				return err
-			}
+	done := false
+	defer func() {
+		l.release()
+		if done {
+			err = cmp.Or(err, w.settle(c, l))
 		}
-		d, err := l.openFolders(at...)
-		if err == nil {
-			err = do(l, d)
-		}
-		if err != nil {
-			removeParents()
-		}
-		return err
 	}()
-	return cmp.Or(err, w.settle(c, l))
+	removeParents := func() {}
+	if parents && w.isMissing(at[len(at)-1].parent()) {
+		if removeParents, err = w.makeParents(ctx, c, l, at[len(at)-1].parent()); err != nil {
+			done = true
+			return err
+		}
+	}
+	folders, err := l.openFolders(at...)
+	if err == nil {
+		steps := make([]target, len(at))
+		for i, p := range at {
+			steps[i] = target{w, c, l, p, folders[i]}
+			removeLeftover(folders[i])
+		}
+		err = do(l, steps)
+	}
+	if err != nil {
+		removeParents()
+	}
+	done = true
+	return err
 }
 
 // isMissing reports whether a folder does not exist.

@@ -47,13 +47,15 @@ func (w *Workspace) Copy(ctx context.Context, from, to string, o CopyOptions) (C
 			if o.DryRun || w.opts.DryRun {
 				return w.previewCopy(&c, src, dst, info, o)
 			}
-			s := scope{parents: o.Parents}
+			at := []location{dst}
+			locked := at
 			if info.IsDir() {
-				s.source = &src
+				locked = append(locked, src)
 			}
-			return w.inFolder(ctx, &c, dst, s, func(l *heldLocks, d tree.Folder) error {
+			return w.locked(ctx, &c, o.Parents, locked, at, func(l *heldLocks, s []target) error {
+				d := s[0].d
 				if !info.IsDir() {
-					return w.copyFile(ctx, &c, l, src, dst, d, o)
+					return s[0].copyFile(ctx, src, o)
 				}
 				if _, err := w.checkTree(src, copying); err != nil {
 					return err
@@ -127,22 +129,21 @@ func (w *Workspace) previewCopy(c *Change, src, dst location, info Info, o CopyO
 	return err
 }
 
-// copyFile copies the file src to dst, whose folder d is locked.
-func (w *Workspace) copyFile(ctx context.Context, c *Change, l *heldLocks, src, dst location, d tree.Folder,
-	o CopyOptions) error {
+// copyFile copies the file src to the target.
+func (s target) copyFile(ctx context.Context, src location, o CopyOptions) error {
 	f, info, err := tree.RegularFile(src.root.tree.Open(src.rel, os.O_RDONLY))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	old, err := existingFile(d, dst.base(), !o.Replace)
+	old, err := existingFile(s.d, s.p.base(), !o.Replace)
 	if err != nil {
 		return err
 	}
 	if old != nil {
 		old.Mode = info.Mode.Perm()
 	}
-	err = w.replace(ctx, c, l, dst, d, old, fill{write: func(new *os.File) error {
+	err = s.replace(ctx, old, fill{write: func(new *os.File) error {
 		if old == nil {
 			if err := new.Chmod(info.Mode.Perm()); err != nil {
 				return err
@@ -154,7 +155,7 @@ func (w *Workspace) copyFile(ctx context.Context, c *Change, l *heldLocks, src, 
 		return tree.CopyContent(new, f, info.Size)
 	}}, nil, nil)
 	if err == nil && o.Times {
-		d.Chtimes(dst.base(), info) // fails for another user's file that was overwritten in place
+		s.d.Chtimes(s.p.base(), info) // fails for another user's file that was overwritten in place
 	}
 	return err
 }

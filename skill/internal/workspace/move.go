@@ -40,7 +40,7 @@ func (w *Workspace) Move(ctx context.Context, from, to string, o MoveOptions) (C
 				return previewMove(src, dst, o)
 			}
 			m := &move{w: w, src: src, dst: dst, info: info, o: o}
-			return w.retry(func() error { return m.try(ctx, &c) })
+			return m.try(ctx, &c)
 		})
 	return c, wrap2("rename", from, to, err)
 }
@@ -156,15 +156,14 @@ type move struct {
 // try locks both folders and moves.
 func (m *move) try(ctx context.Context, c *Change) error {
 	both := []location{m.src, m.dst}
-	return m.w.locked(ctx, c, m.o.Parents, both, both, func(l *heldLocks, d []tree.Folder) error {
-		removeLeftover(d[0])
-		removeLeftover(d[1])
-		return m.moveLocked(ctx, c, l, d[0], d[1])
+	return m.w.locked(ctx, c, m.o.Parents, both, both, func(_ *heldLocks, s []target) error {
+		return m.moveLocked(ctx, s[0], s[1])
 	})
 }
 
 // moveLocked moves between two locked folders.
-func (m *move) moveLocked(ctx context.Context, c *Change, l *heldLocks, from, to tree.Folder) error {
+func (m *move) moveLocked(ctx context.Context, src, dst target) error {
+	from, to := src.d, dst.d
 	now, err := from.Lstat(m.src.base())
 	if err == nil && now.IsDir() != m.info.IsDir() {
 		err = syscall.ELOOP // src was replaced: withLocations retries
@@ -173,13 +172,13 @@ func (m *move) moveLocked(ctx context.Context, c *Change, l *heldLocks, from, to
 		return err
 	}
 	if !m.o.NoReplace && m.sameFile(now, to) { // rename(2) would keep both names
-		return m.w.remove(ctx, c, l, m.src, from, now, false)
+		return src.remove(ctx, now, false)
 	}
-	planned, err := m.w.planMove(l, m.src, m.dst, from, to)
+	planned, err := m.w.planMove(src.l, m.src, m.dst, from, to)
 	if err != nil {
 		return err
 	}
-	return m.w.commit(ctx, c, l, planned, func(k *history.Keeper) error {
+	return m.w.commit(ctx, src.c, src.l, planned, func(k *history.Keeper) error {
 		if k != nil && !m.o.NoReplace {
 			if err := k.Save(to, m.dst.base()); err != nil {
 				return err

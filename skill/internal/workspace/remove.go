@@ -29,7 +29,7 @@ func (w *Workspace) MakeDir(ctx context.Context, abs string, dryRun bool) (Chang
 			c.Applied = true
 			return nil
 		}
-		return w.locked(ctx, &c, false, []location{p}, nil, func(l *heldLocks, _ []tree.Folder) error {
+		return w.locked(ctx, &c, false, []location{p}, nil, func(l *heldLocks, _ []target) error {
 			return w.commit(ctx, &c, l, w.planFolders(p), func(*history.Keeper) error {
 				_, err := w.makeFolders(&c, p)
 				return err
@@ -126,18 +126,17 @@ func (w *Workspace) Remove(ctx context.Context, abs string, o RemoveOptions) (Ch
 			return w.previewRemove(&c, p, info, o)
 		}
 		whole := info.IsDir() && o.Tree
-		return w.inFolder(ctx, &c, p, scope{}, func(l *heldLocks, d tree.Folder) error {
-			return w.removeLocked(ctx, &c, l, p, d, o, whole)
+		at := []location{p}
+		return w.locked(ctx, &c, false, at, at, func(_ *heldLocks, s []target) error {
+			return s[0].removeLocked(ctx, o, whole)
 		})
 	})
 	return c, wrap(op, abs, err)
 }
 
-// removeLocked removes p, in the locked folder d, if o still allows it. whole means that p was a
-// folder before the lock was taken.
-func (w *Workspace) removeLocked(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder,
-	o RemoveOptions, whole bool) error {
-	info, err := d.Lstat(p.base())
+// removeLocked removes the path, if o still allows it. whole means that it was a folder before the lock was taken.
+func (s target) removeLocked(ctx context.Context, o RemoveOptions, whole bool) error {
+	info, err := s.d.Lstat(s.p.base())
 	if err == nil {
 		err = checkRemove(info, o)
 	}
@@ -148,30 +147,29 @@ func (w *Workspace) removeLocked(ctx context.Context, c *Change, l *heldLocks, p
 		return syscall.ELOOP // a folder has replaced the file: withLocation retries
 	}
 	if whole {
-		if _, err := w.checkTree(p, removing); err != nil {
+		if _, err := s.w.checkTree(s.p, removing); err != nil {
 			return err
 		}
 	}
-	return w.remove(ctx, c, l, p, d, info, whole)
+	return s.remove(ctx, info, whole)
 }
 
-// remove moves p, in the open folder d, to the blobs, or removes it. info describes p. With whole, p
-// may be a folder that is not empty.
-func (w *Workspace) remove(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder, info Info,
-	whole bool) error {
+// remove moves the path, which info describes, to the blobs, or removes it. With whole, it may be a folder that is not
+// empty.
+func (s target) remove(ctx context.Context, info Info, whole bool) error {
 	whole = whole && info.IsDir()
-	planned, err := w.planRemove(l, p, d, whole)
+	planned, err := s.w.planRemove(s.l, s.p, s.d, whole)
 	if err != nil {
 		return err
 	}
-	return w.commit(ctx, c, l, planned, func(k *history.Keeper) error {
+	return s.w.commit(ctx, s.c, s.l, planned, func(k *history.Keeper) error {
 		switch {
 		case k != nil && (whole || !info.IsDir()):
-			return k.Take(d, p.base())
+			return k.Take(s.d, s.p.base())
 		case whole:
-			return history.RemoveTree(d, p.base())
+			return history.RemoveTree(s.d, s.p.base())
 		}
-		return d.Remove(p.base(), info.IsDir())
+		return s.d.Remove(s.p.base(), info.IsDir())
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// replace gives the file p, in the open folder d, the content that write produces. old describes the
+// replace gives the file the content that write produces. old describes the
 // existing file, with the mode that the new file will get; nil means that no file may exist. ready is a
 // new file that was written before the lock was taken. replace uses it if the old file has not changed
 // since; it may be nil.
@@ -19,14 +19,13 @@ import (
 // replace writes the content to a new file, which then replaces the old file atomically. It overwrites
 // the old file in place if that file has several hard links, if the new file cannot get its owner or
 // attributes, if the folder is not writable, or if something is mounted on the file.
-func (w *Workspace) replace(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder,
-	old *Info, write fill, splice *Splice, ready *newFile) error {
+func (s target) replace(ctx context.Context, old *Info, write fill, splice *Splice, ready *newFile) error {
 	n := ready
-	if !n.fitsNow(d, old) {
+	if !n.fitsNow(s.d, old) {
 		var err error
-		n, err = w.draft(p, d, old, write, splice)
+		n, err = s.w.draft(s.p, s.d, old, write, splice)
 		if old != nil && n == nil && cannotCreate(err) {
-			return w.overwriteFrom(ctx, c, l, p, d, write)
+			return s.overwriteFrom(ctx, write)
 		}
 		if err != nil {
 			return err
@@ -34,17 +33,17 @@ func (w *Workspace) replace(ctx context.Context, c *Change, l *heldLocks, p loca
 		defer n.close()
 	}
 	if n.mustOverwrite {
-		return w.overwrite(ctx, c, l, p, d, n)
+		return s.overwrite(ctx, n)
 	}
-	n.dir = d
-	planned, err := w.planReplace(l, p, d, n)
+	n.dir = s.d
+	planned, err := s.w.planReplace(s.l, s.p, s.d, n)
 	if err != nil {
 		return err
 	}
-	err = w.commit(ctx, c, l, planned,
-		func(k *history.Keeper) error { return n.install(p.base(), old != nil, k) })
+	err = s.w.commit(ctx, s.c, s.l, planned,
+		func(k *history.Keeper) error { return n.install(s.p.base(), old != nil, k) })
 	if old != nil && errors.Is(err, syscall.EBUSY) {
-		return w.overwrite(ctx, c, l, p, d, n)
+		return s.overwrite(ctx, n)
 	}
 	return err
 }
@@ -254,8 +253,7 @@ func (w *Workspace) flush(f *os.File) error {
 
 // overwriteFrom is overwrite with the content that write produces. It first writes to a private
 // temporary file outside, so that a failed write changes nothing.
-func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder,
-	write fill) error {
+func (s target) overwriteFrom(ctx context.Context, write fill) error {
 	f, err := tree.CreateTemp()
 	if err != nil {
 		return err
@@ -265,28 +263,27 @@ func (w *Workspace) overwriteFrom(ctx context.Context, c *Change, l *heldLocks, 
 	if err := write.write(f); err != nil {
 		return tree.Cause(err)
 	}
-	return w.overwrite(ctx, c, l, p, d, &newFile{file: f, mustOverwrite: true})
+	return s.overwrite(ctx, &newFile{file: f, mustOverwrite: true})
 }
 
-// overwrite replaces the content of the file p with the content of n, in place.
-func (w *Workspace) overwrite(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder,
-	n *newFile) error {
+// overwrite replaces the content of the file with the content of n, in place.
+func (s target) overwrite(ctx context.Context, n *newFile) error {
 	n.mustOverwrite = true
-	if w.recorder(p.root) != nil && n.after.Kind == "" {
-		if err := w.describeNew(n, nil); err != nil {
+	if s.w.recorder(s.p.root) != nil && n.after.Kind == "" {
+		if err := s.w.describeNew(n, nil); err != nil {
 			return err
 		}
 	}
-	planned, err := w.planReplace(l, p, d, n)
+	planned, err := s.w.planReplace(s.l, s.p, s.d, n)
 	if err != nil {
 		return err
 	}
-	return w.commit(ctx, c, l, planned, func(k *history.Keeper) error {
+	return s.w.commit(ctx, s.c, s.l, planned, func(k *history.Keeper) error {
 		if k != nil {
-			if err := k.Copy(d, p.base()); err != nil {
+			if err := k.Copy(s.d, s.p.base()); err != nil {
 				return err
 			}
 		}
-		return history.Overwrite(n.file, d, p.base(), w.opts.NoSync)
+		return history.Overwrite(n.file, s.d, s.p.base(), s.w.opts.NoSync)
 	})
 }

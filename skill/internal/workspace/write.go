@@ -38,8 +38,8 @@ func (w *Workspace) writeWhole(ctx context.Context, c *Change, o WriteOptions, c
 	preview preview) error {
 	return w.write(ctx, c, o, func(p location, d tree.Folder, old *Info) (*newFile, error) {
 		return w.draft(p, d, old, content, nil)
-	}, func(l *heldLocks, p location, d tree.Folder, old *Info, ready *newFile) error {
-		return w.replace(ctx, c, l, p, d, old, content, nil, ready)
+	}, func(s target, old *Info, ready *newFile) error {
+		return s.replace(ctx, old, content, nil, ready)
 	}, preview)
 }
 
@@ -47,12 +47,11 @@ func (w *Workspace) writeWhole(ctx context.Context, c *Change, o WriteOptions, c
 // Errors are as for [Workspace.WriteFile].
 func (w *Workspace) AppendFile(ctx context.Context, abs string, data []byte, o WriteOptions) (Change, error) {
 	c := Change{Kind: Append, Path: abs}
-	err := w.write(ctx, &c, o, nil, func(l *heldLocks, p location, d tree.Folder, old *Info,
-		_ *newFile) error {
+	err := w.write(ctx, &c, o, nil, func(s target, old *Info, _ *newFile) error {
 		if old == nil {
-			return w.replace(ctx, &c, l, p, d, nil, allOf(data), nil, nil)
+			return s.replace(ctx, nil, allOf(data), nil, nil)
 		}
-		return w.appendInPlace(ctx, &c, l, p, d, data)
+		return s.appendInPlace(ctx, data)
 	}, func(d tree.Folder, name string, old *Info) (string, error) {
 		if old == nil {
 			return Unified(abs, abs, nil, data), nil
@@ -90,7 +89,7 @@ type preview func(d tree.Folder, name string, old *Info) (string, error)
 // folder is nil if it does not exist.
 func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 	draft func(p location, d tree.Folder, old *Info) (*newFile, error),
-	apply func(l *heldLocks, p location, d tree.Folder, old *Info, ready *newFile) error,
+	apply func(s target, old *Info, ready *newFile) error,
 	preview preview) error {
 	err := w.withLocation(request{c.Path, true, toChange}, func(p location) error {
 		if err := w.checkWritable(); err != nil {
@@ -112,15 +111,16 @@ func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 			ready = w.prepare(p, func(d tree.Folder, old *Info) (*newFile, error) { return draft(p, d, old) })
 			defer ready.close()
 		}
-		return w.inFolder(ctx, c, p, scope{parents: o.Parents}, func(l *heldLocks, d tree.Folder) error {
-			old, err := existingFile(d, p.base(), o.NoReplace)
+		at := []location{p}
+		return w.locked(ctx, c, o.Parents, at, at, func(_ *heldLocks, s []target) error {
+			old, err := existingFile(s[0].d, p.base(), o.NoReplace)
 			if err == nil && o.Diff {
-				c.Diff, err = preview(d, p.base(), old)
+				c.Diff, err = preview(s[0].d, p.base(), old)
 			}
 			if err != nil {
 				return err
 			}
-			return apply(l, p, d, old, ready)
+			return apply(s[0], old, ready)
 		})
 	})
 	dir := filepath.Dir(c.Path)
@@ -195,12 +195,12 @@ func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions,
 			})
 			refused = nil
 			return n, err
-		}, func(l *heldLocks, p location, d tree.Folder, old *Info, ready *newFile) error {
-			if ready.fitsNow(d, old) {
-				return w.replace(ctx, &c, l, p, d, old, fill{}, nil, ready)
+		}, func(s target, old *Info, ready *newFile) error {
+			if ready.fitsNow(s.d, old) {
+				return s.replace(ctx, old, fill{}, nil, ready)
 			}
-			return choose(d, p.base(), old, func(src *os.File, s Splice) error {
-				return w.replace(ctx, &c, l, p, d, old, spliced(src, old.Size, s), &s, nil)
+			return choose(s.d, s.p.base(), old, func(src *os.File, edit Splice) error {
+				return s.replace(ctx, old, spliced(src, old.Size, edit), &edit, nil)
 			})
 		}, func(d tree.Folder, name string, old *Info) (diff string, err error) {
 			err = choose(d, name, old, func(src *os.File, s Splice) error {
@@ -265,30 +265,29 @@ func previewTarget(p location, o WriteOptions) (tree.Folder, *Info, error) {
 }
 
 // appendInPlace appends data to an existing file. If the write fails, it restores the old size.
-func (w *Workspace) appendInPlace(ctx context.Context, c *Change, l *heldLocks, p location, d tree.Folder,
-	data []byte) error {
-	f, info, err := tree.RegularFile(d.OpenFile(p.base(), os.O_WRONLY|os.O_APPEND, 0))
+func (s target) appendInPlace(ctx context.Context, data []byte) error {
+	f, info, err := tree.RegularFile(s.d.OpenFile(s.p.base(), os.O_WRONLY|os.O_APPEND, 0))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	planned, err := w.planAppend(l, p, d, info, data)
+	planned, err := s.w.planAppend(s.l, s.p, s.d, info, data)
 	if err != nil {
 		return err
 	}
-	return w.commit(ctx, c, l, planned, func(k *history.Keeper) error {
+	return s.w.commit(ctx, s.c, s.l, planned, func(k *history.Keeper) error {
 		if k != nil && planned.steps > 1 {
-			if err := k.Copy(d, p.base()); err != nil {
+			if err := k.Copy(s.d, s.p.base()); err != nil {
 				return err
 			}
 		}
 		if _, err := f.Write(data); err != nil {
 			f.Truncate(info.Size)
-			d.Chtimes(p.base(), info)
+			s.d.Chtimes(s.p.base(), info)
 			return tree.Cause(err)
 		}
-		c.inPlace = true
-		return tree.Cause(w.flush(f))
+		s.c.inPlace = true
+		return tree.Cause(s.w.flush(f))
 	})
 }
 
