@@ -338,7 +338,7 @@ func (b *batch) restore(made []location) {
 		if f.After != nil {
 			history.Overwrite(old.file, f.d, f.p.base(), b.w.opts.NoSync)
 		} else if old.file.Chmod(f.old.Mode.Perm()) == nil {
-			old.installNew(f.p.base())
+			old.install(f.p.base(), false, nil)
 		}
 		old.close()
 	}

@@ -223,18 +223,8 @@ func missingFolder(err error) bool { return errors.Is(err, fs.ErrNotExist) || er
 
 // locked locks the histories of roots, opens the folders of at, and calls do with these as targets. With
 // parents it first makes the missing folders above the last location of at, and removes them again if do fails.
-// Finally it releases the locks and makes the change durable. If another program changes a file meanwhile, it starts
-// again, at most 100 times.
+// Finally it releases the locks and makes the change durable.
 func (w *Workspace) locked(ctx context.Context, c *Change, parents bool, roots, at []location,
-	do func(l *heldLocks, s []target) error) (err error) {
-	for n := 0; n == 0 || errors.Is(err, history.ErrChanged) && n <= 100; n++ {
-		err = w.lockedOnce(ctx, c, parents, roots, at, do)
-	}
-	return err
-}
-
-// lockedOnce is locked without another start.
-func (w *Workspace) lockedOnce(ctx context.Context, c *Change, parents bool, roots, at []location,
 	do func(l *heldLocks, s []target) error) (err error) {
 	l, err := w.lockRoots(ctx, roots...)
 	if err != nil {

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"cmp"
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -242,22 +243,50 @@ type request struct {
 	access access
 }
 
-// withLocation calls try with the location of q. At first it trusts the spelling of the path,
-// which saves a system call for each part. If try fails with ELOOP, because a link is in the
-// path, withLocation resolves the links and calls try again.
+// withLocation calls try with the location of q, and again as [tries] says.
 func (w *Workspace) withLocation(q request, try func(location) error) error {
-	p, err := w.locate(q)
-	for n := 0; err == nil; n++ {
-		if err = w.denied(p, q); err != nil {
-			return err
-		}
-		if err = try(p); err != syscall.ELOOP || n > maxLinks {
-			return err
-		}
-		p, err = w.resolve(q.abs, q.follow)
+	t := tries{w: w, q: q}
+	for t.next() {
+		t.err = try(t.at)
 	}
-	return err
+	return t.err
 }
+
+// tries are the locations at which an operation on a path is tried. The first one trusts the spelling of the path,
+// which saves a system call for each part. If that fails with ELOOP, because a link is in the path, the links are
+// resolved. If another program changes a file meanwhile, the operation is tried again, at most 100 times.
+type tries struct {
+	w              *Workspace
+	q              request
+	at             location
+	err            error // of the last try
+	begun          bool
+	links, changed int
+}
+
+// next finds the next location. It returns false after a success, and after an error that ends the operation.
+func (t *tries) next() bool {
+	switch {
+	case !t.begun:
+		t.at, t.err = t.w.locate(t.q)
+		t.begun = true
+	case t.err == syscall.ELOOP && t.links <= maxLinks:
+		t.at, t.err = t.w.resolve(t.q.abs, t.q.follow)
+		t.links++
+	case errors.Is(t.err, history.ErrChanged) && t.changed < mostTries:
+		t.err = nil
+		t.changed++
+	default:
+		return false
+	}
+	if t.err == nil {
+		t.err = t.w.denied(t.at, t.q)
+	}
+	return t.err == nil
+}
+
+// mostTries limits how often an operation starts again because another program changes a file.
+const mostTries = 100
 
 // withLocations is withLocation for an operation on two paths.
 func (w *Workspace) withLocations(from, to request, try func(src, dst location) error) error {
@@ -266,17 +295,24 @@ func (w *Workspace) withLocations(from, to request, try func(src, dst location) 
 		return err
 	}
 	dst, err := w.locate(to)
-	for n := 0; err == nil; n++ {
+	for links, changed := 0, 0; err == nil; {
 		if err = cmp.Or(w.denied(src, from), w.denied(dst, to), w.deniedMove(src, dst, to)); err != nil {
 			return err
 		}
-		if err = try(src, dst); err != syscall.ELOOP || n > maxLinks {
+		err = try(src, dst)
+		switch {
+		case errors.Is(err, history.ErrChanged) && changed < mostTries:
+			changed++
+			err = nil
+		case err == syscall.ELOOP && links <= maxLinks:
+			links++
+			if src, err = w.resolve(from.abs, from.follow); err != nil {
+				return err
+			}
+			dst, err = w.resolve(to.abs, to.follow)
+		default:
 			return err
 		}
-		if src, err = w.resolve(from.abs, from.follow); err != nil {
-			return err
-		}
-		dst, err = w.resolve(to.abs, to.follow)
 	}
 	return err
 }

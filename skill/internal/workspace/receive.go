@@ -17,7 +17,7 @@ func (w *Workspace) Receive(ctx context.Context, abs string, o WriteOptions,
 	noDiff := func(tree.Folder, string, *Info) (string, error) { return "", nil }
 	dry := o
 	dry.DryRun = true
-	if err := w.write(ctx, &c, dry, nil, nil, noDiff); err != nil || o.DryRun || w.opts.DryRun {
+	if err := w.write(ctx, &c, dry, writing{preview: noDiff}); err != nil || o.DryRun || w.opts.DryRun {
 		return c, err
 	}
 	top, err := w.roots[0].tree.OpenFolder(".")

@@ -182,8 +182,11 @@ func cannotCreate(err error) bool {
 // install gives a finished file its name. With replace, it passes the old file of that name to the
 // keeper k, or removes it if k is nil.
 func (n *newFile) install(name string, replace bool, k *history.Keeper) error {
-	if !replace {
-		return n.installNew(name)
+	switch {
+	case !replace && n.named:
+		return n.rename(name, false)
+	case !replace:
+		return n.dir.LinkUnnamed(n.file, name)
 	}
 	if k != nil && n.named {
 		if err := k.Save(n.dir, name); err != nil {
@@ -202,14 +205,6 @@ func (n *newFile) install(name string, replace bool, k *history.Keeper) error {
 		return err
 	}
 	return n.rename(name, true)
-}
-
-// installNew gives a finished file a name that no file has.
-func (n *newFile) installNew(name string) error {
-	if n.named {
-		return n.rename(name, false)
-	}
-	return n.dir.LinkUnnamed(n.file, name)
 }
 
 // giveTempName gives the file the temporary name, unless the file has it already.

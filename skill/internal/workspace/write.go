@@ -36,23 +36,21 @@ func (w *Workspace) WriteFile(ctx context.Context, abs string, data []byte, o Wr
 // writeWhole replaces the whole content of the file of c.
 func (w *Workspace) writeWhole(ctx context.Context, c *Change, o WriteOptions, content fill,
 	preview preview) error {
-	return w.write(ctx, c, o, func(p location, d tree.Folder, old *Info) (*newFile, error) {
+	return w.write(ctx, c, o, writing{draft: func(p location, d tree.Folder, old *Info) (*newFile, error) {
 		return w.draft(p, d, old, content, nil)
-	}, func(s target, old *Info, ready *newFile) error {
-		return s.replace(ctx, old, content, nil, ready)
-	}, preview)
+	}, content: content, preview: preview})
 }
 
 // AppendFile appends data to the file abs, or creates the file. A reader may see a part of data.
 // Errors are as for [Workspace.WriteFile].
 func (w *Workspace) AppendFile(ctx context.Context, abs string, data []byte, o WriteOptions) (Change, error) {
 	c := Change{Kind: Append, Path: abs}
-	err := w.write(ctx, &c, o, nil, func(s target, old *Info, _ *newFile) error {
+	err := w.write(ctx, &c, o, writing{apply: func(s target, old *Info, _ *newFile) error {
 		if old == nil {
 			return s.replace(ctx, nil, allOf(data), nil, nil)
 		}
 		return s.appendInPlace(ctx, data)
-	}, func(d tree.Folder, name string, old *Info) (string, error) {
+	}, preview: func(d tree.Folder, name string, old *Info) (string, error) {
 		if old == nil {
 			return Unified(abs, abs, nil, data), nil
 		}
@@ -62,7 +60,7 @@ func (w *Workspace) AppendFile(ctx context.Context, abs string, data []byte, o W
 		}
 		defer f.Close()
 		return spliceDiff(abs, f, old.Size, Splice{Offset: old.Size, New: data})
-	})
+	}})
 	return c, err
 }
 
@@ -83,46 +81,24 @@ func allOf(data []byte) fill {
 // A preview returns the diff of a change of a file.
 type preview func(d tree.Folder, name string, old *Info) (string, error)
 
-// write resolves the path of c. It calls draft to write the new file, unless draft is nil, and then,
-// with the folder locked, apply to change the file. In a dry run it only calls preview. These get the
-// file's folder and description. The description is nil if the file does not exist. In a preview the
-// folder is nil if it does not exist.
-func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
-	draft func(p location, d tree.Folder, old *Info) (*newFile, error),
-	apply func(s target, old *Info, ready *newFile) error,
-	preview preview) error {
-	err := w.withLocation(request{c.Path, true, toChange}, func(p location) error {
-		if err := w.checkWritable(); err != nil {
-			return err
-		}
-		if p.isRoot() {
-			return syscall.EISDIR
-		}
-		if o.Parents {
-			if err := w.checkDangling(filepath.Dir(c.Path), p.parent()); err != nil {
-				return mkdirFailed(err)
-			}
-		}
-		if o.DryRun || w.opts.DryRun {
-			return previewWrite(c, p, o, preview)
-		}
-		var ready *newFile
-		if draft != nil {
-			ready = w.prepare(p, func(d tree.Folder, old *Info) (*newFile, error) { return draft(p, d, old) })
-			defer ready.close()
-		}
-		at := []location{p}
-		return w.locked(ctx, c, o.Parents, at, at, func(_ *heldLocks, s []target) error {
-			old, err := existingFile(s[0].d, p.base(), o.NoReplace)
-			if err == nil && o.Diff {
-				c.Diff, err = preview(s[0].d, p.base(), old)
-			}
-			if err != nil {
-				return err
-			}
-			return apply(s[0], old, ready)
-		})
-	})
+// A writing is a way to change the content of a file. Its functions get the file's folder and description. The
+// description is nil if the file does not exist. In a preview the folder is nil if it does not exist.
+type writing struct {
+	// writes the new file before the folder is locked; may be nil
+	draft func(p location, d tree.Folder, old *Info) (*newFile, error)
+	// changes the file, with the folder locked; nil replaces the content
+	apply   func(s target, old *Info, ready *newFile) error
+	content fill // for a nil apply
+	preview preview
+}
+
+// write changes the file of c. In a dry run it only describes the change.
+func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions, how writing) error {
+	t := tries{w: w, q: request{c.Path, true, toChange}}
+	for t.next() {
+		t.err = w.writeAt(ctx, c, o, t.at, how)
+	}
+	err := t.err
 	dir := filepath.Dir(c.Path)
 	if o.Parents && (err == syscall.ENAMETOOLONG || err == syscall.ELOOP) {
 		if _, above := w.Stat(dir, true); errors.Is(above, err) { // the folder causes the error
@@ -130,6 +106,43 @@ func (w *Workspace) write(ctx context.Context, c *Change, o WriteOptions,
 		}
 	}
 	return wrapMkdir("open", c.Path, dir, err)
+}
+
+// writeAt is write at a location, where no link is in the path.
+func (w *Workspace) writeAt(ctx context.Context, c *Change, o WriteOptions, p location, how writing) error {
+	if err := w.checkWritable(); err != nil {
+		return err
+	}
+	if p.isRoot() {
+		return syscall.EISDIR
+	}
+	if o.Parents {
+		if err := w.checkDangling(filepath.Dir(c.Path), p.parent()); err != nil {
+			return mkdirFailed(err)
+		}
+	}
+	if o.DryRun || w.opts.DryRun {
+		return previewWrite(c, p, o, how.preview)
+	}
+	var ready *newFile
+	if how.draft != nil {
+		ready = w.prepare(p, func(d tree.Folder, old *Info) (*newFile, error) { return how.draft(p, d, old) })
+		defer ready.close()
+	}
+	at := []location{p}
+	return w.locked(ctx, c, o.Parents, at, at, func(_ *heldLocks, s []target) error {
+		old, err := existingFile(s[0].d, p.base(), o.NoReplace)
+		if err == nil && o.Diff {
+			c.Diff, err = how.preview(s[0].d, p.base(), old)
+		}
+		switch {
+		case err != nil:
+			return err
+		case how.apply == nil:
+			return s[0].replace(ctx, old, how.content, nil, ready)
+		}
+		return how.apply(s[0], old, ready)
+	})
 }
 
 func previewWrite(c *Change, p location, o WriteOptions, preview preview) error {
@@ -187,28 +200,31 @@ func (w *Workspace) EditFile(ctx context.Context, abs string, o WriteOptions,
 		}
 		return use(src, s)
 	}
-	err := w.write(ctx, &c, WriteOptions{DryRun: o.DryRun, Diff: o.Diff},
-		func(p location, d tree.Folder, old *Info) (n *newFile, err error) {
+	err := w.write(ctx, &c, WriteOptions{DryRun: o.DryRun, Diff: o.Diff}, writing{
+		draft: func(p location, d tree.Folder, old *Info) (n *newFile, err error) {
 			err = choose(d, p.base(), old, func(src *os.File, s Splice) (err error) {
 				n, err = w.draft(p, d, old, spliced(src, old.Size, s), &s)
 				return err
 			})
 			refused = nil
 			return n, err
-		}, func(s target, old *Info, ready *newFile) error {
+		},
+		apply: func(s target, old *Info, ready *newFile) error {
 			if ready.fitsNow(s.d, old) {
 				return s.replace(ctx, old, fill{}, nil, ready)
 			}
 			return choose(s.d, s.p.base(), old, func(src *os.File, edit Splice) error {
 				return s.replace(ctx, old, spliced(src, old.Size, edit), &edit, nil)
 			})
-		}, func(d tree.Folder, name string, old *Info) (diff string, err error) {
+		},
+		preview: func(d tree.Folder, name string, old *Info) (diff string, err error) {
 			err = choose(d, name, old, func(src *os.File, s Splice) error {
 				diff, err = spliceDiff(abs, src, old.Size, s)
 				return err
 			})
 			return diff, err
-		})
+		},
+	})
 	if refused != nil {
 		return c, refused
 	}
