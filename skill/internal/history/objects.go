@@ -289,35 +289,32 @@ func (k *loser) folder(links tree.Folder, name string, deep int) error {
 	if err != nil {
 		return err
 	}
-	now := map[string]bool{}
-	there := false
-	if d, err := k.o.Tree.OpenFolder(path.Join(k.now, name)); err == nil {
-		there = true
-		names, err := d.Entries()
-		d.Close()
-		if err != nil {
-			return err
-		}
-		for _, e := range names {
-			now[e.Name] = true
-		}
+	d, err := k.o.Tree.OpenFolder(path.Join(k.now, name))
+	isNow := func(name string) (tree.Info, bool) {
+		info, err := d.Lstat(name)
+		return info, err == nil
 	}
-	if !there {
-		if _, err := k.into(name); err != nil {
-			return err
-		}
+	if err != nil { // the folder is gone
+		isNow = func(string) (info tree.Info, ok bool) { return info, false }
+		d, err = k.into(name)
 	}
+	if err != nil {
+		return err
+	}
+	defer d.Close()
 	for _, e := range entries {
 		child := path.Join(name, e.Name)
+		is, there := isNow(e.Name)
 		switch {
 		case e.Type == fs.ModeDir && deep > 0:
-			was, werr := have.Lstat(e.Name)
-			is, ierr := k.o.Tree.Stat(path.Join(k.now, child))
-			if deep == 1 && werr == nil && ierr == nil && was.ModTime.Equal(is.ModTime) {
+			was, err := have.Lstat(e.Name)
+			if deep == 1 && err == nil && there && was.ModTime.Equal(is.ModTime) {
 				continue
 			}
-			err = k.folder(links, child, deep-1)
-		case !now[e.Name] && !k.isElsewhere(have, child):
+			if err = k.folder(links, child, deep-1); err != nil {
+				return err
+			}
+		case !there && !k.isElsewhere(have, child):
 			err = k.keep(have, name, e.Name)
 		}
 		if err != nil {
