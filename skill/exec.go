@@ -22,6 +22,7 @@ type Exec struct {
 	Unattended bool          // set variables that make programs neither prompt, page nor colour
 	ExactEnv   bool          // set no variables that have package managers be refused at once
 	Port       int           // TCP port on which it may listen even without Config.Network; 0 means none
+	DryRun     bool          // run it on a view of the workspace, say what it would change there, and forget that
 	Log        bool          // write output that is cut or not UTF-8 to a file in the workspace
 }
 
@@ -37,11 +38,14 @@ type Tracked = process.Tracked
 // A SpawnError reports a program that could not be started.
 type SpawnError = process.SpawnError
 
-func (x *Executor) exec(ctx context.Context, s *Session, a Exec) (Result, error) {
-	return result(x.command(ctx, s.Dir, process.Command{
+func (x *Executor) exec(ctx context.Context, base string, a Exec) (Executed, error) {
+	if a.DryRun || x.cfg.DryRun {
+		return x.dryRun(ctx, base, a)
+	}
+	return x.command(ctx, base, process.Command{
 		Name: a.Command, Shell: a.Shell, Args: a.Args, Env: a.Env, Dir: a.Dir, Timeout: a.Timeout,
 		MaxOutput: a.MaxOutput, Unattended: a.Unattended, ExactEnv: a.ExactEnv, Port: a.Port, Log: a.Log,
-	}))
+	})
 }
 
 // command runs a command, and adds a hint where git found no repository because that lies outside. A command
@@ -96,7 +100,10 @@ func (x *Executor) StartProcess(p Program) (*Process, error) { return x.process.
 // HelperMain turns this process into a helper (see [Config].Helper) if it was started as
 // one, and then does not return. A program that is its own helper calls HelperMain before
 // anything else. In any other process HelperMain does nothing.
-func HelperMain() { process.HelperMain() }
+func HelperMain() {
+	process.HelperMain()
+	dryMain()
+}
 
 // GuardSecrets calls [Undumpable] if the environment holds a credential of this program.
 func GuardSecrets() error { return process.GuardSecrets() }

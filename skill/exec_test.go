@@ -241,7 +241,7 @@ func TestExecIsRefusedWhereNothingMayChange(t *testing.T) {
 	for flag, cfg := range map[string]Config{"--read-only": {ReadOnly: true}, "--dry-run": {DryRun: true}} {
 		x := newExecutor(t, cfg)
 		_, err := x.Execute(t.Context(), &Session{}, Exec{Command: "touch", Args: []string{"made"}})
-		if !errors.Is(err, fs.ErrPermission) || err.Error() != "running a program is refused under "+flag {
+		if !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(err.Error(), "running a program is refused under "+flag) {
 			t.Errorf("%s: %v", flag, err)
 		}
 		if names, _ := os.ReadDir(x.Dir()); len(names) > 0 {

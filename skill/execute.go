@@ -66,7 +66,7 @@ func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (r Result
 	case Grep:
 		return x.grep(ctx, s, a)
 	case Exec:
-		return x.exec(ctx, s, a)
+		return result(x.exec(ctx, s.Dir, a))
 	case StartServer:
 		return result(x.process.StartServer(ctx, s.Dir, process.ServerCommand(a)))
 	case ListServers:

@@ -67,11 +67,11 @@ type Config struct {
 
 	// Called receives each call of a tool after it was answered, reads included. Several
 	// goroutines may call it at a time. It may be nil.
-	Called func(Call)
+	Called func(Call) `json:"-"`
 
 	NoSandbox bool           // run the browser without its sandbox, which root must do
-	Browser   Browser        // takes screenshots: see package browser; nil refuses them
-	Search    []SearchEngine // tried in this order; nil means those that need no configuration
+	Browser   Browser        `json:"-"` // takes screenshots: see package browser; nil refuses them
+	Search    []SearchEngine `json:"-"` // tried in this order; nil means those that need no configuration
 }
 
 // Reaches reports whether operations reach any other machine.

@@ -58,7 +58,7 @@ func (x *Executor) Try(command string, arguments func(state string) []string, st
 	if err != nil {
 		return nil, err
 	}
-	if err := t.Run(x.Dir(), arguments(t.State()), streams); err != nil {
+	if err := t.Run(x.cfg.Helper, x.Dir(), arguments(t.State()), streams); err != nil {
 		t.Drop()
 		return nil, err
 	}

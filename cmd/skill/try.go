@@ -60,19 +60,28 @@ The command has caches and a /tmp of its own. A trial ends after a day.`,
 	return cmd
 }
 
-// passedOn returns the flags of a command line that exec gets for a trial.
-func passedOn(f *pflag.FlagSet) (flags []string) {
+// passedOn returns the flags of a command line that exec gets for a trial. A dry run reaches nothing beyond
+// the trial.
+func passedOn(f *pflag.FlagSet, dry bool) (flags []string) {
 	own := []string{"diff", "json", "list", "workspace", "state", "dry-run", "config", "no-journal"}
+	if dry {
+		own = append(own, "network", "allow-domain", "allow-local", "share-cache", "fence")
+		flags = append(flags, "--fence=require")
+	}
 	f.Visit(func(g *pflag.Flag) {
 		if slices.Contains(own, g.Name) || strings.HasPrefix(g.Name, "journal") || g.Name == "snapshot-bytes" {
 			return
+		}
+		name := g.Name
+		if dry && (name == "allow" || name == "fence-write") {
+			name = "fence-read"
 		}
 		values := []string{g.Value.String()}
 		if list, ok := g.Value.(pflag.SliceValue); ok {
 			values = list.GetSlice()
 		}
 		for _, value := range values {
-			flags = append(flags, "--"+g.Name+"="+value)
+			flags = append(flags, "--"+name+"="+value)
 		}
 	})
 	return flags
@@ -89,7 +98,7 @@ func (c *cli) try(cmd *cobra.Command, o *tryOptions, args []string) error {
 	}
 	defer x.Close()
 	inner := func(state string) []string {
-		line := append([]string{os.Args[0], "exec"}, passedOn(cmd.Flags())...)
+		line := append([]string{os.Args[0], "exec"}, passedOn(cmd.Flags(), dry)...)
 		line = append(line, "--workspace", x.Dir(), "--state", state, "--no-journal", "--")
 		return append(line, args...)
 	}
@@ -117,7 +126,7 @@ func (c *cli) try(cmd *cobra.Command, o *tryOptions, args []string) error {
 		c.sayf("trial %s: %s; \"%s\" makes these changes, \"%s\" forgets them", t.ID, files,
 			c.again(&o.workspaceOptions, "keep", t.ID), c.again(&o.workspaceOptions, "drop", t.ID))
 	}
-	if o.Network || len(o.FenceWrite)+len(o.Allow)+len(o.AllowDomains)+len(o.AllowLocal) > 0 {
+	if !dry && (o.Network || len(o.FenceWrite)+len(o.Allow)+len(o.AllowDomains)+len(o.AllowLocal) > 0) {
 		c.say("what it did outside the workspace is not part of the trial")
 	}
 	if t.Exit != 0 {
@@ -140,13 +149,7 @@ func (c *cli) showTrial(x *skill.Executor, t *skill.Trial, o *tryOptions) error 
 	lines := []trialLine{}
 	var text strings.Builder
 	for _, change := range t.Changes {
-		l := trialLine{Path: change.Path, Change: "changed"}
-		switch {
-		case !change.Before.Exists:
-			l.Change = "added"
-		case !change.After.Exists:
-			l.Change = "removed"
-		}
+		l := trialLine{Path: change.Path, Change: change.Verb()}
 		var diff string
 		diff, l.Added, l.Removed = x.DiffTrial(t, change)
 		if o.diff {

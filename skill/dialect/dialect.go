@@ -90,8 +90,8 @@ type Tool struct {
 }
 
 // For returns the dialect without the tools that an executor with this configuration always
-// refuses. ReadOnly leaves out tools that change something. DryRun, or no Helper, leaves out
-// tools that start programs. Without the network For leaves out tools that only reach other
+// refuses. ReadOnly leaves out tools that change something. DryRun leaves out
+// tools that start programs but for run, and no Helper leaves out all. Without the network For leaves out tools that only reach other
 // machines. Dialects of other programs keep all their tools.
 func (d *Dialect) For(cfg skill.Config) *Dialect {
 	if !d.own {
@@ -106,7 +106,7 @@ func (d *Dialect) For(cfg skill.Config) *Dialect {
 		}
 		alone := cfg.Helper == "" && !cfg.Unfenced
 		return cfg.ReadOnly && changes ||
-			opens && (cfg.DryRun || alone) || reads
+			opens && (cfg.DryRun && t.Name != runTool.Name || alone) || reads
 	})
 	return &able
 }

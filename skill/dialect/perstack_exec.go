@@ -149,6 +149,9 @@ func printed(in *call, e skill.Executed) (stdout, stderr string) {
 	if in.flag("stdout") {
 		stdout = wellFormed(string(e.Stdout))
 	}
+	if e.Dry {
+		stdout += "[dry run: it would make these changes, and made none]\n" + wellFormed(e.Diff)
+	}
 	if in.flag("stderr") {
 		stderr = wellFormed(string(e.Stderr)) + hintsOf(e)
 	}

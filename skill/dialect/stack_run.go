@@ -104,6 +104,9 @@ func endOf(e skill.Executed) keys {
 		e.StdoutCut+e.StderrCut > 0,
 		"signal?", e.Signal, "log?", e.Log, "log_cut?", e.LogCut, "refused?", wellFormedAll(e.Refused),
 		"hints?", wellFormedAll(e.Hints), "fence", e.Fence.String()}
+	if e.Dry {
+		end = append(end, "dry_run", true, "diff", wellFormed(e.Diff))
+	}
 	return append(end, undoable(e.Tracked)...)
 }
 

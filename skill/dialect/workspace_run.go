@@ -17,12 +17,13 @@ var shellTool = Tool{
 	Params: []Param{
 		{Name: "command", Type: "string", Required: true, Doc: "for bash"},
 		{Name: "timeout", Type: "number", Doc: "seconds, default 60, at most 600"},
-		{Name: "cwd", Type: "string", Path: true, Doc: "folder"}},
+		{Name: "cwd", Type: "string", Path: true, Doc: "folder"},
+		{Name: "dry_run", Type: "boolean", Doc: "show the changes, make none"}},
 	Effect: Destroys, Open: true,
 	operation: func(in *call) (skill.Args, error) {
 		run, err := runOperation(in)
 		if e, ok := run.(skill.Exec); ok {
-			e.Shell = true
+			e.Shell, e.DryRun = true, in.flag("dry_run")
 			return e, nil
 		}
 		return run, err
@@ -73,6 +74,9 @@ func shellText(in *call, e skill.Executed) string {
 	}
 	if denied := fenceNotes(e); len(denied) > 0 {
 		fmt.Fprintf(&b, "[%s]\n", strings.Join(denied, "; "))
+	}
+	if e.Dry {
+		fmt.Fprintf(&b, "--- dry run: it would make these changes, and made none\n%s", wellFormed(shownText(e.Diff)))
 	}
 	if e.Undo != "" {
 		fmt.Fprintf(&b, "undo ID %s\n", e.Undo)

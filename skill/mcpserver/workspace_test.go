@@ -392,7 +392,7 @@ func TestWorkspaceFor(t *testing.T) {
 		{skill.Config{}, "run server fetch"}, {skill.Config{Unfenced: true}, "fetch"},
 		{skill.Config{Helper: "h"}, ""},
 		{skill.Config{Network: true, Helper: "h"}, ""},
-		{skill.Config{DryRun: true, Helper: "h"}, "run server fetch"},
+		{skill.Config{DryRun: true, Helper: "h"}, "server fetch"}, {skill.Config{DryRun: true}, "run server fetch"},
 		{skill.Config{ReadOnly: true},
 			"write edit replace patch move copy delete run server undo restore fetch"},
 	} {

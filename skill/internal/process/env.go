@@ -172,6 +172,11 @@ var doors = []string{
 	"VSCODE_IPC_HOOK_CLI", "VSCODE_GIT_IPC_HANDLE", "KITTY_LISTEN_ON",
 }
 
+// IsDoor reports whether a variable leads to a service of the user.
+func IsDoor(name string) bool {
+	return slices.ContainsFunc(doors, func(door string) bool { return strings.EqualFold(door, name) })
+}
+
 // keptFromCommands reports whether commands do not get a variable: one that holds a
 // credential, or leads to a service of the user, unless it is named in Config.PassEnv.
 func (x *Runner) keptFromCommands(name, value string) bool {
@@ -184,7 +189,7 @@ func (x *Runner) keptFromCommands(name, value string) bool {
 	if upper == "GIT_CONFIG_COUNT" || strings.HasPrefix(upper, "GIT_CONFIG_KEY_") {
 		return true
 	}
-	return slices.ContainsFunc(doors, same) || x.isSecret(name, value)
+	return IsDoor(name) || x.isSecret(name, value)
 }
 
 // isSecret reports whether a variable holds a credential.

@@ -64,6 +64,9 @@ type Executed struct {
 	// it, and what gives it
 	Hints []string
 
+	Dry  bool   // it ran on a view of the workspace, and changed nothing
+	Diff string // then what it would change, a line for each path and its diff
+
 	Shared string // why its network is not its own although the fence is on, and what a person can do
 
 	Full []string // directories in memory that were full at its end

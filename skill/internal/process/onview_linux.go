@@ -14,16 +14,16 @@ import (
 // enterName is the name by which a process knows that it is to enter a view.
 const enterName = "skill: trial"
 
-// OnView runs this program with arguments, the name first, on a view of a folder, with three streams. All
-// that it starts sees the view at the path of the folder: an overlay, whose upper layer is the folder upper
+// OnView runs a helper (see [Config].Helper) with arguments, the name first, on a view of a folder, with
+// three streams. All that it starts sees the view at the path of the folder: an overlay, whose upper layer is the folder upper
 // of dir. work of dir must be empty. OnView returns the exit code. Its error says why there is no view.
-func OnView(folder, dir string, argv []string, streams []*os.File) (code int, err error) {
+func OnView(program, folder, dir string, argv []string, streams []*os.File) (code int, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return 0, err
 	}
 	defer r.Close()
-	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{enterName, folder, dir}, argv...), Dir: "/",
+	cmd := &exec.Cmd{Path: program, Args: append([]string{enterName, folder, dir}, argv...), Dir: "/",
 		Stdin: streams[0], Stdout: streams[1], Stderr: streams[2], ExtraFiles: []*os.File{w},
 		SysProcAttr: &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}}
 	if needsUsers() {

@@ -10,7 +10,7 @@ import (
 var errSystem = errors.New("only Linux can show a command a view of the workspace")
 
 // Run returns an error: this system has no views.
-func (t *Trial) Run(string, []string, []*os.File) error { return errSystem }
+func (t *Trial) Run(string, string, []string, []*os.File) error { return errSystem }
 
 // Check returns an error: this system has no trials.
 func (t *Trial) Check(string) error { return errSystem }

@@ -16,16 +16,16 @@ import (
 	"textskill/skill/internal/process"
 )
 
-// Run runs this program with arguments on a view of a folder, on the streams of this process, and
-// records the trial. Its error says why there is no view here.
-func (t *Trial) Run(folder string, argv []string, streams []*os.File) (err error) {
+// Run runs a helper with arguments on a view of a folder, on three streams, and records the trial. Its
+// error says why there is no view here.
+func (t *Trial) Run(program, folder string, argv []string, streams []*os.File) (err error) {
 	if rel, err := filepath.Rel(folder, t.dir); err != nil || !strings.HasPrefix(rel, "..") {
 		return fmt.Errorf("the history lies in the workspace, where no trial can be; name a folder outside with --state DIR")
 	}
 	if t.Began, err = t.clock(); err != nil {
 		return err
 	}
-	if t.Exit, err = process.OnView(folder, t.dir, argv, streams); err != nil {
+	if t.Exit, err = process.OnView(program, folder, t.dir, argv, streams); err != nil {
 		return err
 	}
 	removeAll(t.State())

@@ -51,6 +51,17 @@ type Change struct {
 	After  State  // in the trial
 }
 
+// Verb says what a trial does with the path.
+func (c Change) Verb() string {
+	switch {
+	case !c.Before.Exists:
+		return "added"
+	case !c.After.Exists:
+		return "removed"
+	}
+	return "changed"
+}
+
 // A State describes a file. The zero State describes a missing file.
 type State struct {
 	Mode    fs.FileMode `json:",omitempty"`

@@ -31,7 +31,7 @@ func try(t *testing.T, trials, folder, script string) *Trial {
 	t.Helper()
 	tr, err := New(trials, script)
 	if err == nil {
-		err = tr.Run(folder, []string{"sh", "-c", script}, []*os.File{nil, nil, nil})
+		err = tr.Run("/proc/self/exe", folder, []string{"sh", "-c", script}, []*os.File{nil, nil, nil})
 	}
 	if err != nil && strings.Contains(err.Error(), "no view") {
 		t.Skip(err)
