@@ -56,6 +56,8 @@ func (x *Executor) dryRun(ctx context.Context, base string, a Exec) (done Execut
 	switch {
 	case x.cfg.ReadOnly:
 		return done, refusal.Under("running a program", "--read-only")
+	case a.Port != 0:
+		return done, cannot("nobody would reach its port")
 	case x.cfg.Helper == "":
 		return done, cannot("no helper runs it on a view of the workspace")
 	case x.cfg.Fence == FenceOff:

@@ -41,7 +41,8 @@ type Executed struct {
 	Tracked
 	Command string
 
-	// The output, in any encoding. Of a person's command it holds only what went through this process. If it exceeds MaxOutput bytes, its start and its end
+	// The output, in any encoding. Of a person's command it holds only what went through this process. If it
+	// exceeds MaxOutput bytes, its start and its end
 	// are kept, joined by a line that says how many bytes are left out.
 	Stdout, Stderr       []byte
 	StdoutCut, StderrCut int64 // bytes left out
