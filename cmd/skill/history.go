@@ -112,6 +112,7 @@ func (c *cli) journal(ctx context.Context, o *changeOptions, tool string, in map
 	}
 	if tool == "history" && !o.json {
 		c.sayMissed(ctx, w, x.Dir())
+		c.sayTrials(w, x)
 	}
 	return c.paged(func(c *console) error { return (&printer{console: c, json: o.json, dir: x.Dir()}).print(reply) })
 }

@@ -197,6 +197,14 @@ func (c *cli) listTrials(o *tryOptions) error {
 	return nil
 }
 
+// sayTrials names the trials that were neither kept nor dropped.
+func (c *cli) sayTrials(w *workspaceOptions, x *skill.Executor) {
+	list, _ := x.Trials() // or there is no place for any
+	for _, t := range list {
+		c.sayf("trial %s is not kept: %s (%s); \"%s\" makes its changes", t.ID, t.Command, filesOf(t), c.again(w, "keep", t.ID))
+	}
+}
+
 // printJSON prints a value as one line.
 func (c *cli) printJSON(value any) error { return json.NewEncoder(c.stdout).Encode(value) }
 

@@ -51,6 +51,7 @@ func (x *Runner) hints(a Command, dir string, rules []fenceRule, e *Executed) []
 	h.keys()
 	h.variables(a)
 	h.ports()
+	h.overlay()
 	for _, line := range h.said {
 		h.paths(line)
 	}
@@ -145,6 +146,16 @@ func (h *hinter) variables(a Command) {
 			list, more = list[:most], " and more"
 		}
 		h.add("the command did not get %s%s, which may be credentials: --pass-env %s gives one", strings.Join(list, ", "), more, list[0])
+	}
+}
+
+// overlay tells of what a view of the workspace, or a container, cannot do.
+func (h *hinter) overlay() {
+	var st unix.Statfs_t
+	if h.says("cross-device link", "exdev", "value too large for defined data type", "eoverflow") != "" &&
+		unix.Statfs(h.x.ws.Dir(), &st) == nil && st.Type == unix.OVERLAYFS_SUPER_MAGIC {
+		h.add("the workspace is an overlay here: it renames no folder that was there before (EXDEV), " +
+			"and changes no file of a foreign user (EOVERFLOW)")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -49,6 +50,7 @@ func (t *Trial) Make(folder string) error {
 		return err
 	}
 	defer root.Close()
+	defer t.unlockAbove(root)()
 	for _, c := range slices.Backward(t.Changes) {
 		if c.Before.Exists && (!c.After.Exists || c.Before.Mode.Type() != c.After.Mode.Type()) {
 			if err := root.Remove(c.Path); err != nil {
@@ -73,10 +75,45 @@ func (t *Trial) Make(folder string) error {
 	return nil
 }
 
+// unlockAbove gives this user all rights to the folders that hold changed paths, until lock is called.
+func (t *Trial) unlockAbove(root *os.Root) (lock func()) {
+	final, was := map[string]bool{}, map[string]fs.FileMode{}
+	for _, c := range t.Changes {
+		final[c.Path] = true
+	}
+	for _, c := range t.Changes {
+		for i, r := range c.Path {
+			if r != '/' || os.Geteuid() == 0 {
+				continue
+			}
+			info, err := root.Lstat(c.Path[:i])
+			if err != nil || !info.IsDir() || info.Mode()&0o700 == 0o700 {
+				continue
+			}
+			if root.Chmod(c.Path[:i], info.Mode()|0o700) == nil && !final[c.Path[:i]] {
+				was[c.Path[:i]] = info.Mode()
+			}
+		}
+	}
+	return func() {
+		paths := slices.Sorted(maps.Keys(was))
+		for _, path := range slices.Backward(paths) {
+			root.Chmod(path, was[path]) // it may be gone
+		}
+	}
+}
+
 // makeOne makes what a path has after the trial.
 func (t *Trial) makeOne(root *os.Root, folder string, c Change) error {
 	upper := filepath.Join(t.upper(), c.Path)
 	_, uid, gid := stateOf(upper)
+	if c.After.Mode.IsRegular() {
+		lock, err := unlock(upper, 0o400)
+		if err != nil {
+			return err
+		}
+		defer lock()
+	}
 	owned := func(err error) error {
 		if err == nil && os.Geteuid() == 0 {
 			err = root.Lchown(c.Path, uid, gid)

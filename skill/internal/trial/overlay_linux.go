@@ -91,7 +91,9 @@ func (t *Trial) changes(folder string) (list []Change, err error) {
 		list = append(list, Change{Path: path, Before: before})
 		if before.Mode.IsDir() {
 			entries, rerr := os.ReadDir(filepath.Join(folder, path))
-			err = cmp.Or(err, rerr)
+			if !errors.Is(rerr, fs.ErrPermission) { // the program did not see what is in it, either
+				err = cmp.Or(err, rerr)
+			}
 			for _, e := range entries {
 				removed(path + "/" + e.Name())
 			}
@@ -99,6 +101,11 @@ func (t *Trial) changes(folder string) (list []Change, err error) {
 	}
 	var walk func(path string, opaque bool) error
 	walk = func(path string, opaque bool) error {
+		lock, err := unlock(filepath.Join(t.upper(), path), 0o700)
+		if err != nil {
+			return err
+		}
+		defer lock()
 		entries, err := os.ReadDir(filepath.Join(t.upper(), path))
 		if err != nil {
 			return err
@@ -138,7 +145,7 @@ func (t *Trial) changes(folder string) (list []Change, err error) {
 			return nil
 		}
 		entries, err = os.ReadDir(filepath.Join(folder, path))
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrPermission) {
 			return nil
 		}
 		for _, e := range entries {
@@ -153,6 +160,26 @@ func (t *Trial) changes(folder string) (list []Change, err error) {
 	return list, err
 }
 
+// unlock gives this user the rights to a file of the upper layer that the program may have taken from itself,
+// until lock is called.
+func unlock(path string, rights fs.FileMode) (lock func(), err error) {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&rights == rights || os.Geteuid() == 0 {
+		return func() {}, err
+	}
+	return func() { os.Chmod(path, info.Mode()) }, os.Chmod(path, info.Mode()|rights)
+}
+
+// readUpper reads a regular file of the upper layer.
+func readUpper(path string) ([]byte, error) {
+	lock, err := unlock(path, 0o400)
+	if err != nil {
+		return nil, err
+	}
+	defer lock()
+	return os.ReadFile(path)
+}
+
 // sameContent reports whether two files of the same kind and size hold the same.
 func sameContent(a, b string, mode fs.FileMode) bool {
 	switch {
@@ -164,6 +191,6 @@ func sameContent(a, b string, mode fs.FileMode) bool {
 		return true
 	}
 	one, err := os.ReadFile(a)
-	two, err2 := os.ReadFile(b)
+	two, err2 := readUpper(b)
 	return err == nil && err2 == nil && bytes.Equal(one, two)
 }

@@ -194,7 +194,7 @@ func (t *Trial) Contents(folder string, c Change) (before, after []byte, err err
 		before = append([]byte{}, before...)
 	}
 	if c.After.Mode.IsRegular() && c.After.Exists {
-		if after, err = os.ReadFile(filepath.Join(t.upper(), c.Path)); err != nil {
+		if after, err = readUpper(filepath.Join(t.upper(), c.Path)); err != nil {
 			return nil, nil, err
 		}
 		after = append([]byte{}, after...)

@@ -46,7 +46,14 @@ func try(t *testing.T, trials, folder, script string) *Trial {
 func tree(t *testing.T, folder string) (text string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || path == folder {
+		if path == folder {
+			return err
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			text += strings.TrimPrefix(path, folder) + " cannot be read\n"
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		info, err := e.Info()
@@ -57,7 +64,9 @@ func tree(t *testing.T, folder string) (text string) {
 		switch {
 		case info.Mode().IsRegular():
 			data, rerr := os.ReadFile(path)
-			content, err = string(data), rerr
+			if content, err = string(data), rerr; errors.Is(err, fs.ErrPermission) {
+				content, err = "cannot be read", nil
+			}
 		case info.Mode()&fs.ModeSymlink != 0:
 			content, err = os.Readlink(path)
 		}
@@ -98,7 +107,7 @@ func randomScript(r *rand.Rand, steps int) string {
 		func() string { return "cp -a " + name() + " " + name() },
 		func() string { return "ln -s " + name() + " " + name() },
 		func() string {
-			return fmt.Sprintf("chmod %o %s", []int{0o700, 0o755, 0o711, 0o744, 0o750}[r.IntN(5)], name())
+			return fmt.Sprintf("chmod %o %s", []int{0o700, 0o755, 0o711, 0o744, 0o750, 0o500, 0o300, 0}[r.IntN(8)], name())
 		},
 		func() string { p := name(); return "rm -rf " + p + "; mkdir " + p + "; echo new > " + p + "/" + name() },
 		func() string { return fmt.Sprintf("mkfifo p%d", r.IntN(3)) }, // a shell would wait at others
@@ -122,12 +131,13 @@ func TestTrialEqualsRun(t *testing.T) {
 	for seed := range count {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		folder, copied, trials := t.TempDir(), t.TempDir(), t.TempDir()
+		t.Cleanup(func() { removeAll(folder); removeAll(copied) })
 		first, script := randomScript(r, 12), randomScript(r, 1+r.IntN(12))
 		shell(t, folder, first)
 		shell(t, copied, first)
 		before := tree(t, folder)
 		if other := tree(t, copied); before != other {
-			t.Fatalf("seed %d: the folders differ at first", seed)
+			t.Fatalf("seed %d: the folders differ at first:\n%s\nand\n%s\nafter\n%s", seed, before, other, first)
 		}
 		tr := try(t, trials, folder, script)
 		if got := tree(t, folder); got != before {
