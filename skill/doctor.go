@@ -64,6 +64,9 @@ func inspected(r history.Report) (lines []string) {
 	if r.Running > 0 {
 		add("%s now", words.Count(r.Running, "command runs", "commands run"))
 	}
+	if r.Apart {
+		add("it lies on another file system than the folder: git's objects that a command removes do not come back")
+	}
 	for _, path := range r.Older {
 		add("an older version of skill left a history, which this one does not read: %s", path)
 	}

@@ -249,6 +249,7 @@ func (c *Command) close() {
 func (c *Command) leaveOpen() {
 	if c.file != nil {
 		c.stop()
+		tree.Touch(c.file) // the command was alive until now
 		c.file.Close()
 		c.file = nil
 	}
@@ -539,7 +540,7 @@ func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err er
 	t.index = x
 	ends := op.IsEnd() && t.endsParts(op)
 	op.Quiet = op.Quiet || ends
-	if len(op.Deltas)+len(op.Left)+len(op.Times)+len(op.Objects) > 0 || op.Note != "" || ends {
+	if len(op.Deltas)+len(op.Left)+len(op.Times) > 0 || op.Note != "" || ends {
 		if err := t.addMade(op); err != nil {
 			return op, err
 		}
@@ -594,7 +595,7 @@ func (t *Tx) endsParts(op *Op) bool {
 
 // bound limits the size of a command's op.
 func (op *Op) bound() {
-	op.Quiet = op.isQuiet() && len(op.Objects) == 0
+	op.Quiet = op.isQuiet()
 	if len(op.Deltas) == 0 && op.Unsure != "" {
 		op.Note, op.Unsure = op.Unsure, ""
 	}

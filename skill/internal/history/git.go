@@ -92,7 +92,7 @@ func isStubFolder(d tree.Folder, name string) bool {
 // GitRunsCode reports whether a path is a file in .git that makes git run programs.
 func GitRunsCode(name string) bool {
 	_, rest, ok := gitPart(name)
-	if !ok {
+	if _, inner := gitInner(rest); !ok || inner == "objects" {
 		return false
 	}
 	for worktree := false; ; {

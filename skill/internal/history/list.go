@@ -275,6 +275,7 @@ type Report struct {
 	Running     int      // number of running commands
 	Calls       int      // number of other agents' calls without a reported end
 	Older       []string // histories of older versions of this program, left alone
+	Apart       bool     // the history is on another file system than the root, and cannot link git's objects
 }
 
 // A Holder is a process that holds the lock.
@@ -310,7 +311,13 @@ func Inspect(ctx context.Context, o Options) (Report, error) {
 	defer t.End()
 	t.inspect(&r)
 	r.Gone, _ = filepath.Glob(filepath.Join(p.Path, goneName+"*"))
-	err = filepath.WalkDir(s.Path(), func(_ string, d fs.DirEntry, err error) error {
+	root, rerr := o.Tree.Stat(".")
+	r.Apart = rerr == nil && root.ID.Dev != t.blobs.ID().Dev
+	links := filepath.Join(s.Path(), linksName)
+	err = filepath.WalkDir(s.Path(), func(at string, d fs.DirEntry, err error) error {
+		if at == links { // they need no room while the repositories have the objects
+			return filepath.SkipDir
+		}
 		if err != nil {
 			return nil
 		}
@@ -483,8 +490,8 @@ func (t *Tx) Differs(id, n int64) bool {
 	return was != (t.log.depth[id]%2 == 0)
 }
 
-// IsIdle reports whether the op changed nothing.
+// IsIdle reports whether the op changed nothing that undo takes back.
 func (l Listed) IsIdle() bool {
-	return l.Note == "" && !slices.ContainsFunc(l.Deltas,
+	return l.Note == "" && len(l.Objects) == 0 && !slices.ContainsFunc(l.Deltas,
 		func(d Delta) bool { return !d.Before.equal(d.After) })
 }

@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"cmp"
 	"compress/zlib"
 	"crypto/rand"
 	"crypto/sha1" //nolint:gosec // git's names of objects
@@ -263,6 +264,16 @@ func (r *recorder) lostObjects() {
 			fallthrough
 		case k.some:
 			r.op.Objects = append(r.op.Objects, Lost{Git: Name(git), Blob: k.blob})
+		}
+	}
+	if len(r.op.Deltas) > 0 {
+		return
+	}
+	for _, lost := range r.op.Objects { // or lists would not show the op
+		d := Delta{Path: lost.Git + "/objects"}
+		if d.After, err = r.at(d.Path); err == nil {
+			d.Before = Entry{Kind: Dir, Mode: cmp.Or(d.After.Mode, UsualMode)}
+			r.op.Deltas = append(r.op.Deltas, d)
 		}
 	}
 }

@@ -207,7 +207,7 @@ func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 	if p.after.Note != "" {
 		return p, p.conflict("", "cannot be undone: "+p.after.Note)
 	}
-	if len(p.after.Deltas) == 0 && !p.lacksObjects() {
+	if len(p.after.Deltas) == 0 {
 		return p, p.onlyLeft()
 	}
 	if why := t.Strange(p.after.ID); why != "" && !how.Force {

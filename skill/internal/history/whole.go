@@ -202,12 +202,18 @@ func (p *planner) look(folder Name) (*made, error) {
 		if at.id <= slices.Min(parts) {
 			break
 		}
-		if at.undoes != 0 || slices.Contains(parts, at.id) || !p.InForce(at.id) || !at.mayBeAbout(folder) {
+		undo := p.log.depth[at.id]%2 != 0
+		if at.undoes != 0 && !undo || slices.Contains(parts, at.id) || !p.InForce(at.id) || !at.mayBeAbout(folder) {
 			continue
 		}
 		if op := p.log.op(at); op != nil {
 			for _, d := range op.Deltas {
-				m.others[d.Path] = m.others[d.Path] || !d.Before.equal(d.After)
+				switch {
+				case !undo:
+					m.others[d.Path] = m.others[d.Path] || !d.Before.equal(d.After)
+				case d.After.Kind != absent && !d.After.equal(m.inside[d.Path].After): // it was there before the command
+					m.others[d.Path] = true
+				}
 			}
 		}
 	}

@@ -371,9 +371,9 @@ mkdir -p $dir; printf large >$dir/$sum`)
 			}
 			gone := s.shell(t, "find . -path '*objects*' -o -name sub -o -name .git")
 			for round := range 2 {
-				done, err := w.Undo(bg, UndoOptions{ID: change.ID})
-				if err != nil {
-					t.Fatalf("undo %d: %v", round, err)
+				done, err := w.Undo(bg, UndoOptions{})
+				if err != nil || round == 0 && done[0].Of != change.ID {
+					t.Fatalf("undo %d: %v, %v", round, done, err)
 				}
 				if got := s.shell(t, look); got != first {
 					t.Errorf("undo %d:\n%s", round, lineDifference(got, first))

@@ -450,6 +450,9 @@ func (f *field) undo() error {
 	if err != nil && !refused && !partly {
 		return fmt.Errorf("undo %+v: %w", o, err)
 	}
+	if refused && f.dist == "no" { // it has looked at the paths of its change
+		f.dist = "perhaps"
+	}
 	kept := 0
 	f.say("undo ID=%s run=%s perhaps=%v: %v", o.ID, o.Run, o.Perhaps, err)
 	for _, d := range done {
