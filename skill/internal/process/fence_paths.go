@@ -102,7 +102,7 @@ func (x *Runner) findFenceRules() []fenceRule {
 	}
 	for _, path := range slices.Concat(systemReads, javaSettings(), lookupPaths(x.cfg.Network),
 		x.passedSockets(), x.cfg.FenceRead, x.pathReads(home),
-		[]string{x.cfg.Helper, os.Getenv("GOROOT"), os.Getenv("GOMODCACHE")}) {
+		[]string{x.cfg.Helper, os.Getenv("GOROOT"), os.Getenv("GOMODCACHE"), x.linkedGit()}) {
 		list.add(path, false)
 	}
 	if filepath.IsAbs(home) {
@@ -167,6 +167,31 @@ func (x *Runner) passedSockets() (paths []string) {
 		}
 	}
 	return paths
+}
+
+// linkedGit returns the folder of git that the workspace, a linked worktree, shares with others outside: it
+// knows the worktree by its file .git. A file .git of a command leads to no other folder. "" means none.
+func (x *Runner) linkedGit() string {
+	file := filepath.Join(x.ws.Dir(), ".git")
+	line := func(name, prefix string) string {
+		info, err := os.Lstat(name)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > 8<<10 {
+			return ""
+		}
+		data, _ := os.ReadFile(name)
+		first, _, _ := strings.Cut(string(data), "\n")
+		rest, _ := strings.CutPrefix(first, prefix)
+		return rest
+	}
+	own := line(file, "gitdir: ")
+	if real, err := filepath.EvalSymlinks(own); err != nil || real != own || !filepath.IsAbs(own) {
+		return ""
+	}
+	shared, list := filepath.Split(filepath.Dir(own))
+	if list != "worktrees" || x.commandsWrite(own) || line(filepath.Join(own, "gitdir"), "") != file {
+		return ""
+	}
+	return filepath.Clean(shared)
 }
 
 func (x *Runner) rootRules(write bool) (list ruleList) {

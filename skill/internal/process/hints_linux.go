@@ -267,6 +267,7 @@ func (h *hinter) path(path string, writes bool) {
 	if err != nil || h.allows(real, true) {
 		return
 	}
+	shared := h.x.linkedGit()
 	top := repositoryAbove(h.x.ws.Dir())
 	if Contains(h.x.ws.Dir(), top) || Contains(top, h.home) || !Contains(top, at) {
 		top = "" // or it holds more than the workspace's repository
@@ -285,6 +286,8 @@ func (h *hinter) path(path string, writes bool) {
 			h.add("the sandbox hides %s: --fence-read %[1]s shows it", h.short(at))
 		}
 	case !writes || unix.Access(at, unix.W_OK) != nil:
+	case shared != "" && Contains(shared, at):
+		h.add("commands do not write %s, which other worktrees share: --allow %[1]s lets them, and records files only", h.short(shared))
 	case top != "":
 		h.add("commands do not write %s: --allow %s lets them write all of the repository", h.short(path), h.short(top))
 	case at == h.home:
