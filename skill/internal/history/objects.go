@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/sha1" //nolint:gosec // git's names of objects
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"hash"
@@ -20,8 +21,9 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// An undo of rm -rf, gc --prune or filter-repo needs objects that a command removed. So the history has a hard link to
-// each object before a command begins: rule 24 of the package. A link needs no room while the repository has the object.
+// An undo of rm -rf, gc --prune or filter-repo needs objects that a command removed. So the history has a hard
+// link to each object before a command begins: rule 24 of the package. A link needs no room while the repository
+// has the object.
 
 // linksName is the folder of the history with the links to objects. It has a folder for each repository, with
 // the names in its .git folder, and its path in the file [linkedPath].
@@ -251,6 +253,10 @@ func (r *recorder) lostObjects() {
 			continue
 		}
 		k := &loser{Tx: r.Tx, now: r.nowAt(string(git)), blob: "git." + rand.Text()}
+		if _, gone := r.o.Tree.Stat(k.now + "/HEAD"); gone != nil && !r.tookAway(Name(git)+"/HEAD") {
+			from.Close() // a tool or an undo has taken the repository away
+			continue
+		}
 		for _, f := range objectFolders {
 			if err == nil {
 				err = k.folder(from, f.name, f.deep)
@@ -276,6 +282,28 @@ func (r *recorder) lostObjects() {
 			r.op.Deltas = append(r.op.Deltas, d)
 		}
 	}
+}
+
+// tookAway reports whether the commands of the look have removed a path, in this op or in an earlier one.
+func (r *recorder) tookAway(name Name) bool {
+	if r.op.removes(name) {
+		return true
+	}
+	for at := range r.log.newest() {
+		if !at.mayBeAbout(name) || r.log.undoes[at.id] == at.id {
+			continue
+		}
+		about := func(d Delta) bool { return d.Path == name || isBelow(name, d.Path) }
+		if op := r.log.op(at); op != nil && slices.ContainsFunc(op.Deltas, about) {
+			return op.removes(name) && slices.ContainsFunc(r.look.owners, func(w *window) bool { return op.owns(w.Handle) })
+		}
+	}
+	return false
+}
+
+// removes reports whether the op removes a path.
+func (op *Op) removes(name Name) bool {
+	return slices.ContainsFunc(op.Deltas, func(d Delta) bool { return d.Path == name && d.After.Kind == absent })
 }
 
 // A loser links the objects that a repository has lost to a blob.
@@ -439,7 +467,7 @@ func readPackIndex(d tree.Folder, name string) (packIndex, error) {
 	if err != nil || len(data) < head+fan || !bytes.HasPrefix(data, []byte("\xfftOc\x00\x00\x00\x02")) {
 		return packIndex{}, errNoIndex
 	}
-	n := int(uint32(data[head+fan-4])<<24 | uint32(data[head+fan-3])<<16 | uint32(data[head+fan-2])<<8 | uint32(data[head+fan-1]))
+	n := int(binary.BigEndian.Uint32(data[head+fan-4:]))
 	names := data[head+fan:]
 	for _, size := range []int{sha1.Size, sha256.Size} { // both tables of 4 bytes, perhaps large offsets, and two sums
 		if rest := len(names) - n*(size+8) - 2*size; n == 0 || rest >= 0 && rest%8 == 0 && rest <= 8*n {
@@ -520,9 +548,7 @@ func (a *applier) objects() error {
 		if err != nil {
 			continue // the history has dropped it
 		}
-		gone := slices.ContainsFunc(a.op.Deltas, func(d Delta) bool {
-			return d.Path == lost.Git+"/HEAD" && d.After.Kind == absent
-		})
+		gone := a.op.removes(lost.Git + "/HEAD")
 		for _, f := range objectFolders {
 			switch {
 			case again && gone:
