@@ -242,7 +242,8 @@ var pathPattern = words.Pattern("(?:^|[\\s'\"‘“`=:(,<>@])((?:~|\\.\\.?)?/[^\
 
 // paths tells of the paths in a line that the fence hides or does not let commands write.
 func (h *hinter) paths(line string) {
-	writes := hasAny(strings.ToLower(line), "read-only", "erofs", "create", "touch", "mkdir", "make directory", "writ",
+	printed := !strings.Contains(h.line, strings.TrimSuffix(line, "\n")) // or else it is the command itself
+	writes := printed && hasAny(strings.ToLower(line), "read-only", "erofs", "create", "touch", "mkdir", "make directory", "writ",
 		"denied", "eacces", "not permitted", "remove", "move", "install")
 	for _, match := range pathPattern().FindAllStringSubmatch(line, -1) {
 		path := strings.TrimRight(match[1], ".")
