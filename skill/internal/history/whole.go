@@ -188,7 +188,7 @@ func (p *planner) look(folder Name) (*made, error) {
 	for _, id := range slices.Backward(parts) {
 		at, _ := p.log.find(id)
 		op := p.log.op(at)
-		if op == nil {
+		if op == nil || id != change.ID && !p.InForce(id) {
 			continue
 		}
 		m.ended = max(m.ended, op.Ended)
@@ -198,6 +198,7 @@ func (p *planner) look(folder Name) (*made, error) {
 			}
 		}
 	}
+	newer := map[Name]bool{} // paths that a newer op is about
 	for at := range p.log.newest() {
 		if at.id <= slices.Min(parts) {
 			break
@@ -211,9 +212,10 @@ func (p *planner) look(folder Name) (*made, error) {
 				switch {
 				case !undo:
 					m.others[d.Path] = m.others[d.Path] || !d.Before.equal(d.After)
-				case d.After.Kind != absent && !d.After.equal(m.inside[d.Path].After): // it was there before the command
-					m.others[d.Path] = true
+				case !newer[d.Path] && d.After.Kind != absent && !d.After.equal(m.inside[d.Path].After):
+					m.others[d.Path] = true // it was there before the command
 				}
+				newer[d.Path] = true
 			}
 		}
 	}
