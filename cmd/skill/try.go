@@ -110,17 +110,13 @@ func (c *cli) try(cmd *cobra.Command, o *tryOptions, args []string) error {
 	if err != nil {
 		return c.failed(err)
 	}
-	if dry {
-		defer t.Drop()
-	}
-	if err := c.showTrial(x, t, o); err != nil {
+	if err := c.showTrial(x, t, o, dry || len(t.Changes) == 0); err != nil {
 		return err
 	}
 	switch files := filesOf(t); {
 	case dry:
 		c.sayf("would change %s; nothing was changed", files)
 	case len(t.Changes) == 0:
-		t.Drop()
 		c.sayf("the command changes nothing in the workspace")
 	default:
 		c.sayf("trial %s: %s; \"%s\" makes these changes, \"%s\" forgets them", t.ID, files,
@@ -144,8 +140,9 @@ type trialLine struct {
 	Diff    string `json:"diff,omitempty"`
 }
 
-// showTrial prints a line for each path that a trial changes, or its diff.
-func (c *cli) showTrial(x *skill.Executor, t *skill.Trial, o *tryOptions) error {
+// showTrial prints a line for each path that a trial changes, or its diff. It drops the trial before the first
+// write, because an output that was closed ends the program.
+func (c *cli) showTrial(x *skill.Executor, t *skill.Trial, o *tryOptions, drops bool) error {
 	lines := []trialLine{}
 	var text strings.Builder
 	for _, change := range t.Changes {
@@ -161,6 +158,9 @@ func (c *cli) showTrial(x *skill.Executor, t *skill.Trial, o *tryOptions) error 
 			text.WriteString(" " + fmt.Sprintf("+%d -%d", l.Added, l.Removed))
 		}
 		text.WriteString("\n" + l.Diff)
+	}
+	if drops {
+		t.Drop()
 	}
 	if o.json {
 		return c.printJSON(struct {
