@@ -2,6 +2,7 @@ package tree
 
 import (
 	"errors"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,7 +16,15 @@ func HasWriter(d Folder, name string) (bool, error) {
 		return false, err
 	}
 	defer f.Close()
-	_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
+	// A program that starts another one has its files open twice until that one begins.
+	const most = 16 * time.Millisecond
+	for wait := time.Millisecond; ; wait *= 2 {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
+		if !errors.Is(err, unix.EAGAIN) || wait > most {
+			break
+		}
+		time.Sleep(wait)
+	}
 	if errors.Is(err, unix.EAGAIN) {
 		return true, nil
 	}
