@@ -227,14 +227,17 @@ func TestRunArguments(t *testing.T) {
 	}
 }
 
-// Nothing is run, and nothing made, where nothing may change.
+// Nothing is made where nothing may change. A dry run carries out only run, on a view of the workspace.
 func TestRunIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, flag := range []string{"--read-only", "--dry-run"} {
 		s := startStack(t, flag)
 		for _, tool := range runTools {
 			got := s.do(t, tool.name, tool.args)
-			if got.Success || !strings.HasSuffix(got.Error, " is refused under "+flag) {
+			if flag == "--dry-run" && tool.name == "run" {
+				continue
+			}
+			if got.Success || !strings.Contains(got.Error, " is refused under "+flag) {
 				t.Errorf("%s: %+v", tool.name, got)
 			}
 		}

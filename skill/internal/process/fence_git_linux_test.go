@@ -298,6 +298,7 @@ done; echo done > $ROOT/done`
 // A command cannot change files of the workspace that the settings of a repository or of the user include, and
 // the answer names one that it makes.
 func TestGitGuardsIncludes(t *testing.T) {
+	needs.Program(t, "git")
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CONFIG_HOME", "")

@@ -90,6 +90,7 @@ func (s *site) attributes(t *testing.T) string {
 
 // The undo of a command restores access lists and attributes of files and folders, for root and for other users.
 func TestUndoOfAttributes(t *testing.T) {
+	needs.Program(t, "sh")
 	asNobody(t) // and then as this user
 	for _, c := range []struct{ script, left string }{
 		{script: "echo new >d/f"},
