@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -88,8 +89,10 @@ func (t *Tx) links(create bool) (tree.Folder, error) {
 	if t.o.Portable || t.o.ReadOnly {
 		return nil, errors.ErrUnsupported
 	}
-	if err := t.dir.Load().Mkdir(linksName, 0o700); create && err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
+	if create {
+		if err := t.dir.Load().Mkdir(linksName, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
 	}
 	top, err := tree.Open(t.Path(), false)
 	if err != nil {
@@ -319,7 +322,7 @@ type loser struct {
 
 // folder compares a folder of links with the repository's.
 func (k *loser) folder(links tree.Folder, name string, deep int) error {
-	have, err := openBelow(links, name)
+	have, err := below(links, name, false)
 	if err != nil {
 		return nil // there was none
 	}
@@ -366,16 +369,7 @@ func (k *loser) folder(links tree.Folder, name string, deep int) error {
 // into opens the folder name of the blob, and makes what is missing of it.
 func (k *loser) into(name string) (tree.Folder, error) {
 	k.some = true
-	at, err := k.blobs.OpenFolder(".")
-	for _, part := range append([]string{k.blob}, strings.Split(name, "/")...) {
-		if err != nil {
-			break
-		}
-		above := at
-		at, _, err = folderIn(above, part, 0o755)
-		above.Close()
-	}
-	return at, err
+	return below(k.blobs.Folder, k.blob+"/"+name, true)
 }
 
 // keep links an object to the blob.
@@ -486,19 +480,10 @@ func (x packIndex) has(object []byte) bool {
 	if len(object) != x.size {
 		return false
 	}
-	lo, hi := 0, len(x.names)/x.size
-	for lo < hi {
-		mid := (lo + hi) / 2
-		switch c := bytes.Compare(x.names[mid*x.size:(mid+1)*x.size], object); {
-		case c == 0:
-			return true
-		case c < 0:
-			lo = mid + 1
-		default:
-			hi = mid
-		}
-	}
-	return false
+	_, found := sort.Find(len(x.names)/x.size, func(i int) int {
+		return bytes.Compare(object, x.names[i*x.size:(i+1)*x.size])
+	})
+	return found
 }
 
 // keptObject reports whether the undo of the op brings back an object of a repository.
@@ -523,8 +508,9 @@ func (t *Tx) lostBy(id int64) (list []Lost) {
 	if !ok {
 		return nil
 	}
+	first := t.log.origin(at).id
 	for change := range t.log.newest() {
-		if change.id < t.log.origin(at).id {
+		if change.id < first {
 			break
 		}
 		if t.log.has(change, `"objects":`) {
@@ -555,7 +541,7 @@ func (a *applier) objects() error {
 				a.unlink(from, lost.Git, f.name)
 				a.stays = slices.Insert(a.stays, 0, lost.Git+"/lfs")
 			case !again:
-				err = errors.Join(err, a.relink(from, lost.Git, f.name))
+				err = errors.Join(err, a.restoreObjects(from, lost.Git, f.name))
 			}
 		}
 		from.Close()
@@ -566,44 +552,57 @@ func (a *applier) objects() error {
 	return nil
 }
 
-// relink links the objects in a folder of a blob to the repository, with the folders above them.
-func (a *applier) relink(blob tree.Folder, git Name, name string) error {
-	from, err := openBelow(blob, name)
+// restoreObjects links the objects in a folder of a blob to the repository, if the undo has left it there.
+func (a *applier) restoreObjects(blob tree.Folder, git Name, name string) error {
+	from, err := below(blob, name, false)
 	if err != nil {
 		return nil // the blob has none
 	}
 	defer from.Close()
 	d, base, err := a.parent(git)
 	if err != nil {
-		return nil // the undo left the repository as it is
-	}
-	at, err := d.OpenFolder(base)
-	d.Close()
-	if noFolder(err) {
 		return nil
 	}
-	for _, part := range strings.Split(name, "/") {
-		if err != nil {
-			return err
-		}
-		above := at
-		at, _, err = folderIn(above, part, 0o755)
-		above.Close()
+	defer d.Close()
+	repository, err := d.OpenFolder(base)
+	if noFolder(err) {
+		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer at.Close()
+	defer repository.Close()
+	to, err := below(repository, name, true)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
 	a.all = true
-	a.touch(at)
+	a.touch(to)
+	return relink(from, to, name)
+}
+
+// relink links the objects in from to the folder to, which has the name in .git.
+func relink(from, to tree.Folder, name string) error {
 	entries, err := from.Entries()
 	for _, e := range entries {
+		at := path.Join(name, e.Name)
 		switch {
 		case err != nil:
+			return err
 		case e.Type == fs.ModeDir:
-			err = a.relink(blob, git, path.Join(name, e.Name))
-		case a.isObject(from, path.Join(name, e.Name)):
-			if err = from.Link(e.Name, at, e.Name); errors.Is(err, fs.ErrExist) {
+			src, serr := from.OpenFolder(e.Name)
+			if serr != nil {
+				return serr
+			}
+			dst, _, derr := folderIn(to, e.Name, 0o755)
+			if err = derr; err == nil {
+				err = relink(src, dst, at)
+				dst.Close()
+			}
+			src.Close()
+		case isGitObject(from, at):
+			if err = from.Link(e.Name, to, e.Name); errors.Is(err, fs.ErrExist) {
 				err = nil
 			}
 		}
@@ -613,7 +612,7 @@ func (a *applier) relink(blob tree.Folder, git Name, name string) error {
 
 // unlink removes the objects in a folder of a blob from the repository, and folders that are empty then.
 func (a *applier) unlink(blob tree.Folder, git Name, name string) {
-	from, err := openBelow(blob, name)
+	from, err := below(blob, name, false)
 	if err != nil {
 		return
 	}
@@ -643,23 +642,27 @@ func (a *applier) unlink(blob tree.Folder, git Name, name string) {
 	d.Remove(base, true)
 }
 
-// openBelow opens the folder at a path in a folder.
-func openBelow(d tree.Folder, name string) (tree.Folder, error) {
+// below opens the folder at a path in a folder. With missing it makes the folders that are missing.
+func below(d tree.Folder, name string, missing bool) (tree.Folder, error) {
 	at, err := d.OpenFolder(".")
-	for _, part := range strings.Split(name, "/") {
+	for part := range strings.SplitSeq(name, "/") {
 		if err != nil {
 			break
 		}
 		above := at
-		at, err = above.OpenFolder(part)
+		if missing {
+			at, _, err = folderIn(above, part, 0o755)
+		} else {
+			at, err = above.OpenFolder(part)
+		}
 		above.Close()
 	}
 	return at, err
 }
 
-// isObject reports whether a file has the content that its name in .git tells: an object its hash, a file of a pack
+// isGitObject reports whether a file has the content that its name in .git tells: an object its hash, a file of a pack
 // its last bytes.
-func (a *applier) isObject(d tree.Folder, name string) bool {
+func isGitObject(d tree.Folder, name string) bool {
 	f, info, err := d.OpenContent(path.Base(name))
 	if err != nil {
 		return false
