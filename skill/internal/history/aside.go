@@ -67,7 +67,7 @@ func (k *Keeper) isOpen(in tree.Folder, name string) bool {
 	if !k.t.asks {
 		return false
 	}
-	yes, err := tree.HasWriter(in, name)
+	yes, err := tree.HasWriter(in, name, patience)
 	return err == nil && yes
 }
 

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"textskill/skill/internal/workspace/tree"
 )
@@ -102,6 +103,9 @@ func (a *asker) walk(folder Name, visit func(Name) bool) bool {
 	return true
 }
 
+// patience is for [tree.HasWriter].
+const patience = 16 * time.Millisecond
+
 // file asks about one file.
 func (a *asker) file(name Name) *Held {
 	d, base, err := a.s.parent(name)
@@ -116,7 +120,11 @@ func (a *asker) file(name Name) *Held {
 	if a.own[info.ID.Ino] { // to close it would release the lock
 		return &Held{By: "this program itself"}
 	}
-	switch yes, err := tree.HasWriter(d, base); {
+	wait := patience
+	if a.holders != nil { // a program has many files open, and each would be waited for
+		wait = 0
+	}
+	switch yes, err := tree.HasWriter(d, base, wait); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		a.unasked = append(a.unasked, name)

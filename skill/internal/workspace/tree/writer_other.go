@@ -2,5 +2,7 @@
 
 package tree
 
+import "time"
+
 // HasWriter returns false: other systems do not tell.
-func HasWriter(Folder, string) (bool, error) { return false, nil }
+func HasWriter(Folder, string, time.Duration) (bool, error) { return false, nil }
