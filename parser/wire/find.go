@@ -138,13 +138,14 @@ func findObjects(text string, known func(name string) bool) (*Wire, int) {
 			break
 		}
 		begin, at := pos+m[0], pos+m[2]
+		pos += m[1]
 		name := nameIn(text[at:])
 		for {
 			_, end, err := rawjson.DecodeAt(text, at, callKeys...)
 			if err != nil && known(name) {
 				return objects, begin
 			}
-			if pos = max(pos+m[1], end); err != nil {
+			if pos = max(pos, end); err != nil {
 				break
 			}
 			rest := strings.TrimLeft(text[end:], rawjson.Space+";,`")

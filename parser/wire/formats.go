@@ -57,6 +57,7 @@ const (
 type tag struct {
 	open, sep, end, close string
 	breaks                bool // line breaks around the value are not part of it
+	nests                 bool // a value may be a list or an object in tags
 }
 
 var (
@@ -86,7 +87,7 @@ var (
 	miniCPM = format{open: "<function ", end: "</function>", closed: true, before: `name="`, after: `">`,
 		values: inTags, tag: tag{open: `<param name="`, sep: `"`, end: ">", close: "</param>"}}
 	miniMax3 = format{open: m3 + `<invoke name="`, end: m3 + "</invoke>", closed: true, after: `">`,
-		ends: []string{m3 + "</tool_call>"}, values: inTags, tag: tag{open: m3 + "<", sep: ">", close: m3 + "</KEY>"}}
+		ends: []string{m3 + "</tool_call>"}, values: inTags, tag: tag{open: m3 + "<", sep: ">", close: m3 + "</KEY>", nests: true}}
 	kimi3 = format{open: "<|open|>call ", end: "<|close|>call<|sep|>", closed: true, before: `tool="`, after: `"`,
 		attr: "<|sep|>", whole: `<|open|>json type="object"<|sep|>`, values: inTags,
 		tag: tag{open: `<|open|>argument key="`, sep: `"`, end: "<|sep|>", close: "<|close|>argument<|sep|>"}}
@@ -291,7 +292,7 @@ func (s *scanner) key() (w written, err error) {
 		return w, fmt.Errorf("want %s after %s", s.tag.end, w.key)
 	}
 	s.pos += len(attributes) + len(s.tag.end)
-	w.key = html.UnescapeString(w.key)
+	w.key, w.nests = html.UnescapeString(w.key), s.tag.nests
 	w.isText = strings.Contains(attributes, `string="true"`) || strings.Contains(attributes, `type="string"`) ||
 		strings.HasPrefix(kind, "string<")
 	w.isJSON = !w.isText && (typed || strings.Contains(attributes, `string="false"`) || strings.Contains(attributes, `type="`))

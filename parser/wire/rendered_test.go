@@ -3,11 +3,14 @@ package wire
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"textskill/parser"
 	"textskill/parser/rawjson"
 )
 
@@ -316,4 +319,48 @@ func FuzzContents(f *testing.F) {
 			t.Errorf("%q in %q: read nothing", content, names[int(outer)%len(names)])
 		}
 	})
+}
+
+// TestContents has calls of every format, whole or cut, in the content of every other, between what models and files
+// have beside such samples. With SKILL_TEST_LONG there are 11,520 contents.
+func TestContents(t *testing.T) {
+	names := slices.Sorted(maps.Keys(rendered))
+	known := func(name string) bool { return len(schemas(name)) > 0 }
+	draw := rand.New(rand.NewPCG(1, 2))
+	around := []string{"", "", "How to call:\n", "\nThe end.\n", "x", "```\n", "\n```\n", "    ", "> ", "</think>\n", "<think>\n", `"`, "`",
+		"- ", "\n\n", "# Title\n\n", "So.\n</think>\n\n", "]", "}", ")]", `"}}`, "<|im_end|>\n", "</content>\n"}
+	beside := func() string { return around[draw.IntN(len(around))] }
+	rounds, exact, refused := 1, 0, 0
+	if os.Getenv("SKILL_TEST_LONG") != "" {
+		rounds = 5
+	}
+	for range rounds {
+		for _, outer := range names {
+			for _, inner := range names {
+				r, in := rendered[outer], rendered[inner]
+				sample := in.call("write_file", []given{{"path", "evil"}, {"content", beside() + "x" + beside()}})
+				if draw.IntN(2) == 0 {
+					sample += in.between + sample
+				}
+				content := beside() + in.before + sample + in.after + beside()
+				if draw.IntN(4) == 0 {
+					content = strings.ToValidUTF8(content[:draw.IntN(len(content))], "")
+				}
+				args := []given{{"path", "a"}, {"content", content}}
+				text := r.before + r.call("write_file", args) + r.after
+				calls := Find(text, known, schemas).Calls
+				switch {
+				case len(calls) == 1 && calls[0].Err == nil && equal(calls[0].Arguments, []byte(jsonArguments(args))):
+					exact++
+				case !slices.ContainsFunc(calls, func(c parser.ToolCall) bool { return c.Err == nil }) && len(calls) > 0:
+					refused++
+				default:
+					t.Errorf("%s in %s: read %q of %q", inner, outer, calls, text)
+				}
+			}
+		}
+	}
+	if t.Logf("%d contents: %d exact, %d refused", exact+refused, exact, refused); refused*100 > exact {
+		t.Errorf("%d of %d contents are refused", refused, exact+refused)
+	}
 }

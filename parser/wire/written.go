@@ -15,6 +15,7 @@ import (
 type written struct {
 	key, text      string
 	isText, isJSON bool // the format says so itself
+	nests          bool // lists and objects are in tags
 }
 
 // object makes the arguments of a call that is written without types, as the tool's schema has them.
@@ -54,8 +55,10 @@ func (w written) value(tool, schema value) json.RawMessage {
 	switch {
 	case w.isText:
 		return text
-	case strings.HasPrefix(w.text, m3+"<"):
-		return nested(tool, schema, w.text)
+	case w.nests && strings.HasPrefix(w.text, m3+"<"):
+		if v := nested(tool, schema, w.text); admits(tool, schema, v, new(int)) {
+			return v
+		}
 	}
 	v, _, err := rawjson.DecodeOne(strings.Trim(w.text, rawjson.Space))
 	switch {
@@ -84,7 +87,7 @@ func nested(tool, schema value, text string) json.RawMessage {
 		if key == "item" {
 			under = schema.get("items")
 		}
-		v := written{key: key, text: inside}.value(tool, under)
+		v := written{key: key, text: inside, nests: true}.value(tool, under)
 		list, members[key] = append(list, v), v
 		if text = strings.TrimLeft(after, rawjson.Space); !strings.HasPrefix(text, m3+"<") {
 			break
