@@ -242,6 +242,8 @@ func (k *Keeper) recoverAside(in tree.Folder, name string, dir tree.Folder, base
 		return ""
 	case info.Mode.IsRegular() && info.Mode.Perm() == 0, is.Kind == d.After.Kind && is.Same(d.After):
 		return "" // a draft
+	case in != b.Folder && is.Kind == Dir && k.needs() != "" && isPartOf(in, name, b.Folder, k.needs(), k.op.Began):
+		return "" // the blobs hold all of it, and its removal had begun
 	case now.Same(d.Before), in != b.Folder && k.isOfOther(is):
 		return ""
 	case now.Kind == absent && d.After.Kind == absent:

@@ -527,3 +527,79 @@ func TestKilledCommandWithoutIndex(t *testing.T) {
 		})
 	}
 }
+
+// A kill ends the removal of a folder on another file system, half way. The next process finds the folder whole, or
+// removed and in the history.
+func TestKilledRemoval(t *testing.T) {
+	needs.InMemory(t)
+	for place, dir := range map[string]string{"portable": "", "another disk": "/tmp"} {
+		for _, then := range []string{absent, File} {
+			t.Run(fmt.Sprintf("%s/%q", place, then), func(t *testing.T) {
+				ws, err := os.MkdirTemp(dir, "removal")
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { os.RemoveAll(ws) })
+				in := func(name string) string { return ws + "/" + name }
+				for _, name := range []string{"d/a/1", "d/a/2", "d/b/3", "d/c"} {
+					os.MkdirAll(filepath.Dir(in(name)), 0o755)
+					if err := os.WriteFile(in(name), []byte(name), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				first := treeOf(t, ws)
+				o := Options{Root: ws, Dir: t.TempDir() + "/state", Portable: place == "portable"}
+				s := open(t, o)
+				tx, err := s.Lock(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				is, err := s.at("d", Entry{Kind: Dir, Whole: true, Sum: "wanted"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				is.Ino = 0 // as a tool records it
+				op := &Op{Kind: "delete", Deltas: []Delta{{Path: "d", Before: is.Keep()}}}
+				if then == File { // as if the removal were a step of a change that goes on
+					op.Deltas[0].After = Entry{Kind: File, Mode: 0o644, Size: 3, Sum: strings.Repeat("0", sumLength*2)}
+				}
+				if err := tx.Add(op); err != nil {
+					t.Fatal(err)
+				}
+				s.crash = func(step string) {
+					if step == "aside" {
+						if err := os.RemoveAll(in(TempName + "/a")); err != nil {
+							t.Error(err)
+						}
+						panic(killed{})
+					}
+				}
+				func() {
+					defer func() {
+						recover()
+						s.lock.Close() // like the end of the process
+						<-s.busy
+					}()
+					d, base, err := s.parent("d")
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Errorf("not killed: %v", tx.Keeper(op, 0).Take(d, base))
+				}()
+				fresh := open(t, o)
+				if tx, err = fresh.Lock(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if tx.InForce(op.ID) {
+					if _, err = tx.Undo(t.Context(), op.ID, How{}); err != nil {
+						t.Error(err)
+					}
+				}
+				tx.End()
+				if got := treeOf(t, ws); got != first {
+					t.Errorf("there is\n%s\nwant\n%s", got, first)
+				}
+			})
+		}
+	}
+}

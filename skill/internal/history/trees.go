@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"time"
 
 	"textskill/skill/internal/workspace/tree"
 )
@@ -50,6 +51,41 @@ func removeAll(d tree.Folder, name string) error {
 		return err
 	}
 	return d.Remove(name, true)
+}
+
+// isPartOf reports whether a folder is what a removal left of it: its copy holds all of it too, and no file
+// has changed since began, when the removal was planned; 0 means any time.
+func isPartOf(d tree.Folder, name string, in tree.Folder, copied string, began int64) bool {
+	left, err := d.OpenFolder(name)
+	if err != nil {
+		return false
+	}
+	defer left.Close()
+	all, err := in.OpenFolder(copied)
+	if err != nil {
+		return false
+	}
+	defer all.Close()
+	entries, err := left.Entries()
+	for _, e := range entries {
+		is, ierr := left.Lstat(e.Name)
+		was, werr := all.Lstat(e.Name)
+		if ierr != nil || werr != nil || kindOf(is.Mode) != kindOf(was.Mode) {
+			return false
+		}
+		switch kindOf(is.Mode) {
+		case Dir:
+			if !isPartOf(left, e.Name, all, e.Name, began) {
+				return false
+			}
+		case File: // a file system may round the time of the copy
+			if is.Size != was.Size || is.ModTime.Sub(was.ModTime).Abs() > 2*time.Second ||
+				began != 0 && is.Changed.UnixNano() > began {
+				return false
+			}
+		}
+	}
+	return err == nil
 }
 
 // makeWritable gives the owner write access to the folder name and the folders below it.

@@ -96,7 +96,7 @@ func TestKilledJournal(t *testing.T) {
 			}
 			if len(list) > 0 {
 				if _, err := w.Undo(bg, UndoOptions{Since: list[0].ID}); err != nil {
-					t.Fatalf("round %d: %v\n%s", round, err, lastOf(s))
+					t.Fatalf("round %d: %v; there is\n%.3000s\n%s", round, err, short(s.tree()), lastOf(s))
 				}
 			}
 			for _, dir := range []string{"", "d/", "tree/"} { // the next change there sweeps
