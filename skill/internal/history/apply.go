@@ -413,26 +413,29 @@ func (a *applier) makeParent(name Name) (tree.Folder, string, error) {
 // step gives the path of a delta its new state.
 func (a *applier) step(i int) error {
 	d := a.op.Deltas[i]
-	now, err := a.at(d.Path, d.Before, d.After)
-	if err != nil || d.isThere(now, d.After) || a.accepts != nil && !a.accepts(d, now) {
+	dir, base, err := a.parent(d.Path)
+	if err != nil && !noFolder(err) {
 		return err
 	}
-	if a.accepts == nil && !a.moved[i] && (d.isSaved(now) || a.isTouched(d.Path)) {
-		return ErrChanged
-	}
-	if d.After.Kind == absent {
-		dir, base, err := a.parent(d.Path)
-		if err != nil {
-			if noFolder(err) {
-				err = nil
-			}
+	var now Entry
+	if err == nil {
+		defer dir.Close()
+		if now, err = At(dir, base, d.Before, d.After); err != nil {
 			return err
 		}
-		return a.stepIn(i, dir, base, now)
 	}
-	dir, base, err := a.makeParent(d.Path)
-	if err != nil {
-		return err
+	switch {
+	case d.isThere(now, d.After), a.accepts != nil && !a.accepts(d, now):
+		return nil
+	case a.accepts == nil && !a.moved[i] && (d.isSaved(now) || a.isTouched(d.Path)):
+		return ErrChanged
+	case err != nil && d.After.Kind == absent:
+		return nil
+	case err != nil:
+		if dir, base, err = a.makeParent(d.Path); err != nil {
+			return err
+		}
+		defer dir.Close()
 	}
 	return a.stepIn(i, dir, base, now)
 }
@@ -445,9 +448,8 @@ func (d Delta) isSaved(now Entry) bool {
 	return now.Kind != absent && now.Kind != Dir && !now.Same(d.Before) && !now.Same(d.After)
 }
 
-// stepIn is step in the open folder of the path. It closes the folder.
+// stepIn is step in the open folder of the path.
 func (a *applier) stepIn(i int, dir tree.Folder, base string, now Entry) error {
-	defer dir.Close()
 	d := a.op.Deltas[i]
 	a.touch(dir)
 	if now.hasNoSum() {

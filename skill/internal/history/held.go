@@ -51,16 +51,15 @@ func (a *asker) about(name Name) *Held {
 		return h
 	}
 	h := a.file(name)
-	if h == nil {
-		for _, other := range a.family(name) {
-			if h = a.file(other); h != nil {
-				break
-			}
+	family := a.family(name)
+	for _, other := range family {
+		if h == nil {
+			h = a.file(other)
 		}
 	}
 	if h == nil {
 		h = a.cluster(name)
-	} else if len(a.family(name)) > 0 {
+	} else if len(family) > 0 {
 		h.database = true
 	}
 	if h != nil {
@@ -139,10 +138,18 @@ func (a *asker) file(name Name) *Held {
 
 // family returns the other files of the database to which a file may belong.
 func (a *asker) family(name Name) (list []Name) {
-	dir, base := path.Split(string(name))
+	d, base, err := a.s.parent(name)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	dir, _ := path.Split(string(name))
 	add := func(names ...string) {
 		for _, n := range names {
-			if n != base && a.isThere(Name(dir+n)) {
+			if n == base {
+				continue
+			}
+			if _, err := d.Lstat(n); err == nil {
 				list = append(list, Name(dir+n))
 			}
 		}
@@ -159,13 +166,10 @@ func (a *asker) family(name Name) (list []Name) {
 		main := strings.TrimSuffix(base, "-lock")
 		add(main, main+"-lock")
 	case strings.Contains(base, ".aof"):
-		if d, err := a.s.o.Tree.OpenFolder(path.Clean("./" + dir)); err == nil {
-			entries, _ := d.Entries()
-			d.Close()
-			for _, e := range entries {
-				if strings.Contains(e.Name, ".aof") {
-					add(e.Name)
-				}
+		entries, _ := d.Entries()
+		for _, e := range entries {
+			if strings.Contains(e.Name, ".aof") {
+				add(e.Name)
 			}
 		}
 	}

@@ -173,6 +173,8 @@ type planner struct {
 	how   How
 	after *Op // the op to undo: Of, or its redo
 
+	graded map[Name]Delta // the deltas of Of, whose grades count
+
 	unpacked []Name // refs to remove that are only in packed-refs
 	ask      *asker
 	times    map[Name]int64 // the change times of files without a sum that the undo takes
@@ -193,9 +195,19 @@ func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 		}
 	}
 	line, _ := t.log.find(active)
-	p.after, p.Of = t.log.op(line), t.log.op(at)
+	p.Of = t.log.op(at)
+	switch {
+	case active != id:
+		p.after = t.log.op(line)
+	case p.Of != nil:
+		p.after = new(*p.Of) // its deltas grow
+	}
 	if p.after == nil || p.Of == nil {
 		return p, &ConflictError{ID: id, Reason: "has a damaged record"}
+	}
+	p.graded = make(map[Name]Delta, len(p.Of.Deltas))
+	for _, d := range p.Of.Deltas {
+		p.graded[d.Path] = d
 	}
 	a := how.About
 	p.Op = &Op{Kind: KindUndo, Undoes: active, Dialect: a.Dialect, Tool: a.Tool, Run: a.Run,
@@ -248,10 +260,8 @@ func (p *planner) keeps(d Delta) *ConflictError {
 		return nil
 	}
 	of := p.after
-	for _, o := range p.Of.Deltas { // a redo has the grades of the change
-		if o.Path == d.Path {
-			of, d = p.Of, o
-		}
+	if o, ok := p.graded[d.Path]; ok { // a redo has the grades of the change
+		of, d = p.Of, o
 	}
 	grade := p.Grade(of, d)
 	e := &ConflictError{ID: p.id(), Path: d.Path, Grade: grade}

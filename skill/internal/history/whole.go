@@ -147,7 +147,10 @@ func isBelow(name, folder Name) bool { return strings.HasPrefix(string(name), st
 // change returns the op of the change that the undo takes back or makes again, nil if it is damaged.
 func (p *planner) change() *Op {
 	at, _ := p.log.find(p.after.ID)
-	return p.log.op(p.log.origin(at))
+	if at = p.log.origin(at); at.id == p.Of.ID {
+		return p.Of
+	}
+	return p.log.op(at)
 }
 
 // madeFolders returns the outermost folders that the op to undo has made, and that are there.

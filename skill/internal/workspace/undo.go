@@ -235,7 +235,7 @@ func (u *undoing) candidates(wanted func(j *journal, l history.Listed) (take, mo
 			}
 			c := candidate{j: j, id: l.ID, op: l, at: l.ID, time: l.Time}
 			// a redone change counts from the time when it was first made
-			if tx := u.l.tx(j); tx.InForceNow(l.ID) {
+			if tx := u.l.tx(j); tx.InForceNow(l.ID) && tx.Origin(l.ID) != l.ID {
 				c.at = tx.Origin(l.ID)
 				if o, ok := tx.Find(c.at); ok {
 					c.time = o.Time
@@ -393,8 +393,11 @@ func (w *Workspace) undone(j *journal, d history.Undone) Undone {
 	paths := map[history.Name]bool{}
 	for _, o := range d.Op.Deltas {
 		paths[o.Path] = true
+		if !o.Before.Whole && !o.After.Whole {
+			continue
+		}
 		for _, in := range d.Of.Deltas {
-			if (o.Before.Whole || o.After.Whole) && strings.HasPrefix(string(in.Path), string(o.Path)+"/") {
+			if strings.HasPrefix(string(in.Path), string(o.Path)+"/") {
 				paths[in.Path] = true
 			}
 		}
