@@ -179,17 +179,22 @@ func (k *Keeper) exchangeHere(dir tree.Folder, base string, old tree.Info) error
 		return err
 	}
 	k.t.crash("exchanged")
-	if is, err := dir.Lstat(TempName); err == nil && (!untouched(is, old) || k.isOpen(dir, TempName)) {
-		err := dir.Exchange(TempName, dir, base)
-		if now, serr := dir.Lstat(TempName); err == nil && serr == nil && now.ID != fresh.ID { // saved again
-			err = dir.Exchange(TempName, dir, base)
-		}
-		if err == nil {
-			err = dir.Remove(TempName, false)
-		}
-		return cmp.Or(err, ErrChanged)
+	if is, err := dir.Lstat(TempName); err == nil && (!Untouched(is, old) || k.isOpen(dir, TempName)) {
+		return TakeBack(dir, base, fresh.ID)
 	}
 	return dir.Remove(TempName, false)
+}
+
+// TakeBack reverses an exchange of TempName in dir, and removes the new file. The error is [ErrChanged].
+func TakeBack(dir tree.Folder, base string, fresh tree.FileID) error {
+	err := dir.Exchange(TempName, dir, base)
+	if now, serr := dir.Lstat(TempName); err == nil && serr == nil && now.ID != fresh { // saved again
+		err = dir.Exchange(TempName, dir, base)
+	}
+	if err == nil {
+		err = dir.Remove(TempName, false)
+	}
+	return cmp.Or(err, ErrChanged)
 }
 
 // recoverAside completes or takes back what a killed process had set aside.

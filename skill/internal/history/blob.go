@@ -167,7 +167,7 @@ func (k *Keeper) swap(n *os.File, out string, dir tree.Folder, name string, old 
 func (k *Keeper) checkExchange(n *os.File, blob string, dir tree.Folder, name string, old tree.Info) error {
 	b := k.t.blobs
 	info, err := b.Lstat(blob)
-	if err == nil && untouched(info, old) && !k.isOpen(b.Folder, blob) {
+	if err == nil && Untouched(info, old) && !k.isOpen(b.Folder, blob) {
 		return nil
 	}
 	fresh, err := tree.StatRegular(n)
@@ -186,21 +186,21 @@ func (k *Keeper) checkExchange(n *os.File, blob string, dir tree.Folder, name st
 		switch {
 		case err != nil:
 			return err
-		case untouched(out, fresh):
+		case Untouched(out, fresh):
 			b.Remove(blob, false)
 			if info.IsDir() {
 				return syscall.EISDIR
 			}
 			return ErrChanged
-		case untouched(out, there):
+		case Untouched(out, there):
 			return ErrChanged
 		}
 		there = back
 	}
 }
 
-// untouched reports whether two descriptions are of the same, unchanged file.
-func untouched(now, before tree.Info) bool {
+// Untouched reports whether two descriptions are of the same, unchanged file.
+func Untouched(now, before tree.Info) bool {
 	return now.ID == before.ID && now.Size == before.Size && now.ModTime.Equal(before.ModTime)
 }
 

@@ -301,7 +301,7 @@ func Inspect(ctx context.Context, o Options) (Report, error) {
 		return r, err
 	}
 	defer s.Close()
-	for _, pid := range holders(s.lock) {
+	for _, pid := range holders(int(s.lock.Fd())) {
 		r.Holders = append(r.Holders, Holder{pid, commandOf(pid)})
 	}
 	t, err := s.Lock(ctx)

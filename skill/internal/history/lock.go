@@ -129,13 +129,18 @@ func (s *Store) poll(ctx context.Context) error {
 		case <-time.After(wait):
 		}
 		if ctx.Err() != nil || time.Since(start) > s.o.LockWait {
-			e := &BusyError{What: lockedWhat, err: ctx.Err()}
-			if pids := holders(s.lock); len(pids) > 0 {
-				e.PID, e.Command = pids[0], commandOf(pids[0])
-			}
-			return e
+			return Busy(ctx, lockedWhat, fd)
 		}
 	}
+}
+
+// Busy returns the error that other processes hold the flock of a file or folder.
+func Busy(ctx context.Context, what string, fd int) *BusyError {
+	e := &BusyError{What: what, err: ctx.Err()}
+	if pids := holders(fd); len(pids) > 0 {
+		e.PID, e.Command = pids[0], commandOf(pids[0])
+	}
+	return e
 }
 
 // The lock file holds the number of the last op that is complete: made, or rolled back.

@@ -221,11 +221,11 @@ func fsync(fd int) error {
 	}
 }
 
-// holders returns the IDs of the processes that hold locks on a file. A process in another container
+// holders returns the IDs of the processes that hold flocks on a file or folder. A process in another container
 // has the ID 0.
-func holders(f *os.File) (pids []int) {
+func holders(fd int) (pids []int) {
 	var st unix.Stat_t
-	if unix.Fstat(int(f.Fd()), &st) != nil {
+	if unix.Fstat(fd, &st) != nil {
 		return nil
 	}
 	data, err := os.ReadFile("/proc/locks")

@@ -2,13 +2,9 @@
 
 package history
 
-import (
-	"os"
+import "textskill/skill/internal/workspace/tree"
 
-	"textskill/skill/internal/workspace/tree"
-)
-
-func holders(*os.File) []int { return nil }
+func holders(int) []int { return nil }
 
 func commandOf(int) string { return "" }
 

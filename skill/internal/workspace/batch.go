@@ -205,7 +205,7 @@ func (b *batch) open(l *heldLocks) error {
 			return err
 		}
 		f.d = d[0]
-		removeLeftover(f.d)
+		l.removeLeftover(f.d)
 		if f.After != nil && f.p.root.makesUnnamed(f.d) {
 			if err := b.draft(f); err != nil {
 				return wrap("open", f.abs, err)
@@ -310,7 +310,7 @@ func (b *batch) apply(ctx context.Context, l *heldLocks) error {
 			}
 		}
 		for _, f := range b.files {
-			if err := b.change(k, f); err != nil {
+			if err := b.change(ctx, l, k, f); err != nil {
 				f.ready.close() // frees the temporary name
 				f.ready = nil
 				return undo(err)
@@ -346,7 +346,7 @@ func (b *batch) restore(made []location) {
 }
 
 // change changes one file.
-func (b *batch) change(k *history.Keeper, f *batchFile) (err error) {
+func (b *batch) change(ctx context.Context, l *heldLocks, k *history.Keeper, f *batchFile) (err error) {
 	defer func() {
 		if !errors.Is(err, history.ErrChanged) {
 			err = wrap("open", f.abs, err)
@@ -368,15 +368,22 @@ func (b *batch) change(k *history.Keeper, f *batchFile) (err error) {
 		return k.Take(f.d, f.p.base())
 	}
 	if f.ready == nil {
+		if err := l.aloneFor(ctx, f.p.root, f.d); err != nil {
+			return err
+		}
 		if err := b.draft(f); err != nil {
 			return err
 		}
 	}
+	f.ready.alone = func() error { return l.alone(ctx) }
 	if !f.ready.mustOverwrite {
 		err := f.ready.install(f.p.base(), f.old != nil, k)
 		if !errors.Is(err, syscall.EBUSY) {
 			return err
 		}
+	}
+	if err := f.ready.fits(f.d, f.p.base()); err != nil {
+		return err
 	}
 	if k != nil {
 		if err := k.Copy(f.d, f.p.base()); err != nil {

@@ -249,7 +249,7 @@ func (w *Workspace) locked(ctx context.Context, c *Change, parents bool, roots, 
 		steps := make([]target, len(at))
 		for i, p := range at {
 			steps[i] = target{w, c, l, p, folders[i]}
-			removeLeftover(folders[i])
+			l.removeLeftover(folders[i])
 		}
 		err = do(l, steps)
 	}
@@ -293,8 +293,12 @@ func (w *Workspace) makeParents(ctx context.Context, c *Change, l *heldLocks,
 	}, err
 }
 
-// removeLeftover removes the temporary file or tree that a killed process left in d. d is locked.
-func removeLeftover(d tree.Folder) { history.Discard(d, tempName) }
+// removeLeftover removes the temporary file or tree that a killed process left in d, if d is locked.
+func (l *heldLocks) removeLeftover(d tree.Folder) {
+	if len(l.unflocked) == 0 {
+		history.Discard(d, tempName)
+	}
+}
 
 // makeFolders makes p and the missing folders above it for c. It returns the new folders, the outermost
 // first. If it fails, it removes them.

@@ -3,6 +3,7 @@ package workspace
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"textskill/testdata/needs"
 )
@@ -267,5 +269,46 @@ func TestReaderSeesWholeTrees(t *testing.T) {
 		}
 		close(done)
 		wg.Wait()
+	})
+}
+
+// An edit by a workspace with another history waits for one that takes long, or sees that it was made.
+func TestSlowEdits(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		for name, size := range map[string]int{"short": 10, "long": 20_000, "linked": 10} {
+			t.Run(name, func(t *testing.T) {
+				file := "d/" + name
+				pad := strings.Repeat("x", size)
+				s.layout(file + "=first\n" + pad + "\nlast\n")
+				if name == "linked" {
+					if err := os.Link(s.p(file), s.p("d/other")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				a, b := s.open(Options{NoSync: true}), s.open(Options{NoSync: true, Dir: s.p("d")})
+				locked, tried := make(chan struct{}), 0
+				slow := func(src io.ReaderAt, size int64) (Splice, error) {
+					edit, err := swap("first", "FIRST")(src, size)
+					switch tried++; {
+					case tried == 1 && !s.portable: // the folder is not locked yet
+						err = errors.Join(err, os.Chtimes(s.p(file), time.Now(), time.Now()))
+					case tried == 1, tried == 2 && !s.portable:
+						close(locked)
+						time.Sleep(800 * time.Millisecond)
+					}
+					return edit, err
+				}
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					c, err := a.EditFile(bg, s.p(file), WriteOptions{}, slow)
+					must(t, c, err)
+				})
+				<-locked
+				c, err := b.EditFile(bg, s.p(file), WriteOptions{}, swap("last", "LAST"))
+				must(t, c, err)
+				wg.Wait()
+				s.has(file, "FIRST\n"+pad+"\nLAST\n")
+			})
+		}
 	})
 }

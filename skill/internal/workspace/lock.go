@@ -16,6 +16,8 @@ type heldLocks struct {
 	folders []tree.Folder
 	flocked []int  // descriptors of folders with a flock
 	unlock  func() // unlocks Workspace.solo; nil if it is not locked
+
+	unflocked []tree.Folder // folders whose flock another program holds
 }
 
 type heldJournal struct {
@@ -37,7 +39,7 @@ func (l *heldLocks) release() {
 	if l.unlock != nil {
 		l.unlock()
 	}
-	l.flocked, l.held, l.unlock = nil, nil, nil
+	l.flocked, l.unflocked, l.held, l.unlock = nil, nil, nil, nil
 }
 
 // tx returns the lock of a journal, nil if the journal is not locked.
@@ -113,8 +115,8 @@ func (l *heldLocks) openFolders(locations ...location) ([]tree.Folder, error) {
 }
 
 // flockFolders also locks the folders with flock, against workspaces that share the folders but have
-// another history. Any program may hold a flock for ever, so flockFolders gives up after patience. The
-// folders before first are locked already; a second lock of the same folder would deadlock.
+// another history. Any program may hold a flock for ever, so flockFolders gives up after patience, and leaves the
+// folder to alone. The folders before first are locked already; a second lock of the same folder would deadlock.
 func (l *heldLocks) flockFolders(first int) {
 	const patience = 300 * time.Millisecond
 	before := l.folders[:first]
@@ -124,16 +126,45 @@ func (l *heldLocks) flockFolders(first int) {
 		return slices.ContainsFunc(before, func(b tree.Folder) bool { return b.ID() == d.ID() })
 	})
 	for _, d := range slices.CompactFunc(folders, func(a, b tree.Folder) bool { return a.ID() == b.ID() }) {
-		fd, ok := d.FD()
-		start := time.Now()
-		for wait := 20 * time.Microsecond; ok && time.Since(start) < patience; wait = min(wait*3/2, time.Millisecond) {
-			if done, err := tree.TryLock(fd, true); done || err != nil {
-				l.flocked = append(l.flocked, fd)
-				break
-			}
-			time.Sleep(wait)
+		if fd, ok := d.FD(); ok && !l.flock(context.Background(), fd, patience) {
+			l.unflocked = append(l.unflocked, d)
 		}
 	}
+}
+
+// flock reports whether it got the lock of a folder in time.
+func (l *heldLocks) flock(ctx context.Context, fd int, patience time.Duration) bool {
+	start := time.Now()
+	for wait := 20 * time.Microsecond; time.Since(start) < patience && ctx.Err() == nil; wait = min(wait*3/2,
+		time.Millisecond) {
+		if done, err := tree.TryLock(fd, true); done || err != nil {
+			l.flocked = append(l.flocked, fd)
+			return true
+		}
+		time.Sleep(wait)
+	}
+	return false
+}
+
+// alone gets the locks that flockFolders gave up, or fails. Call it before a step that does not look at what it
+// replaces: without the lock, two workspaces could replace each other's changes.
+func (l *heldLocks) alone(ctx context.Context) error {
+	const patience = 10 * time.Second
+	for _, d := range l.unflocked {
+		if fd, ok := d.FD(); ok && !l.flock(ctx, fd, patience) {
+			return history.Busy(ctx, "the folder of the file", fd)
+		}
+	}
+	l.unflocked = nil
+	return nil
+}
+
+// aloneFor is alone if a new file in d would have the temporary name, which other workspaces use too.
+func (l *heldLocks) aloneFor(ctx context.Context, r *root, d tree.Folder) error {
+	if r.makesUnnamed(d) {
+		return nil
+	}
+	return l.alone(ctx)
 }
 
 func byID(a, b FileID) int {

@@ -22,10 +22,13 @@ import (
 func (s target) replace(ctx context.Context, old *Info, write fill, splice *Splice, ready *newFile) error {
 	n := ready
 	if !n.fitsNow(s.d, old) {
+		if err := s.l.aloneFor(ctx, s.p.root, s.d); err != nil {
+			return err
+		}
 		var err error
 		n, err = s.w.draft(s.p, s.d, old, write, splice)
 		if old != nil && n == nil && cannotCreate(err) {
-			return s.overwriteFrom(ctx, write)
+			return s.overwriteFrom(ctx, write, old)
 		}
 		if err != nil {
 			return err
@@ -35,7 +38,7 @@ func (s target) replace(ctx context.Context, old *Info, write fill, splice *Spli
 	if n.mustOverwrite {
 		return s.overwrite(ctx, n)
 	}
-	n.dir = s.d
+	n.dir, n.alone = s.d, func() error { return s.l.alone(ctx) }
 	planned, err := s.w.planReplace(s.l, s.p, s.d, n)
 	if err != nil {
 		return err
@@ -137,6 +140,20 @@ type newFile struct {
 	before        history.Entry   // describes the old file; zero if it is not known yet
 	after         history.Entry   // describes the new file
 	splice        *history.Splice // the edit from the old content to the new; nil if it is not recorded
+	alone         func() error    // see [heldLocks.alone]; nil if nobody else changes the old file
+}
+
+// fits fails if the file at name in d is not the one to replace any more.
+func (n *newFile) fits(d tree.Folder, name string) error {
+	if n.alone != nil {
+		if err := n.alone(); err != nil {
+			return err
+		}
+	}
+	if now, err := d.Lstat(name); n.old != nil && err == nil && !history.Untouched(now, *n.old) {
+		return history.ErrChanged
+	}
+	return nil
 }
 
 // createFile creates a file in d and calls write to fill it. It creates an unnamed file if possible, so
@@ -204,6 +221,9 @@ func (n *newFile) install(name string, replace bool, k *history.Keeper) error {
 		!errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	if err := n.fits(n.dir, name); err != nil {
+		return err
+	}
 	return n.rename(name, true)
 }
 
@@ -227,10 +247,18 @@ func (n *newFile) rename(name string, replace bool) error {
 // writes the new file to disk at once; after an exchange it does not. Replacing a file of 64 KiB then
 // takes 45 µs instead of 200.
 func (n *newFile) exchange(name string) error {
+	fresh, err := n.dir.Lstat(tempName)
+	if err != nil {
+		return err
+	}
 	if err := n.dir.Exchange(tempName, n.dir, name); err != nil {
 		return err
 	}
-	err := n.dir.Remove(tempName, false)
+	if was, err := n.dir.Lstat(tempName); n.old != nil && err == nil && !history.Untouched(was, *n.old) {
+		n.named = false
+		return history.TakeBack(n.dir, name, fresh.ID)
+	}
+	err = n.dir.Remove(tempName, false)
 	if err != nil && n.dir.Exchange(tempName, n.dir, name) != nil {
 		n.named = false // the old file keeps the temporary name until the next change removes it
 	}
@@ -248,7 +276,7 @@ func (w *Workspace) flush(f *os.File) error {
 
 // overwriteFrom is overwrite with the content that write produces. It first writes to a private
 // temporary file outside, so that a failed write changes nothing.
-func (s target) overwriteFrom(ctx context.Context, write fill) error {
+func (s target) overwriteFrom(ctx context.Context, write fill, old *Info) error {
 	f, err := tree.CreateTemp()
 	if err != nil {
 		return err
@@ -258,12 +286,15 @@ func (s target) overwriteFrom(ctx context.Context, write fill) error {
 	if err := write.write(f); err != nil {
 		return tree.Cause(err)
 	}
-	return s.overwrite(ctx, &newFile{file: f, mustOverwrite: true})
+	return s.overwrite(ctx, &newFile{file: f, old: old, mustOverwrite: true})
 }
 
 // overwrite replaces the content of the file with the content of n, in place.
 func (s target) overwrite(ctx context.Context, n *newFile) error {
-	n.mustOverwrite = true
+	n.mustOverwrite, n.alone = true, func() error { return s.l.alone(ctx) }
+	if err := n.fits(s.d, s.p.base()); err != nil {
+		return err
+	}
 	if s.w.recorder(s.p.root) != nil && n.after.Kind == "" {
 		if err := s.w.describeNew(n, nil); err != nil {
 			return err

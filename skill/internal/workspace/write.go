@@ -282,6 +282,9 @@ func previewTarget(p location, o WriteOptions) (tree.Folder, *Info, error) {
 
 // appendInPlace appends data to an existing file. If the write fails, it restores the old size.
 func (s target) appendInPlace(ctx context.Context, data []byte) error {
+	if err := s.l.alone(ctx); err != nil {
+		return err
+	}
 	f, info, err := tree.RegularFile(s.d.OpenFile(s.p.base(), os.O_WRONLY|os.O_APPEND, 0))
 	if err != nil {
 		return err
