@@ -55,7 +55,7 @@ var mayImport = map[string][]string{
 		"skill/internal/workspace/tree", "skill/internal/search", "skill/internal/refusal",
 		"skill/internal/words"},
 
-	"skill/internal/trial": {"skill/internal/process"},
+	"skill/internal/trial": {"skill/internal/merge", "skill/internal/workspace/tree", "skill/internal/process"},
 
 	"skill/internal/web": {"skill/internal/egress", "skill/internal/process", "skill/internal/workspace",
 		"skill/internal/workspace/tree", "skill/internal/refusal", "skill/internal/words"},

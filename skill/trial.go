@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"textskill/skill/internal/process"
 	"textskill/skill/internal/trial"
+	"textskill/skill/internal/words"
 	"textskill/skill/internal/workspace"
+	"textskill/skill/internal/workspace/tree"
 )
 
 // A Trial is a command that has run on a copy-on-write view of the workspace: see package trial.
@@ -65,6 +68,48 @@ func (x *Executor) Try(command string, arguments func(state string) []string, st
 	return t, nil
 }
 
+// TrialReport says where trials of commands hold their changes, and how much each holds.
+func (x *Executor) TrialReport(found Inspected) string {
+	where, err := x.trialPlace(found)
+	if err != nil {
+		return "no command can be tried here: " + err.Error()
+	}
+	text := "trials of commands hold their changes in " + where
+	list, _ := x.Trials() // or there is no place for any
+	for _, t := range list {
+		text += fmt.Sprintf("\n  %s holds %s: %s", t.ID, words.Size(t.Bytes()), t.Command)
+	}
+	return text
+}
+
+// trialPlace runs a trial, which it drops. Its error says why none can be.
+func (x *Executor) trialPlace(found Inspected) (string, error) {
+	if x.cfg.Helper == "" {
+		return "", errors.New("no helper runs it on a view of the workspace")
+	}
+	dir := found.List[0].Place.Path // it may not exist
+	for _, err := os.Stat(dir); err != nil && dir != filepath.Dir(dir); _, err = os.Stat(dir) {
+		dir = filepath.Dir(dir)
+	}
+	tried, err := tree.MakeTempIn(dir, "trial-")
+	if err != nil {
+		return "", err
+	}
+	defer tried.Remove()
+	t, err := trial.New(tried.Path, "")
+	if err != nil {
+		return "", err
+	}
+	defer t.Drop()
+	if err := t.Run(x.cfg.Helper, x.Dir(), []string{dryName}, []*os.File{nil, nil, nil}); err != nil {
+		return "", err
+	}
+	if t.Layers == filepath.Join(tried.Path, t.ID) {
+		return "the history", nil
+	}
+	return filepath.Dir(t.Layers), nil
+}
+
 // Trials returns the trials of the workspace, the oldest first.
 func (x *Executor) Trials() ([]*Trial, error) {
 	dir, err := x.trials()
@@ -103,7 +148,7 @@ func (x *Executor) Keep(ctx context.Context, t *Trial, force bool) (process.Trac
 	if len(config.Paths) > 0 {
 		return process.Tracked{}, config
 	}
-	if err := t.Check(x.Dir()); err != nil && !force {
+	if err := t.Check(x.Dir(), force); err != nil {
 		return process.Tracked{}, err
 	}
 	var failed error

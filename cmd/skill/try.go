@@ -219,9 +219,10 @@ func (c *cli) keepCommand(*configuration) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keep [flags] TRIAL",
 		Short: "Make the changes of a trial, as one change that undo takes back",
-		Long: `keep makes the changes of a trial of "skill try". If others changed a path of the
-trial since it began, keep names the path and makes nothing. --force makes the changes
-all the same.`,
+		Long: `keep makes the changes of a trial of "skill try". If others changed a text of the trial
+since it began, keep merges both by lines. If both changed the same lines, or others
+changed what cannot be merged, keep names the path and makes nothing. --force takes the
+trial's lines there, and makes the other changes all the same.`,
 		Example: "  skill keep t7",
 		Args:    usage.Arguments(1, 1, "a trial: keep TRIAL"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -23,7 +23,8 @@ import (
 
 const webLong = `web serves a page about the workspace. The page shows the runs of experts as they go on,
 with messages, calls and costs. It shows changes with diffs, and a button to undo or redo
-each. It shows servers and their logs, and with --results the results of golden files.
+each. It shows trials of commands, and servers and their logs. With --results it shows the
+results of golden files.
 
 web prints an address with a token, which is new at each start. Keep the address secret:
 whoever has it can read and undo what you can.
@@ -104,6 +105,9 @@ func (c *cli) web(ctx context.Context, w *webOptions) error {
 	}
 	if !w.ReadOnly { // which refuses to look for servers too
 		shown.Servers = workspace.Servers()
+	}
+	if !shown.ReadOnly {
+		shown.Trials = workspace.Trials()
 	}
 	if w.results != "" {
 		shown.Tests = testResults{w.results, c.program()}

@@ -26,7 +26,7 @@ type fake struct {
 
 func (f *fake) config() page.Config {
 	return page.Config{Title: "/w/" + f.text, Token: "the-token", Runs: fakeRuns{f}, Changes: fakeChanges{f},
-		Servers: fakeServers{f}, Tests: f}
+		Trials: fakeTrials{f}, Servers: fakeServers{f}, Tests: f}
 }
 
 type fakeRuns struct{ *fake }
@@ -112,6 +112,16 @@ func (f fakeChanges) Undo(_ context.Context, id string, force bool) (string, err
 	return "99", nil
 }
 
+type fakeTrials struct{ *fake }
+
+func (f fakeTrials) List(context.Context) (list []page.Trial, err error) {
+	for i := range f.n {
+		list = append(list, page.Trial{ID: fmt.Sprintf("t%d", i), Command: "make " + f.text, Files: i, Began: then,
+			Diff: "--- a\n+++ a\n@@ -1 +1 @@\n-old\n+" + f.text + "\n"})
+	}
+	return list, nil
+}
+
 type fakeServers struct{ *fake }
 
 func (f fakeServers) server(id string) page.Server {
@@ -147,4 +157,4 @@ func (f *fake) Results(context.Context) (page.TestRun, error) {
 
 // paths are the paths of all views of a fake.
 var paths = []string{"", "runs", "runs?more", "runs/run1", "runs/none", "changes", "changes/2",
-	"changes/2?done", "changes/none", "servers", "servers/srv0", "tests", "nowhere"}
+	"changes/2?done", "changes/none", "trials", "servers", "servers/srv0", "tests", "nowhere"}

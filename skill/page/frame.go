@@ -90,6 +90,9 @@ func (p *page) tabs() []tab {
 	if p.Changes != nil {
 		list = append(list, tab{"changes", "Changes", soon, p.changes})
 	}
+	if p.Trials != nil {
+		list = append(list, tab{"trials", "Trials", later, p.trials})
+	}
 	if p.Servers != nil {
 		list = append(list, tab{"servers", "Servers", later, p.servers})
 	}

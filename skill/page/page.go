@@ -2,11 +2,12 @@
 //
 //   - runs of experts, as they happen;
 //   - changes of files, with diffs and undo buttons;
+//   - trials of commands, with what they would change;
 //   - servers, with their logs;
 //   - results of golden files.
 //
-// A page reads its data through the interfaces of a [Config]. [Workspace] implements [Changes] and
-// [Servers] for a workspace. Package runs implements [Runs] for recorded runs.
+// A page reads its data through the interfaces of a [Config]. [Workspace] implements [Changes], [Trials]
+// and [Servers] for a workspace. Package runs implements [Runs] for recorded runs.
 //
 // [Serve] runs until its context ends. It answers only requests with the token of the Config.
 package page
@@ -26,6 +27,7 @@ type Config struct {
 	ReadOnly bool     // show no undo buttons, and refuse to undo
 	Runs     Runs
 	Changes  Changes
+	Trials   Trials
 	Servers  Servers
 	Tests    Tests
 }
@@ -107,6 +109,20 @@ type Change struct {
 	Undone  bool
 	Idle    bool   // the change left all files as they were
 	NotKept string // why the change cannot be undone; "" if it can be undone
+}
+
+// Trials are commands that ran on a view of the workspace, whose changes are not made.
+type Trials interface {
+	List(ctx context.Context) ([]Trial, error)
+}
+
+// A Trial is a command that ran on a view of the workspace.
+type Trial struct {
+	ID      string
+	Command string
+	Files   int // how many files it changes
+	Began   time.Time
+	Diff    string // of all files
 }
 
 // Servers are commands that run in the background.

@@ -283,6 +283,8 @@ func TestPageIsBounded(t *testing.T) {
 		"runs/run1":    "29900 earlier events are not shown",
 		"changes":      "Show 1900 more changes",
 		"changes/2":    "This is cut; <code>skill diff 2</code> prints all of it.",
+		"trials":       "Show 1900 more trials",
+		"trials?more":  "Not shown: 28000 more trials.",
 		"servers/srv0": "This is the end of the log; the whole log is in <code>/state/server.log",
 		"tests":        "28000 more files are not shown",
 	} {
@@ -368,7 +370,7 @@ func TestPageReadOnly(t *testing.T) {
 	key := open(t, serve(t, c)).key() // a page with the same token has the same key
 	c.ReadOnly = true
 	b := open(t, serve(t, c))
-	for _, path := range []string{"", "changes", "changes/2"} {
+	for _, path := range []string{"", "changes", "changes/2", "trials"} {
 		if _, _, text := b.ask("GET", path, "", nil); strings.Contains(text, `method="post"`) {
 			t.Errorf("/%s has a form", path)
 		}

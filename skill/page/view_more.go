@@ -5,6 +5,26 @@ import (
 	"html/template"
 )
 
+// trials lists trials, with their diffs.
+func (p *page) trials(ctx context.Context, limit int) template.HTML {
+	list, err := p.Trials.List(ctx)
+	if err != nil {
+		return p.problem(err)
+	}
+	type shown struct {
+		Trial
+		Shows *diff
+	}
+	var all []shown
+	for _, t := range list[:min(limit, len(list))] {
+		all = append(all, shown{t, difference("Diff of trial "+t.ID, t.Diff, p.Program+" keep "+t.ID, maxText, maxLines)})
+	}
+	return p.html("trials", struct {
+		List  []shown
+		Older older
+	}{all, olderThan("trials", len(all), len(list)-len(all), false)})
+}
+
 // servers lists servers.
 func (p *page) servers(ctx context.Context, _ int) template.HTML {
 	list, err := p.Servers.List(ctx)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"textskill/skill"
@@ -22,6 +23,9 @@ func (w Workspace) Changes() Changes { return changes(w) }
 
 // Servers returns the servers of the workspace.
 func (w Workspace) Servers() Servers { return servers(w) }
+
+// Trials returns the trials of the workspace.
+func (w Workspace) Trials() Trials { return trials(w) }
 
 type changes Workspace
 
@@ -92,6 +96,26 @@ func (w changes) UndoAll(ctx context.Context, since, run string) error {
 	_, err := w.Executor.Execute(skill.WithLabel(ctx, "", w.Executor.Program()+" web"), &skill.Session{},
 		skill.Undo{Since: since, Run: run})
 	return err
+}
+
+type trials Workspace
+
+func (w trials) List(context.Context) (list []Trial, err error) {
+	all, err := w.Executor.Trials()
+	for _, t := range slices.Backward(all) {
+		shown := Trial{ID: t.ID, Command: t.Command, Files: len(t.Changes), Began: t.Began}
+		for _, c := range t.Changes {
+			if len(shown.Diff) < maxDiff {
+				diff, _, _ := w.Executor.DiffTrial(t, c)
+				shown.Diff += diff
+			}
+		}
+		if w.Hide != nil {
+			shown.Command = w.Hide(shown.Command)
+		}
+		list = append(list, shown)
+	}
+	return list, err
 }
 
 type servers Workspace

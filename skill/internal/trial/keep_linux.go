@@ -1,6 +1,8 @@
 package trial
 
 import (
+	"cmp"
+	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -10,10 +12,14 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+
+	"textskill/skill/internal/merge"
 )
 
-// Check returns a *ConflictError if others changed what the trial changes.
-func (t *Trial) Check(folder string) error {
+// Check merges the texts that others changed, too. It returns a *ConflictError if others changed what the trial
+// changes, and that cannot be merged. With
+// force, the trial wins each conflict.
+func (t *Trial) Check(folder string, force bool) error {
 	now, err := t.changes(folder)
 	if err != nil {
 		return err
@@ -22,13 +28,17 @@ func (t *Trial) Check(folder string) error {
 	for _, c := range now {
 		byPath[c.Path] = c.Before
 	}
+	t.merged = map[string][]byte{}
 	conflict := &ConflictError{ID: t.ID}
 	for _, c := range t.Changes {
 		is, seen := byPath[c.Path]
+		if !seen { // it is as the trial leaves it
+			is, _, _ = stateOf(filepath.Join(folder, c.Path))
+		}
 		// of a folder, the entries that the trial does not change may change
-		asBefore := seen && is.Exists == c.Before.Exists && is.Mode == c.Before.Mode &&
-			(is.Mode.IsDir() && is.Inode == c.Before.Inode || is == c.Before && is.Changed < t.Began.UnixNano())
-		if !asBefore {
+		asBefore := is.Exists == c.Before.Exists && is.Mode == c.Before.Mode &&
+			(is.Mode.IsDir() && is.Inode == c.Before.Inode || is == c.Before && t.isOld(is))
+		if !asBefore && !t.merge(folder, c, is, force) {
 			conflict.Paths = append(conflict.Paths, c.Path)
 		}
 		delete(byPath, c.Path)
@@ -36,11 +46,30 @@ func (t *Trial) Check(folder string) error {
 	for path := range byPath { // in a folder that the trial removed
 		conflict.Paths = append(conflict.Paths, path)
 	}
-	if len(conflict.Paths) > 0 {
+	if len(conflict.Paths) > 0 && !force {
 		slices.Sort(conflict.Paths)
 		return conflict
 	}
 	return nil
+}
+
+// merge merges a text that the trial and others changed. It reports whether it could.
+func (t *Trial) merge(folder string, c Change, is State, force bool) bool {
+	if !is.Mode.IsRegular() || !c.After.Mode.IsRegular() || is.Mode != c.Before.Mode && is.Mode != c.After.Mode {
+		return false
+	}
+	base, err := os.ReadFile(t.before(c))
+	ours, oerr := os.ReadFile(filepath.Join(folder, c.Path))
+	theirs, terr := os.ReadFile(filepath.Join(t.upper(), c.Path))
+	if !c.Before.Exists || cmp.Or(err, oerr, terr) != nil {
+		return false
+	}
+	text, conflicts, err := merge.Theirs(base, ours, theirs)
+	if err != nil || len(conflicts) > 0 && !force {
+		return false
+	}
+	t.merged[c.Path] = text
+	return true
 }
 
 // Make makes the changes of a trial in a folder. It removes first what is removed, the innermost first.
@@ -107,13 +136,6 @@ func (t *Trial) unlockAbove(root *os.Root) (lock func()) {
 func (t *Trial) makeOne(root *os.Root, folder string, c Change) error {
 	upper := filepath.Join(t.upper(), c.Path)
 	_, uid, gid := stateOf(upper)
-	if c.After.Mode.IsRegular() {
-		lock, err := unlock(upper, 0o400)
-		if err != nil {
-			return err
-		}
-		defer lock()
-	}
 	owned := func(err error) error {
 		if err == nil && os.Geteuid() == 0 {
 			err = root.Lchown(c.Path, uid, gid)
@@ -140,17 +162,15 @@ func (t *Trial) makeOne(root *os.Root, folder string, c Change) error {
 	case !c.After.Mode.IsRegular():
 		return nil // a socket, which nobody serves any more
 	}
-	const temporary = ".skill-keep"
-	name := path.Join(path.Dir(c.Path), temporary)
-	root.Remove(name)
-	err := copyFile(root, upper, name)
+	name := path.Join(path.Dir(c.Path), ".skill-keep-"+rand.Text())
+	err := t.copyFile(root, c.Path, name)
 	if err == nil && os.Geteuid() == 0 {
 		err = root.Lchown(name, uid, gid)
 	}
 	if err == nil {
 		err = root.Chmod(name, c.After.Mode)
 	}
-	if info, serr := os.Stat(upper); err == nil && serr == nil {
+	if info, serr := os.Stat(upper); err == nil && serr == nil && t.merged[c.Path] == nil {
 		err = root.Chtimes(name, info.ModTime(), info.ModTime())
 	}
 	if err == nil {
@@ -162,8 +182,9 @@ func (t *Trial) makeOne(root *os.Root, folder string, c Change) error {
 	return err
 }
 
-func copyFile(root *os.Root, from, to string) error {
-	r, err := os.Open(from)
+// copyFile makes a new file with what a changed path holds after the trial.
+func (t *Trial) copyFile(root *os.Root, changed, to string) error {
+	r, err := os.Open(filepath.Join(t.upper(), changed))
 	if err != nil {
 		return err
 	}
@@ -172,9 +193,10 @@ func copyFile(root *os.Root, from, to string) error {
 	if err != nil {
 		return err
 	}
-	if _, err = io.Copy(w, r); err != nil {
-		w.Close()
-		return err
+	if text := t.merged[changed]; text != nil {
+		_, err = w.Write(text)
+	} else {
+		_, err = io.Copy(w, r)
 	}
-	return w.Close()
+	return errors.Join(err, w.Close())
 }

@@ -9,13 +9,11 @@ import (
 
 var errSystem = errors.New("only Linux can show a command a view of the workspace")
 
-func readUpper(path string) ([]byte, error) { return os.ReadFile(path) }
-
 // Run returns an error: this system has no views.
 func (t *Trial) Run(string, string, []string, []*os.File) error { return errSystem }
 
 // Check returns an error: this system has no trials.
-func (t *Trial) Check(string) error { return errSystem }
+func (t *Trial) Check(string, bool) error { return errSystem }
 
 // Make returns an error: this system has no trials.
 func (t *Trial) Make(string) error { return errSystem }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"textskill/skill/internal/merge"
 	"textskill/skill/internal/process"
 )
 
@@ -22,19 +23,56 @@ func (t *Trial) Run(program, folder string, argv []string, streams []*os.File) (
 	if rel, err := filepath.Rel(folder, t.dir); err != nil || !strings.HasPrefix(rel, "..") {
 		return fmt.Errorf("the history lies in the workspace, where no trial can be; name a folder outside with --state DIR")
 	}
-	if t.Began, err = t.clock(); err != nil {
-		return err
+	// not every file system can hold an upper layer; tmpfs can, and mostly that of the workspace
+	for _, in := range []string{"", os.Getenv("XDG_RUNTIME_DIR"), "/dev/shm", filepath.Dir(folder)} {
+		if in == "" && t.Layers != "" {
+			continue
+		}
+		lerr := t.makeLayers(in)
+		if lerr == nil {
+			t.Began, lerr = t.clock()
+		}
+		if lerr == nil {
+			t.Exit, lerr = process.OnView(program, folder, t.Layers, argv, streams)
+		}
+		if lerr == nil {
+			err = nil
+			break
+		}
+		err = cmp.Or(err, lerr)
+		removeAll(t.upper())
+		removeAll(t.work())
+		os.Remove(t.Layers) // that of the trial holds more
 	}
-	if t.Exit, err = process.OnView(program, folder, t.dir, argv, streams); err != nil {
+	if err != nil {
 		return err
 	}
 	removeAll(t.State())
-	removeAll(filepath.Join(t.dir, "work"))
+	removeAll(t.work())
+	t.Shut = map[string]fs.FileMode{}
 	if t.Changes, err = t.changes(folder); err != nil {
 		return err
 	}
+	for _, c := range t.Changes {
+		t.saveBefore(folder, c)
+	}
 	return t.save()
 }
+
+// saveBefore copies a changed text as it was when the trial began. Without the copy the text cannot be merged.
+func (t *Trial) saveBefore(folder string, c Change) {
+	if !c.Before.Exists || !c.Before.Mode.IsRegular() || c.Before.Size > merge.MaxSize || !t.isOld(c.Before) {
+		return
+	}
+	path := filepath.Join(folder, c.Path)
+	data, err := os.ReadFile(path)
+	if now, _, _ := stateOf(path); err == nil && now == c.Before {
+		os.WriteFile(t.before(c), data, 0o600)
+	}
+}
+
+// isOld reports whether a file last changed before the trial began.
+func (t *Trial) isOld(s State) bool { return s.Changed < t.Began.UnixNano() }
 
 // clock returns the time of the file system's clock, once it is later than that of all changes before.
 func (t *Trial) clock() (time.Time, error) {
@@ -101,11 +139,6 @@ func (t *Trial) changes(folder string) (list []Change, err error) {
 	}
 	var walk func(path string, opaque bool) error
 	walk = func(path string, opaque bool) error {
-		lock, err := unlock(filepath.Join(t.upper(), path), 0o700)
-		if err != nil {
-			return err
-		}
-		defer lock()
 		entries, err := os.ReadDir(filepath.Join(t.upper(), path))
 		if err != nil {
 			return err
@@ -120,7 +153,7 @@ func (t *Trial) changes(folder string) (list []Change, err error) {
 				continue
 			}
 			before, uid, gid := stateOf(lower)
-			after, uid2, gid2 := stateOf(upper)
+			after, uid2, gid2 := t.open(name)
 			both := before.Exists && before.Mode.Type() == after.Mode.Type()
 			if before.Exists && before.Mode.IsDir() && !after.Mode.IsDir() {
 				removed(name)
@@ -155,29 +188,31 @@ func (t *Trial) changes(folder string) (list []Change, err error) {
 		}
 		return err
 	}
+	t.open("")
 	err = cmp.Or(walk("", false), err)
 	slices.SortFunc(list, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 	return list, err
 }
 
-// unlock gives this user the rights to a file of the upper layer that the program may have taken from itself,
-// until lock is called.
-func unlock(path string, rights fs.FileMode) (lock func(), err error) {
-	info, err := os.Lstat(path)
-	if err != nil || info.Mode()&rights == rights || os.Geteuid() == 0 {
-		return func() {}, err
+// open describes a file of the upper layer, and gives this user the rights to it that the program may have taken
+// from itself.
+func (t *Trial) open(path string) (s State, uid, gid int) {
+	upper := filepath.Join(t.upper(), path)
+	s, uid, gid = stateOf(upper)
+	rights := fs.FileMode(0)
+	switch {
+	case s.Mode.IsDir():
+		rights = 0o700
+	case s.Mode.IsRegular():
+		rights = 0o400
 	}
-	return func() { os.Chmod(path, info.Mode()) }, os.Chmod(path, info.Mode()|rights)
-}
-
-// readUpper reads a regular file of the upper layer.
-func readUpper(path string) ([]byte, error) {
-	lock, err := unlock(path, 0o400)
-	if err != nil {
-		return nil, err
+	if mode, ok := t.Shut[path]; ok {
+		s.Mode = mode
+	} else if os.Geteuid() != 0 && s.Mode&rights != rights {
+		t.Shut[path] = s.Mode
+		os.Chmod(upper, s.Mode|rights)
 	}
-	defer lock()
-	return os.ReadFile(path)
+	return s, uid, gid
 }
 
 // sameContent reports whether two files of the same kind and size hold the same.
@@ -191,6 +226,6 @@ func sameContent(a, b string, mode fs.FileMode) bool {
 		return true
 	}
 	one, err := os.ReadFile(a)
-	two, err2 := readUpper(b)
+	two, err2 := os.ReadFile(b)
 	return err == nil && err2 == nil && bytes.Equal(one, two)
 }

@@ -7,15 +7,19 @@
 //     in the folder changes.
 //  2. The upper layer is the change. Nobody looks at the folder before or after the program. A name of
 //     the upper layer that has the content and the mode of the folder's is not a change.
-//  3. A trial is kept only if the folder still is as the program saw it: each path that the trial
-//     changes had not changed since the trial began, and is the same file now. Otherwise the path is a
-//     conflict, and nothing is made.
+//  3. A trial holds what its changed texts were when it began. If others change such a text meanwhile,
+//     keep merges both by lines. Any other changed path must still be the file that the program saw, or
+//     it is a conflict, and nothing is made.
 //  4. Trials end 24 hours after they began. The oldest end first if all together exceed 4 GiB.
+//  5. A process locks the folder of the trial that it runs. A folder without a record and without a lock is
+//     that of a killed process, and ends when the next trial begins.
 package trial
 
 import (
+	"bytes"
 	"cmp"
-	"encoding/json"
+	"crypto/rand"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,6 +29,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"textskill/skill/internal/workspace/tree"
 )
 
 // Limits of all trials of a folder.
@@ -41,7 +47,15 @@ type Trial struct {
 	Exit    int
 	Changes []Change // sorted by path
 
-	dir string // its folder
+	// Shut are the modes of what the program shut from its own user, which is open in the upper layer.
+	Shut map[string]fs.FileMode
+
+	// Layers is the folder of the upper layer: that of the trial, or one where its file system can hold none.
+	Layers string
+
+	dir    string            // its folder
+	lock   *os.File          // the folder, locked while the program runs
+	merged map[string][]byte // by Check: the texts of paths that others changed, too
 }
 
 // A Change is a path that a trial changes.
@@ -64,11 +78,11 @@ func (c Change) Verb() string {
 
 // A State describes a file. The zero State describes a missing file.
 type State struct {
-	Mode    fs.FileMode `json:",omitempty"`
-	Size    int64       `json:",omitempty"`
-	Inode   uint64      `json:",omitempty"`
-	Changed int64       `json:",omitempty"` // the time of its last change, in nanoseconds
-	Exists  bool        `json:",omitempty"`
+	Mode    fs.FileMode
+	Size    int64  `json:",omitempty"`
+	Inode   uint64 `json:",omitempty"`
+	Changed int64  // the time of its last change, in nanoseconds
+	Exists  bool
 }
 
 // A ConflictError lists the paths that others changed since a trial began.
@@ -82,34 +96,92 @@ func (e *ConflictError) Error() string {
 }
 
 // recordName is the file of a trial's folder that describes it.
-const recordName = "trial.json"
+const recordName = "record"
 
 // lastName is the file in the folder of trials with the number of the last one: no ID comes twice.
 const lastName = "last"
 
 // New makes the folder of a trial in a folder of trials.
 func New(trials, command string) (*Trial, error) {
-	list, err := List(trials)
-	if err != nil {
+	if err := sweep(trials); err != nil {
 		return nil, err
 	}
 	text, _ := os.ReadFile(filepath.Join(trials, lastName))
 	last, _ := strconv.Atoi(string(text))
-	expire(list)
 	for {
 		last++
 		t := &Trial{ID: fmt.Sprintf("t%d", last), Command: command}
 		t.dir = filepath.Join(trials, t.ID)
 		err := os.Mkdir(t.dir, 0o700)
-		if errors.Is(err, fs.ErrExist) { // another process made it
+		if err == nil {
+			t.lock, err = lockFolder(t.dir)
+		}
+		if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) { // another process made or swept it
 			continue
 		}
 		err = cmp.Or(err, os.WriteFile(filepath.Join(trials, lastName), []byte(strconv.Itoa(last)), 0o600))
-		for _, name := range []string{"upper", "work", "state"} {
-			err = cmp.Or(err, os.Mkdir(filepath.Join(t.dir, name), 0o700))
-		}
+		err = cmp.Or(err, os.Mkdir(t.State(), 0o700), os.Mkdir(filepath.Join(t.dir, "before"), 0o700))
 		return t, err
 	}
+}
+
+// lockFolder opens and locks the folder of a trial. The error is fs.ErrExist if another process has it locked.
+func lockFolder(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	locked, err := tree.TryLock(int(f.Fd()), true)
+	was, serr := f.Stat()
+	is, lerr := os.Lstat(dir)
+	switch err = cmp.Or(err, serr, lerr); {
+	case err == nil && !os.SameFile(was, is):
+		err = fs.ErrNotExist
+	case err == nil && !locked:
+		err = fs.ErrExist
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// sweep drops what rules 4 and 5 end.
+func sweep(trials string) error {
+	list, err := List(trials)
+	if err != nil {
+		return err
+	}
+	total := int64(0)
+	for i, t := range slices.Backward(list) {
+		total += t.Bytes()
+		if time.Since(t.Began) > maxAge || total > maxBytes && i < len(list)-1 {
+			t.Drop()
+		}
+	}
+	entries, err := os.ReadDir(trials)
+	for _, e := range entries {
+		dir := filepath.Join(trials, e.Name())
+		if _, missing := os.Lstat(filepath.Join(dir, recordName)); missing == nil || !isID(e.Name()) {
+			continue
+		}
+		lock, lerr := lockFolder(dir)
+		if lerr != nil {
+			continue
+		}
+		if _, missing := os.Lstat(filepath.Join(dir, recordName)); missing != nil { // it was not recorded just now
+			(&Trial{dir: dir}).Drop()
+		}
+		lock.Close()
+	}
+	return err
+}
+
+// isID reports whether a name is that of a trial.
+func isID(name string) bool {
+	n, err := strconv.Atoi(strings.TrimPrefix(name, "t"))
+	return err == nil && name == fmt.Sprintf("t%d", n)
 }
 
 // List returns the trials of a folder of trials, the oldest first.
@@ -129,35 +201,29 @@ func List(trials string) (list []*Trial, err error) {
 
 // Open returns a trial. The error is fs.ErrNotExist if no trial has that ID.
 func Open(trials, id string) (*Trial, error) {
-	if n, err := strconv.Atoi(strings.TrimPrefix(id, "t")); err != nil || id != fmt.Sprintf("t%d", n) {
+	if !isID(id) {
 		return nil, fs.ErrNotExist
 	}
 	t := &Trial{dir: filepath.Join(trials, id)}
 	data, err := os.ReadFile(filepath.Join(t.dir, recordName))
 	if err == nil {
-		err = json.Unmarshal(data, t)
+		err = gob.NewDecoder(bytes.NewReader(data)).Decode(t)
 	}
 	return t, err
 }
 
 // save records a trial that has ended.
 func (t *Trial) save() error {
-	data, err := json.Marshal(t)
+	var data bytes.Buffer
+	err := gob.NewEncoder(&data).Encode(t)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(t.dir, recordName), data, 0o600)
+		err = os.WriteFile(filepath.Join(t.dir, recordName+".new"), data.Bytes(), 0o600)
 	}
+	if err == nil {
+		err = os.Rename(filepath.Join(t.dir, recordName+".new"), filepath.Join(t.dir, recordName))
+	}
+	t.lock.Close()
 	return err
-}
-
-// expire drops trials that are old, or exceed the limit together.
-func expire(list []*Trial) {
-	total := int64(0)
-	for i, t := range slices.Backward(list) {
-		total += t.Bytes()
-		if time.Since(t.Began) > maxAge || total > maxBytes && i < len(list)-1 {
-			t.Drop()
-		}
-	}
 }
 
 // Bytes returns how many bytes the changed files of a trial have.
@@ -169,7 +235,15 @@ func (t *Trial) Bytes() (total int64) {
 }
 
 // Drop forgets a trial.
-func (t *Trial) Drop() error { return removeAll(t.dir) }
+func (t *Trial) Drop() error {
+	place, err := os.ReadFile(filepath.Join(t.dir, placeName))
+	if err == nil {
+		removeAll(string(place))
+	}
+	err = removeAll(t.dir)
+	t.lock.Close()
+	return err
+}
 
 // removeAll removes a folder in which a command may have made folders without permissions.
 func removeAll(dir string) error {
@@ -185,24 +259,43 @@ func removeAll(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// Contents returns what a changed path holds in a folder and in a trial, nil for no regular file.
+// Contents returns what a changed path held in a folder as a trial began, and holds in the trial, nil for no
+// regular file.
 func (t *Trial) Contents(folder string, c Change) (before, after []byte, err error) {
 	if c.Before.Mode.IsRegular() && c.Before.Exists {
-		if before, err = os.ReadFile(filepath.Join(folder, c.Path)); err != nil {
+		if before, err = os.ReadFile(t.before(c)); err != nil {
+			before, err = os.ReadFile(filepath.Join(folder, c.Path))
+		}
+		if err != nil {
 			return nil, nil, err
 		}
-		before = append([]byte{}, before...)
 	}
 	if c.After.Mode.IsRegular() && c.After.Exists {
-		if after, err = readUpper(filepath.Join(t.upper(), c.Path)); err != nil {
-			return nil, nil, err
-		}
-		after = append([]byte{}, after...)
+		after, err = os.ReadFile(filepath.Join(t.upper(), c.Path))
 	}
-	return before, after, nil
+	return before, after, err
 }
 
-func (t *Trial) upper() string { return filepath.Join(t.dir, "upper") }
+// before returns the name of the file with what a changed text held as the trial began.
+func (t *Trial) before(c Change) string {
+	return filepath.Join(t.dir, "before", strconv.FormatUint(c.Before.Inode, 10))
+}
+
+// placeName is the file of a trial's folder that names the folder of its layers, if that lies elsewhere.
+const placeName = "place"
+
+// makeLayers makes the folder of the layers in a folder, "" for that of the trial.
+func (t *Trial) makeLayers(in string) (err error) {
+	t.Layers = t.dir
+	if in != "" {
+		t.Layers = filepath.Join(in, ".skill-trial-"+rand.Text())
+		err = cmp.Or(os.WriteFile(filepath.Join(t.dir, placeName), []byte(t.Layers), 0o600), os.Mkdir(t.Layers, 0o700))
+	}
+	return cmp.Or(err, os.Mkdir(t.upper(), 0o700), os.Mkdir(t.work(), 0o700))
+}
+
+func (t *Trial) upper() string { return filepath.Join(t.Layers, "upper") }
+func (t *Trial) work() string  { return filepath.Join(t.Layers, "work") }
 
 // State returns the folder in which the program may keep what ends with the trial.
 func (t *Trial) State() string { return filepath.Join(t.dir, "state") }

@@ -42,8 +42,8 @@ func try(t *testing.T, trials, folder, script string) *Trial {
 	return tr
 }
 
-// tree describes all files of a folder.
-func tree(t *testing.T, folder string) (text string) {
+// treeOf describes all files of a folder.
+func treeOf(t *testing.T, folder string) (text string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if path == folder {
@@ -135,19 +135,19 @@ func TestTrialEqualsRun(t *testing.T) {
 		first, script := randomScript(r, 12), randomScript(r, 1+r.IntN(12))
 		shell(t, folder, first)
 		shell(t, copied, first)
-		before := tree(t, folder)
-		if other := tree(t, copied); before != other {
+		before := treeOf(t, folder)
+		if other := treeOf(t, copied); before != other {
 			t.Fatalf("seed %d: the folders differ at first:\n%s\nand\n%s\nafter\n%s", seed, before, other, first)
 		}
 		tr := try(t, trials, folder, script)
-		if got := tree(t, folder); got != before {
+		if got := treeOf(t, folder); got != before {
 			t.Fatalf("seed %d: the trial changed the folder:\n%s\nwas:\n%s", seed, got, before)
 		}
 		shell(t, copied, script)
-		if err := errors.Join(tr.Check(folder), tr.Make(folder)); err != nil {
+		if err := errors.Join(tr.Check(folder, false), tr.Make(folder)); err != nil {
 			t.Fatalf("seed %d: %v\n%s\n-- script --\n%s", seed, err, before, script)
 		}
-		if got, want := tree(t, folder), tree(t, copied); got != want {
+		if got, want := treeOf(t, folder), treeOf(t, copied); got != want {
 			t.Fatalf("seed %d: after\n%s\nthe trial gives\n%s\nand the script\n%s\non\n%s", seed, script, got, want, before)
 		}
 		tr.Drop()
@@ -157,12 +157,18 @@ func TestTrialEqualsRun(t *testing.T) {
 // A change of others after a trial began is a conflict, and a change beside it is not.
 func TestConflicts(t *testing.T) {
 	needs.Shell(t)
-	const first = "mkdir d e; echo 1 > d/a; echo 1 > d/b; echo 1 > e/c; echo 1 > f"
+	const first = "mkdir d e; echo 1 > d/a; echo 1 > d/b; echo 1 > e/c; echo 1 > f; seq 9 > lines"
 	for _, tt := range []struct{ script, other, want string }{
 		{"echo 2 > f", "echo 3 > e/c", ""},
 		{"echo 2 > f", "echo 3 > f", "f"},
 		{"echo 2 > f", "rm f", "f"},
-		{"echo 2 > f", "touch f", "f"},
+		{"echo 2 > f", "touch f", ""}, // the same text
+		{"rm f", "touch f", "f"},
+		{"sed -i s/2/two/ lines", "sed -i s/8/eight/ lines", ""},
+		{"sed -i s/2/two/ lines", "sed -i s/2/second/ lines", "lines"},
+		{"sed -i s/2/two/ lines; chmod 700 lines", "sed -i s/8/eight/ lines", ""},
+		{"sed -i s/2/two/ lines", "chmod 700 lines", "lines"},
+		{"printf 'a\\0b' > f", "echo 3 > f", "f"},
 		{"rm -r d", "echo 3 > d/new", "d/new"},
 		{"rm -r d; mkdir d; echo 2 > d/b", "echo 3 > d/new", "d/new"},
 		{"echo 2 > new", "echo 3 > new", "new"},
@@ -176,7 +182,7 @@ func TestConflicts(t *testing.T) {
 		tr := try(t, t.TempDir(), folder, tt.script)
 		shell(t, folder, tt.other)
 		got := ""
-		if err := tr.Check(folder); err != nil {
+		if err := tr.Check(folder, false); err != nil {
 			conflict, ok := errors.AsType[*ConflictError](err)
 			if !ok {
 				t.Fatal(err)
@@ -185,6 +191,111 @@ func TestConflicts(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("trial %q, others %q: conflicts in %q, want %q", tt.script, tt.other, got, tt.want)
+		}
+	}
+}
+
+// A text that others changed meanwhile is merged. In a conflict nothing is made, and with force only the lines
+// in conflict are replaced.
+func TestMerge(t *testing.T) {
+	needs.Shell(t)
+	for _, tt := range []struct {
+		other, want string
+		force       bool
+	}{
+		{"sed -i s/8/eight/ f", "1\ntwo\n3\n4\n5\n6\n7\neight\n9\n", false},
+		{"sed -i 's/8/eight/; s/2/second/' f", "1\ntwo\n3\n4\n5\n6\n7\neight\n9\n", true},
+		{"rm f", "1\ntwo\n3\n4\n5\n6\n7\n8\n9\n", true},
+	} {
+		folder := t.TempDir()
+		shell(t, folder, "seq 9 > f; seq 3 > long; chmod 600 f")
+		tr := try(t, t.TempDir(), folder, "sed -i s/2/two/ f; chmod 755 f")
+		shell(t, folder, tt.other)
+		if err := errors.Join(tr.Check(folder, tt.force), tr.Make(folder)); err != nil {
+			t.Fatal(tt.other, err)
+		}
+		got, err := os.ReadFile(filepath.Join(folder, "f"))
+		info, serr := os.Stat(filepath.Join(folder, "f"))
+		if err != nil || serr != nil || string(got) != tt.want || info.Mode() != 0o755 {
+			t.Errorf("others %q: %q, mode %v, %v, want %q", tt.other, got, info.Mode(), err, tt.want)
+		}
+		if left, err := filepath.Glob(filepath.Join(folder, ".skill*")); len(left) > 0 {
+			t.Error("left:", left, err)
+		}
+	}
+}
+
+// The trial of a killed process ends when the next begins, and one that runs does not.
+func TestKilledTrialEnds(t *testing.T) {
+	needs.Shell(t)
+	trials, folder := t.TempDir(), t.TempDir()
+	runs, err := New(trials, "true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed, err := New(trials, "true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell(t, killed.dir, "mkdir -p upper/d/e; chmod 0 upper/d/e upper/d; mkdir ../t99x")
+	killed.lock.Close() // as the system does at its end
+	kept := try(t, trials, folder, "echo 1 > a")
+	for dir, want := range map[string]bool{
+		runs.dir: true, killed.dir: false, kept.dir: true, filepath.Join(trials, "t99x"): true,
+	} {
+		if _, err := os.Lstat(dir); (err == nil) != want {
+			t.Errorf("%s: %v, want it to be there: %v", dir, err, want)
+		}
+	}
+	try(t, trials, folder, "echo 1 > a")
+	if list, err := List(trials); err != nil || len(list) != 2 {
+		t.Errorf("%d trials, %v", len(list), err)
+	}
+}
+
+// Where the file system of the trials holds no upper layer, another folder does, which ends with the trial.
+func TestLayersElsewhere(t *testing.T) {
+	needs.Shell(t)
+	mounted, folder := t.TempDir(), t.TempDir()
+	at := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", t.TempDir(), t.TempDir(), t.TempDir())
+	needs.Mount(t, "none", mounted, "overlay", 0, at)
+	tr := try(t, mounted, folder, "echo 1 > a")
+	if tr.Layers == tr.dir {
+		t.Fatal("an overlay holds the upper layer of another")
+	}
+	again, err := Open(mounted, tr.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(again.Check(folder, false), again.Make(folder), again.Drop()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(folder, "a"))
+	if _, left := os.Lstat(tr.Layers); string(got) != "1\n" || !os.IsNotExist(left) {
+		t.Errorf("%q, %v; %s: %v", got, err, tr.Layers, left)
+	}
+}
+
+// A name that is not UTF-8 and a file that the program shut are kept, also if the first process that reads them
+// is killed.
+func TestShutFiles(t *testing.T) {
+	needs.Shell(t)
+	trials, folder := t.TempDir(), t.TempDir()
+	t.Cleanup(func() { removeAll(folder) })
+	shell(t, folder, "mkdir -m 500 d; seq 3 > e")
+	tr := try(t, trials, folder, "chmod 700 d; printf x > d/caf\xe9; mkdir d/new; echo y > d/new/y; chmod 0 d/new/y d/new; chmod 500 d; chmod 0 e")
+	again, err := Open(trials, tr.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(again.Check(folder, false), again.Make(folder)); err != nil {
+		t.Fatal(err)
+	}
+	shell(t, folder, "chmod 700 d/new; cat d/new/y > y; chmod 0 d/new")
+	modes := map[string]fs.FileMode{"d": fs.ModeDir | 0o500, "e": 0, "d/caf\xe9": 0o644, "d/new": fs.ModeDir}
+	for name, want := range modes {
+		if info, err := os.Lstat(filepath.Join(folder, name)); err != nil || info.Mode() != want {
+			t.Errorf("%q: %v, %v, want mode %v", name, info, err, want)
 		}
 	}
 }
