@@ -134,6 +134,28 @@ code 4 skill undo
 gone p; text sub/s s; says 'which ran at the same time'
 [ -z "$(find "$HOME" .. -name 'far-*' 2>/dev/null)" ]
 
+## the list shows each change once
+lines() { [ "$(skill history | wc -l)" = "$1" ] || { echo "not $1 lines: $(skill history)"; exit 1; }; }
+begin A t1 make p1; echo 1 >f1; lines 1
+begin A t2 second p2; echo 2 >f2; end A t2 second p2
+lines 2; code 1 skill undo 1
+says 'change 1 cannot be undone'; text f1 1
+code 0 skill undo --perhaps 1
+gone f1; skill history >out; says 'run make'; lines 3
+
+## the list shows a change whose end was told after a look
+lines() { [ "$(skill history | wc -l)" = "$1" ] || { echo "not $1 lines: $(skill history)"; exit 1; }; }
+begin A t1 make p1; echo 1 >f1; lines 1; end A t1 make p1
+lines 1; code 0 skill undo
+skill history >out; says 'run make'; says undone; lines 2
+
+## the list shows each of a chain of commands
+begin A t1 'make one' p1; echo 1 >f1; skill history >../out
+begin A t2 'make two' p1; echo 2 >f2; end A t1 'make one' p1; echo 3 >f3; end A t2 'make two' p1
+skill history >out; says f1; says 'f2 and 1 more'; [ "$(wc -l <out)" = 2 ]
+for i in 1 2; do code 0 skill undo; done
+gone f1; gone f2; gone f3
+
 ## an end that is told late
 begin A t1 make p1; echo 1 >f1
 begin A t2 ls p2; end A t2 ls p2

@@ -80,31 +80,28 @@ func (s *Store) listed(ctx context.Context, at line, name Name) (l Listed, ok bo
 	return l, name == "" || l.IsDamaged() || l.Mentions(name), nil
 }
 
-// joinParts adds to the op that ends a command's window the changes of the ops that are parts of the same
-// change. It returns false for such a part, which is not listed by itself.
+// joinParts adds to an op the changes of older ops that are parts of the same change. It returns false for an op
+// that is not listed by itself: such a part, or the end of a window whose changes are in other ops.
 func (t *Tx) joinParts(l *Listed) bool {
-	single := func(op *Op) bool {
-		return !slices.ContainsFunc(op.Owners, func(o Owner) bool { return o.Far == "" && !o.SameOwner(op.Owners[0]) })
-	}
-	told := t.toldAfter(l.ID)
-	if single(l.Op) && slices.ContainsFunc(l.Owners, func(o Owner) bool { return !o.Told && told(o.Key) }) {
+	if t.isJoined(l.ID, l.Op) {
 		return false
 	}
 	has := map[Name]bool{}
 	for _, d := range l.Deltas {
 		has[d.Path] = true
 	}
+	isEnd := l.IsEnd()
 	for _, id := range t.Parts(l.Op)[1:] {
 		at, _ := t.log.find(id)
-		if _, inForce := t.log.active(id); inForce == l.Undone || id > l.ID {
+		if t.InForce(id) == l.Undone || id > l.ID {
 			continue
 		}
-		if !single(t.log.owning(at)) || !single(l.Op) {
+		if !t.log.owning(at).isSingle() || !l.isSingle() {
 			l.See = append(l.See, id)
 			continue
 		}
 		part := t.log.op(at)
-		if part == nil {
+		if part == nil || isEnd {
 			continue
 		}
 		for _, d := range part.Deltas {
@@ -116,6 +113,33 @@ func (t *Tx) joinParts(l *Listed) bool {
 		l.Left = append(l.Left, part.Left...)
 	}
 	return len(l.Deltas)+len(l.Left)+len(l.See) > 0 || l.Note != ""
+}
+
+// isJoined reports whether the list shows the changes of an op with those of a later one.
+func (t *Tx) isJoined(id int64, op *Op) bool {
+	if !op.isSingle() {
+		return false
+	}
+	for at := range t.log.newest() {
+		if at.id <= id {
+			break
+		}
+		if !at.owned || t.log.undoes[at.id] == at.id || t.InForce(at.id) != t.InForce(id) {
+			continue
+		}
+		later := t.log.owning(at)
+		keys, since := later.partKeys(at.id)
+		if since < id && !later.IsEnd() && later.isSingle() && later.takesBack() == op.takesBack() &&
+			slices.ContainsFunc(keys, func(o Owner) bool { return op.owns(o.Key) }) && !t.isJoined(at.id, later) {
+			return true
+		}
+	}
+	return false
+}
+
+// isSingle reports whether the windows of an op count as one owner.
+func (op *Op) isSingle() bool {
+	return !slices.ContainsFunc(op.Owners, func(o Owner) bool { return o.Far == "" && !o.SameOwner(op.Owners[0]) })
 }
 
 // LastID returns the number of the newest op.

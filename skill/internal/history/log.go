@@ -364,13 +364,14 @@ func (l *logFile) op(at line) *Op {
 	return op
 }
 
-// owning returns the kind and the owners of an op, and none for a damaged line. The list of a history asks for them as
-// often as the square of its length, so each line is read once.
+// owning returns the kind and the owners of an op, and at most one of its changes; no owners for a damaged line. The
+// list of a history asks as often as the square of its length, so each line is read once.
 func (l *logFile) owning(at line) *Op {
 	if l.owners[at.off] == nil {
 		l.owners[at.off] = &Op{}
 		if op := l.op(at); op != nil {
-			l.owners[at.off] = &Op{Kind: op.Kind, Owners: op.Owners}
+			l.owners[at.off] = &Op{Kind: op.Kind, Owners: op.Owners, Note: op.Note,
+				Deltas: slices.Clone(op.Deltas[:min(1, len(op.Deltas))]), Left: slices.Clone(op.Left[:min(1, len(op.Left))])}
 		}
 	}
 	return l.owners[at.off]

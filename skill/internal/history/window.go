@@ -87,15 +87,16 @@ const (
 	Unproven Grade = "unproven" // nobody told the end, or what was there before was not seen
 )
 
-// Grade returns the grade of a change. told reports whether a later op was recorded at the told end of a
-// window.
-func (op *Op) Grade(d Delta, told func(key string) bool) Grade {
+// Grade returns the grade of a change. ended returns the owner of a window as a later op has it that was
+// recorded at its end; the zero Owner for none.
+func (op *Op) Grade(d Delta, ended func(key string) Owner) Grade {
 	if op.Unsure != "" || d.Unsure {
 		return Unproven
 	}
 	proven := len(op.Owners) == 0
 	for _, o := range op.Owners {
-		proven = proven || o.Told || told(o.Key) || o.Until != 0 && d.Changed != 0 && d.Changed <= o.Until
+		end := ended(o.Key)
+		proven = proven || o.Told || end.Told || d.Changed != 0 && d.Changed <= max(o.Until, end.Until)
 	}
 	switch {
 	case !proven:
@@ -106,11 +107,6 @@ func (op *Op) Grade(d Delta, told func(key string) bool) Grade {
 		return Known
 	}
 	return Sole
-}
-
-// tellsEnd reports whether the op was recorded at the told end of a window.
-func (op *Op) tellsEnd(key string) bool {
-	return slices.ContainsFunc(op.Owners, func(o Owner) bool { return o.Key == key && o.Told })
 }
 
 // Ends reports whether the window with the key ended with the op.
@@ -130,24 +126,31 @@ func (op *Op) owns(key string) bool {
 	return slices.ContainsFunc(op.Owners, func(o Owner) bool { return o.Key == key })
 }
 
-// toldAfter returns a function for [Op.Grade]: whether an op after the op id was recorded at the told end
-// of a window.
-func (t *Tx) toldAfter(id int64) func(key string) bool {
-	return func(key string) bool {
+// endAfter returns a function for [Op.Grade]: the end of a window in an op after the op id. A told end wins.
+func (t *Tx) endAfter(id int64) func(key string) Owner {
+	return func(key string) (end Owner) {
 		for at := range t.log.newest() {
 			if at.id <= id {
-				return false
+				break
 			}
-			if at.owned && t.log.owning(at).tellsEnd(key) {
-				return true
+			if !at.owned {
+				continue
+			}
+			for _, o := range t.log.owning(at).Owners {
+				if o.Key == key && (o.Told || o.Until != 0 && end.Until == 0) {
+					end = o
+				}
+			}
+			if end.Told {
+				break
 			}
 		}
-		return false
+		return end
 	}
 }
 
 // Grade returns the grade of a change of an op.
-func (t *Tx) Grade(op *Op, d Delta) Grade { return op.Grade(d, t.toldAfter(op.ID)) }
+func (t *Tx) Grade(op *Op, d Delta) Grade { return op.Grade(d, t.endAfter(op.ID)) }
 
 // Doubt says why nothing proves that the op made a change, or who else may have made it; "" for a grade
 // that every undo takes.
@@ -183,19 +186,7 @@ func (op *Op) FirstTold() Owner {
 // Parts returns the number of an op, and the numbers of the ops that record the same change, the newest
 // first: what a command changed may be in several ops, because others looked at the workspace meanwhile.
 func (t *Tx) Parts(op *Op) []int64 {
-	keys, since := op.Owners, op.ID
-	ended := func(o Owner) bool { return o.Told || o.Until != 0 }
-	if slices.ContainsFunc(keys, ended) {
-		keys = nil
-		for _, o := range op.Owners {
-			if ended(o) {
-				keys = append(keys, o)
-			}
-		}
-	}
-	for _, o := range keys {
-		since = min(since, o.Since)
-	}
+	keys, since := op.partKeys(op.ID)
 	list := []int64{op.ID}
 	for at := range t.log.newest() {
 		if at.id <= since {
@@ -210,6 +201,20 @@ func (t *Tx) Parts(op *Op) []int64 {
 		}
 	}
 	return list
+}
+
+// partKeys returns the windows whose ops are parts of the same change as the op id, and the number of the last op
+// before them.
+func (op *Op) partKeys(id int64) (keys []Owner, since int64) {
+	keys, since = op.Owners, id
+	ended := func(o Owner) bool { return o.Told || o.Until != 0 }
+	if slices.ContainsFunc(keys, ended) {
+		keys = slices.DeleteFunc(slices.Clone(keys), func(o Owner) bool { return !ended(o) })
+	}
+	for _, o := range keys {
+		since = min(since, o.Since)
+	}
+	return keys, since
 }
 
 // windows reads the files of the open windows, the oldest first. The files of edits are left out, and
