@@ -253,6 +253,7 @@ code 0 skill undo; text a a
 ## two commands at once in a repository without hooks
 repository; rm -rf .git/hooks .git/info; echo a >a; commit 1
 skill exec -- sleep 0.6 & skill exec -- sleep 0.3; wait
+for i in 1 2; do skill exec -- sleep 0.2 & sleep 0.1; skill exec -- sleep 0.3; wait; done
 [ "$(skill history 2>&1)" = 'no changes are recorded' ] || { skill history; exit 1; }
 
 ## a session whose changes were recorded at the end of another

@@ -69,6 +69,12 @@ func isStub(d tree.Folder, name string, info tree.Info) bool {
 	return false
 }
 
+// isStubFile is isStub for a name of which only the kind is known.
+func isStubFile(d tree.Folder, name string) bool {
+	info, err := d.Lstat(name)
+	return err == nil && !info.IsDir() && isStub(d, name, info)
+}
+
 // isStubFolder is isStub for a folder. A command can make the mark too, so the mark hides nothing beside it.
 func isStubFolder(d tree.Folder, name string) bool {
 	in, err := d.OpenFolder(name)

@@ -222,6 +222,8 @@ func (l *linker) files(src, dst tree.Folder) bool {
 				dst.Chmod(e.Name, info.Mode.Perm()|0o700)
 			}
 		case e.Type != 0 || strings.HasPrefix(e.Name, "tmp_"):
+		case isStubFile(src, e.Name): // of another command, which still runs
+			complete = false
 		case l.left == 0:
 			complete = false
 		default:
