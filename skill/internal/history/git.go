@@ -69,7 +69,7 @@ func isStub(d tree.Folder, name string, info tree.Info) bool {
 	return false
 }
 
-// isStubFile is isStub for a name of which only the kind is known.
+// isStubFile is isStub for a name without its information.
 func isStubFile(d tree.Folder, name string) bool {
 	info, err := d.Lstat(name)
 	return err == nil && !info.IsDir() && isStub(d, name, info)

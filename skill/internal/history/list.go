@@ -115,7 +115,7 @@ func (t *Tx) joinParts(l *Listed) bool {
 	return len(l.Deltas)+len(l.Left)+len(l.See) > 0 || l.Note != ""
 }
 
-// isJoined reports whether the list shows the changes of an op with those of a later one.
+// isJoined reports whether the list shows the changes of an op together with a later op.
 func (t *Tx) isJoined(id int64, op *Op) bool {
 	if !op.isSingle() {
 		return false
