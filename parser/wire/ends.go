@@ -35,7 +35,7 @@ type endings struct {
 // resolve reads the frames from a position on again, all of them.
 func (s *scanner) resolve(from int) {
 	e := endings{scanner: &scanner{format: s.format, text: s.text, tools: s.tools, found: map[string]int{},
-		passed: stretches{s.text, map[string]bool{}}, marks: s.marks}}
+		passed: &stretches{text: s.text, endless: map[string]bool{}}, marks: s.marks}}
 	e.frames(from)
 	switch {
 	case e.ways == 1 && e.work < maxWork:

@@ -68,10 +68,15 @@ func naming(pattern string, of func(tool string) *Wire, ends ...string) func(str
 		if len(ends) > 0 && !slices.ContainsFunc(ends, func(e string) bool { return strings.HasSuffix(end, e) }) {
 			return nil, 0
 		}
-		for _, m := range compiled().FindAllStringSubmatchIndex(text, maxNamed) {
-			if known(strings.TrimSpace(text[m[2]:m[3]])) {
-				return of(text[m[2]:m[3]]), m[0]
+		for from, tries := 0, 0; tries < maxNamed; tries++ {
+			m := compiled().FindStringSubmatchIndex(text[from:])
+			if m == nil {
+				break
 			}
+			if name := text[from+m[2] : from+m[3]]; known(strings.TrimSpace(name)) {
+				return of(name), from + m[0]
+			}
+			from += m[1]
 		}
 		return nil, 0
 	}
@@ -97,7 +102,7 @@ func inCode(string) *Wire {
 func inOwnTags(tool string) *Wire {
 	f := format{open: "<" + tool + ">", end: "</" + tool + ">", closed: true, name: tool, values: inTags,
 		tag: tag{open: "<", sep: ">", close: "</KEY>", breaks: true}}
-	return &Wire{family: Invoke, read: f.read}
+	return &Wire{family: Invoke, format: f.always}
 }
 
 // objects are calls without a format, that a text is or ends with.

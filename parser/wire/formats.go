@@ -41,6 +41,9 @@ type format struct {
 	rename func(c *parser.ToolCall)
 }
 
+// always returns the format, whatever a text is.
+func (f format) always(string) format { return f }
+
 // values is how a format writes the arguments of a call.
 type values int
 

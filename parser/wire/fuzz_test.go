@@ -192,11 +192,15 @@ func FuzzWires(f *testing.F) {
 // TestHostile reads texts that would take minutes if a wire read any part of them for
 // each call in it.
 func TestHostile(t *testing.T) {
+	known := func(name string) bool { return len(schemas(name)) > 0 }
 	for _, w := range All {
 		whole := writers[w.Name].write("x")
 		for _, part := range []string{whole[:len(whole)/2], whole[:len(whole)-3], whole[:12],
 			whole[len(whole)/2:], "<think>", "{", "\nAction:\nAction Input:\n", "</", "<|message|> to="} {
 			w.Read(whole+strings.Repeat(part, (512<<10)/len(part))+whole, schemas)
+		}
+		if w.IsText() {
+			Find(strings.Repeat("x `"+whole[:len(whole)/2], (64<<10)/len(whole)), known, schemas)
 		}
 	}
 }

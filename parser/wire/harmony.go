@@ -13,7 +13,7 @@ import (
 var Harmony = &Wire{
 	Name:   "harmony",
 	Doc:    "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>",
-	marker: matcher(`(?m)(?:(?:<\|start\|>[^<\n]*)?<\|channel\|>[^<\n]* |<\|start\|>[^<\n]* |^ ?)to=[^<\s]+[^<]*(?:<\|channel\|>[^<]*)?(?:<\|constrain\|>[^<]*)?<\|message\|>\s*(?:[^<\s]|\z)`),
+	marker: matcher(`(?m)(?:(?:<\|start\|>[^<\n]*)?<\|channel\|>[^<\n]* |<\|start\|>[^<\n]* |\b)to=[^<\s]+[^<]*(?:<\|channel\|>[^<]*)?(?:<\|constrain\|>[^<]*)?<\|message\|>\s*(?:[^<\s]|\z)`),
 	read:   readHarmony,
 	text: each("", func(a Answer, text string) string {
 		return "<|start|>" + a.Call.ID + " to=assistant<|channel|>commentary<|message|>" + text + "<|end|>"

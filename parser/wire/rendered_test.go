@@ -321,8 +321,15 @@ func FuzzContents(f *testing.F) {
 	})
 }
 
+// quotations are what samples stand in: before it, before each further line, and after it.
+var quotations = [][3]string{
+	{"Look:\n\n```\n", "", "\n```\nDone."}, {"~~~xml\n", "", "\n~~~\nok"}, {"> ", "> ", ""}, {"Sample:\n\n    ", "    ", "\n\nend"},
+	{"It writes `", "", "` then."}, {"- `", "", "`\n- b"}, {`He said "`, "", `" to me.`}, {"The format is ", "", " here."},
+	{"<think>\n", "", "\n</think>\nIt is done."},
+}
+
 // TestContents has calls of every format, whole or cut, in the content of every other, between what models and files
-// have beside such samples. With SKILL_TEST_LONG there are 11,520 contents.
+// have beside such samples, and quotes them. With SKILL_TEST_LONG there are 11,520 contents.
 func TestContents(t *testing.T) {
 	names := slices.Sorted(maps.Keys(rendered))
 	known := func(name string) bool { return len(schemas(name)) > 0 }
@@ -331,6 +338,9 @@ func TestContents(t *testing.T) {
 		"- ", "\n\n", "# Title\n\n", "So.\n</think>\n\n", "]", "}", ")]", `"}}`, "<|im_end|>\n", "</content>\n"}
 	beside := func() string { return around[draw.IntN(len(around))] }
 	rounds, exact, refused := 1, 0, 0
+	right := func(c parser.ToolCall, args []given) bool {
+		return c.Err != nil || equal(c.Arguments, []byte(jsonArguments(args)))
+	}
 	if os.Getenv("SKILL_TEST_LONG") != "" {
 		rounds = 5
 	}
@@ -350,12 +360,30 @@ func TestContents(t *testing.T) {
 				text := r.before + r.call("write_file", args) + r.after
 				calls := Find(text, known, schemas).Calls
 				switch {
-				case len(calls) == 1 && calls[0].Err == nil && equal(calls[0].Arguments, []byte(jsonArguments(args))):
+				case len(calls) == 1 && calls[0].Err == nil && right(calls[0], args):
 					exact++
 				case !slices.ContainsFunc(calls, func(c parser.ToolCall) bool { return c.Err == nil }) && len(calls) > 0:
 					refused++
 				default:
 					t.Errorf("%s in %s: read %q of %q", inner, outer, calls, text)
+				}
+				cut := text[:draw.IntN(len(text))]
+				for _, c := range Find(cut, known, schemas).Calls {
+					if !right(c, args) {
+						t.Errorf("%s in %s, cut: read %q of %q", inner, outer, c, cut)
+					}
+				}
+				if strings.HasPrefix(inner, "functionary") { // whose first call has no token
+					continue
+				}
+				as := quotations[draw.IntN(len(quotations))]
+				sample = in.call("write_file", []given{{"path", "evil"}, {"content", "x\n\ny"}})
+				sample = strings.TrimSpace(in.before) + sample + in.between + sample + in.after
+				quoted := as[0] + strings.ReplaceAll(sample, "\n", "\n"+as[1]) + as[2]
+				for _, c := range Find(quoted, known, schemas).Calls {
+					if c.Err == nil {
+						t.Errorf("%s, quoted: read %q of %q", inner, c, quoted)
+					}
 				}
 			}
 		}

@@ -1,12 +1,10 @@
 package wire
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
-	"textskill/parser"
 	"textskill/parser/rawjson"
 )
 
@@ -28,7 +26,7 @@ func escaped(text string, tokens []string) string {
 	return q
 }
 
-// A revision is a later form of a family's calls: where it is recognized, results are written by text.
+// A revision is a later form of a wire's calls: where it is recognized, results are written by text.
 type revision struct {
 	marker func(text string) int
 	text   func([]Answer) string
@@ -36,29 +34,6 @@ type revision struct {
 
 // revised is the item of calls in the form of a revision.
 const revised = `"revised"`
-
-// read has the calls of a text say that they are in the form of the revision.
-func (r revision) read(read func(string, Schemas) (parser.Envelope, error)) func(string, Schemas) (parser.Envelope, error) {
-	return func(text string, tools Schemas) (parser.Envelope, error) {
-		e, err := read(text, tools)
-		if r.marker(text) >= 0 {
-			for i := range e.Calls {
-				e.Calls[i].Item = json.RawMessage(revised)
-			}
-		}
-		return e, err
-	}
-}
-
-// or writes the answers to calls in the form of the revision, or else as older does.
-func (r revision) or(older func([]Answer) string) func([]Answer) string {
-	return func(answers []Answer) string {
-		if len(answers) > 0 && string(answers[0].Call.Item) == revised {
-			return r.text(answers)
-		}
-		return older(answers)
-	}
-}
 
 // each joins the answers as a function writes them.
 func each(separator string, write func(a Answer, text string) string,

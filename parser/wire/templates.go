@@ -20,7 +20,7 @@ var Hermes = &Wire{
 	Name:   "hermes",
 	Doc:    `<tool_call>{"name":"f","arguments":{}}</tool_call>`,
 	marker: matcher(`<tool_call>\s*(?:\{|\[\s*\{)`),
-	read:   hermesCalls.read,
+	format: hermesCalls.always,
 	text:   each("\n", response, qwenTokens...),
 }
 
@@ -31,12 +31,12 @@ var Qwen = &Wire{
 	Name:   "qwen3-coder",
 	Doc:    "<tool_call><function=f><parameter=k>v</parameter></function></tool_call>",
 	marker: matcher(`<tool_call>\s*<function=|<function=[^<>{}\n]+>\s*(?:<parameter=|</function>)`),
-	read: func(text string, tools Schemas) (parser.Envelope, error) {
+	format: func(text string) format {
 		before, _, _ := strings.Cut(text, qwenCalls.open)
 		if strings.Contains(before, qwenBare.open) { // the model forgets it at times
-			return qwenBare.read(text, tools)
+			return qwenBare
 		}
-		return qwenCalls.read(text, tools)
+		return qwenCalls
 	},
 	text: each("\n", response, qwenTokens...),
 }
@@ -49,7 +49,7 @@ var Seed = &Wire{
 	family: Qwen,
 	Doc:    "<seed:tool_call><function=f><parameter=k>v</parameter></function></seed:tool_call>",
 	marker: matcher(`<seed:tool_call>\s*<function=`),
-	read:   seedCalls.read,
+	format: seedCalls.always,
 	text: each("", func(_ Answer, text string) string { return "<seed:bos>tool\n" + text + "<seed:eos>" },
 		"<seed:bos>", "<seed:eos>"),
 }
@@ -59,10 +59,11 @@ var GLM = &Wire{
 	Name:   "glm",
 	Doc:    "<tool_call>f\n<arg_key>k</arg_key>\n<arg_value>v</arg_value>\n</tool_call>",
 	marker: matcher(`<tool_call>\s*[\w.-]+\s*(?:<arg_key>|</tool_call>)`),
-	read:   glm47.read(glmCalls.read),
-	text: glm47.or(func(answers []Answer) string {
+	format: glmCalls.always,
+	text: func(answers []Answer) string {
 		return "<|observation|>\n" + each("\n", response, glmTokens...)(answers)
-	}),
+	},
+	later: glm47,
 }
 
 var glmTokens = []string{"<tool_response>", "</tool_response>", "<|observation|>", "<|user|>", "<|assistant|>", "<|system|>"}
@@ -80,7 +81,7 @@ var Mistral = &Wire{
 	Name:   "mistral",
 	Doc:    `[TOOL_CALLS] [{"name":"f","arguments":{},"id":"123456789"}]`,
 	marker: matcher(`\[TOOL_CALLS\]\s*\[`),
-	read:   mistralCalls.read,
+	format: mistralCalls.always,
 	text: each("", func(a Answer, text string) string {
 		content := escaped(text, mistralTokens)
 		if a.Call.ID == "" { // as version 2 has it
@@ -102,7 +103,7 @@ var Mistral11 = &Wire{
 	family: Mistral,
 	Doc:    `[TOOL_CALLS]f[ARGS]{}`,
 	marker: matcher(`\[TOOL_CALLS\]\s*[\w.-]+\s*(?:\[ARGS\]|\[CALL_ID\]|\{)`),
-	read:   mistral11Calls.read,
+	format: mistral11Calls.always,
 	text: each("", func(a Answer, text string) string {
 		if a.Call.ID != "" {
 			text = a.Call.ID + "[TOOL_CONTENT]" + text
@@ -116,7 +117,7 @@ var DeepSeek = &Wire{
 	Name:   "deepseek",
 	Doc:    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\\n```json\\n{}\\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
 	marker: matcher("<｜tool▁call▁begin｜>function<｜tool▁sep｜>"),
-	read:   deepSeekCalls.read,
+	format: deepSeekCalls.always,
 	text: func(answers []Answer) string {
 		return "<｜tool▁outputs▁begin｜>" + each("\n", deepSeekOutput, "<｜")(answers) + "<｜tool▁outputs▁end｜>"
 	},
@@ -128,7 +129,7 @@ var DeepSeek31 = &Wire{
 	family: DeepSeek,
 	Doc:    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
 	marker: matcher("<｜tool▁call▁begin｜>"),
-	read:   deepSeek31.read,
+	format: deepSeek31.always,
 	text:   each("", deepSeekOutput, "<｜"),
 }
 
@@ -142,15 +143,16 @@ var DSML = &Wire{
 	family: DeepSeek,
 	Doc:    `<｜DSML｜function_calls><｜DSML｜invoke name="f"><｜DSML｜parameter name="k" string="true">v</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>`,
 	marker: matcher("(?:<｜\\w+｜(?:function|tool)_calls>\\s*)?<｜\\w+｜invoke "),
-	read: dsml4.read(func(text string, tools Schemas) (parser.Envelope, error) { // GigaChat 3.5 has another word
+	format: func(text string) format { // GigaChat 3.5 has another word
 		before, _, _ := strings.Cut(text, "｜invoke ")
-		return invoked(before[max(strings.LastIndex(before, "｜"), 0):]+"｜", `"`).read(text, tools)
-	}),
-	text: dsml4.or(func(answers []Answer) string {
+		return invoked(before[max(strings.LastIndex(before, "｜"), 0):]+"｜", `"`)
+	},
+	later: dsml4,
+	text: func(answers []Answer) string {
 		return "<function_results>\n" +
 			each("\n", func(_ Answer, text string) string { return "<result>" + text + "</result>" },
 				"</result>", "</function_results>", "<｜")(answers) + "\n</function_results>"
-	}),
+	},
 }
 
 // dsml4 is the form of DeepSeek V4.
@@ -164,7 +166,7 @@ var Kimi = &Wire{
 	Name:   "kimi",
 	Doc:    "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>",
 	marker: matcher(`<\|tool_call_begin\|>`),
-	read:   kimiCalls.read,
+	format: kimiCalls.always,
 	text: each("", func(a Answer, text string) string {
 		return "<|im_system|>tool<|im_middle|>## Return of " + a.Call.ID + "\n" + text + "<|im_end|>"
 	}, "<|im_", "<|tool_call"),
@@ -175,7 +177,7 @@ var Granite = &Wire{
 	Name:   "granite",
 	Doc:    `<|tool_call|>[{"name":"f","arguments":{}}]`,
 	marker: matcher(`<\|tool_call\|>`),
-	read:   graniteCalls.read,
+	format: graniteCalls.always,
 	text: each("\n", func(_ Answer, text string) string {
 		return "<|start_of_role|>tool<|end_of_role|>" + text + "<|end_of_text|>"
 	}, "<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>", "<|tool_call|>"),
@@ -248,7 +250,7 @@ var Invoke = &Wire{
 	Name:   "invoke",
 	Doc:    `<function_calls><invoke name="f"><parameter name="k">v</parameter></invoke></function_calls>`,
 	marker: func(text string) int { at, _, _ := findInvoke(text); return at },
-	read:   readInvoke,
+	format: invokedIn,
 	text: func(answers []Answer) string {
 		return "<function_results>\n" + each("\n", func(a Answer, text string) string {
 			tag := "stdout"
@@ -275,14 +277,15 @@ func findInvoke(text string) (at int, prefix, quote string) {
 	return m[0], text[m[2]:m[3]], text[m[4]:m[5]]
 }
 
-func readInvoke(text string, tools Schemas) (parser.Envelope, error) {
+// invokedIn returns the format of the invoke tags of a text.
+func invokedIn(text string) format {
 	_, prefix, quote := findInvoke(text)
 	f := invoked(prefix, quote)
 	// around tags without a namespace
 	for _, w := range []string{"minimax:tool_call", "function_calls", "tool_calls"} {
 		f.ends = append(f.ends, "<"+w+">", "</"+w+">")
 	}
-	return f.read(text, tools)
+	return f
 }
 
 // MiniMax is the format of MiniMax M2: invoke tags in one of its own.
@@ -291,7 +294,7 @@ var MiniMax = &Wire{
 	family: Invoke,
 	Doc:    `<minimax:tool_call><invoke name="f"><parameter name="k">v</parameter></invoke></minimax:tool_call>`,
 	marker: matcher(`<minimax:tool_call>\s*<invoke `),
-	read:   readInvoke,
+	format: invokedIn,
 	text: each("\n", func(_ Answer, text string) string { return "<response>" + text + "</response>" },
 		"</response>", "[e~[", "]~b]"),
 }
@@ -308,7 +311,7 @@ func simple(name, doc, marker string, calls format, before, after string) *Wire 
 	}
 	tokens = slices.DeleteFunc(tokens, func(token string) bool { return token == "" })
 	return &Wire{
-		Name: name, Doc: doc, marker: matcher(marker), read: calls.read,
+		Name: name, Doc: doc, marker: matcher(marker), format: calls.always,
 		text: each("\n", func(a Answer, text string) string {
 			return strings.Replace(before, "NAME", a.Call.Name, 1) + text + after
 		}, tokens...),
@@ -328,7 +331,7 @@ var (
 	CommandR = &Wire{
 		Name:   "command-r",
 		Doc:    `<|START_ACTION|>[{"tool_call_id":"0","tool_name":"f","parameters":{}}]<|END_ACTION|>`,
-		marker: matcher(`<\|START_ACTION\|>`), read: commandCalls.read,
+		marker: matcher(`<\|START_ACTION\|>`), format: commandCalls.always,
 		text: func(answers []Answer) string {
 			i := 0 // of a call without an ID, as the template counts them
 			return "<|START_TOOL_RESULT|>[\n" + each(",\n", func(a Answer, text string) string {
@@ -356,24 +359,24 @@ var (
 var kin = []*Wire{
 	inTokens("<|tool_call_start|>", "<|tool_call_end|>"), // openPangu
 	inTokens("<ifm|tool_call>", "</ifm|tool_call>"),      // K2 Horizon
-	{family: GLM, marker: matcher(`(?:<ifm\|tool_calls>\s*)?<ifm\|tool_call>\s*[\w.-]+\s*<`), read: horizonCalls.read},
-	{family: GLM, marker: matcher(`(?:<tool_calls:\w+>\s*)?<tool_call:\w+>\s*[\w.-]`), read: readHunyuan},
-	{family: GLM, marker: matcher(`<tool_call>\s*[\w.-]+\s*\{`), read: lagunaCalls.read},
-	{family: GLM, marker: matcher(`<\|tool_call:start\|>`), read: solarCalls.read},
-	{family: Invoke, marker: matcher(`<function name="[^"<>\n]+">\s*<`), read: miniCPM.read},
-	{family: MiniMax, marker: matcher(`(?:\]<\]minimax\[>\[<tool_call>\s*)?\]<\]minimax\[>\[<invoke `), read: miniMax3.read},
-	{family: Kimi, marker: matcher(`(?:<\|open\|>tools<\|sep\|>)?<\|open\|>call tool="`), read: kimi3.read},
-	{family: Hermes, marker: matcher(`<\|tools_prefix\|>`), read: apertusCalls.read},
-	{family: Hermes, marker: matcher(`<\|function_call\|>\s*\{`), read: giga31Calls.read},
+	{family: GLM, marker: matcher(`(?:<ifm\|tool_calls>\s*)?<ifm\|tool_call>\s*[\w.-]+\s*<`), format: horizonCalls.always},
+	{family: GLM, marker: matcher(`(?:<tool_calls:\w+>\s*)?<tool_call:\w+>\s*[\w.-]`), format: hunyuan},
+	{family: GLM, marker: matcher(`<tool_call>\s*[\w.-]+\s*\{`), format: lagunaCalls.always},
+	{family: GLM, marker: matcher(`<\|tool_call:start\|>`), format: solarCalls.always},
+	{family: Invoke, marker: matcher(`<function name="[^"<>\n]+">\s*<`), format: miniCPM.always},
+	{family: MiniMax, marker: matcher(`(?:\]<\]minimax\[>\[<tool_call>\s*)?\]<\]minimax\[>\[<invoke `), format: miniMax3.always},
+	{family: Kimi, marker: matcher(`(?:<\|open\|>tools<\|sep\|>)?<\|open\|>call tool="`), format: kimi3.always},
+	{family: Hermes, marker: matcher(`<\|tools_prefix\|>`), format: apertusCalls.always},
+	{family: Hermes, marker: matcher(`<\|function_call\|>\s*\{`), format: giga31Calls.always},
 	inFront(Kimi, `functions\.([\w.-]+):\d+\s*`),     // whose tokens were taken out
 	inTokens("[TOOL_REQUEST]", "[END_TOOL_REQUEST]"), // LM Studio
 	inTokens("[TOOL_CALL]", "[/TOOL_CALL]"),          // MiniMax in LM Studio
 	inTokens("<function_call>", "</function_call>"),
 	inTokens("<functioncall>", "</functioncall>"), // Glaive
 	inTokens("<longcat_tool_call>", "</longcat_tool_call>"),
-	{family: Hermes, marker: matcher(`function call<\|role_sep\|>`), read: gigaChat.read},
-	{family: LFM2, marker: matcher(`<\|python_start\|>`), read: pythonStart.read}, // Llama 4
-	{family: LFM2, marker: matcher(`<function_calls>\s*[\w.-]+\(`), read: olmoCalls.read},
+	{family: Hermes, marker: matcher(`function call<\|role_sep\|>`), format: gigaChat.always},
+	{family: LFM2, marker: matcher(`<\|python_start\|>`), format: pythonStart.always}, // Llama 4
+	{family: LFM2, marker: matcher(`<function_calls>\s*[\w.-]+\(`), format: olmoCalls.always},
 	{family: DeepSeek, marker: matcher(`<\|tool▁call▁begin\|>`), read: readPlainBars},
 	inFront(Hermes, "<tool_call>\\s*([\\w.-]+)\\s*```json"), // Hunyuan
 	inFront(Hermes, `<tool_use>\s*<name>([\w.-]+)</name>\s*<arguments>`),
@@ -384,7 +387,7 @@ var kin = []*Wire{
 // inTokens returns the spelling of objects with a name and arguments between two tokens.
 func inTokens(open, end string) *Wire {
 	return &Wire{family: Hermes, marker: matcher(regexp.QuoteMeta(open) + `\s*[\[{]`),
-		read: format{open: open, end: end, ends: chatML}.read}
+		format: format{open: open, end: end, ends: chatML}.always}
 }
 
 // inFront returns the spelling of objects of arguments that stand behind a pattern with the name.
@@ -413,11 +416,11 @@ func inFront(family *Wire, pattern string) *Wire {
 		}}
 }
 
-// readHunyuan reads GLM's tags with a word of the vocabulary in each.
-func readHunyuan(text string, tools Schemas) (parser.Envelope, error) {
+// hunyuan returns GLM's tags with the word of the vocabulary that the text has in each.
+func hunyuan(text string) format {
 	_, word, _ := strings.Cut(text, "<tool_call:")
 	word, _, _ = strings.Cut(word, ">")
-	return worded(hunyuanCalls, "WORD", word).read(text, tools)
+	return worded(hunyuanCalls, "WORD", word)
 }
 
 // readPlainBars reads DeepSeek's tokens with bars of ASCII.

@@ -27,7 +27,7 @@ type scanner struct {
 	parser.Envelope
 	clean bool // all that follows is whole frames
 
-	passed  stretches
+	passed  *stretches
 	first   int    // where the first frame begins
 	doubt   bool   // an end tag seems to be part of a value
 	failed  bool   // a frame could not be read
@@ -55,7 +55,7 @@ func (f format) scan(text string, tools Schemas) (*scanner, error) {
 		return nil, &rawjson.Error{Offset: rawjson.MaxBytes, Err: rawjson.ErrTooLarge}
 	}
 	s := &scanner{format: f, text: f.trim(text), tools: tools, found: map[string]int{}, first: -1}
-	s.passed = stretches{s.text, map[string]bool{}}
+	s.passed = &stretches{text: s.text, endless: map[string]bool{}}
 	for s.next() {
 		if len(s.Calls) > maxCalls {
 			return nil, &rawjson.Error{Offset: s.pos, Reason: fmt.Sprintf("more than %d calls", maxCalls),
@@ -125,19 +125,20 @@ func (s *scanner) inDoubt() bool { return s.values == inTags && !strings.Contain
 // and code fences.
 func (s *scanner) opening() int {
 	s.pos = len(s.text) - len(s.trimLeft(s.text[s.pos:]))
-	for next := s.pos; ; {
+	for next := s.pos; ; s.pos = next {
 		open := s.find(s.open)
-		if open != next && !begins(s.text, open) && open < len(s.text) {
-			s.pos = open + 1
-			continue
-		}
 		passed := s.passed.next(next, open)
-		if passed.at == open {
-			return open
-		}
-		if next, s.pos = passed.end, passed.end; passed.lone {
+		switch {
+		case passed.lone:
 			s.thought = passed.end
 			return len(s.text)
+		case passed.at < open:
+			next = passed.end
+		case open < len(s.text) && open != next && !begins(s.text, open):
+			s.pos = open
+			next = s.quoteEnd()
+		default:
+			return open
 		}
 	}
 }
@@ -400,7 +401,7 @@ func calledIn(e json.RawMessage) (c value, arguments json.RawMessage) {
 
 // nameIn returns the name in an object that is broken, "" if none is near its beginning.
 func nameIn(text string) string {
-	_, after, ok := strings.Cut(text[:min(len(text), maxName)], `"name"`)
+	_, after, ok := strings.Cut(text[:min(len(text), maxName)], `name"`)
 	after = strings.TrimLeft(after, rawjson.Space+":")
 	if !ok || !strings.HasPrefix(after, `"`) {
 		return ""

@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -43,10 +45,11 @@ type stretch struct {
 type stretches struct {
 	text    string
 	endless map[string]bool // the beginnings that no later end belongs to
+	work    int             // of looking for ends of quoted calls that have none
 }
 
 // next returns the first stretch that begins in a part of the text; without one, at is to.
-func (s stretches) next(from, to int) stretch {
+func (s *stretches) next(from, to int) stretch {
 	text := s.text
 	for at := from; at < to; at++ {
 		c := text[at]
@@ -147,16 +150,32 @@ func isQuoted(before string) bool {
 	return before != "" && strings.ContainsRune("`'\"“‘«„", c)
 }
 
+// opensQuote reports whether a text ends with a mark that begins a quotation or a code span.
+func opensQuote(text string) bool {
+	line := text[strings.LastIndexByte(text, '\n')+1:]
+	c, _ := utf8.DecodeLastRuneInString(line)
+	return line != "" && strings.ContainsRune("`\"“«„", c) && strings.Count(line, string(c))%2 == 1 &&
+		strings.Trim(line, "` ") != ""
+}
+
 // begins reports whether a call or a thought may begin at a position: it begins its line, or
 // directly follows words or a token, as templates write it. It does not in quotations, in indented
 // samples and within sentences.
 func begins(text string, at int) bool {
 	before := text[max(0, at-maxName):at]
+	if strings.HasSuffix(strings.TrimRight(before, rawjson.Space), ">") {
+		at -= len(wrapper().FindString(before))
+		before = text[max(0, at-maxName):at]
+	}
 	line := before[strings.LastIndexByte(before, '\n')+1:]
 	marks := strings.TrimSpace(line)
 	switch {
+	case at < maxName && strings.TrimSpace(before) == "":
+		return true
+	case strings.HasPrefix(strings.ReplaceAll(line, "\t", "    "), "    "), strings.HasPrefix(marks+" ", "> "):
+		return false
 	case marks == "":
-		return len(strings.ReplaceAll(line, "\t", "    ")) < 4 || at < maxName && strings.TrimSpace(before) == ""
+		return !opensQuote(strings.TrimRight(before, rawjson.Space))
 	case strings.Trim(marks, ">") == "":
 		return false
 	case slices.ContainsFunc(thoughtTags, func(t thoughtTag) bool { return strings.HasSuffix(marks, t.last) }):
@@ -164,6 +183,66 @@ func begins(text string, at int) bool {
 	}
 	c, _ := utf8.DecodeLastRuneInString(before)
 	return !strings.HasSuffix(before, "<code>") && !strings.HasSuffix(before, "<pre>") && !unicode.IsSpace(c) && !isQuoted(before) && !strings.ContainsRune("([{<=*_~|/\\", c)
+}
+
+// wrapper matches tokens around some calls, before the first of them.
+var wrapper = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:(?:<\|open\|>tools<\|sep\|>|\]<\]minimax\[>\[<tool_call>|<[^<>/\s]*(?:call|tools)[^<>/\s]*>)\s*)+\z`)
+})
+
+// quoteEnd returns where calls end that are only quoted at a position: behind their last tag, else with the
+// quotation or the line.
+func (s *stretches) quoteEnd(w *Wire, at int, tools Schemas) int {
+	if w.format == nil {
+		return quoteEnd(s.text, at)
+	}
+	frames := &scanner{format: w.format(s.text[at:]), text: s.text, pos: at, tools: tools, found: map[string]int{}, passed: s}
+	frames.pos = frames.find(frames.open)
+	return frames.quoteEnd()
+}
+
+// quoteEnd returns where the frames end that begin at pos, which are only quoted.
+func (s *scanner) quoteEnd() (end int) {
+	doubt, at := s.doubt, s.pos
+	for s.passed.work < maxWork/8 && s.skip(s.open) {
+		if _, err := s.call(); err != nil || !s.close() {
+			s.passed.work += len(s.text) - at
+			break
+		}
+		end = s.pos
+		s.pos = len(s.text) - len(s.trimLeft(s.text[s.pos:]))
+	}
+	if s.doubt = doubt; end > 0 {
+		return end
+	}
+	return quoteEnd(s.text, at)
+}
+
+// quoteEnd returns where the code span, the quotation, the indented sample or the line ends that a position is in.
+func quoteEnd(text string, at int) int {
+	before := text[:at]
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	mark := strings.TrimLeft(line, " \t")
+	switch {
+	case strings.Trim(mark, " >") == "":
+		mark = line[:len(line)-len(mark)] + mark[:min(len(mark), 1)]
+	case strings.HasSuffix(line, "`"):
+		if end := strings.IndexByte(text[at+1:], '`'); end >= 0 {
+			return at + 1 + end
+		}
+		mark = ""
+	default:
+		mark = ""
+	}
+	for end := at + 1; ; {
+		i := strings.IndexByte(text[end:], '\n')
+		if i < 0 {
+			return len(text)
+		}
+		if end += i + 1; mark == "" || !strings.HasPrefix(text[end:], mark) {
+			return end - 1
+		}
+	}
 }
 
 // A Reading is what a text of a model holds.
@@ -183,7 +262,7 @@ func (errThought) Error() string { return "the calls are in a thought" }
 // read reads a text whose calls some finders find.
 func read(text string, finders []finder, known func(name string) bool, tools Schemas) (r Reading, err error) {
 	s := search{text: text, finders: finders, known: known}
-	passed := stretches{text, map[string]bool{}}
+	passed := &stretches{text: text, endless: map[string]bool{}}
 	from := 0 // where the thoughts end
 	for pos := 0; ; {
 		w, at := s.next(pos, from)
@@ -199,11 +278,15 @@ func read(text string, finders []finder, known func(name string) bool, tools Sch
 			}
 			continue
 		}
+		if w != nil && !begins(text, at) {
+			pos = passed.quoteEnd(w, at, tools)
+			continue
+		}
 		r.Rest = strings.TrimLeft(text[from:], rawjson.Space)
 		if r.Text = r.Rest; w == nil {
 			return r, nil
 		}
-		e, err := w.read(text[at:], tools)
+		e, err := w.calls(text[at:], tools)
 		if thought, ok := err.(errThought); ok {
 			inside := text[from : at+int(thought)]
 			for _, t := range thoughtTags {
@@ -244,22 +327,14 @@ func (s *search) next(pos, begin int) (*Wire, int) {
 	first := place{at: len(s.text)}
 	for i, f := range s.finders {
 		p := &s.found[i]
-		if f.begin {
-			*p = place{at: len(s.text)}
-			if w, at := f.find(s.text[begin:], s.known); w != nil && pos == begin {
-				*p = place{w, begin + at}
+		if f.begin || p.at < pos {
+			*p = place{at: len(s.text) + 1}
+			w, at := (*Wire)(nil), 0
+			if !f.begin || pos == begin {
+				w, at = f.find(s.text[pos:], s.known)
 			}
-		}
-		for from := pos; p.at < pos; {
-			w, at := f.find(s.text[from:], s.known)
-			if w == nil {
-				*p = place{at: len(s.text) + 1}
-				break
-			}
-			rest := s.text[from+at:]
-			at = len(s.text) - len(strings.TrimLeft(rest, rawjson.Space))
-			if from = at + 1; begins(s.text, at) {
-				*p = place{w, at}
+			if w != nil {
+				*p = place{w, len(s.text) - len(strings.TrimLeft(s.text[pos+at:], rawjson.Space))}
 			}
 		}
 		if p.at < first.at {

@@ -32,7 +32,10 @@ type Wire struct {
 	// where calls begin in a text, -1 if they do not; nil for wires of JSON, and where no marker is certain
 	marker func(text string) (at int)
 
-	read func(text string, tools Schemas) (parser.Envelope, error)
+	// how calls are written in a text, which begins with one; nil for wires of JSON, and for those that read alone knows
+	format func(text string) format
+	read   func(text string, tools Schemas) (parser.Envelope, error)
+	later  revision
 	// under which a request has what list returns; "" for wires of text
 	key  string
 	list func(answers []Answer) []any          // the answers, for a JSON document
@@ -124,6 +127,20 @@ func (w *Wire) answers() func(answers []Answer) string {
 	return w.text
 }
 
+// calls reads a text from its first call on, or a message.
+func (w *Wire) calls(text string, tools Schemas) (parser.Envelope, error) {
+	if w.read != nil {
+		return w.read(text, tools)
+	}
+	e, err := w.format(text).read(text, tools)
+	if w.later.marker != nil && w.later.marker(text) >= 0 {
+		for i := range e.Calls {
+			e.Calls[i].Item = json.RawMessage(revised)
+		}
+	}
+	return e, err
+}
+
 // Defines reports whether the wire has a form of its own for definitions.
 func (w *Wire) Defines() bool { return w.define != nil }
 
@@ -132,7 +149,7 @@ func (w *Wire) Defines() bool { return w.define != nil }
 // [*rawjson.Error].
 func (w *Wire) Read(text string, tools Schemas) (parser.Envelope, error) {
 	for {
-		e, err := w.read(text, tools)
+		e, err := w.calls(text, tools)
 		thought, ok := err.(errThought)
 		if !ok {
 			return e, err
@@ -146,6 +163,9 @@ func (w *Wire) Read(text string, tools Schemas) (parser.Envelope, error) {
 // not for the provider; a text never has.
 func (w *Wire) Answer(answers []Answer, more map[string]any) string {
 	if w.IsText() {
+		if len(answers) > 0 && string(answers[0].Call.Item) == revised {
+			return w.later.text(answers)
+		}
 		return w.answers()(answers)
 	}
 	short, mark := slices.Clone(answers), rand.Text()

@@ -186,8 +186,8 @@ func (s *scanner) value(name string, list []written) (string, error) {
 
 // lostEnd returns where the value at pos ends although its end tag is missing, -1 if that is
 // not certain: before the tag of an argument that the tool has and that was not given, if
-// that begins a line and the value is not closed before; or before the end of the call, if no
-// value is closed after it.
+// that begins a line and the value is not closed before; or before the end of the call, if that
+// ends the text.
 func (s *scanner) lostEnd(name string, list []written, after string) int {
 	open := "\n" + s.tag.open
 	closed := s.find(s.tag.close)
@@ -206,9 +206,13 @@ func (s *scanner) lostEnd(name string, list []written, after string) int {
 			}
 		}
 	}
-	if end := s.find(after); closed == len(s.text) && end < closed &&
-		!strings.Contains(s.text[end+len(after):], after) {
-		return end
+	end := s.find(after)
+	if closed < len(s.text) || end == closed || strings.Contains(s.text[s.pos:end], s.open) {
+		return -1
 	}
-	return -1
+	rest := strings.TrimPrefix(strings.TrimSpace(s.text[end+len(after):]), s.end)
+	if s.trimLeft(rest) != "" { // of a value that is cut off
+		return -1
+	}
+	return end
 }
