@@ -129,6 +129,10 @@ var configPaths = []string{
 	".clinerules/hooks/PreToolUse", "crush.json", ".github/hooks/h.json", "a/.GitHub/Hooks/h.json",
 	".agents/plugins/p/hooks/hooks.json", ".crushrc", "a/crushrc", ".crush/skills/s/SKILL.md",
 	".pi/extensions/e.ts", ".augment/settings.json", "home/.gitconfig",
+	".agents/skills/s/mcp.json", "a/.Agents/setup", ".agents/recipes/r.yaml", ".agent/settings.json",
+	".amp/settings.json", "a/.amp/plugins/p.ts", ".goose/recipes/r.yaml", ".factory-dev/settings.json",
+	".github/copilot/settings.local.json", ".github/extensions/e/extension.mjs", ".github/agents/a.agent.md",
+	".github/skills/s/SKILL.md", ".github/mcp.json", "a/.github/lsp.json", ".kilocodemodes", ".roomodes",
 	"perstack/x", "a/perstack/b/c", "Perstack/x", "per\u017ftack/x",
 }
 
@@ -178,7 +182,7 @@ func TestConfigAllowed(t *testing.T) {
 func TestConfigLookalikes(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		w := s.open(Options{NoSync: true})
-		for _, p := range []string{".gitignore", ".github/x", "git/x", "perstack.tom", "perstack.toml.bak",
+		for _, p := range []string{".gitignore", ".github/x", ".github/workflows/ci.yml", "agents/x", "x/lsp.json", "git/x", "perstack.tom", "perstack.toml.bak",
 			"perstacks/x", "x.git/config", ".skills", "..git"} {
 			c, err := w.WriteFile(t.Context(), s.p(p), []byte("new"), WriteOptions{Parents: true})
 			must(t, c, err)
@@ -290,7 +294,7 @@ func TestConfigInACheckout(t *testing.T) {
 	w := s.open(Options{NoSync: true})
 	for name, allowed := range map[string]bool{
 		".claude/worktrees/w1/src/x.py": true, "pkg/.claude/worktrees/w1/x.py": true,
-		".claude/worktrees/w1": false, ".claude/worktrees/w1/.claude/settings.json": false,
+		".kilo/worktrees/w1/x.py": true, ".amp/worktrees/w1/.agents/setup": false, ".claude/worktrees/w1": false, ".claude/worktrees/w1/.claude/settings.json": false,
 		".claude/worktrees/w1/.envrc": false, ".claude/worktrees/w1/.git": false, ".claude/settings/w1/x.py": false,
 		".git/worktrees/w1/config": false, ".claude/worktrees/w1/.claude/worktrees/w2/x.py": true,
 	} {

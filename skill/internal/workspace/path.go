@@ -361,10 +361,11 @@ var configNames = []string{
 	// of hosts
 	".mcp.json", ".claude", ".claude.json", ".codex", ".cursor", ".gemini", ".qwen", ".opencode",
 	"opencode.json", "opencode.jsonc",
-	".kiro", ".roo", ".windsurf", ".continue", ".amazonq", ".factory", ".kimi-code",
-	".kilo", ".kilocode", "kilo.json", "kilo.jsonc", ".clinerules", ".crush.json", "crush.json",
-	".copilot", ".github/hooks", ".codeium", ".agents/plugins", ".cline", ".aider.conf.yml",
-	".crush", ".crushrc", "crushrc", ".pi", ".augment",
+	".kiro", ".roo", ".roomodes", ".windsurf", ".continue", ".amazonq", ".factory", ".factory-dev", ".kimi-code",
+	".kilo", ".kilocode", ".kilocodemodes", "kilo.json", "kilo.jsonc", ".clinerules", ".crush.json", "crush.json",
+	".copilot", ".github/hooks", ".github/copilot", ".github/extensions", ".github/agents", ".github/skills",
+	".github/mcp.json", ".github/lsp.json", ".codeium", ".agents", ".agent", ".cline", ".aider.conf.yml",
+	".crush", ".crushrc", "crushrc", ".pi", ".augment", ".amp", ".goose",
 
 	// of editors, debuggers and shells
 	".vscode", ".zed", ".idea", ".devcontainer", ".devcontainer.json", ".dir-locals.el", ".exrc", ".vimrc",
