@@ -52,12 +52,12 @@ func TestBuiltinNative(t *testing.T) {
 	for _, tt := range []struct{ provider, pick, has, hasnt, call string }{
 		{"anthropic", "", "str_replace_based_edit_tool bash memory", "apply_patch write_file",
 			`str_replace_based_edit_tool {"command":"create","path":"a.txt","file_text":"hi"}`},
-		{"google", "", "write_file replace run_shell_command", "memory apply_patch",
-			`write_file {"file_path":"a.txt","content":"hi"}`},
-		{"openai", "", "apply_patch exec_command write_stdin", "memory write_file",
+		{"google", "", "apply_patch exec_command write_stdin", "memory",
 			`apply_patch {"input":"*** Begin Patch\n*** Add File: a.txt\n+hi\n*** End Patch"}`},
-		{"ollama", "pick = [\"Write\", \"glob\"]", "Write glob", "apply_patch bash",
-			`Write {"file_path":"ROOT/a.txt","content":"hi"}`},
+		{"openai", "", "apply_patch exec_command write_stdin", "memory",
+			`apply_patch {"input":"*** Begin Patch\n*** Add File: a.txt\n+hi\n*** End Patch"}`},
+		{"ollama", "pick = [\"write\", \"glob\"]", "write glob", "apply_patch bash",
+			`write {"file_path":"ROOT/a.txt","content":"hi"}`},
 	} {
 		p, err := ReadProject([]byte("[experts.e]\ninstruction = \"Do it.\"\n[experts.e.skills.own]\ntype = \"builtin\"\ntools = \"native\"\n" + tt.pick))
 		if err != nil {

@@ -24,7 +24,7 @@ import (
 // arguments of a call decide.
 var Native = &Dialect{
 	Name:         "native",
-	Doc:          "the vendors' own tools: Anthropic's editor, bash and memory, OpenAI's apply_patch and shell, the tools of coding agents",
+	Doc:          "the vendors' own tools: Anthropic's editor, bash and memory, OpenAI's apply_patch and shell",
 	foldName:     func(name string) string { return strings.TrimPrefix(name, "functions.") },
 	reading:      reading{unchecked: true},
 	noSurrogates: true,
@@ -33,8 +33,7 @@ var Native = &Dialect{
 	Prompt:       &Prompt{answer: nativePrompt},
 	shown:        16_000,
 	bashTime:     120 * time.Second,
-	Tools: slices.Concat(nativeEditor, nativeShells, nativeToolset, nativePatches, nativeHosts,
-		nativeMemento),
+	Tools:        slices.Concat(nativeEditor, nativeShells, nativeToolset, nativePatches, nativeMemento),
 }
 
 // nativePrompt applies a text that is a patch. The other tools are called by messages.
@@ -57,10 +56,8 @@ func nativeDefinitions(d *Dialect, w *wire.Wire) json.RawMessage {
 			`{"type":"memory_20250818","name":"memory"}]`)
 	case wire.Responses:
 		return json.RawMessage(`[{"type":"apply_patch"},{"type":"shell","environment":{"type":"local"}}]`)
-	case wire.OpenAI:
+	case wire.OpenAI, wire.Gemini:
 		return d.some(nativePatches[:1], nativeShells[:2]).Definitions(w)
-	case wire.Gemini:
-		return d.some(nativeGemini).Definitions(w)
 	}
 	return nil
 }
@@ -77,8 +74,6 @@ func (d *Dialect) Spoken(w *wire.Wire, all bool) *Dialect {
 	case all:
 	case w == wire.Anthropic:
 		spoken.Tools = []Tool{*d.Lookup(editorName), *d.Lookup("bash"), *d.Lookup("memory")}
-	case w == wire.Gemini:
-		spoken.Tools = nativeGemini
 	default:
 		spoken.Tools = slices.Concat(nativePatches[:1], nativeShells[:2])
 	}
@@ -286,51 +281,27 @@ func (in *call) wire(ctx context.Context) *wire.Wire {
 	return cmp.Or(w, in.dialect.speaks)
 }
 
-// nativeToolset are the tools of Anthropic's managed agents. Other agents have tools of the same
-// names with other arguments.
+// nativeToolset are the tools of Anthropic's managed agents. Memento-S has glob and grep too, with other arguments.
 var nativeToolset = []Tool{
-	native("read", "Read a file.", Reads, unless("filePath", openReadFile, toolsetRead),
-		optional(nativePath("file_path")), optional(nativePath("filePath")),
+	native("read", "Read a file.", Reads, toolsetRead, nativePath("file_path"),
 		Param{Name: viewRange, Type: "array", Of: "integer",
-			Doc: "first and last line; 0 or less is the end"},
-		number("offset", "of opencode: first line"), number("limit", "of opencode: how many lines")),
-	native("write", "Write a file, replacing what is there.", Destroys,
-		unless("filePath", openWrite, toolsetWrite),
-		optional(nativePath("file_path")), optional(nativePath("filePath")),
-		nativeText("content", "the text")),
-	native("edit", "Replace a text in a file.", Destroys,
-		unless("filePath", openEdit, unless("path", editorCommand("str_replace"), toolsetEdit)),
-		optional(nativePath("file_path")),
-		optional(nativeText("old_string", "must occur once, unless replace_all")),
-		optional(nativeText("new_string", "the new text")), truth("replace_all", "each occurrence"),
-		optional(nativePath("filePath")), optional(nativeText("oldString", "of opencode")),
-		optional(nativeText("newString", "of opencode")),
-		truth("replaceAll", "of opencode"), optional(nativePath("path")),
-		optional(nativeText("old_str", "of Copilot CLI")), optional(nativeText("new_str", "of Copilot CLI"))),
+			Doc: "first and last line; 0 or less is the end"}),
+	native("write", "Write a file, replacing what is there.", Destroys, toolsetWrite,
+		nativePath("file_path"), nativeText("content", "the text")),
+	native("edit", "Replace a text in a file.", Destroys, toolsetEdit, nativePath("file_path"),
+		nativeText("old_string", "must occur once, unless replace_all"),
+		nativeText("new_string", "the new text"), truth("replace_all", "each occurrence")),
 	native("glob", "Find files by a pattern.", Reads, findFiles,
 		needed(word("pattern", "like **/*.go")), optional(nativePath("path")),
-		optional(nativePath("dir_path")),
 		number("max_depth", "with path: how deep"), number("max_results", "with path: how many")),
 	native("grep", "Find lines by a regular expression.", Reads, findLines,
 		needed(word("pattern", "for one line")), optional(nativePath("path")),
-		optional(nativePath("dir_path")),
-		word("include", "only names like *.go"), word("file_pattern", "only names like *.go"),
+		optional(nativePath("dir_path")), word("file_pattern", "only names like *.go"),
 		word("text", "lines to search instead"), truth("show_line_numbers", "default true")),
 }
 
 // An action carries out the calls of a tool.
 type action = func(ctx context.Context, in *call) (skill.Result, error)
-
-// unless carries out a call by one action, but by another if an argument is given that only
-// another agent's tool of the name has.
-func unless(param string, other, usual action) action {
-	return func(ctx context.Context, in *call) (skill.Result, error) {
-		if in.given(param) && !in.given("file_path") {
-			return other(ctx, in)
-		}
-		return usual(ctx, in)
-	}
-}
 
 // toolsetPath returns the path that a tool of the toolset is given, and what is there.
 func (in *call) toolsetPath(param string) (name string, at place, err error) {
@@ -431,29 +402,18 @@ func replaceEvery(text, old, new string) (after string, n int) {
 	return strings.ReplaceAll(text, old, likeLines(new, text)), strings.Count(text, old)
 }
 
-// findFiles is glob of the agent whose wire or arguments the call has.
+// findFiles is glob of the toolset, or of Memento-S if the call has its arguments or comes without a message.
 func findFiles(ctx context.Context, in *call) (skill.Result, error) {
-	switch {
-	case in.given("max_depth", "max_results") || in.given("path") && in.wire(ctx) == nil:
+	if in.given("max_depth", "max_results") || in.given("path") && in.wire(ctx) == nil {
 		return mementoGlob(ctx, in)
-	case in.wire(ctx) == wire.Gemini || in.given("dir_path"):
-		return geminiGlob(ctx, in)
-	case in.wire(ctx) == wire.OpenAI:
-		return openGlob(ctx, in)
 	}
 	return toolsetGlob(ctx, in)
 }
 
-// findLines is grep of the agent whose wire or arguments the call has.
+// findLines is grep of the toolset, or of Memento-S if the call has its arguments.
 func findLines(ctx context.Context, in *call) (skill.Result, error) {
-	switch {
-	case in.given("file_pattern", "show_line_numbers", "text") || in.given("dir_path") &&
-		in.wire(ctx) != wire.Gemini:
+	if in.given("file_pattern", "show_line_numbers", "text", "dir_path") {
 		return mementoGrep(ctx, in)
-	case in.wire(ctx) == wire.Gemini:
-		return geminiGrep(ctx, in)
-	case in.wire(ctx) == wire.OpenAI:
-		return openGrep(ctx, in)
 	}
 	return toolsetGrep(ctx, in)
 }

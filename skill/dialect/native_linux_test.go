@@ -21,12 +21,8 @@ var nativeHostile = []struct{ tool, arguments string }{
 	{"apply_patch_call", `{"type":"create_file","path":$P,"diff":"+x"}`},
 	{"apply_patch_call", `{"type":"update_file","path":"a.txt","diff":"@@\n+x\n","moveTo":$P}`},
 	{"apply_patch_call", `{"type":"delete_file","path":$P}`},
-	{"Read", `{"file_path":$P}`},
-	{"Write", `{"file_path":$P,"content":"x"}`},
-	{"write_file", `{"file_path":$P,"content":"x"}`},
-	{"list_directory", `{"dir_path":$P}`},
+	{"read_file", `{"path":$P}`},
 	{"list_dir", `{"path":$P}`},
-	{"read", `{"filePath":$P}`},
 	{"edit_file_by_lines", `{"path":$P,"start_line":1,"end_line":1,"new_content":"x"}`},
 }
 

@@ -33,10 +33,7 @@ var nativeShells = []Tool{
 		number("yield_time_ms", "how long to wait; default 250")),
 	native("bash", "Run a command in a shell that keeps its folder, variables and functions.", Destroys, bash,
 		word("command", "what to run"), truth("restart", "begin with a new shell"),
-		number("timeout_ms", "milliseconds"),
-		number("timeout", "of coding agents: milliseconds"),
-		word("description", "of coding agents: what for"),
-		optional(nativePath("workdir"))),
+		number("timeout_ms", "milliseconds")),
 	native("shell_call", "Run several commands, each in a shell of its own.", Destroys, shellCall,
 		Param{Name: "commands", Type: "array", Of: "string", Required: true, Doc: "what to run"},
 		number("timeout_ms", "milliseconds"), number("max_output_length", "returned as it is")),
@@ -167,13 +164,10 @@ func (in *call) bashTime(param string) time.Duration {
 	return in.dialect.bashTime
 }
 
-// bash is the shell of the family whose arguments the call has.
+// bash is the shell of the toolset, or that of Anthropic's API.
 func bash(ctx context.Context, in *call) (skill.Result, error) {
-	switch {
-	case in.wire(ctx) == wire.AgentEvents || in.given("timeout_ms"):
+	if in.wire(ctx) == wire.AgentEvents || in.given("timeout_ms") {
 		return in.residentBash(ctx, in.bashTime("timeout_ms"), toolsetWords)
-	case in.given("description", "timeout", "workdir", "mode"):
-		return in.hostBash(ctx, joined, in.str("workdir"))
 	}
 	return in.residentBash(ctx, in.dialect.bashTime, bashWords)
 }
@@ -252,37 +246,6 @@ func (r ran) plain() (skill.Result, error) {
 // milliseconds is a time limit in an argument, no longer than tools wait.
 func milliseconds(n int) time.Duration {
 	return min(time.Duration(max(n, 1))*time.Millisecond, maxTimeout*time.Second)
-}
-
-// hostBash is the shell of coding agents: each command has one of its own. script makes what the
-// shell is given of the command.
-func (in *call) hostBash(ctx context.Context, script func(command string) string,
-	dir string) (skill.Result, error) {
-	command := in.str("command")
-	switch {
-	case command == "":
-		return nil, failf("%s: command is required", in.tool.Name)
-	case in.flag("run_in_background") || in.str("mode") == "async":
-		return nil, failf("%s: a command cannot go on in the background here; what it starts ends with the call", in.tool.Name)
-	}
-	if r, ok, err := in.patchBy(ctx, command); ok {
-		return r, err
-	}
-	timeout := in.bashTime("timeout")
-	e, err := in.shell(ctx, script(command), dir, timeout)
-	if err != nil {
-		return nil, err
-	}
-	r := ran{Executed: e, text: shellOutput(e.Stdout)}
-	switch {
-	case e.TimedOut:
-		return r.failed(under(fmt.Sprintf("Command timed out after %s", timeout), r.text))
-	case e.Failed():
-		return r.failed(under(fmt.Sprintf("Exit code %d", e.ExitCode), r.text))
-	case r.text == "":
-		return worded{text: "(Bash completed with no output)", of: e}, nil
-	}
-	return r.plain()
 }
 
 // joined is a command that prints both streams as one.
