@@ -94,7 +94,7 @@ func (c *cli) journal(ctx context.Context, o *changeOptions, tool string, in map
 		in["perhaps"] = true
 		reply = do()
 	}
-	c.sayForce(w, reply, in, -1)
+	c.sayForce(o, reply, in, -1)
 	run, _ := in["run"].(string)
 	list, listed := reply.Result.(skill.Changes)
 	if listed && len(list.List) == 0 && run != "" {

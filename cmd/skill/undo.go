@@ -135,7 +135,7 @@ func (c *cli) undoRun(ctx context.Context, o *undoOptions, in map[string]any) er
 			return err
 		}
 	}
-	c.sayForce(&o.workspaceOptions, reply, in, o.step)
+	c.sayForce(&o.changeOptions, reply, in, o.step)
 	err = (&printer{console: &c.console, json: o.json, dir: x.Dir()}).print(reply)
 	if ok && err == nil && !o.json {
 		c.sayRunUndone(o, at, done)
@@ -177,7 +177,8 @@ func (c *console) sayRunUndone(o *undoOptions, at agent.Checkpoint, done skill.R
 }
 
 // sayForce has an undo that was refused say what to type to go on anyway.
-func (c *console) sayForce(w *workspaceOptions, reply dialect.Reply, in map[string]any, step int) {
+func (c *console) sayForce(o *changeOptions, reply dialect.Reply, in map[string]any, step int) {
+	w := &o.workspaceOptions
 	if done, ok := reply.Result.(skill.Reverted); ok {
 		for _, u := range done.Changes {
 			if !u.Applied {
@@ -207,8 +208,11 @@ func (c *console) sayForce(w *workspaceOptions, reply dialect.Reply, in map[stri
 		if one && in["run"] == nil && in["since"] == nil {
 			in["id"] = refused.ID
 		}
-		hints = append(hints, `"`+c.again(w, "undo", further("--perhaps", in, step)...)+
-			`" takes back what others may have changed, too`)
+		command := c.again(w, "undo", further("--perhaps", in, step)...)
+		if !o.json {
+			fmt.Fprintln(c.stderr, command)
+		}
+		hints = append(hints, `"`+command+`" takes back what others may have changed, too`)
 	}
 	if helps {
 		hints = append(hints, `"`+c.again(w, "undo", further("--force", in, step)...)+
