@@ -256,6 +256,12 @@ skill exec -- sleep 0.6 & skill exec -- sleep 0.3; wait
 for i in 1 2; do skill exec -- sleep 0.2 & sleep 0.1; skill exec -- sleep 0.3; wait; done
 [ "$(skill history 2>&1)" = 'no changes are recorded' ] || { skill history; exit 1; }
 
+## git's own locks and drafts among the objects
+repository; echo a >a; commit 1
+touch .git/objects/maintenance.lock .git/objects/pack/.tmp-1-pack-x.pack .git/objects/tmp_obj_x
+skill exec -- rm .git/objects/maintenance.lock .git/objects/pack/.tmp-1-pack-x.pack .git/objects/tmp_obj_x
+[ "$(skill history 2>&1)" = 'no changes are recorded' ] || { skill history; exit 1; }
+
 ## a session whose changes were recorded at the end of another
 begin A t1 'make a' p1; begin B t2 'make b' q1
 echo a >a.txt
@@ -792,3 +798,20 @@ skill exec -- sh -c 'head -c 20000000 /dev/zero >big'
 skill exec -- mv big moved
 code 0 skill undo; code 0 skill undo
 gone big; gone moved
+
+## contents that git-annex drops
+[ -n "$(type -P git-annex)" ] || exit 0
+git init -q; git config user.email a@example.com; git config user.name A; git annex init x >/dev/null
+head -c 100000 /dev/urandom >big.bin; git annex add --quiet big.bin; git commit -qm 1; sum=$(sha256sum <big.bin)
+skill exec -- git annex drop --quiet --force big.bin
+code 0 skill undo; code 0 skill undo "$(newest)"; code 0 skill undo
+[ "$(sha256sum <big.bin)" = "$sum" ]; git annex fsck --quiet; git fsck
+
+## contents of git-annex, and its repository
+mkdir -p .git/annex/objects/1/2/k .git/annex/objects/1/2/w
+git init -q; echo a >a
+key=SHA256E-s2--$(echo k | sha256sum | cut -d' ' -f1).txt; echo k >.git/annex/objects/1/2/k/$key
+echo w >.git/annex/objects/1/2/w/WORM-s2-m1--w; chmod 555 .git/annex/objects/1/2/[kw]
+skill exec -- sh -c 'chmod -R u+w .git/annex; rm -rf .git/annex; echo b >a'
+code 0 skill undo
+text a a; text .git/annex/objects/1/2/k/$key k; text .git/annex/objects/1/2/w/WORM-s2-m1--w w

@@ -84,8 +84,8 @@
 //     folder has changed since the undo was planned, by its change times, it goes back, and the undo is planned again.
 //     If the path was saved twice meanwhile, the older version stays aside, and the error names its place. Whoever
 //     completes the work of a killed process puts back what somebody had saved. If he cannot, an op names its place.
-//  24. Before a command, the package links the objects of git and git-lfs into the history. After it, an op names
-//     a folder of links: to objects the command removed, if no pack has them now. An undo links them to the
+//  24. Before a command, the package links the objects of git, git-lfs and git-annex into the history. After it,
+//     an op names a folder of links: to objects the command removed, if no pack has them now. An undo links them to the
 //     repository again. It adds objects and removes none, so the op's grades do not matter. It checks each against
 //     its name. To make the removal of a repository again removes the same inodes. An object that cannot be linked
 //     does not come back, and the op says so: it is on another file system, or another user's.

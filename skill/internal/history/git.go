@@ -75,17 +75,18 @@ func isStubFile(d tree.Folder, name string) bool {
 	return err == nil && !info.IsDir() && isStub(d, name, info)
 }
 
-// isStubFolder is isStub for a folder. A command can make the mark too, so the mark hides nothing beside it.
+// isStubFolder is isStub for a folder, and for an empty one. A command can make the mark too, so the mark hides
+// nothing beside it.
 func isStubFolder(d tree.Folder, name string) bool {
 	in, err := d.OpenFolder(name)
 	if err != nil {
 		return false
 	}
 	defer in.Close()
-	if _, err := in.Lstat(StubMark); err != nil {
-		return false
-	}
 	entries, err := in.Entries()
+	if _, gone := in.Lstat(StubMark); gone != nil {
+		return err == nil && len(entries) == 0 // it is being made or removed
+	}
 	for _, e := range entries {
 		info, gone := in.Lstat(e.Name)
 		if gone == nil && !strings.HasSuffix(e.Name, ".lock") && (info.IsDir() || !isStub(in, e.Name, info)) {
@@ -190,6 +191,7 @@ var gitState = map[string]bool{
 	"BISECT_ANCESTORS_OK": true,
 	"BISECT_EXPECTED_REV": true, "description": true, "branches": true, "gc.log": true, "reftable": true,
 	"commondir": true, "gitdir": true, "locked": true, "lost-found": true, "info": true, "rr-cache": true,
+	"annex": true,
 }
 
 // isGitIndex reports whether a path is the index file of git.

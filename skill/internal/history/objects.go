@@ -16,6 +16,7 @@ import (
 	"path"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,7 +38,7 @@ const (
 var objectFolders = []struct {
 	name string
 	deep int
-}{{"objects", 1}, {"lfs/objects", 2}}
+}{{"objects", 1}, {"lfs/objects", 2}, {"annex/objects", 3}}
 
 // maxLinked limits the new links of one begin. Later begins go on.
 const maxLinked = 20_000
@@ -221,7 +222,7 @@ func (l *linker) files(src, dst tree.Folder) bool {
 			if info, err := src.Lstat(e.Name); err == nil {
 				dst.Chmod(e.Name, info.Mode.Perm()|0o700)
 			}
-		case e.Type != 0 || strings.HasPrefix(e.Name, "tmp_"):
+		case e.Type != 0 || isPassing(e.Name):
 		case isStubFile(src, e.Name): // of another command, which still runs
 			complete = false
 		case l.left == 0:
@@ -241,6 +242,11 @@ func (l *linker) files(src, dst tree.Folder) bool {
 		Discard(dst, name)
 	}
 	return complete
+}
+
+// isPassing reports whether git gives a file in a folder of objects another name soon, or removes it.
+func isPassing(name string) bool {
+	return strings.HasPrefix(name, "tmp_") || strings.HasPrefix(name, ".tmp-") || strings.HasSuffix(name, ".lock")
 }
 
 // lostObjects notes in the op the objects that a command removed and that are in no pack now.
@@ -677,14 +683,40 @@ func isGitObject(d tree.Folder, name string) bool {
 		return endsInSum(r, info.Size) || path.Ext(base) != ".pack" && path.Ext(base) != ".idx"
 	}
 	want, content := folder+base, io.Reader(r)
-	if first == "lfs" {
+	switch {
+	case first == "lfs":
 		want = path.Base(name)
-	} else if content, err = zlib.NewReader(r); err != nil {
+	case first == "annex":
+		var sized bool
+		if want, sized = annexKey(path.Base(name), info.Size); want == "" || !sized {
+			return sized
+		}
+	default:
+		content, err = zlib.NewReader(r)
+	}
+	if err != nil {
 		return false
 	}
 	h := hashOf(len(want) / 2)
 	_, err = io.Copy(h, content)
 	return err == nil && hex.EncodeToString(h.Sum(nil)) == want
+}
+
+// annexKey returns the SHA-256 in a key of git-annex, such as SHA256E-s12--…, "" for another kind of key. sized is
+// false if the key tells another size.
+func annexKey(key string, size int64) (sum string, sized bool) {
+	fields, name, _ := strings.Cut(key, "--")
+	kind, rest, _ := strings.Cut(fields, "-")
+	for field := range strings.SplitSeq(rest, "-") {
+		if of, ok := strings.CutPrefix(field, "s"); ok && of != strconv.FormatInt(size, 10) {
+			return "", false
+		}
+	}
+	if kind != "SHA256" && kind != "SHA256E" {
+		return "", true
+	}
+	sum, _, _ = strings.Cut(name, ".")
+	return sum, true
 }
 
 // hashOf returns the hash of git's that has a size in bytes.

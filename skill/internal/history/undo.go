@@ -483,7 +483,7 @@ func (p *planner) keepFull() error {
 	}
 	if p.log.depth[p.after.ID]%2 != 0 {
 		for _, lost := range p.lostBy(p.after.ID) { // they go with their repository
-			goes[lost.Git+"/objects"], goes[lost.Git+"/lfs"] = true, true
+			goes[lost.Git+"/objects"], goes[lost.Git+"/lfs"], goes[lost.Git+"/annex/objects"] = true, true, true
 		}
 	}
 	for _, i := range order(p.Op.Deltas) {
