@@ -164,7 +164,8 @@ func dryRun(u workspace.Undone) string {
 // Left reports whether paths of the changes stayed that an undo could take back.
 func (r Reverted) Left() bool {
 	for _, u := range r.Changes {
-		if len(u.Kept)+len(u.Skipped) > 0 {
+		isLost := func(l Untracked) bool { return l.Lost }
+		if len(u.Kept)+len(u.Skipped) > 0 || slices.ContainsFunc(u.Leaves, isLost) {
 			return true
 		}
 	}

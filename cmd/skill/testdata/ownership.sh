@@ -54,10 +54,30 @@ code 0 skill undo
 text src/u u; text src/s s; gone src/n; gone .gitignore
 
 ## a folder that becomes readable
-mkdir keys; echo t >keys/t; chmod 311 keys
-skill exec -- chmod -R u+rwX .
-skill undo || true
+mkdir -p keys/sub; echo t >keys/t; chmod 311 keys/sub keys; echo x >x; chmod 600 x
+skill exec -- chmod -R u+rwX,g+w .
+[ "$(id -u)" = 0 ] && want=0 || want=4 # root sees what is in the folder
+code $want skill undo
+modes 600 x 311 keys
+[ $want = 0 ] || { says "type: ls -lR $PWD/keys"; says '1 other file'; code 1 skill undo 1; code 1 skill undo --perhaps 1; }
+code 0 skill undo "$(newest)"; modes 620 x 731 keys
+code $want skill undo
 chmod 700 keys; text keys/t t
+
+## a large file that a command removes beside others
+head -c 20000000 /dev/zero >big; echo a >a
+skill exec -- sh -c 'rm big; echo b >a'
+code 4 skill undo
+text a a; says 'files of more than'; skill history >out; says 'partly undone'
+
+## folders to write in, one in the other
+mkdir -p o/in top; o=$PWD/o; cd top
+for roots in "$o $o/in" "$o/in $o"; do
+	set -- $roots
+	skill --allow $1 --allow $2 writeFile $o/in/f content: x
+	code 1 skill undo -C $o/in
+	code 0 skill undo -C $o; gone $o/in/f
+done
 
 ## a file out of a folder that is not looked at
 repository; echo dist >.gitignore; mkdir dist; echo d >dist/d.js; commit 1

@@ -218,7 +218,8 @@ func (t *Tx) recoverAside(op *Op) {
 			at = k.recoverAside(dir, TempName, dir, base)
 		}
 		if at != "" {
-			lost = append(lost, Left{d.Path, "it was saved while an undo ran that was killed: that version is in " + at})
+			lost = append(lost, Left{Path: d.Path,
+				Why: "it was saved while an undo ran that was killed: that version is in " + at})
 		}
 		dir.Close()
 	}

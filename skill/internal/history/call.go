@@ -284,7 +284,7 @@ func (t *Tx) recordEdit(ctx context.Context, w *window, unsure string) error {
 		return err
 	}
 	for _, name := range w.Outside {
-		op.Left = append(op.Left, Left{name, outsideReason})
+		op.Left = append(op.Left, Left{Path: name, Why: outsideReason})
 	}
 	op.Quiet = len(op.Deltas) == 0 && unsure == ""
 	if op.Kind = kindOfEdit(op.Deltas); len(op.Deltas) > 0 {

@@ -593,6 +593,13 @@ func (t *Tx) endsParts(op *Op) bool {
 	return false
 }
 
+func lostFirst(l Left) int {
+	if l.Lost {
+		return 0
+	}
+	return 1
+}
+
 // bound limits the size of a command's op.
 func (op *Op) bound() {
 	op.Quiet = op.isQuiet()
@@ -600,6 +607,7 @@ func (op *Op) bound() {
 		op.Note, op.Unsure = op.Unsure, ""
 	}
 	if n := len(op.Left); n > maxLeft {
+		slices.SortStableFunc(op.Left, func(a, b Left) int { return lostFirst(a) - lostFirst(b) })
 		op.Left, op.More = op.Left[:maxLeft], n-maxLeft
 	}
 	if len(op.Deltas) > maxDeltas {

@@ -46,6 +46,7 @@
 //     sole if the owners are one session and an end was told. It is shared if the owners are several sessions, and
 //     unproven if no end was told. An undo takes known and sole paths, and shared ones if it takes back all owners.
 //     Only [How].Perhaps takes the others. An undo that left a path is a part, and undoing it brings back what it took.
+//     So is the undo of an op with changes whose earlier state is not known, such as a large file that was removed.
 //  14. A told end wins, however late. If nobody tells an end, the window closes when the session has another turn, when
 //     it ends, when the host's process is gone, or when another session begins in its terminal. Until then the record
 //     proves only what changed before the last heartbeat of a command, or before a call began. The window of a

@@ -45,6 +45,7 @@ type Op struct {
 type Left struct {
 	Path Name   `json:"path,omitempty"` // "" if it is not about one path
 	Why  string `json:"why"`
+	Lost bool   `json:"lost,omitempty"` // the change is the op's own, and its earlier state is not known
 }
 
 // A Delta is the change of an op at one path.

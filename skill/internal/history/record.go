@@ -30,17 +30,25 @@ type recorder struct {
 	began       int64             // of the look
 	ask         *asker
 	inodes      map[uint64]*item // of the index before the look
-	older       map[string]bool  // folders that are older than the look's windows and were put here
+	older       map[string]bool  // folders whose older contents the op leaves without naming each
 }
 
 // addLeft adds to the op that undo does not revert a path, and why.
-func (r *recorder) addLeft(name, why string) {
-	for _, l := range r.op.Left {
-		if string(l.Path) == name && l.Why == why {
-			return
-		}
+func (r *recorder) addLeft(name, why string) { r.leave(Left{Path: Name(name), Why: why}) }
+
+// addLost is addLeft for a change of the op whose earlier state is not known: an undo of the rest is a part.
+func (r *recorder) addLost(name, why string) { r.leave(Left{Name(name), why, true}) }
+
+func (r *recorder) leave(l Left) {
+	if !slices.Contains(r.op.Left, l) {
+		r.op.Left = append(r.op.Left, l)
 	}
-	r.op.Left = append(r.op.Left, Left{Name(name), why})
+}
+
+// notKept adds to the op that undo does not revert a path whose content is not kept.
+func (r *recorder) notKept(name string, e *item) {
+	why := whyNotKept(e)
+	r.leave(Left{Name(name), why, why != cacheReason && why != rebuiltReason})
 }
 
 // compare records the differences at the paths that the scan found changed or missing. It saves the new
@@ -200,7 +208,7 @@ func (r *recorder) recordPath(name string) error {
 	switch same := both && r.sameAs(name, was, now); {
 	case unseen, same && !was.otherAttributes(now), r.untouched(name, was, now):
 	case same:
-		r.addLeft(name, "only its extended attributes changed, and undo leaves them as they are")
+		r.addLost(name, "only its extended attributes changed, and undo leaves them as they are")
 	default:
 		r.difference(name, was, now)
 		r.noteTime(name, was, now)
@@ -431,10 +439,7 @@ func (r *recorder) difference(name string, was, now *item) {
 		older, known := r.isOlder(name, now)
 		switch {
 		case older && known && was == nil:
-			if r.older == nil {
-				r.older = map[string]bool{}
-			}
-			if r.older[name] = true; !r.older[path.Dir(name)] {
+			if r.puts(name); !r.older[path.Dir(name)] {
 				r.addLeft(name, r.olderReason(name))
 			}
 			return
@@ -450,9 +455,9 @@ func (r *recorder) difference(name string, was, now *item) {
 	case r.isRecord(name, was), r.isRecord(name, now):
 		r.addLeft(name, cacheReason)
 	case was == nil && r.isLeftBehind(name, now):
-		r.addLeft(name, "it was at "+r.unkeptFiles[now.id.Ino].path+" and is not kept, and undo leaves it as it is")
+		r.addLost(name, "it was at "+r.unkeptFiles[now.id.Ino].path+" and is not kept, and undo leaves it as it is")
 	case isFolder(now) && !now.kept():
-		r.addLeft(name, whyNotKept(now))
+		r.notKept(name, now)
 	case r.heldBy(name, now) != nil:
 		r.addLeft(name, r.heldBy(name, now).reason()+", and undo leaves it")
 	default:
@@ -474,6 +479,14 @@ func (r *recorder) heldBy(name string, now *item) *Held {
 	return r.ask.about(Name(name))
 }
 
+// puts notes that what is older in a folder, or the folder itself, is named already.
+func (r *recorder) puts(folder string) {
+	if r.older == nil {
+		r.older = map[string]bool{}
+	}
+	r.older[folder] = true
+}
+
 func isFolder(e *item) bool { return e != nil && e.kind == aFolder }
 
 func isFile(e *item) bool { return e != nil && e.kind == aFile }
@@ -485,7 +498,7 @@ func (r *recorder) unkept(d Delta, was, now *item) {
 	case now == nil && r.isMoved(was):
 		r.op.Deltas = append(r.op.Deltas, d)
 	case now == nil || !was.stamp.sameContent(now.stamp) || was.kind != now.kind:
-		r.addLeft(string(d.Path), whyNotKept(was))
+		r.notKept(string(d.Path), was)
 	case !d.Before.sameMode(d.After):
 		r.op.Deltas = append(r.op.Deltas, d)
 	}
@@ -533,12 +546,14 @@ func (s stamp) sameContent(o stamp) bool { return s.id == o.id && s.size == o.si
 func (r *recorder) folder(d Delta, was, now *item) {
 	if !was.kept() && !now.kept() {
 		if was.stamp.mod != now.stamp.mod || was.id != now.id {
-			r.addLeft(string(d.Path), whyNotKept(was))
+			r.notKept(string(d.Path), was)
 		}
 		return
 	}
 	if was.mode&0o500 != 0o500 && now.mode&0o500 == 0o500 && os.Geteuid() != 0 {
-		r.addLeft(string(d.Path), "what was in it could not be read, and undo leaves it as it is")
+		r.addLost(string(d.Path), fmt.Sprintf("what was in it could not be read before, and undo leaves all of it as it "+
+			"is; to see it, type: ls -lR %s", r.PathOf(d.Path)))
+		r.puts(string(d.Path))
 	}
 	if !d.Before.sameMode(d.After) {
 		r.op.Deltas = append(r.op.Deltas, d)

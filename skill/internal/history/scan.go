@@ -166,7 +166,7 @@ func (c *scan) found(part *scanPart, info tree.Info, e item) error {
 	if info.IsDir() && info.ID.Dev != c.device {
 		if !e.ignored {
 			why := "it is on another file system, and what changes there is not recorded"
-			part.left = append(part.left, Left{Name(part.path), why})
+			part.left = append(part.left, Left{Path: Name(part.path), Why: why})
 		}
 		return fs.SkipDir
 	}
@@ -249,7 +249,7 @@ func (c *scan) enter(part *scanPart, folder string, like item, deep int) {
 	}
 	if counter.Add(int64(len(entries))) > most || deep > maxDeepFolder {
 		part.shut = append(part.shut, folder)
-		part.left = append(part.left, Left{Name(folder), why})
+		part.left = append(part.left, Left{Path: Name(folder), Why: why})
 		return
 	}
 	for _, e := range entries {

@@ -420,7 +420,9 @@ func (p *planner) planAll() error {
 		return conflict
 	}
 	p.addFolders()
-	p.Op.Part = len(p.Kept)+len(p.Skipped) > 0
+	isLost := func(l Left) bool { return l.Lost }
+	p.Op.Part = len(p.Kept)+len(p.Skipped) > 0 ||
+		p.Op.Kind == KindUndo && slices.ContainsFunc(p.after.Left, isLost)
 	switch {
 	case len(p.Op.Deltas) == 0 && len(p.Kept) > 0:
 		return p.Kept[0]

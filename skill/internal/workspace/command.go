@@ -39,6 +39,7 @@ type Untracked struct {
 	Path   string // absolute; "" if the change is not about one file
 	Reason string
 	Person bool // only the undo of a person takes it back
+	Lost   bool // the undo of the rest is a part of an undo
 }
 
 // String returns the path and the reason.
@@ -122,7 +123,7 @@ func (c *Command) End(ctx context.Context) (Change, []Untracked, error) {
 	}
 	for _, d := range op.Deltas {
 		if why := forbids(false)(string(d.Path)); why != "" {
-			left = append(left, Untracked{c.j.path(d.Path), why, true})
+			left = append(left, Untracked{Path: c.j.path(d.Path), Reason: why, Person: true})
 		}
 		base, at := path.Base(string(d.Path)), c.j.path(d.Path)
 		if history.GitRunsCode(string(d.Path)) || base == "config" || c.Settings[at] {

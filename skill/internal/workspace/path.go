@@ -100,13 +100,21 @@ func (w *Workspace) rootAt(dir string) *root {
 	return nil
 }
 
-// matchRoot finds the root that contains an absolute path by its spelling. Of several roots
-// it takes the first. The folder of command output counts as a read-only root.
+// matchRoot finds the root that contains an absolute path by its spelling. Of several roots it takes the
+// workspace's own, else the outermost, so that one history has all changes of a path. The folder of command output counts as a read-only root.
 func (w *Workspace) matchRoot(abs string) (location, bool) {
-	for _, r := range w.roots {
-		if rel, ok := below(r.dir, abs); ok {
-			return location{r, rel}, true
+	var found location
+	for i, r := range w.roots {
+		rel, ok := below(r.dir, abs)
+		if ok && (found.root == nil || len(r.dir) < len(found.root.dir)) {
+			found = location{r, rel}
 		}
+		if ok && i == 0 {
+			break
+		}
+	}
+	if found.root != nil {
+		return found, true
 	}
 	for _, r := range w.roots {
 		if rel, ok := below(r.given, abs); ok {

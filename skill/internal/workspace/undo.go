@@ -377,7 +377,8 @@ func (w *Workspace) undone(j *journal, d history.Undone) Undone {
 			u.Left++
 		}
 		if l.Path != "" && !slices.Contains(d.Of.NotSeen, l.Path) {
-			u.Leaves = append(u.Leaves, Untracked{Path: j.path(l.Path), Reason: l.Why})
+			u.Leaves = append(u.Leaves, Untracked{Path: j.path(l.Path), Reason: l.Why,
+				Lost: l.Lost && d.Op.Kind == history.KindUndo})
 		}
 	}
 	for _, name := range d.Of.NotSeen {
