@@ -39,7 +39,7 @@ var byName = []finder{
 	{find: naming(`\[([\w.:-]+)\([^\n]`, inCode, "]")},
 	{find: naming("\\A\\s*```\\w*\\s*\\[?([\\w.:-]+)\\(", inCode, "```"), begin: true},
 	{find: findObjects},
-	{find: naming(`<tool_call>\s*<name>\s*([^<>\s]+)\s*</name>`, func(string) *Wire { return inNames })},
+	{find: naming(`<tool_call>\s*<name>\s*([^<>\s]+)\s*</name>`, func(string) *Wire { return objects })},
 	{find: naming(`\A\s*([^\n]+)\n\s*\{`, func(string) *Wire { return Functionary }), begin: true},
 	{find: naming("(?m)^(?:Thought:.*\n+)?Action:[ \t]*`?([\\w.-]+)`?[ \t]*\n+Action Input:",
 		func(string) *Wire { return ReAct })},
@@ -107,7 +107,9 @@ func inOwnTags(tool string) *Wire {
 
 // objects are calls without a format, that a text is or ends with.
 var objects = &Wire{family: Hermes, read: func(text string, tools Schemas) (e parser.Envelope, _ error) {
-	_, text, _ = strings.Cut(text, text[:strings.IndexAny(text, "[{")])
+	if !strings.HasPrefix(text, "<") { // it has no tag around the name
+		_, text, _ = strings.Cut(text, text[:strings.IndexAny(text, "[{")])
+	}
 	if toolName().MatchString(text) { // as Cohere's models write them
 		s := &scanner{text: text, tools: tools, found: map[string]int{}}
 		list, err := s.objects()
@@ -122,12 +124,6 @@ var objects = &Wire{family: Hermes, read: func(text string, tools Schemas) (e pa
 }}
 
 var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[?\s*\{\s*"tool_(?:name|call_id)"`) })
-
-// inNames are calls with tags around the name and the arguments.
-var inNames = &Wire{family: Hermes, read: func(text string, _ Schemas) (e parser.Envelope, _ error) {
-	e.Calls, _, _ = parser.Calls(text, func(string) bool { return false })
-	return e, nil
-}}
 
 // objectBegin matches what an object with a call may begin with, in a fence or not.
 var objectBegin = sync.OnceValue(func() *regexp.Regexp {

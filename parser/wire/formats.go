@@ -136,10 +136,10 @@ var (
 
 // invoked returns the format of invoke tags whose names begin with a prefix.
 func invoked(prefix, quote string) format {
-	wrappers := []string{"function_calls", "tool_calls", "tool_call"}
 	var ends []string
-	for _, w := range wrappers {
-		ends = append(ends, "<"+prefix+w+">", "</"+prefix+w+">")
+	for _, w := range []string{prefix + "function_calls", prefix + "tool_calls", prefix + "tool_call",
+		"minimax:tool_call", "function_calls", "tool_calls"} {
+		ends = append(ends, "<"+w+">", "</"+w+">")
 	}
 	return format{
 		open: "<" + prefix + "invoke ", end: "</" + prefix + "invoke>", closed: true, ends: ends,
@@ -305,7 +305,7 @@ func (s *scanner) key() (w written, err error) {
 // bracketed reads name(key="value"), or a list of such calls.
 func (s *scanner) bracketed() (calls []parser.ToolCall, err error) {
 	list := s.skip("[")
-	for s.space(); !s.over(); s.space() {
+	for s.space(); s.peek() != 0 && s.peek() != ']' && !strings.HasPrefix(s.text[s.pos:], s.end); s.space() {
 		c, end, err := parser.CallAt(s.text, s.pos)
 		switch {
 		case err != nil && len(calls) > 0: // those before are whole
@@ -331,11 +331,6 @@ func (s *scanner) bracketed() (calls []parser.ToolCall, err error) {
 		return calls[:1], errors.New("want ] after the calls")
 	}
 	return calls, nil
-}
-
-// over reports whether no further call of a list follows.
-func (s *scanner) over() bool {
-	return s.pos >= len(s.text) || s.peek() == ']' || strings.HasPrefix(s.text[s.pos:], s.end)
 }
 
 // braced reads {key:value}, where the format's own quotes are around texts.

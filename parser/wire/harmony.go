@@ -15,9 +15,8 @@ var Harmony = &Wire{
 	Doc:    "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>",
 	marker: matcher(`(?m)(?:(?:<\|start\|>[^<\n]*)?<\|channel\|>[^<\n]* |<\|start\|>[^<\n]* |\b)to=[^<\s]+[^<]*(?:<\|channel\|>[^<]*)?(?:<\|constrain\|>[^<]*)?<\|message\|>\s*(?:[^<\s]|\z)`),
 	read:   readHarmony,
-	text: each("", func(a Answer, text string) string {
-		return "<|start|>" + a.Call.ID + " to=assistant<|channel|>commentary<|message|>" + text + "<|end|>"
-	}, "<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>", "<|call|>", "<|return|>"),
+	text: each("", "<|start|>ID to=assistant<|channel|>commentary<|message|>TEXT<|end|>",
+		"<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>", "<|call|>", "<|return|>"),
 }
 
 const (
@@ -43,10 +42,10 @@ func readHarmony(text string, tools Schemas) (parser.Envelope, error) {
 			m.pass(s, header)
 			continue
 		}
-		c := parser.ToolCall{ID: recipient[:len(recipient)-len(strings.TrimLeftFunc(recipient, inRecipient))]}
+		c := parser.ToolCall{ID: recipient[:strings.IndexAny(recipient+" ", "< \t\n")]}
 		c.Name = strings.TrimPrefix(c.ID, "functions.")
 		calls, err := s.arguments(c)
-		if err == nil && !s.ended() {
+		if s.space(); err == nil && !slices.ContainsFunc(harmonyEnds, s.skip) && s.pos < len(s.text) {
 			err = fmt.Errorf("want %s after the arguments", harmonyEnds[0])
 		}
 		c = calls[0]
@@ -71,9 +70,6 @@ func readHarmony(text string, tools Schemas) (parser.Envelope, error) {
 	return m.finish()
 }
 
-// inRecipient reports whether a character may be part of the name of a recipient.
-func inRecipient(c rune) bool { return c != '<' && c != ' ' && c != '\t' && c != '\n' }
-
 // pass skips the content of a message that is not a call.
 func (m *message) pass(s *scanner, header string) {
 	start := s.pos
@@ -85,12 +81,6 @@ func (m *message) pass(s *scanner, header string) {
 		m.said = append(m.said, s.text[start:end])
 	}
 	s.pos = end
-}
-
-// ended skips the end of a message; none is needed at the end of the text.
-func (s *scanner) ended() bool {
-	s.space()
-	return slices.ContainsFunc(harmonyEnds, s.skip) || s.pos == len(s.text)
 }
 
 // resume goes after the end of a message that cannot be read, if the rest of the text is

@@ -16,8 +16,7 @@ var ReAct = &Wire{
 	Name: "react",
 	Doc:  "Action: f\nAction Input: {}",
 	read: readReAct,
-	text: each("\n", func(_ Answer, text string) string { return "Observation: " + text },
-		"\nObservation:", "\nAction:", "\nThought:", "\nFinal Answer:"),
+	text: each("\n", "Observation: TEXT", "\nObservation:", "\nAction:", "\nThought:", "\nFinal Answer:"),
 }
 
 // errObserved is the error of a call after an observation: that was to be ours.

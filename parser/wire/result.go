@@ -35,14 +35,27 @@ type revision struct {
 // revised is the item of calls in the form of a revision.
 const revised = `"revised"`
 
-// each joins the answers as a function writes them.
-func each(separator string, write func(a Answer, text string) string,
-	tokens ...string) func([]Answer) string {
+// each joins the answers in a form, where NAME, ID and TEXT are of the call and its result,
+// and STREAM is stdout, or error if the call failed.
+func each(separator, form string, tokens ...string) func([]Answer) string {
 	return func(answers []Answer) string {
 		list := make([]string, len(answers))
 		for i, a := range answers {
-			list[i] = write(a, quoted(a.withoutMedia(func(Media) bool { return false }), tokens))
+			stream := "stdout"
+			if a.Failed {
+				stream = "error"
+			}
+			list[i] = strings.NewReplacer("NAME", a.Call.Name, "ID", a.Call.ID, "STREAM", stream,
+				"TEXT", quoted(a.shown(), tokens)).Replace(form)
 		}
 		return strings.Join(list, separator)
 	}
 }
+
+// within writes the answers between two tokens.
+func within(begin string, text func([]Answer) string, end string) func([]Answer) string {
+	return func(answers []Answer) string { return begin + text(answers) + end }
+}
+
+// shown is the text of an answer where media cannot be shown.
+func (a Answer) shown() string { return a.withoutMedia(func(Media) bool { return false }) }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,189 +12,157 @@ import (
 	"textskill/parser/rawjson"
 )
 
-// The wires of text: a format for the calls, and how the model is told the results.
-
-// Hermes is the format of Hermes and of Qwen: JSON in tags.
-var Hermes = &Wire{
-	Name:   "hermes",
-	Doc:    `<tool_call>{"name":"f","arguments":{}}</tool_call>`,
-	marker: matcher(`<tool_call>\s*(?:\{|\[\s*\{)`),
-	format: hermesCalls.always,
-	text:   each("\n", response, qwenTokens...),
+// inText returns a wire of text: a pattern of what calls begin with, the format that reads them, and how the
+// results are written.
+func inText(name, doc, marker string, format func(text string) format, text func([]Answer) string) *Wire {
+	return &Wire{Name: name, Doc: doc, marker: matcher(marker), format: format, text: text}
 }
 
-var qwenTokens = []string{"<tool_response>", "</tool_response>", "<|im_"}
-
-// Qwen is the format of Qwen3-Coder: a tag for each argument.
-var Qwen = &Wire{
-	Name:   "qwen3-coder",
-	Doc:    "<tool_call><function=f><parameter=k>v</parameter></function></tool_call>",
-	marker: matcher(`<tool_call>\s*<function=|<function=[^<>{}\n]+>\s*(?:<parameter=|</function>)`),
-	format: func(text string) format {
-		before, _, _ := strings.Cut(text, qwenCalls.open)
-		if strings.Contains(before, qwenBare.open) { // the model forgets it at times
-			return qwenBare
-		}
-		return qwenCalls
-	},
-	text: each("\n", response, qwenTokens...),
+// of makes the wire one of a family, which may have a later form.
+func (w *Wire) of(family *Wire, later revision) *Wire {
+	w.family, w.later = family, later
+	return w
 }
 
-func response(_ Answer, text string) string { return "<tool_response>\n" + text + "\n</tool_response>" }
+const response = "<tool_response>\nTEXT\n</tool_response>"
 
-// Seed is the format of Seed-OSS: Qwen's, with nothing around the values.
-var Seed = &Wire{
-	Name:   "seed-oss",
-	family: Qwen,
-	Doc:    "<seed:tool_call><function=f><parameter=k>v</parameter></function></seed:tool_call>",
-	marker: matcher(`<seed:tool_call>\s*<function=`),
-	format: seedCalls.always,
-	text: each("", func(_ Answer, text string) string { return "<seed:bos>tool\n" + text + "<seed:eos>" },
-		"<seed:bos>", "<seed:eos>"),
-}
+var (
+	qwenTokens    = []string{"<tool_response>", "</tool_response>", "<|im_"}
+	glmTokens     = []string{"<tool_response>", "</tool_response>", "<|observation|>", "<|user|>", "<|assistant|>", "<|system|>"}
+	mistralTokens = []string{"[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CONTENT]", "[TOOL_CALLS]", "[INST]", "</s>"}
+	llamaTokens   = []string{"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|eom_id|>", "<|python_tag|>"}
+	commandTokens = []string{"<|START_", "<|END_"}
+	deepSeekEach  = "<｜tool▁output▁begin｜>TEXT<｜tool▁output▁end｜>"
+)
 
-// GLM is the format of GLM-4.5: the name, then pairs of keys and values.
-var GLM = &Wire{
-	Name:   "glm",
-	Doc:    "<tool_call>f\n<arg_key>k</arg_key>\n<arg_value>v</arg_value>\n</tool_call>",
-	marker: matcher(`<tool_call>\s*[\w.-]+\s*(?:<arg_key>|</tool_call>)`),
-	format: glmCalls.always,
-	text: func(answers []Answer) string {
-		return "<|observation|>\n" + each("\n", response, glmTokens...)(answers)
-	},
-	later: glm47,
-}
-
-var glmTokens = []string{"<tool_response>", "</tool_response>", "<|observation|>", "<|user|>", "<|assistant|>", "<|system|>"}
-
-// glm47 is the form of GLM-4.7 and GLM-5, which have no line breaks between the tags.
-var glm47 = revision{matcher(`<tool_call>[\w.-]+(?:<arg_key>|</tool_call>)`), func(answers []Answer) string {
-	return "<|observation|>" + each("", func(_ Answer, text string) string {
-		return "<tool_response>" + text + "</tool_response>"
-	}, glmTokens...)(answers)
-}}
-
-// Mistral is the format of Mistral's models up to version 7 of their tokenizer: a list of
-// calls.
-var Mistral = &Wire{
-	Name:   "mistral",
-	Doc:    `[TOOL_CALLS] [{"name":"f","arguments":{},"id":"123456789"}]`,
-	marker: matcher(`\[TOOL_CALLS\]\s*\[`),
-	format: mistralCalls.always,
-	text: each("", func(a Answer, text string) string {
-		content := escaped(text, mistralTokens)
-		if a.Call.ID == "" { // as version 2 has it
-			return fmt.Sprintf(`[TOOL_RESULTS] [{"name": %s, "content": %s}][/TOOL_RESULTS]`,
-				escaped(a.Call.Name, mistralTokens), content)
-		}
-		return fmt.Sprintf(`[TOOL_RESULTS] {"content": %s, "call_id": %s}[/TOOL_RESULTS]`, content,
-			escaped(a.Call.ID, mistralTokens))
-	}),
-}
-
-var mistralTokens = []string{"[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CONTENT]", "[TOOL_CALLS]",
-	"[INST]", "</s>"}
-
-// Mistral11 is the format of Mistral's models from version 11 of their tokenizer on: a
-// name, an id in some, and arguments.
-var Mistral11 = &Wire{
-	Name:   "mistral-v11",
-	family: Mistral,
-	Doc:    `[TOOL_CALLS]f[ARGS]{}`,
-	marker: matcher(`\[TOOL_CALLS\]\s*[\w.-]+\s*(?:\[ARGS\]|\[CALL_ID\]|\{)`),
-	format: mistral11Calls.always,
-	text: each("", func(a Answer, text string) string {
-		if a.Call.ID != "" {
-			text = a.Call.ID + "[TOOL_CONTENT]" + text
-		}
-		return "[TOOL_RESULTS]" + text + "[/TOOL_RESULTS]"
-	}, mistralTokens...),
-}
-
-// DeepSeek is the format of DeepSeek V3 and R1: arguments in a code fence.
-var DeepSeek = &Wire{
-	Name:   "deepseek",
-	Doc:    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\\n```json\\n{}\\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
-	marker: matcher("<｜tool▁call▁begin｜>function<｜tool▁sep｜>"),
-	format: deepSeekCalls.always,
-	text: func(answers []Answer) string {
-		return "<｜tool▁outputs▁begin｜>" + each("\n", deepSeekOutput, "<｜")(answers) + "<｜tool▁outputs▁end｜>"
-	},
-}
-
-// DeepSeek31 is the format of DeepSeek V3.1.
-var DeepSeek31 = &Wire{
-	Name:   "deepseek-v3.1",
-	family: DeepSeek,
-	Doc:    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
-	marker: matcher("<｜tool▁call▁begin｜>"),
-	format: deepSeek31.always,
-	text:   each("", deepSeekOutput, "<｜"),
-}
-
-func deepSeekOutput(_ Answer, text string) string {
-	return "<｜tool▁output▁begin｜>" + text + "<｜tool▁output▁end｜>"
-}
-
-// DSML is the format of DeepSeek from V3.2 on: tags that say of each value whether it is text.
-var DSML = &Wire{
-	Name:   "dsml",
-	family: DeepSeek,
-	Doc:    `<｜DSML｜function_calls><｜DSML｜invoke name="f"><｜DSML｜parameter name="k" string="true">v</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>`,
-	marker: matcher("(?:<｜\\w+｜(?:function|tool)_calls>\\s*)?<｜\\w+｜invoke "),
-	format: func(text string) format { // GigaChat 3.5 has another word
-		before, _, _ := strings.Cut(text, "｜invoke ")
-		return invoked(before[max(strings.LastIndex(before, "｜"), 0):]+"｜", `"`)
-	},
-	later: dsml4,
-	text: func(answers []Answer) string {
-		return "<function_results>\n" +
-			each("\n", func(_ Answer, text string) string { return "<result>" + text + "</result>" },
-				"</result>", "</function_results>", "<｜")(answers) + "\n</function_results>"
-	},
-}
-
-// dsml4 is the form of DeepSeek V4.
-var dsml4 = revision{matcher("<｜DSML｜tool_calls>"), func(answers []Answer) string {
-	return "<｜User｜>" + each("\n\n", func(_ Answer, text string) string { return "<tool_result>" + text + "</tool_result>" },
-		"</tool_result>", "<｜")(answers)
-}}
-
-// Kimi is the format of Kimi K2. Its ids hold the name.
-var Kimi = &Wire{
-	Name:   "kimi",
-	Doc:    "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>",
-	marker: matcher(`<\|tool_call_begin\|>`),
-	format: kimiCalls.always,
-	text: each("", func(a Answer, text string) string {
-		return "<|im_system|>tool<|im_middle|>## Return of " + a.Call.ID + "\n" + text + "<|im_end|>"
-	}, "<|im_", "<|tool_call"),
-}
-
-// Granite is the format of Granite 3 and Phi-4-mini: a list of calls after a token. Results are as Granite 3.3 has them.
-var Granite = &Wire{
-	Name:   "granite",
-	Doc:    `<|tool_call|>[{"name":"f","arguments":{}}]`,
-	marker: matcher(`<\|tool_call\|>`),
-	format: graniteCalls.always,
-	text: each("\n", func(_ Answer, text string) string {
-		return "<|start_of_role|>tool<|end_of_role|>" + text + "<|end_of_text|>"
-	}, "<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>", "<|tool_call|>"),
-}
-
-// Llama is the format of Llama 3: JSON after a token, or in a tag with the name.
-var Llama = &Wire{
-	Name:   "llama",
-	Doc:    `<|python_tag|>{"name":"f","parameters":{}} or <function=f>{}</function>`,
-	marker: matcher(`<\|python_tag\|>|<function=[^<>{}\n]+>\s*\{`),
-	read:   readLlama,
-	text: each("", func(_ Answer, text string) string {
-		return "<|start_header_id|>ipython<|end_header_id|>\n\n" + text + "<|eot_id|>"
-	}, llamaTokens...),
-}
-
-var llamaTokens = []string{"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|eom_id|>",
-	"<|python_tag|>"}
+// The wires of text, by the models that use them first.
+var (
+	// JSON in tags
+	Hermes = inText("hermes", `<tool_call>{"name":"f","arguments":{}}</tool_call>`, `<tool_call>\s*(?:\{|\[\s*\{)`,
+		hermesCalls.always, each("\n", response, qwenTokens...))
+	// a tag for each argument
+	Qwen = inText("qwen3-coder", "<tool_call><function=f><parameter=k>v</parameter></function></tool_call>",
+		`<tool_call>\s*<function=|<function=[^<>{}\n]+>\s*(?:<parameter=|</function>)`,
+		func(text string) format {
+			before, _, _ := strings.Cut(text, qwenCalls.open)
+			if strings.Contains(before, qwenBare.open) { // the model forgets it at times
+				return qwenBare
+			}
+			return qwenCalls
+		}, each("\n", response, qwenTokens...))
+	// Qwen's, with nothing around the values
+	Seed = inText("seed-oss", "<seed:tool_call><function=f><parameter=k>v</parameter></function></seed:tool_call>",
+		`<seed:tool_call>\s*<function=`, seedCalls.always,
+		each("", "<seed:bos>tool\nTEXT<seed:eos>", "<seed:bos>", "<seed:eos>")).of(Qwen, revision{})
+	// GLM-4.5: the name, then pairs of keys and values; GLM-4.7 and GLM-5 have no line breaks between the tags
+	GLM = inText("glm", "<tool_call>f\n<arg_key>k</arg_key>\n<arg_value>v</arg_value>\n</tool_call>",
+		`<tool_call>\s*[\w.-]+\s*(?:<arg_key>|</tool_call>)`, glmCalls.always,
+		within("<|observation|>\n", each("\n", response, glmTokens...), "")).of(nil,
+		revision{matcher(`<tool_call>[\w.-]+(?:<arg_key>|</tool_call>)`),
+			within("<|observation|>", each("", "<tool_response>TEXT</tool_response>", glmTokens...), "")})
+	// Mistral's models up to version 7 of their tokenizer: a list of calls
+	Mistral = inText("mistral", `[TOOL_CALLS] [{"name":"f","arguments":{},"id":"123456789"}]`, `\[TOOL_CALLS\]\s*\[`,
+		mistralCalls.always, func(answers []Answer) (text string) {
+			for _, a := range answers {
+				content, name := escaped(a.shown(), mistralTokens), escaped(a.Call.Name, mistralTokens)
+				if a.Call.ID == "" { // as version 2 has it
+					text += `[TOOL_RESULTS] [{"name": ` + name + `, "content": ` + content + `}][/TOOL_RESULTS]`
+				} else {
+					text += `[TOOL_RESULTS] {"content": ` + content + `, "call_id": ` + escaped(a.Call.ID, mistralTokens) + `}[/TOOL_RESULTS]`
+				}
+			}
+			return text
+		})
+	// from version 11 on: a name, an id in some, and arguments
+	Mistral11 = inText("mistral-v11", `[TOOL_CALLS]f[ARGS]{}`, `\[TOOL_CALLS\]\s*[\w.-]+\s*(?:\[ARGS\]|\[CALL_ID\]|\{)`,
+		mistral11Calls.always, func(answers []Answer) (text string) {
+			for _, a := range answers {
+				form := "[TOOL_RESULTS]ID[TOOL_CONTENT]TEXT[/TOOL_RESULTS]"
+				if a.Call.ID == "" {
+					form = "[TOOL_RESULTS]TEXT[/TOOL_RESULTS]"
+				}
+				text += each("", form, mistralTokens...)([]Answer{a})
+			}
+			return text
+		}).of(Mistral, revision{})
+	// DeepSeek V3 and R1: arguments in a code fence
+	DeepSeek = inText("deepseek", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\\n```json\\n{}\\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+		"<｜tool▁call▁begin｜>function<｜tool▁sep｜>", deepSeekCalls.always,
+		within("<｜tool▁outputs▁begin｜>", each("\n", deepSeekEach, "<｜"), "<｜tool▁outputs▁end｜>"))
+	DeepSeek31 = inText("deepseek-v3.1", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+		"<｜tool▁call▁begin｜>", deepSeek31.always, each("", deepSeekEach, "<｜")).of(DeepSeek, revision{})
+	// DeepSeek from V3.2 on, with tags that say of each value whether it is text; V4 has other results
+	DSML = inText("dsml", `<｜DSML｜function_calls><｜DSML｜invoke name="f"><｜DSML｜parameter name="k" string="true">v</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>`,
+		"(?:<｜\\w+｜(?:function|tool)_calls>\\s*)?<｜\\w+｜invoke ",
+		func(text string) format { // GigaChat 3.5 has another word
+			before, _, _ := strings.Cut(text, "｜invoke ")
+			return invoked(before[max(strings.LastIndex(before, "｜"), 0):]+"｜", `"`)
+		},
+		within("<function_results>\n", each("\n", "<result>TEXT</result>", "</result>", "</function_results>", "<｜"),
+			"\n</function_results>")).of(DeepSeek,
+		revision{matcher("<｜DSML｜tool_calls>"),
+			within("<｜User｜>", each("\n\n", "<tool_result>TEXT</tool_result>", "</tool_result>", "<｜"), "")})
+	// Kimi K2, whose ids hold the name
+	Kimi = inText("kimi", "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>",
+		`<\|tool_call_begin\|>`, kimiCalls.always,
+		each("", "<|im_system|>tool<|im_middle|>## Return of ID\nTEXT<|im_end|>", "<|im_", "<|tool_call"))
+	// Granite 3 and Phi-4-mini: a list of calls after a token; results are as Granite 3.3 has them
+	Granite = inText("granite", `<|tool_call|>[{"name":"f","arguments":{}}]`, `<\|tool_call\|>`, graniteCalls.always,
+		each("\n", "<|start_of_role|>tool<|end_of_role|>TEXT<|end_of_text|>",
+			"<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>", "<|tool_call|>"))
+	// Anthropic's models in text, with tags around the calls or without, and with any namespace
+	Invoke = &Wire{Name: "invoke", Doc: `<function_calls><invoke name="f"><parameter name="k">v</parameter></invoke></function_calls>`,
+		marker: func(text string) int { at, _, _ := findInvoke(text); return at }, format: invokedIn,
+		text: within("<function_results>\n",
+			each("\n", "<result>\n<tool_name>NAME</tool_name>\n<STREAM>\nTEXT\n</STREAM>\n</result>",
+				"</stdout>", "</error>", "</result>", "</function_results>"), "\n</function_results>")}
+	// invoke tags in one of MiniMax M2's own
+	MiniMax = inText("minimax", `<minimax:tool_call><invoke name="f"><parameter name="k">v</parameter></invoke></minimax:tool_call>`,
+		`<minimax:tool_call>\s*<invoke `, invokedIn,
+		each("\n", "<response>TEXT</response>", "</response>", "[e~[", "]~b]")).of(Invoke, revision{})
+	Nemotron = inText("nemotron", `<TOOLCALL>[{"name":"f","arguments":{}}]</TOOLCALL>`, `<TOOLCALL>\s*[\[{]`,
+		nemotronCalls.always, each("\n", "<TOOL_RESPONSE>TEXT</TOOL_RESPONSE>",
+			"<TOOLCALL>", "<TOOL_RESPONSE>", "</TOOL_RESPONSE>"))
+	Jamba = inText("jamba", `<tool_calls>[{"name":"f","arguments":{}}]</tool_calls>`, `<tool_calls>\s*[\[{]`,
+		jambaCalls.always, each("\n", "<tool_response>TEXT</tool_response>",
+			"<tool_calls>", "<tool_response>", "</tool_response>"))
+	InternLM = inText("internlm", `<|action_start|><|plugin|>{"name":"f","parameters":{}}<|action_end|>`, `<\|action_start\|>`,
+		internCalls.always, each("\n", "<|im_start|>environment name=<|plugin|>\nTEXT<|im_end|>",
+			"<|action_start|>", "<|im_start|>", "<|plugin|>", "<|im_end|>"))
+	CommandR = inText("command-r", `<|START_ACTION|>[{"tool_call_id":"0","tool_name":"f","parameters":{}}]<|END_ACTION|>`,
+		`<\|START_ACTION\|>`, commandCalls.always,
+		within("<|START_TOOL_RESULT|>[\n", func(answers []Answer) string {
+			list := make([]string, len(answers))
+			for i, a := range answers {
+				id := cmp.Or(a.Call.ID, strconv.Itoa(i)) // as the template counts them
+				list[i] = fmt.Sprintf("    {\n        \"tool_call_id\": %s,\n        \"results\": {\n            \"0\": %s\n        },\n        \"is_error\": null\n    }",
+					escaped(id, commandTokens), escaped(a.shown(), commandTokens))
+			}
+			return strings.Join(list, ",\n")
+		}, "\n]<|END_TOOL_RESULT|>"))
+	Phi = inText("functools", `functools[{"name":"f","arguments":{}}]`, `(?m)^\s*functools\s*\[\s*\{`,
+		functoolsCalls.always, each("\n", "<|tool_response|>TEXT<|end|>", "functools", "<|tool_response|>", "<|end|>"))
+	LFM2 = inText("lfm2", `<|tool_call_start|>[f(k="v")]<|tool_call_end|>`, `<\|tool_call_start\|>\s*\[?\s*\w`,
+		lfmCalls.always, each("\n", "<|tool_response_start|>TEXT<|tool_response_end|>",
+			"<|tool_call_start|>", "<|tool_response_start|>", "<|tool_response_end|>"))
+	Gemma = inText("gemma", `<|tool_call>call:f{k:<|"|>v<|"|>}<tool_call|>`, `<\|tool_call>call:`,
+		gemmaCalls.always, each("\n", `<|tool_response>response:NAME{value:<|"|>TEXT<|"|>}<tool_response|>`,
+			"<|tool_call>call:", "<|tool_response>", `<|"|>`, "<tool_response|>"))
+	FuncGem = inText("functiongemma", `<start_function_call>call:f{k:<escape>v<escape>}<end_function_call>`,
+		`<start_function_call>call:`, functionGemma.always,
+		each("\n", "<start_function_response>response:NAME{value:<escape>TEXT<escape>}<end_function_response>",
+			"<start_function_call>call:", "<start_function_response>", "<escape>", "<end_function_response>"))
+	ToolCode = inText("tool-code", "```tool_code\nf(k=\"v\")\n```", "```tool_code\\s", toolCode.always,
+		each("\n", "```tool_output\nTEXT\n```", "```tool_code", "```tool_output", "```"))
+	// Llama 3: JSON after a token, or in a tag with the name
+	Llama = &Wire{Name: "llama", Doc: `<|python_tag|>{"name":"f","parameters":{}} or <function=f>{}</function>`,
+		marker: matcher(`<\|python_tag\|>|<function=[^<>{}\n]+>\s*\{`), read: readLlama,
+		text: each("", "<|start_header_id|>ipython<|end_header_id|>\n\nTEXT<|eot_id|>", llamaTokens...)}
+	// Functionary 3.2: the name on a line, then the arguments
+	Functionary = &Wire{Name: "functionary", Doc: ">>>f\n{}",
+		marker: matcher(`>>>[\w.-]+\r?\n\s*\{|^all\r?\n[^>]*>>>[\w.-]+\r?\n\s*\{`), read: readFunctionary,
+		text: each("", "<|start_header_id|>tool<|end_header_id|>\n\nTEXT<|eot_id|>", llamaTokens...)}
+)
 
 // readLlama reads the calls of the form that comes first; one of the other form after
 // them is an error. Some models leave out the token before an object.
@@ -219,21 +186,11 @@ func readLlama(text string, tools Schemas) (parser.Envelope, error) {
 	return s.Envelope, nil
 }
 
-// Functionary is the format of Functionary 3.2: the name on a line, then the arguments.
-var Functionary = &Wire{
-	Name:   "functionary",
-	Doc:    ">>>f\n{}",
-	marker: matcher(`>>>[\w.-]+\r?\n\s*\{|^all\r?\n[^>]*>>>[\w.-]+\r?\n\s*\{`),
-	read: func(text string, tools Schemas) (parser.Envelope, error) {
-		if functionaryName().MatchString(text) { // the prompt ends with >>>
-			text = functionary.open + strings.TrimLeft(text, rawjson.Space)
-		}
-		text = functionaryText().ReplaceAllString(text, "$1")
-		return functionary.read(text, tools)
-	},
-	text: each("", func(_ Answer, text string) string {
-		return "<|start_header_id|>tool<|end_header_id|>\n\n" + text + "<|eot_id|>"
-	}, llamaTokens...),
+func readFunctionary(text string, tools Schemas) (parser.Envelope, error) {
+	if functionaryName().MatchString(text) { // the prompt ends with >>>
+		text = functionary.open + strings.TrimLeft(text, rawjson.Space)
+	}
+	return functionary.read(functionaryText().ReplaceAllString(text, "$1"), tools)
 }
 
 // functionaryName matches a name that begins a text, with the begin of its arguments.
@@ -243,25 +200,6 @@ var functionaryName = sync.OnceValue(func() *regexp.Regexp {
 
 // functionaryText matches what comes before a text for the user.
 var functionaryText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^>>>all\r?\n.*?(>>>|$)`) })
-
-// Invoke is the format of Anthropic's models in text, with the tags around the calls or
-// without, and with any namespace.
-var Invoke = &Wire{
-	Name:   "invoke",
-	Doc:    `<function_calls><invoke name="f"><parameter name="k">v</parameter></invoke></function_calls>`,
-	marker: func(text string) int { at, _, _ := findInvoke(text); return at },
-	format: invokedIn,
-	text: func(answers []Answer) string {
-		return "<function_results>\n" + each("\n", func(a Answer, text string) string {
-			tag := "stdout"
-			if a.Failed {
-				tag = "error"
-			}
-			return fmt.Sprintf("<result>\n<tool_name>%s</tool_name>\n<%s>\n%s\n</%s>\n</result>", a.Call.Name,
-				tag, text, tag)
-		}, "</stdout>", "</error>", "</result>", "</function_results>")(answers) + "\n</function_results>"
-	},
-}
 
 var invokeTag = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?: ?to=[\w.-]+<\|message\|>\s*)?(?:<(?:[\w-]+:)?(?:function_calls|tool_calls?)>\s*)?<((?:[\w-]+:)?)invoke name=(["'])[^"'<>\n]+["']>\s*</?(?:[\w-]+:)?(?:parameter|invoke)`)
@@ -280,79 +218,8 @@ func findInvoke(text string) (at int, prefix, quote string) {
 // invokedIn returns the format of the invoke tags of a text.
 func invokedIn(text string) format {
 	_, prefix, quote := findInvoke(text)
-	f := invoked(prefix, quote)
-	// around tags without a namespace
-	for _, w := range []string{"minimax:tool_call", "function_calls", "tool_calls"} {
-		f.ends = append(f.ends, "<"+w+">", "</"+w+">")
-	}
-	return f
+	return invoked(prefix, quote)
 }
-
-// MiniMax is the format of MiniMax M2: invoke tags in one of its own.
-var MiniMax = &Wire{
-	Name:   "minimax",
-	family: Invoke,
-	Doc:    `<minimax:tool_call><invoke name="f"><parameter name="k">v</parameter></invoke></minimax:tool_call>`,
-	marker: matcher(`<minimax:tool_call>\s*<invoke `),
-	format: invokedIn,
-	text: each("\n", func(_ Answer, text string) string { return "<response>" + text + "</response>" },
-		"</response>", "[e~[", "]~b]"),
-}
-
-// simple returns a wire whose results are between two tokens, one after the other. In before, NAME is
-// for the name of the tool.
-func simple(name, doc, marker string, calls format, before, after string) *Wire {
-	tokens := []string{calls.open, strings.TrimSpace(before)}
-	for _, token := range strings.SplitAfter(before+strings.TrimSpace(after), ">") {
-		if at := strings.IndexByte(token, '<'); at >= 0 {
-			token = token[at:]
-		}
-		tokens = append(tokens, strings.TrimSpace(token))
-	}
-	tokens = slices.DeleteFunc(tokens, func(token string) bool { return token == "" })
-	return &Wire{
-		Name: name, Doc: doc, marker: matcher(marker), format: calls.always,
-		text: each("\n", func(a Answer, text string) string {
-			return strings.Replace(before, "NAME", a.Call.Name, 1) + text + after
-		}, tokens...),
-	}
-}
-
-var commandTokens = []string{"<|START_", "<|END_"}
-
-// Further wires of text, by the models that use them first.
-var (
-	Nemotron = simple("nemotron", `<TOOLCALL>[{"name":"f","arguments":{}}]</TOOLCALL>`, `<TOOLCALL>\s*[\[{]`,
-		nemotronCalls, "<TOOL_RESPONSE>", "</TOOL_RESPONSE>")
-	Jamba = simple("jamba", `<tool_calls>[{"name":"f","arguments":{}}]</tool_calls>`,
-		`<tool_calls>\s*[\[{]`, jambaCalls, "<tool_response>", "</tool_response>")
-	InternLM = simple("internlm", `<|action_start|><|plugin|>{"name":"f","parameters":{}}<|action_end|>`,
-		`<\|action_start\|>`, internCalls, "<|im_start|>environment name=<|plugin|>\n", "<|im_end|>")
-	CommandR = &Wire{
-		Name:   "command-r",
-		Doc:    `<|START_ACTION|>[{"tool_call_id":"0","tool_name":"f","parameters":{}}]<|END_ACTION|>`,
-		marker: matcher(`<\|START_ACTION\|>`), format: commandCalls.always,
-		text: func(answers []Answer) string {
-			i := 0 // of a call without an ID, as the template counts them
-			return "<|START_TOOL_RESULT|>[\n" + each(",\n", func(a Answer, text string) string {
-				id := cmp.Or(a.Call.ID, strconv.Itoa(i))
-				i++
-				return fmt.Sprintf("    {\n        \"tool_call_id\": %s,\n        \"results\": {\n            \"0\": %s\n        },\n        \"is_error\": null\n    }",
-					escaped(id, commandTokens), escaped(text, commandTokens))
-			})(answers) + "\n]<|END_TOOL_RESULT|>"
-		},
-	}
-	Phi = simple("functools", `functools[{"name":"f","arguments":{}}]`, `(?m)^\s*functools\s*\[\s*\{`,
-		functoolsCalls, "<|tool_response|>", "<|end|>")
-	LFM2 = simple("lfm2", `<|tool_call_start|>[f(k="v")]<|tool_call_end|>`, `<\|tool_call_start\|>\s*\[?\s*\w`,
-		lfmCalls, "<|tool_response_start|>", "<|tool_response_end|>")
-	Gemma = simple("gemma", `<|tool_call>call:f{k:<|"|>v<|"|>}<tool_call|>`, `<\|tool_call>call:`,
-		gemmaCalls, `<|tool_response>response:NAME{value:<|"|>`, `<|"|>}<tool_response|>`)
-	FuncGem = simple("functiongemma", `<start_function_call>call:f{k:<escape>v<escape>}<end_function_call>`,
-		`<start_function_call>call:`, functionGemma, "<start_function_response>response:NAME{value:<escape>", "<escape>}<end_function_response>")
-	ToolCode = simple("tool-code", "```tool_code\nf(k=\"v\")\n```", "```tool_code\\s", toolCode,
-		"```tool_output\n", "\n```")
-)
 
 // kin are further spellings, which are read but have no name of their own: the results are
 // written as the family writes them.
@@ -377,7 +244,8 @@ var kin = []*Wire{
 	{family: Hermes, marker: matcher(`function call<\|role_sep\|>`), format: gigaChat.always},
 	{family: LFM2, marker: matcher(`<\|python_start\|>`), format: pythonStart.always}, // Llama 4
 	{family: LFM2, marker: matcher(`<function_calls>\s*[\w.-]+\(`), format: olmoCalls.always},
-	{family: DeepSeek, marker: matcher(`<\|tool▁call▁begin\|>`), read: readPlainBars},
+	{family: DeepSeek, marker: matcher(`<\|tool▁call▁begin\|>function<\|tool▁sep\|>`), format: plainBars(deepSeekCalls)},
+	{family: DeepSeek, marker: matcher(`<\|tool▁call▁begin\|>`), format: plainBars(deepSeek31)},
 	inFront(Hermes, "<tool_call>\\s*([\\w.-]+)\\s*```json"), // Hunyuan
 	inFront(Hermes, `<tool_use>\s*<name>([\w.-]+)</name>\s*<arguments>`),
 	inFront(Hermes, `(?m)^\[([\w.-]+)\]\s*\n`),                                // LM Studio
@@ -423,13 +291,9 @@ func hunyuan(text string) format {
 	return worded(hunyuanCalls, "WORD", word)
 }
 
-// readPlainBars reads DeepSeek's tokens with bars of ASCII.
-func readPlainBars(text string, tools Schemas) (parser.Envelope, error) {
-	text = plainBars().ReplaceAllString(text, "<｜$1｜>")
-	if strings.Contains(text, deepSeekCalls.open+deepSeekCalls.before) {
-		return deepSeekCalls.read(text, tools)
-	}
-	return deepSeek31.read(text, tools)
+// plainBars returns DeepSeek's tokens with bars of ASCII.
+func plainBars(f format) func(string) format {
+	f.ends = []string{"<|tool▁calls▁end|>", "<|end▁of▁sentence|>"}
+	f.before, f.after = strings.ReplaceAll(f.before, "｜", "|"), strings.ReplaceAll(f.after, "｜", "|")
+	return worded(f, "｜", "|").always
 }
-
-var plainBars = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<\|(tool▁[a-z▁]+)\|>`) })

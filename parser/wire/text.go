@@ -135,8 +135,7 @@ func (s *scanner) opening() int {
 		case passed.at < open:
 			next = passed.end
 		case open < len(s.text) && open != next && !begins(s.text, open):
-			s.pos = open
-			next = s.quoteEnd()
+			next = s.passed.quoteEnd(s.format, open, s.tools)
 		default:
 			return open
 		}
@@ -171,7 +170,7 @@ func (s *scanner) recover(open int, began bool) bool {
 			return true
 		}
 	} else if rest := (&scanner{format: s.format, text: s.text, pos: after, tools: s.tools,
-		found: map[string]int{}}); rest.only() {
+		found: map[string]int{}}); s.trimLeft(s.text[rest.wholeFrames():]) == "" {
 		s.Calls = append(s.Calls, rest.Calls...)
 		return false
 	}
@@ -198,22 +197,18 @@ func (s *scanner) frames(at int) bool {
 	return true
 }
 
-// only reads the rest of the text and reports whether it is calls and nothing else.
-func (s *scanner) only() bool {
-	for {
-		s.pos = len(s.text) - len(s.trimLeft(s.text[s.pos:]))
-		switch {
-		case s.pos == len(s.text):
-			return true
-		case len(s.Calls) > maxCalls || !s.skip(s.open):
-			return false
-		}
+// wholeFrames reads the frames from pos on that directly follow each other, and returns where the last
+// ends; 0 for none.
+func (s *scanner) wholeFrames() (end int) {
+	for len(s.Calls) <= maxCalls && s.skip(s.open) {
 		calls, err := s.call()
-		if err != nil {
-			return false
+		if err != nil || !s.close() {
+			break
 		}
-		s.Calls = append(s.Calls, calls...)
+		s.Calls, end = append(s.Calls, calls...), s.pos
+		s.pos = len(s.text) - len(s.trimLeft(s.text[end:]))
 	}
+	return end
 }
 
 // trimLeft removes white space and tokens that may stand between calls.

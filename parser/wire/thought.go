@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -190,56 +191,29 @@ var wrapper = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:(?:<\|open\|>tools<\|sep\|>|\]<\]minimax\[>\[<tool_call>|<[^<>/\s]*(?:call|tools)[^<>/\s]*>)\s*)+\z`)
 })
 
-// quoteEnd returns where calls end that are only quoted at a position: behind their last tag, else with the
-// quotation or the line.
-func (s *stretches) quoteEnd(w *Wire, at int, tools Schemas) int {
-	if w.format == nil {
-		return quoteEnd(s.text, at)
-	}
-	frames := &scanner{format: w.format(s.text[at:]), text: s.text, pos: at, tools: tools, found: map[string]int{}, passed: s}
-	frames.pos = frames.find(frames.open)
-	return frames.quoteEnd()
-}
-
-// quoteEnd returns where the frames end that begin at pos, which are only quoted.
-func (s *scanner) quoteEnd() (end int) {
-	doubt, at := s.doubt, s.pos
-	for s.passed.work < maxWork/8 && s.skip(s.open) {
-		if _, err := s.call(); err != nil || !s.close() {
-			s.passed.work += len(s.text) - at
-			break
+// quoteEnd returns where calls end that are only quoted at a position: behind their last frame if they have a
+// format and are whole, else where their code span, quotation, indented sample or line ends.
+func (s *stretches) quoteEnd(f format, at int, tools Schemas) int {
+	text, end := s.text, at+1
+	if f.open != "" && s.work < maxWork/8 {
+		frames := &scanner{format: f, text: text, pos: at, tools: tools, found: map[string]int{}}
+		frames.pos = frames.find(f.open)
+		if whole := frames.wholeFrames(); whole > 0 {
+			return whole
 		}
-		end = s.pos
-		s.pos = len(s.text) - len(s.trimLeft(s.text[s.pos:]))
+		s.work += len(text) - at
 	}
-	if s.doubt = doubt; end > 0 {
-		return end
+	line := text[strings.LastIndexByte(text[:at], '\n')+1 : at]
+	if i := strings.IndexByte(text[end:], '`'); i >= 0 && strings.HasSuffix(line, "`") {
+		return end + i
 	}
-	return quoteEnd(s.text, at)
-}
-
-// quoteEnd returns where the code span, the quotation, the indented sample or the line ends that a position is in.
-func quoteEnd(text string, at int) int {
-	before := text[:at]
-	line := before[strings.LastIndexByte(before, '\n')+1:]
-	mark := strings.TrimLeft(line, " \t")
-	switch {
-	case strings.Trim(mark, " >") == "":
-		mark = line[:len(line)-len(mark)] + mark[:min(len(mark), 1)]
-	case strings.HasSuffix(line, "`"):
-		if end := strings.IndexByte(text[at+1:], '`'); end >= 0 {
-			return at + 1 + end
-		}
-		mark = ""
-	default:
-		mark = ""
-	}
-	for end := at + 1; ; {
+	sample := strings.Trim(line, " \t>") == ""
+	for line = strings.TrimRight(line, " "); ; {
 		i := strings.IndexByte(text[end:], '\n')
 		if i < 0 {
 			return len(text)
 		}
-		if end += i + 1; mark == "" || !strings.HasPrefix(text[end:], mark) {
+		if end += i + 1; !sample || !strings.HasPrefix(text[end:], cmp.Or(line, "    ")) {
 			return end - 1
 		}
 	}
@@ -279,7 +253,7 @@ func read(text string, finders []finder, known func(name string) bool, tools Sch
 			continue
 		}
 		if w != nil && !begins(text, at) {
-			pos = passed.quoteEnd(w, at, tools)
+			pos = passed.quoteEnd(w.formatOf(text[at:]), at, tools)
 			continue
 		}
 		r.Rest = strings.TrimLeft(text[from:], rawjson.Space)

@@ -127,6 +127,14 @@ func (w *Wire) answers() func(answers []Answer) string {
 	return w.text
 }
 
+// formatOf returns the format of the calls of a text, none if read alone knows it.
+func (w *Wire) formatOf(text string) (f format) {
+	if w.format != nil {
+		f = w.format(text)
+	}
+	return f
+}
+
 // calls reads a text from its first call on, or a message.
 func (w *Wire) calls(text string, tools Schemas) (parser.Envelope, error) {
 	if w.read != nil {
