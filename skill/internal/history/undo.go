@@ -259,9 +259,16 @@ func (p *planner) keeps(d Delta) *ConflictError {
 	if p.how.Perhaps || p.log.depth[p.after.ID]%2 != 0 {
 		return nil
 	}
-	of := p.after
 	if o, ok := p.graded[d.Path]; ok { // a redo has the grades of the change
-		of, d = p.Of, o
+		return p.keepsOf(p.Of, o)
+	}
+	return p.keepsOf(p.after, d)
+}
+
+// keepsOf returns why a path of an op stays because of its grade in this op, nil if the undo takes it.
+func (p *planner) keepsOf(of *Op, d Delta) *ConflictError {
+	if p.how.Perhaps {
+		return nil
 	}
 	grade := p.Grade(of, d)
 	e := &ConflictError{ID: p.id(), Path: d.Path, Grade: grade}

@@ -19,6 +19,7 @@ import (
 type made struct {
 	folder Name
 	inside map[Name]Delta // of the ops of the command, by path: what the change made in the folder
+	stays  *ConflictError // why a part of what the change made stays
 	more   bool           // it holds names that no op names
 	since  Name           // a path in it that was added or changed since; "" without one
 	git    bool           // such a path is in a repository's .git
@@ -54,7 +55,7 @@ func (p *planner) takeWhole(deltas []Delta) ([]Delta, error) {
 				least = d
 			}
 		}
-		kept := p.keeps(least) // for all paths
+		kept := cmp.Or(p.keeps(least), m.stays) // for all paths
 		takesAll := p.how.Perhaps || p.how.Force
 		switch {
 		case kept != nil, m.since != "" && !takesAll && !isRepository:
@@ -198,6 +199,9 @@ func (p *planner) look(folder Name) (*made, error) {
 		for _, d := range op.Deltas {
 			if d.Path == folder || isBelow(d.Path, folder) {
 				m.inside[d.Path] = d
+				if id != change.ID {
+					m.stays = cmp.Or(m.stays, p.keepsOf(op, d))
+				}
 			}
 		}
 	}

@@ -723,31 +723,37 @@ func plays(t *testing.T, base string, seed uint64, steps int) (*field, error) {
 	return f, nil
 }
 
+// caught are the seeds of scripts that found a fault.
+var caught = []uint64{2479, 2959, 3347, 4674, 10026, 10228, 11425, 12087, 13678}
+
 func TestOwners(t *testing.T) {
 	needs.Program(t, "sleep")
 	needs.InMemory(t)
-	scripts := 150
-	if text := os.Getenv("SKILL_TEST_OWNERS"); text != "" {
-		scripts, _ = strconv.Atoi(text)
-	}
+	scripts, seeds := 150, slices.Clone(caught)
 	seed := uint64(1) // each run plays the same scripts, but nightly ones
 	if os.Getenv("SKILL_TEST_LONG") != "" {
 		seed = rand.Uint64() >> 32
 	}
 	if text := os.Getenv("SKILL_TEST_SEED"); text != "" {
 		seed, _ = strconv.ParseUint(text, 10, 64)
-		scripts = 1
+		scripts, seeds = 1, nil
+	}
+	if text := os.Getenv("SKILL_TEST_OWNERS"); text != "" {
+		scripts, _ = strconv.Atoi(text)
+	}
+	for n := range uint64(scripts) {
+		seeds = append(seeds, seed+n)
 	}
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	clean, left, failures := 0, 0, 0
-	for n := range uint64(scripts) {
-		steps, round := 10+int((seed+n)%31), 0
+	for n, seed := range seeds {
+		steps, round := 10+int(seed%31), 0
 		play := func(steps int) (*field, error) {
 			round++
-			return plays(t, path.Join(base, fmt.Sprintf("%d-%d", n, round)), seed+n, steps)
+			return plays(t, path.Join(base, fmt.Sprintf("%d-%d", n, round)), seed, steps)
 		}
 		f, err := play(steps)
 		for err != nil && steps > 1 { // fewer steps of the same script
@@ -758,7 +764,7 @@ func TestOwners(t *testing.T) {
 			f, err, steps = less, lerr, steps-1
 		}
 		if err != nil {
-			t.Errorf("SKILL_TEST_SEED=%d:\n%s\n%v", seed+n, strings.Join(f.script, "\n"), err)
+			t.Errorf("SKILL_TEST_SEED=%d:\n%s\n%v", seed, strings.Join(f.script, "\n"), err)
 			if failures++; failures >= 5 && os.Getenv("SKILL_TEST_GO_ON") == "" {
 				t.Fatalf("%d of %d scripts failed", failures, n+1)
 			}
@@ -766,5 +772,5 @@ func TestOwners(t *testing.T) {
 		}
 		clean, left = clean+f.clean, left+f.left
 	}
-	t.Logf("%d scripts from seed %d: %d undos took all, %d left something", scripts, seed, clean, left)
+	t.Logf("%d scripts, the last ones from seed %d: %d undos took all, %d left something", len(seeds), seed, clean, left)
 }
