@@ -166,6 +166,7 @@ func (t *Tx) recover() error {
 	if a := (&applier{Tx: t, op: op}); t.isDone(op) && a.objects() == nil {
 		t.shutFolders(op)
 		a.close()
+		t.renewKilled(op)
 		t.reindex(op.Deltas)
 		return nil
 	}
@@ -176,6 +177,7 @@ func (t *Tx) recover() error {
 	if op.Undoes == 0 || t.apply(op, ours) != nil {
 		t.Void(op, nil) // if this fails, the op stays, and an undo can take it back later
 	} else {
+		t.renewKilled(op)
 		t.reindex(op.Deltas)
 	}
 	return nil
@@ -484,6 +486,7 @@ func (a *applier) stepIn(i int, dir tree.Folder, base string, now Entry) error {
 	}
 	err := a.create(k, dir, base, now)
 	if err == nil && d.After.Kind == File && a.op.Undoes != 0 {
+		a.crash("placed")
 		renew(dir, base, k.delta())
 	}
 	return err

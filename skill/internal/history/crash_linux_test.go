@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"textskill/skill/internal/workspace/tree"
 	"textskill/testdata/needs"
@@ -600,6 +601,66 @@ func TestKilledRemoval(t *testing.T) {
 					t.Errorf("there is\n%s\nwant\n%s", got, first)
 				}
 			})
+		}
+	}
+}
+
+// A file that a killed undo has restored gets a time in another second than the version that it replaced.
+func TestKilledUndoRenews(t *testing.T) {
+	for n := 1; ; n++ {
+		base := t.TempDir()
+		ws := base + "/ws"
+		write := func(text string) {
+			if err := os.WriteFile(ws+"/f", []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		os.Mkdir(ws, 0o755)
+		write("first")
+		o := Options{Root: ws, Dir: base + "/state", NoSync: true}
+		s := open(t, o)
+		c, err := s.Begin(t.Context(), About{Command: "true"}, ".", 64<<20, walkOf(ws))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // all in one second
+		write("second")
+		was, err := os.Stat(ws + "/f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		op, err := c.End(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		undo := func() {
+			tx, err := s.Lock(t.Context())
+			if err == nil {
+				_, err = tx.Undo(t.Context(), op.ID, How{})
+				tx.End()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		died := dies(s, n, undo)
+		if fresh := open(t, o); died {
+			tx, err := fresh.Lock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			tx.End()
+		}
+		data, err := os.ReadFile(ws + "/f")
+		is, serr := os.Stat(ws + "/f")
+		if err != nil || serr != nil {
+			t.Fatal(err, serr)
+		}
+		if string(data) == "first" && is.ModTime().Unix() == was.ModTime().Unix() {
+			t.Errorf("killed before step %d: the restored file has the time %v, like the other version", n, is.ModTime())
+		}
+		if !died {
+			break
 		}
 	}
 }

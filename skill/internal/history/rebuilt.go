@@ -55,3 +55,26 @@ func renew(dir tree.Folder, base string, d *Delta) {
 	info.ModTime = now
 	dir.Chtimes(base, info)
 }
+
+// renewKilled gives the files that a killed undo had restored a new time, if the kill came before [renew]. A file that
+// the undo moved back keeps its time.
+func (t *Tx) renewKilled(op *Op) {
+	if op.Undoes == 0 {
+		return
+	}
+	moved := sources(op.Deltas)
+	for i, d := range op.Deltas {
+		if _, ok := moved[i]; ok || d.After.Kind != File || d.isMode() {
+			continue
+		}
+		dir, base, err := t.parent(d.Path)
+		if err != nil {
+			continue
+		}
+		info, err := dir.Lstat(base)
+		if err == nil && info.ModTime.Unix() == time.Unix(0, d.Before.MTime).Unix() {
+			renew(dir, base, &d)
+		}
+		dir.Close()
+	}
+}
