@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"textskill/parser/rawjson"
 )
@@ -110,19 +111,35 @@ func (r *callReader) tag() (name string, err error) {
 		r.free = r.pos
 		return "", nil
 	}
+	at, free, quoted, calls := r.pos, r.free, r.quoted(), len(r.calls)
 	if !r.skip("<tool_call>") {
 		r.pos++
 		return "", nil
 	}
+	inside := r.pos
 	r.free = r.pos
 	r.space()
 	switch {
 	case r.peek() == '{':
-		return r.tagged()
+		name, err = r.tagged()
 	case r.skip("<name>"):
-		return r.named()
+		name, err = r.named()
 	}
+	if !quoted || name == "" && err == nil {
+		return name, err
+	}
+	if err != nil {
+		r.pos = inside
+	}
+	r.calls, r.at, r.free = r.calls[:calls], r.at[:calls], free
+	r.mentioned(name, at, inSentence).weak = true
 	return "", nil
+}
+
+// quoted reports whether the tag at pos is in a quotation, a code span, a cell or a sentence.
+func (r *callReader) quoted() bool {
+	c, _ := utf8.DecodeLastRuneInString(r.text[:r.pos])
+	return r.pos > 0 && strings.ContainsRune("`'\"“«„|(", c) || c == ' ' && !r.stands(r.pos)
 }
 
 // reason records what looks like a call in the reasoning block of a size at pos.

@@ -211,6 +211,10 @@ func TestCallsForms(t *testing.T) {
 		{"<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}\n</tool_call>\n<tool_call>{\"name\":\"run\",\"arguments\":\"{\\\"command\\\":\\\"b\\\"}\"}",
 			`read{"path": "a"} run{"command":"b"}`},
 		{"<tool_call>read(path: 'a')</tool_call>", `read{"path":"a"}`},
+		{"The log holds `<tool_call>{\"name\":\"run\",\"arguments\":{}}</tool_call>`.\n<tool_call>{\"name\":\"read\",\"arguments\":{}}</tool_call>",
+			`read{}`},
+		{"| hermes | <tool_call>{\"name\":\"run\",\"arguments\":{}}</tool_call> |\nread(path: 'a')", `read{"path":"a"}`},
+		{"I read it.<tool_call>{\"name\":\"read\",\"arguments\":{}}</tool_call>", `read{}`},
 
 		// Calls of a wrong shape.
 		{`{"tool_calls":[1,{"name":"read","arguments":"["},{"name":"read","arguments":[]},{"name":"read","params":{},"args":{}},{"name":"read","name":"run","args":{}}]}`,
