@@ -476,7 +476,8 @@ type closedCall struct {
 }
 
 // recordAfter records what something else, such as a formatter, has changed in the files of an edit since its end,
-// before the next event of its session. Another command may be open, and then the change belongs to that.
+// before the next event of its session. Another command may be open, and then the change belongs to that. In a folder
+// that commands do not look at, a command may have changed the file, and then the change is nobody's.
 func (s *Store) recordAfter(ctx context.Context, next string) error {
 	isEdit := func(c closedCall) bool { return c.Edit != nil }
 	if list, err := s.closedCalls(); err == nil && !slices.ContainsFunc(list, isEdit) { // most events need no lock
@@ -509,7 +510,7 @@ func (s *Store) recordAfter(ctx context.Context, next string) error {
 		if err := r.paths(ctx, names); err != nil {
 			return err
 		}
-		op.Deltas = slices.DeleteFunc(op.Deltas, func(d Delta) bool { // commands do not look at it, and may have changed it
+		op.Deltas = slices.DeleteFunc(op.Deltas, func(d Delta) bool { // the index does not have what an op left there
 			return d.Before.Kind == absent && t.leftAt(d.Path).Kind != absent
 		})
 		if len(op.Deltas) > 0 {

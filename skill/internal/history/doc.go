@@ -63,9 +63,10 @@
 //     attributes of a file too, and another blob those that a folder has. If only these changed, the op names the path,
 //     and an undo leaves it. The contents of a folder that may not be read count as unchanged.
 //  19. A folder that a command made, with more in it than its op names, is undone whole: git's objects, and folders
-//     that tools build again. The undo moves it to the blobs. It must be as the command left it: nothing in it is
-//     older than the command or newer than its end, by birth and ctime, and a path that the op names may also have
-//     been restored. Git's objects count as their refs. Otherwise a repository stays, as unproven.
+//     that tools build again. The undo moves it to the blobs, if it takes each path in it that an op of the command
+//     names. It must be as the command left it: nothing in it is older than the command or newer than its end, by
+//     birth and ctime, and a path that the op names may also have been restored. Git's objects count as their refs.
+//     Otherwise a repository stays, as unproven.
 //  20. An undo leaves a file that a program has open for writing, as unproven: the program would go on with the old
 //     file. The files of a database are one thing, and only [How].Force takes them while one is open. The undo asks
 //     the system for a lease of each file. Of files of other users, and on some file systems, it cannot ask, and
