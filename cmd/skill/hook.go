@@ -593,12 +593,12 @@ func (c *console) setupHooks(o *setupOptions, name string) error {
 	if err != nil {
 		return c.failed(err)
 	}
-	state := ""
-	if dir := c.getenv.historyDir(&o.workspaceOptions); dir != "" {
-		if dir, err = filepath.Abs(dir); err != nil {
-			return c.failed(err)
-		}
-		state = shellWord(dir)
+	state, err := c.getenv.ownState(&o.workspaceOptions)
+	if err != nil {
+		return c.failed(err)
+	}
+	if state != "" {
+		state = shellWord(state)
 	}
 	if o.remove {
 		program = ""
