@@ -346,12 +346,13 @@ func shellUnquoted(word string) string {
 // movedFiles returns the hosts for which a file of this program calls one that is not there.
 func (c *console) movedFiles(program string) (list []fault) {
 	p, err := c.getenv.places()
-	if err != nil {
+	state, serr := c.getenv.ownState(&workspaceOptions{})
+	if err != nil || serr != nil {
 		return nil
 	}
 	named := regexp.MustCompile(`(?m)(?:^|["' ])(/[^"'\n]*skill)["' ]`)
 	for _, s := range hook.Setups {
-		files := contrib.HookOf(s.Host)
+		files := contrib.HookOf(s.Host, state)
 		if files == nil {
 			continue
 		}

@@ -439,7 +439,7 @@ func (env environment) hookReport(w *workspaceOptions) (lines []string) {
 	}
 	for _, s := range hook.Setups {
 		n := readHookNote(filepath.Join(env.hookDir(w), s.Host+".json"))
-		state := env.setupState(&s, program)
+		state := env.setupState(w, &s, program)
 		if (state == "" || s.As != "") && n.Last.IsZero() {
 			continue
 		}
@@ -502,8 +502,12 @@ func (env environment) isSetUp(s *hook.Setup) *time.Time {
 }
 
 // setupState says whether a host is set up; "" if it is not.
-func (env environment) setupState(s *hook.Setup, program string) string {
-	h, err := env.hookPlace(s, "", "")
+func (env environment) setupState(w *workspaceOptions, s *hook.Setup, program string) string {
+	own, err := env.ownState(w)
+	if err != nil {
+		return err.Error()
+	}
+	h, err := env.hookPlace(s, "", own)
 	if err != nil {
 		return err.Error()
 	}
@@ -564,7 +568,7 @@ type hookPlace struct {
 
 // hookPlace reads the file of a host. program is what it shall call, "" is to call nothing.
 func (env environment) hookPlace(s *hook.Setup, program, state string) (h hookPlace, err error) {
-	h.Setup, h.files = s, contrib.HookOf(s.Host)
+	h.Setup, h.files = s, contrib.HookOf(s.Host, state)
 	p, err := env.places()
 	if h.home = p.home; err != nil || s.File == "" {
 		return h, err
@@ -574,6 +578,9 @@ func (env environment) hookPlace(s *hook.Setup, program, state string) (h hookPl
 	}
 	var events []hook.Member
 	if program != "" {
+		if state != "" {
+			state = shellWord(state)
+		}
 		events = s.Events(shellWord(program), program, state)
 	}
 	if h.after, err = editHooks(h.before, s, events); err != nil {
@@ -596,9 +603,6 @@ func (c *console) setupHooks(o *setupOptions, name string) error {
 	state, err := c.getenv.ownState(&o.workspaceOptions)
 	if err != nil {
 		return c.failed(err)
-	}
-	if state != "" {
-		state = shellWord(state)
 	}
 	if o.remove {
 		program = ""

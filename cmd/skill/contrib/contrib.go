@@ -27,10 +27,12 @@ type Package struct {
 	Name string // as in "skill setup NAME"
 	Doc  string // its users
 
-	from string                            // a folder of this package
-	to   []string                          // folders below dir; each gets a copy
-	fill func(text, program string) string // writes the path of the program into a file
-	mode fs.FileMode                       // of the files; 0 means 0644
+	from string   // a folder of this package
+	to   []string // folders below dir; each gets a copy
+	// writes into a file the path of the program, and the folder of histories, "" for the usual one
+	fill  func(text, program, state string) string
+	mode  fs.FileMode // of the files; 0 means 0644
+	state string
 }
 
 // Packages lists the packages.
@@ -38,7 +40,7 @@ var Packages = []Package{
 	{
 		Name: "achilles", Doc: "agents of AchillesAgentLib",
 		from: "achilles/skills", to: []string{"skills"},
-		fill: func(text, program string) string {
+		fill: func(text, program, _ string) string {
 			return strings.Replace(text, "SKILL_BINARY || 'skill'",
 				"SKILL_BINARY || "+string(rawjson.Encode(program)), 1)
 		},
@@ -46,7 +48,7 @@ var Packages = []Package{
 	{
 		Name: "agent-skill", Doc: "agents that read SKILL.md",
 		from: "agent-skill", to: []string{".agents/skills/skill", ".claude/skills/skill"},
-		fill: func(text, program string) string {
+		fill: func(text, program, _ string) string {
 			return strings.NewReplacer("`skill ", "`"+program+" ", "`skill`", "`"+program+"`").Replace(text)
 		},
 	},
@@ -60,23 +62,43 @@ var Hooks = []Package{
 	{Name: "goose", from: "hooks/goose", to: []string{".agents/plugins/skill"}, fill: quoted},
 }
 
-// quoted writes the path of the program into JavaScript or JSON.
-func quoted(text, program string) string {
+// quoted writes the path of the program and the state into JavaScript or JSON.
+func quoted(text, program, state string) string {
+	words := ""
+	if state != "" {
+		words = `, "--state", ` + string(rawjson.Encode(state))
+	}
+	text = strings.Replace(text, `, "STATE"`, words, 1)
 	return strings.Replace(text, `"PROGRAM"`, string(rawjson.Encode(program)), 1)
 }
 
 // forKilo is quoted for Kilo, which loads plugins of opencode.
-func forKilo(text, program string) string {
-	return quoted(strings.ReplaceAll(text, "opencode", "kilo"), program)
+func forKilo(text, program, state string) string {
+	return quoted(strings.ReplaceAll(text, "opencode", "kilo"), program, state)
 }
 
-// inShell writes the path of the program into a shell script.
-func inShell(text, program string) string {
-	return strings.Replace(text, "PROGRAM", "'"+strings.ReplaceAll(program, "'", `'\''`)+"'", 1)
+// inShell writes the path of the program and the state into a shell script.
+func inShell(text, program, state string) string {
+	word := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+	words := ""
+	if state != "" {
+		words = " --state " + word(state)
+	}
+	text = strings.Replace(text, " STATE", words, 1)
+	return strings.Replace(text, "PROGRAM", word(program), 1)
 }
 
-// HookOf returns the hook files of a host; nil if the host needs no files.
-func HookOf(host string) *Package { return named(Hooks, host) }
+// HookOf returns the hook files of a host, which name the folder of histories if state is not "". It returns
+// nil if the host needs no files.
+func HookOf(host, state string) *Package {
+	p := named(Hooks, host)
+	if p == nil {
+		return nil
+	}
+	with := *p
+	with.state = state
+	return &with
+}
 
 // Named returns the package with a name, or nil.
 func Named(name string) *Package { return named(Packages, name) }
@@ -100,7 +122,7 @@ func (p *Package) Files(program string) (map[string][]byte, error) {
 		}
 		text, err := files.ReadFile(name)
 		for _, to := range p.to {
-			list[path.Join(to, strings.TrimPrefix(name, p.from))] = []byte(p.fill(string(text), program))
+			list[path.Join(to, strings.TrimPrefix(name, p.from))] = []byte(p.fill(string(text), program, p.state))
 		}
 		return err
 	})

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process"
 const bin = "PROGRAM"
 const tell = (event: string, data: object) => new Promise<void>((done) => {
   try {
-    const child = spawn(bin, ["hook", "opencode"], { stdio: ["pipe", "ignore", "ignore"], timeout: 10_000 })
+    const child = spawn(bin, ["hook", "opencode", "STATE"], { stdio: ["pipe", "ignore", "ignore"], timeout: 10_000 })
     child.on("error", () => done())
     child.on("close", () => done())
     child.stdin.on("error", () => done())
