@@ -20,10 +20,10 @@ const dependsOn = /(?:^|\n)[ \t]*dependsOn:[^\n]*\s*$|[ \t]+dependsOn:[^\n]*$/;
 
 export const prompt = (text) => String(text ?? '').replace(dependsOn, '');
 
-// tool calls one of the program's native tools, and returns the answer.
-export async function tool(name, input) {
+// tool calls one of the program's tools, and returns the answer.
+export async function tool(name, input, tools = 'native') {
   const call = { role: 'assistant', content: [{ type: 'tool_use', id: '1', name, input }] };
-  const { out, err, code } = await run(['--tools', 'native'], JSON.stringify(call));
+  const { out, err, code } = await run(['--tools', tools], JSON.stringify(call));
   let result;
   try { result = JSON.parse(out).messages[0].content[0]; } catch { throw new Error(err.trim() || out.trim() || `skill ended with ${code}`); }
   const text = Array.isArray(result.content) ? result.content.map((b) => b.text ?? '').join('') : result.content;

@@ -5,19 +5,23 @@ import { arguments_, prompt, tool } from '../../file-system/src/program.mjs';
 export async function action({ promptText }) {
   const input = arguments_(prompt(promptText), 'pattern');
   if (!String(input.pattern ?? '').trim()) throw new Error('Grep requires a pattern.');
-  for (const name of ['pattern', 'path', 'glob']) if (input[name] !== undefined) input[name] = String(input[name]);
-  const { text, failed } = await tool('Grep', { ...input, '-n': true });
-  if (failed) throw new Error(text.replace(/<\/?tool_use_error>/g, ''));
-  if (/^No (files|matches) found/.test(text)) return '';
-  const lines = text.split('\n');
+  const asked = { pattern: (input['-i'] ? '(?i)' : '') + input.pattern, limit: input.head_limit ?? 10000 };
+  for (const name of ['path', 'glob']) if (input[name] !== undefined) asked[name] = String(input[name]);
+  const context = Math.max(input['-A'] ?? 0, input['-B'] ?? 0, input['-C'] ?? 0);
+  if (context > 0) asked.context = context;
+  const { text, failed } = await tool('grep', asked, 'workspace');
+  if (failed) throw new Error(text);
+  const files = []; // a line with the name, then the lines found and, with a minus, those around them
+  for (const line of text.split('\n')) {
+    const found = /^(\d+)([:-]) ?(.*)$/.exec(line);
+    if (found) files.at(-1)?.lines.push(found);
+    else if (line !== '' && line !== '--' && !/^\[\d+ matching lines?/.test(line)) files.push({ name: path.resolve(line), lines: [] });
+  }
   switch (input.output_mode) {
     case 'content':
-      return lines.map((line) => {
-        const [, name, , number, rest] = /^(.*?)([:-])(\d+)\2(.*)$/.exec(line) ?? [];
-        return name === undefined ? line : `${path.resolve(name)}:${input['-n'] ? `${number}:` : ''}${rest}`;
-      }).join('\n');
+      return files.flatMap(({ name, lines }) => lines.map(([, number, , rest]) => `${name}:${input['-n'] ? `${number}:` : ''}${rest}`)).join('\n');
     case 'count':
-      return lines.slice(0, lines.indexOf('')).map((line) => path.resolve(line)).join('\n');
+      return files.map(({ name, lines }) => `${name}:${lines.filter((l) => l[2] === ':').length}`).join('\n');
   }
-  return lines.slice(1).map((line) => path.resolve(line)).join('\n');
+  return files.map(({ name }) => name).join('\n');
 }
