@@ -149,7 +149,7 @@ func (c *Tracked) unknown(ctx context.Context, ws *workspace.Workspace, name str
 	case errors.Is(err, context.DeadlineExceeded):
 		why = "it took too long to find out what there was"
 	}
-	c.NotUndoable = append(c.NotUndoable, "nothing that it changed: "+why)
+	c.NotUndoable = append(c.NotUndoable, "all that it changed: "+why)
 	if c.Undo == "" {
 		// if that fails, too, the answer has said it
 		ws.RecordUnknown(context.WithoutCancel(ctx), name, "it is not known what the command changed: "+why)
