@@ -145,10 +145,14 @@ const gitPathsTimeout = 2 * time.Second
 // guardNote says why a command that met the mounts of a guard failed.
 const guardNote = "changing, moving or removing .git of a repository that was there before can make other programs run code; --allow-config allows it"
 
-// metGuard reports whether a program has printed an error of the system at the mounts of a guard.
-func metGuard(text []byte, failed bool) bool {
+// metGuard reports whether a program has printed an error of the system at the mounts of a guard. outside is a folder
+// of git without one.
+func metGuard(text []byte, outside string, failed bool) bool {
 	const last = 64 << 10
 	for line := range bytes.Lines(bytes.ToLower(text[max(0, len(text)-last):])) {
+		if outside != "" && bytes.Contains(line, []byte(strings.ToLower(outside))) {
+			continue
+		}
 		has := func(words string) bool { return bytes.Contains(line, []byte(words)) }
 		busy := has("device or resource busy") || has("ebusy")
 		if failed && busy || has(".git") && (busy || has("read-only file system") || has("erofs") ||

@@ -169,29 +169,43 @@ func (x *Runner) passedSockets() (paths []string) {
 	return paths
 }
 
-// linkedGit returns the folder of git that the workspace, a linked worktree, shares with others outside: it
-// knows the worktree by its file .git. A file .git of a command leads to no other folder. "" means none.
+// linkedGit returns the folder of git outside that belongs to the workspace, a linked worktree or a submodule:
+// its file .git names that folder, which names the workspace. A file .git of a command leads to no other folder. ""
+// means none.
 func (x *Runner) linkedGit() string {
 	file := filepath.Join(x.ws.Dir(), ".git")
-	line := func(name, prefix string) string {
+	// line returns the path after a prefix in a file of git, which may be relative to a folder
+	line := func(name, prefix, folder string) string {
 		info, err := os.Lstat(name)
-		if err != nil || !info.Mode().IsRegular() || info.Size() > 8<<10 {
+		if err != nil || !info.Mode().IsRegular() || info.Size() > 64<<10 {
 			return ""
 		}
 		data, _ := os.ReadFile(name)
-		first, _, _ := strings.Cut(string(data), "\n")
-		rest, _ := strings.CutPrefix(first, prefix)
-		return rest
-	}
-	own := line(file, "gitdir: ")
-	if real, err := filepath.EvalSymlinks(own); err != nil || real != own || !filepath.IsAbs(own) {
+		for line := range strings.Lines(string(data)) {
+			path, ok := strings.CutPrefix(strings.TrimSpace(line), prefix)
+			switch {
+			case ok && filepath.IsAbs(path):
+				return filepath.Clean(path)
+			case ok:
+				return filepath.Join(folder, path)
+			}
+		}
 		return ""
 	}
-	shared, list := filepath.Split(filepath.Dir(own))
-	if list != "worktrees" || x.commandsWrite(own) || line(filepath.Join(own, "gitdir"), "") != file {
+	own := line(file, "gitdir: ", x.ws.Dir())
+	if real, err := filepath.EvalSymlinks(own); own == "" || err != nil || real != own || x.commandsWrite(own) {
 		return ""
 	}
-	return filepath.Clean(shared)
+	if shared, list := filepath.Split(filepath.Dir(own)); list == "worktrees" {
+		if line(filepath.Join(own, "gitdir"), "", own) != file {
+			return ""
+		}
+		return filepath.Clean(shared)
+	}
+	if line(filepath.Join(own, "config"), "worktree = ", own) != x.ws.Dir() {
+		return ""
+	}
+	return own
 }
 
 func (x *Runner) rootRules(write bool) (list ruleList) {

@@ -86,8 +86,9 @@ func meetsError(line string) bool {
 
 // git tells of the settings of repositories.
 func (h *hinter) git(e *Executed) {
+	met := func(text []byte) bool { return metGuard(text, h.x.linkedGit(), e.Failed()) }
 	if guarded := slices.ContainsFunc(h.rules, func(r fenceRule) bool { return r.fixed }); guarded &&
-		(metGuard(e.Stderr, e.Failed()) || e.Failed() && metGuard(e.Stdout, true)) {
+		(met(e.Stderr) || e.Failed() && met(e.Stdout)) {
 		h.add("%s", guardNote)
 	}
 }
@@ -288,7 +289,7 @@ func (h *hinter) path(path string, writes bool) {
 		}
 	case !writes || unix.Access(at, unix.W_OK) != nil:
 	case shared != "" && Contains(shared, at):
-		h.add("commands do not write %s, which other worktrees share: --allow %[1]s lets them, and records files only", h.short(shared))
+		h.add("commands do not write %s, which holds the repository of the workspace: --allow %[1]s lets them, and records files only", h.short(shared))
 	case top != "":
 		h.add("commands do not write %s: --allow %s lets them write all of the repository", h.short(path), h.short(top))
 	case at == h.home:

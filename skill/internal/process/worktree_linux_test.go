@@ -10,7 +10,7 @@ import (
 	"textskill/testdata/needs"
 )
 
-// In a linked worktree git reads the repository that it shares, and a command that would change it is told what
+// In a linked worktree and in a submodule git reads the repository that it shares, and a command that would change it is told what
 // allows that. A file .git that a command could have written opens nothing.
 func TestLinkedWorktree(t *testing.T) {
 	needs.Program(t, "git")
@@ -21,7 +21,8 @@ func TestLinkedWorktree(t *testing.T) {
 	}
 	t.Setenv("HOME", t.TempDir())
 	for _, line := range []string{"git init -q main", "git -C main -c user.name=a -c user.email=b commit -q --allow-empty -m first",
-		"git -C main worktree add -q ../linked", "mkdir -p secret/worktrees/x other/w/worktrees/x; echo s > secret/key",
+		"git -C main worktree add -q ../linked", "git init -q lib; git -C lib -c user.name=a -c user.email=b commit -q --allow-empty -m lib",
+		"git -C main -c protocol.file.allow=always submodule add -q ../lib sub; mkdir -p crafted; echo gitdir: ../main/.git/modules/sub > crafted/.git", "mkdir -p secret/worktrees/x other/w/worktrees/x; echo s > secret/key",
 		"echo gitdir: $PWD/secret/worktrees/x > other/.git; echo $PWD/elsewhere/.git > secret/worktrees/x/gitdir",
 		"mkdir own; echo gitdir: $PWD/own/w/worktrees/x > own/.git; mkdir -p own/w/worktrees/x; echo $PWD/own/.git > own/w/worktrees/x/gitdir; echo $PWD/secret > own/w/worktrees/x/commondir"} {
 		cmd := exec.Command("sh", "-c", line)
@@ -40,6 +41,19 @@ func TestLinkedWorktree(t *testing.T) {
 	got := run("linked", "echo 2 > a; git add a && git -c user.name=a -c user.email=b commit -qm 2")
 	if hints := strings.Join(got.Hints, "\n"); !got.Failed() || !strings.Contains(hints, "--allow "+top+"/main/.git lets them") {
 		t.Errorf("%s%s %q", got.Stdout, got.Stderr, got.Hints)
+	}
+	if hints := strings.Join(got.Hints, "\n"); strings.Contains(hints, "--allow-config") {
+		t.Errorf("%q", got.Hints)
+	}
+	if got := run("main/sub", "git status -s && git log --format=%s"); string(got.Stdout) != "lib\n" {
+		t.Errorf("%s%s %q", got.Stdout, got.Stderr, got.Hints)
+	}
+	got = run("main/sub", "git -c user.name=a -c user.email=b commit --allow-empty -qm 2")
+	if hints := strings.Join(got.Hints, "\n"); !got.Failed() || !strings.Contains(hints, "--allow "+top+"/main/.git/modules/sub lets them") {
+		t.Errorf("%s%s %q", got.Stdout, got.Stderr, got.Hints)
+	}
+	if got := run("crafted", "cat ../main/.git/modules/sub/config"); !got.Failed() {
+		t.Errorf("crafted: %s", got.Stdout)
 	}
 	for _, dir := range []string{"other", "own"} {
 		if got := run(dir, "cat ../secret/key"); !got.Failed() {
