@@ -11,21 +11,26 @@ import (
 	"time"
 )
 
-// attached runs a command on the standard streams that it is given. Inside the fence it has no terminal
-// of its own to be stopped at: the caller's context ends it.
+// attached runs a command on the standard streams that it is given, or on a terminal of its own in the place of
+// theirs.
 func (x *Runner) attached(ctx context.Context, a Command, spec Spec) (Executed, error) {
 	if x.cfg.Fence == FenceOff || !canSupervise {
 		return foreground(ctx, a, spec)
 	}
 	begin := time.Now()
-	stdout, stderr, finish := overheard(a.Streams[1], a.Streams[2])
-	p, err := x.startCommand(spec, a.Streams[0], stdout, stderr)
+	streams, shown := a.Streams, func() []byte { return nil }
+	if spec.terminal != nil {
+		streams, shown = spec.terminal.begin(streams), spec.terminal.finish
+	}
+	stdout, stderr, finish := overheard(streams[1], streams[2])
+	p, err := x.startCommand(spec, streams[0], stdout, stderr)
 	if err != nil {
 		finish()
+		shown()
 		return Executed{}, err
 	}
 	end := follow(ctx, p, begin, a.Timeout, a.Name)
-	end.Stderr = finish()
+	end.Stderr, end.Stdout = finish(), shown()
 	if end.Err != nil {
 		return Executed{}, end.Err
 	}

@@ -190,7 +190,9 @@ type Spec struct {
 	fence  fence
 	reach  reach
 	extras extras
-	tty    bool // a server has a terminal
+	tty    bool // the command has a terminal of its own at its standard input
+
+	terminal *terminal // through which a person reaches it; nil for none
 	// of the user, which the log of a server does not show
 	secrets []string
 	exact   bool // [Command].ExactEnv
@@ -256,7 +258,15 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 	if a.Streams != nil {
 		waiting, stop := context.WithCancel(ctx)
 		defer stop()
-		serves = serving(waiting, a.Streams[0])
+		keys := func() bool { return readsKeys(int(a.Streams[0].Fd())) }
+		if x.cfg.Fence != FenceOff && x.cfg.Helper != "" {
+			spec.terminal = openTerminalFor(a.Streams)
+		}
+		if spec.terminal != nil {
+			defer spec.terminal.close()
+			spec.tty, keys = true, spec.terminal.readsKeys
+		}
+		serves = serving(waiting, keys)
 	}
 	tracked, err := x.track(ctx, x.lineOf(ctx, a), serves, func(ctx context.Context) (err error) {
 		x.session.refusedNames(nil) // the names of earlier commands

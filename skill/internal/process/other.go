@@ -14,6 +14,14 @@ import (
 
 // This system has no fence, no helpers, and therefore no servers and no network for commands alone.
 
+type terminal struct{}
+
+func openTerminalFor([]*os.File) *terminal            { return nil }
+func (*terminal) begin(streams []*os.File) []*os.File { return streams }
+func (*terminal) finish() []byte                      { return nil }
+func (*terminal) readsKeys() bool                     { return false }
+func (*terminal) close()                              {}
+
 // canSupervise reports whether this system lets a process adopt the orphans of its
 // descendants.
 const canSupervise = false
@@ -66,7 +74,7 @@ func listeningPid(int) int                    { return 0 }
 func descendants() []int                      { return nil }
 func processorTime([]int) int64               { return 0 }
 func waits([]int) bool                        { return false }
-func readsKeys(*os.File) bool                 { return false }
+func readsKeys(int) bool                      { return false }
 func typeInto(*os.Root, string, string) error { return errors.ErrUnsupported }
 
 func (*Runner) hints(Command, string, []fenceRule, *Executed) []string { return nil }

@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"os"
 	"time"
 )
 
@@ -16,9 +15,9 @@ const (
 	waitsTick = 250 * time.Millisecond
 )
 
-// serving is closed once the command that this process has started with the standard input in serves, unless
-// ctx ends before.
-func serving(ctx context.Context, in *os.File) <-chan struct{} {
+// serving is closed once the command that this process has started serves, unless ctx ends before. readsKeys
+// reports whether the command reads single keys.
+func serving(ctx context.Context, readsKeys func() bool) <-chan struct{} {
 	serves := make(chan struct{})
 	go func() {
 		tick := time.NewTicker(waitsTick)
@@ -31,7 +30,7 @@ func serving(ctx context.Context, in *os.File) <-chan struct{} {
 			case now := <-tick.C:
 				switch all := descendants(); {
 				case len(all) == 0:
-				case processorTime(all) != used || readsKeys(in) || !waits(all):
+				case processorTime(all) != used || readsKeys() || !waits(all):
 					used, since = processorTime(all), now
 				case now.Sub(since) >= waitsFor:
 					close(serves)

@@ -37,9 +37,9 @@ func processorTime(all []int) (sum int64) {
 	return sum
 }
 
-// readsKeys reports whether f is a terminal whose keys a program reads one by one.
-func readsKeys(f *os.File) bool {
-	t, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+// readsKeys reports whether a file is a terminal whose keys a program reads one by one.
+func readsKeys(f int) bool {
+	t, err := unix.IoctlGetTermios(f, unix.TCGETS)
 	return err == nil && t.Lflag&unix.ICANON == 0
 }
 

@@ -27,7 +27,7 @@ func TestReadsKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer terminal.Close()
-	if readsKeys(terminal) {
+	if readsKeys(int(terminal.Fd())) {
 		t.Error("a terminal that gives whole lines counts as one that gives keys")
 	}
 	mode, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
@@ -38,7 +38,7 @@ func TestReadsKeys(t *testing.T) {
 	if err := unix.IoctlSetTermios(int(terminal.Fd()), unix.TCSETS, mode); err != nil {
 		t.Fatal(err)
 	}
-	if !readsKeys(terminal) {
+	if !readsKeys(int(terminal.Fd())) {
 		t.Error("a terminal that gives keys counts as one that gives whole lines")
 	}
 }

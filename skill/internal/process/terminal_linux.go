@@ -1,0 +1,149 @@
+package process
+
+import (
+	"os"
+	"os/signal"
+	"slices"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// A terminal is that of a person's command. The command never gets the person's own, into which it could push
+// characters: what either reads, a relay writes to the other, and the keys for signals are the command's.
+type terminal struct {
+	person   *os.File
+	stream               // theirs is the command's
+	slave    *os.File    // theirs
+	mode     *term.State // of the person's
+	end      [2]int      // a pipe, closed to end the relay
+	done     chan struct{}
+	overhear headTail
+}
+
+// openTerminalFor makes the terminal of a command on three streams; nil if the person's is not for the command alone:
+// in a pipeline another program may read it, and a job in the background must not.
+func openTerminalFor(streams []*os.File) *terminal {
+	t := &terminal{person: streams[0], done: make(chan struct{}), overhear: headTail{limit: 2 * hintedOutput}}
+	mode, err := unix.IoctlGetTermios(int(t.person.Fd()), unix.TCGETS)
+	if err != nil || !isSameTerminal(streams[0], streams[1]) {
+		return nil
+	}
+	if group, err := unix.IoctlGetInt(int(t.person.Fd()), unix.TIOCGPGRP); err != nil || group != unix.Getpgrp() {
+		return nil
+	}
+	if t.stream, err = openTerminal(); err != nil {
+		return nil
+	}
+	err = unix.Pipe2(t.end[:], unix.O_CLOEXEC)
+	if err == nil {
+		err = unix.SetNonblock(t.ours, true)
+	}
+	if err == nil {
+		err = unix.IoctlSetTermios(t.theirs, unix.TCSETS, mode)
+	}
+	if err == nil {
+		t.mode, err = term.GetState(int(t.person.Fd()))
+	}
+	if err != nil {
+		unix.Close(t.ours)
+		unix.Close(t.theirs)
+		return nil
+	}
+	t.slave = os.NewFile(uintptr(t.theirs), "terminal")
+	t.resize()
+	return t
+}
+
+// readsKeys reports whether the command reads keys one by one.
+func (t *terminal) readsKeys() bool { return readsKeys(t.ours) }
+
+func isSameTerminal(a, b *os.File) bool {
+	one, err := a.Stat()
+	two, err2 := b.Stat()
+	return err == nil && err2 == nil && os.SameFile(one, two)
+}
+
+// begin starts the relay, and returns the command's streams in the place of a person's.
+func (t *terminal) begin(of []*os.File) []*os.File {
+	term.MakeRaw(int(t.person.Fd())) // who has taken the terminal away by now gets no keys
+	go t.relay()
+	of = slices.Clone(of)
+	for i, f := range of {
+		if isSameTerminal(f, t.person) {
+			of[i] = t.slave
+		}
+	}
+	return of
+}
+
+func (t *terminal) resize() {
+	if size, err := unix.IoctlGetWinsize(int(t.person.Fd()), unix.TIOCGWINSZ); err == nil {
+		unix.IoctlSetWinsize(t.ours, unix.TIOCSWINSZ, size)
+	}
+}
+
+// relay passes on keys and output until the command has ended, and then the rest of its output.
+func (t *terminal) relay() {
+	defer close(t.done)
+	resized := make(chan os.Signal, 1)
+	signal.Notify(resized, unix.SIGWINCH)
+	defer signal.Stop(resized)
+	go func() {
+		for range resized {
+			t.resize()
+		}
+	}()
+	defer close(resized)
+	var keys []byte
+	buf := make([]byte, 32<<10)
+	for over := false; ; {
+		fds := []unix.PollFd{{Fd: int32(t.ours), Events: unix.POLLIN}, {Fd: int32(t.end[0])}, {Fd: int32(t.person.Fd()), Events: unix.POLLIN}}
+		wait := -1
+		switch {
+		case over:
+			fds, wait = fds[:1], 0
+		case len(keys) > 0: // the command reads them first
+			fds[0].Events |= unix.POLLOUT
+			fds = fds[:2]
+		}
+		if n, err := unix.Poll(fds, wait); err == unix.EINTR {
+			continue
+		} else if err != nil || over && n == 0 {
+			return
+		}
+		if fds[0].Revents&unix.POLLOUT != 0 {
+			n, _ := unix.Write(t.ours, keys)
+			keys = keys[max(0, n):]
+		}
+		if fds[0].Revents&^unix.POLLOUT != 0 {
+			n, err := descriptor(t.ours).Read(buf)
+			t.overhear.Write(buf[:n])
+			t.person.Write(buf[:n])
+			if err != nil && err != unix.EAGAIN { // nobody has the other side open
+				return
+			}
+		}
+		if len(fds) > 2 && fds[2].Revents != 0 {
+			n, err := descriptor(t.person.Fd()).Read(buf)
+			keys = append(keys, buf[:n]...)
+			over = err != nil // it was hung up
+		}
+		over = over || len(fds) > 1 && fds[1].Revents != 0
+	}
+}
+
+// finish gives the person the terminal back, and returns the last of what the command wrote.
+func (t *terminal) finish() []byte {
+	unix.Close(t.end[1])
+	<-t.done
+	term.Restore(int(t.person.Fd()), t.mode)
+	text, _ := t.overhear.bytes()
+	return text
+}
+
+func (t *terminal) close() {
+	unix.Close(t.end[0])
+	unix.Close(t.ours)
+	t.slave.Close()
+}
