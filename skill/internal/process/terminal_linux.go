@@ -9,8 +9,8 @@ import (
 	"golang.org/x/term"
 )
 
-// A terminal is that of a person's command. The command never gets the person's own, into which it could push
-// characters: what either reads, a relay writes to the other, and the keys for signals are the command's.
+// A terminal is that of a person's command, which never gets the person's own: it could push characters
+// into that. A relay passes keys and output on. The keys for signals are the command's.
 type terminal struct {
 	person   *os.File
 	stream               // theirs is the command's
@@ -21,10 +21,11 @@ type terminal struct {
 	overhear headTail
 }
 
-// openTerminalFor makes the terminal of a command on three streams; nil if the person's is not for the command alone:
-// in a pipeline another program may read it, and a job in the background must not.
+// openTerminalFor makes the terminal of a command on three streams; nil if the person's is not for the command
+// alone: in a pipeline another program may read it, and a job in the background must not.
 func openTerminalFor(streams []*os.File) *terminal {
-	t := &terminal{person: streams[0], done: make(chan struct{}), overhear: headTail{limit: 2 * hintedOutput}}
+	t := &terminal{person: streams[0], done: make(chan struct{}),
+		overhear: headTail{limit: 2 * hintedOutput}}
 	mode, err := unix.IoctlGetTermios(int(t.person.Fd()), unix.TCGETS)
 	if err != nil || !isSameTerminal(streams[0], streams[1]) {
 		return nil
@@ -98,7 +99,8 @@ func (t *terminal) relay() {
 	var keys []byte
 	buf := make([]byte, 32<<10)
 	for over := false; ; {
-		fds := []unix.PollFd{{Fd: int32(t.ours), Events: unix.POLLIN}, {Fd: int32(t.end[0])}, {Fd: int32(t.person.Fd()), Events: unix.POLLIN}}
+		fds := []unix.PollFd{{Fd: int32(t.ours), Events: unix.POLLIN}, {Fd: int32(t.end[0])},
+			{Fd: int32(t.person.Fd()), Events: unix.POLLIN}}
 		wait := -1
 		switch {
 		case over:

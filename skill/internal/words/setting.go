@@ -23,8 +23,9 @@ var settings = []struct {
 	{Pattern(`^(NEXT_|NUXT_|EXPO_)?PUBLIC_|^PUBLIC_?KEY$`), Pattern(``), false}, // for pages that everybody reads
 	{Pattern(`(^|_)(CACHE|SORT|PARTITION|PRIMARY|FOREIGN|GROUP|ORDER|INDEX)_KEY$`),
 		Pattern(`^(v?\d{1,4}|[a-z]{1,12}([-_:.][a-z]{1,12}){0,2}(-?v?\d{1,3})?)$`), true},
-	{Pattern(`_(NAME|HEADER|TYPE|ALG|ALGORITHM|PREFIX|PROVIDER|BACKEND|STORE|MODE)$`),
+	{Pattern(`_(NAME|HEADER|TYPE|ALG|ALGORITHM|PREFIX|PROVIDER|BACKEND|STORE|MODE|PROFILE|BUCKET|OUTPUT|POLICY)$`),
 		Pattern(`^[A-Za-z]{1,12}([-_/.][A-Za-z]{1,12}){0,3}\d{0,3}$`), true},
+	{Pattern(`_(HASH|HASHER|ALG|ALGORITHM|SCHEME)$`), Pattern(`^(argon2(id|i|d)?|b?crypt|scrypt|pbkdf2([-_]?sha\d{1,3})?|[HERP]S\d{3}|sha\d{1,3}|md5)$`), false},
 	{Pattern(``), Pattern(`^(\.{1,2}|~|/(app|data|etc|home|mnt|opt|private|root|run|srv|tmp|usr|var|Users|workspace))` +
 		`(/\.?[\w@+]{1,24}([-.][\w@+]{1,16})*){1,12}/?$`), true},
 	{Pattern(`(FILE|PATH|FILENAME)$`), Pattern(`^\.?[A-Za-z]\w{0,15}([-/.]\w{1,12}){0,5}\.[a-z][a-z0-9]{1,4}$`), true},
