@@ -6,17 +6,16 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
-	"golang.org/x/term"
 )
 
 // A terminal is that of a person's command, which never gets the person's own: it could push characters
 // into that. A relay passes keys and output on. The keys for signals are the command's.
 type terminal struct {
 	person   *os.File
-	stream               // theirs is the command's
-	slave    *os.File    // theirs
-	mode     *term.State // of the person's
-	end      [2]int      // a pipe, closed to end the relay
+	stream                 // theirs is the command's
+	slave    *os.File      // theirs
+	mode     *unix.Termios // of the person's
+	end      [2]int        // a pipe, closed to end the relay
 	done     chan struct{}
 	overhear headTail
 }
@@ -26,7 +25,8 @@ type terminal struct {
 func openTerminalFor(streams []*os.File) *terminal {
 	t := &terminal{person: streams[0], done: make(chan struct{}),
 		overhear: headTail{limit: 2 * hintedOutput}}
-	mode, err := unix.IoctlGetTermios(int(t.person.Fd()), unix.TCGETS)
+	var err error
+	t.mode, err = unix.IoctlGetTermios(int(t.person.Fd()), unix.TCGETS)
 	if err != nil || !isSameTerminal(streams[0], streams[1]) {
 		return nil
 	}
@@ -41,10 +41,7 @@ func openTerminalFor(streams []*os.File) *terminal {
 		err = unix.SetNonblock(t.ours, true)
 	}
 	if err == nil {
-		err = unix.IoctlSetTermios(t.theirs, unix.TCSETS, mode)
-	}
-	if err == nil {
-		t.mode, err = term.GetState(int(t.person.Fd()))
+		err = unix.IoctlSetTermios(t.theirs, unix.TCSETS, t.mode)
 	}
 	if err != nil {
 		unix.Close(t.ours)
@@ -67,7 +64,12 @@ func isSameTerminal(a, b *os.File) bool {
 
 // begin starts the relay, and returns the command's streams in the place of a person's.
 func (t *terminal) begin(of []*os.File) []*os.File {
-	term.MakeRaw(int(t.person.Fd())) // who has taken the terminal away by now gets no keys
+	raw := *t.mode
+	raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
+	raw.Oflag &^= unix.OPOST
+	raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
+	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
+	unix.IoctlSetTermios(int(t.person.Fd()), unix.TCSETS, &raw)
 	go t.relay()
 	of = slices.Clone(of)
 	for i, f := range of {
@@ -139,7 +141,7 @@ func (t *terminal) relay() {
 func (t *terminal) finish() []byte {
 	unix.Close(t.end[1])
 	<-t.done
-	term.Restore(int(t.person.Fd()), t.mode)
+	unix.IoctlSetTermios(int(t.person.Fd()), unix.TCSETS, t.mode)
 	text, _ := t.overhear.bytes()
 	return text
 }
