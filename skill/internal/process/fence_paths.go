@@ -35,7 +35,7 @@ var systemReads = []string{
 	"/etc/ImageMagick-6", "/etc/ImageMagick-7",
 	"/etc/maven", "/etc/gradle", "/etc/R", "/etc/php", "/etc/lua",
 	"/etc/npmrc", "/etc/vim", "/etc/emacs", "/etc/nanorc", "/etc/apt/apt.conf.d", "/etc/apt/preferences.d",
-	"/etc/apt/sources.list", "/etc/apt/sources.list.d", "/etc/dpkg", "/etc/skel",
+	"/etc/apt/sources.list", "/etc/apt/sources.list.d", "/etc/dpkg", "/var/lib/dpkg", "/etc/subversion", "/etc/skel",
 }
 
 // devices lists the files of /dev that commands may read and write.

@@ -1,12 +1,14 @@
 package process
 
 import (
+	"context"
 	_ "embed"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"textskill/testdata/needs"
 )
@@ -34,20 +36,32 @@ func TestPrograms(t *testing.T) {
 		if !hinted {
 			hint, script = "", strings.TrimSpace(line)
 		}
+		script, long := strings.CutPrefix(script, "long ")
+		if long && os.Getenv("SKILL_TEST_LONG") == "" {
+			continue
+		}
 		name, _, _ := strings.Cut(script, " ")
 		if _, err := exec.LookPath(name); err != nil {
 			continue // also a comment
 		}
 		ran++
-		outside := exec.Command(bash, "-c", script)
+		begin := time.Now()
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		outside := exec.CommandContext(ctx, bash, "-c", script)
+		outside.WaitDelay = time.Second
 		outside.Dir = t.TempDir()
 		want, _ := outside.Output()
+		stop()
 		os.Remove(home + "/new")
 		dir := filepath.Join(x.ws.Dir(), "d")
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		got := mustExec(t, x, Command{Name: bash, Args: []string{"-c", script}, Dir: dir})
+		got := mustExec(t, x, Command{Name: bash, Args: []string{"-c", script}, Dir: dir,
+			Timeout: time.Minute})
+		if spent := time.Since(begin); spent > time.Second {
+			t.Logf("%v: %s", spent.Round(time.Millisecond), script)
+		}
 		os.RemoveAll(dir)
 		same := string(got.Stdout) == string(want) && got.ExitCode == outside.ProcessState.ExitCode()
 		if hints := strings.Join(got.Hints, "\n"); same == hinted || !strings.Contains(hints, hint) || !hinted && hints != "" {
