@@ -325,7 +325,8 @@ func FuzzContents(f *testing.F) {
 var quotations = [][3]string{
 	{"Look:\n\n```\n", "", "\n```\nDone."}, {"~~~xml\n", "", "\n~~~\nok"}, {"> ", "> ", ""}, {"Sample:\n\n    ", "    ", "\n\nend"},
 	{"It writes `", "", "` then."}, {"- `", "", "`\n- b"}, {`He said "`, "", `" to me.`}, {"The format is ", "", " here."},
-	{"<think>\n", "", "\n</think>\nIt is done."},
+	{"<think>\n", "", "\n</think>\nIt is done."}, {"As here:\n<pre>\n", "", "\n</pre>"},
+	{"It is <code class=\"x\">\n", "", "\n</code> then."}, {"<tool_response>\n", "", "\n</tool_response>\nok"},
 }
 
 // TestContents has calls of every format, whole or cut, in the content of every other, between what models and files

@@ -151,12 +151,12 @@ func isQuoted(before string) bool {
 	return before != "" && strings.ContainsRune("`'\"“‘«„", c)
 }
 
-// opensQuote reports whether a text ends with a mark that begins a quotation or a code span.
+// opensQuote reports whether a text ends with a mark or a tag that begins a quotation, a code span or a result.
 func opensQuote(text string) bool {
 	line := text[strings.LastIndexByte(text, '\n')+1:]
 	c, _ := utf8.DecodeLastRuneInString(line)
-	return line != "" && strings.ContainsRune("`\"“«„", c) && strings.Count(line, string(c))%2 == 1 &&
-		strings.Trim(line, "` ") != ""
+	return c == '>' && quoteTag().MatchString(line) ||
+		line != "" && strings.ContainsRune("`\"“«„", c) && strings.Count(line, string(c))%2 == 1 && strings.Trim(line, "` ") != ""
 }
 
 // begins reports whether a call or a thought may begin at a position: it begins its line, or
@@ -183,8 +183,13 @@ func begins(text string, at int) bool {
 		return true
 	}
 	c, _ := utf8.DecodeLastRuneInString(before)
-	return !strings.HasSuffix(before, "<code>") && !strings.HasSuffix(before, "<pre>") && !unicode.IsSpace(c) && !isQuoted(before) && !strings.ContainsRune("([{<=*_~|/\\", c)
+	return !opensQuote(before) && !unicode.IsSpace(c) && !isQuoted(before) && !strings.ContainsRune("([{<=*_~|/\\", c)
 }
+
+// quoteTag matches a tag at the end of a text after which calls are shown and not made.
+var quoteTag = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)<(?:pre|code|samp|blockquote|tool_response)(?:\s[^<>]*)?>\z`)
+})
 
 // wrapper matches tokens around some calls, before the first of them.
 var wrapper = sync.OnceValue(func() *regexp.Regexp {
