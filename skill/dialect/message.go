@@ -38,7 +38,7 @@ func (d *Dialect) message(ctx context.Context, x *skill.Executor, s *skill.Sessi
 	r := Reply{JSON: !w.IsText(), Message: true, Calls: make([]Reply, len(e.Calls)), Repairs: e.Repairs, Notes: notes}
 	answers := make([]wire.Answer, len(e.Calls))
 	s, wrong := workingDir(x, s, e.WorkingDir)
-	ctx = context.WithValue(ctx, wireKey{}, w)
+	d = d.speaking(w)
 	for i, sent := range e.Calls {
 		c := &r.Calls[i]
 		if errors.Is(sent.Err, parser.ErrNoArguments) && !d.strict {
@@ -66,7 +66,12 @@ func (d *Dialect) message(ctx context.Context, x *skill.Executor, s *skill.Sessi
 	return r
 }
 
-type wireKey struct{}
+// speaking returns the dialect for calls in messages of a wire.
+func (d *Dialect) speaking(w *wire.Wire) *Dialect {
+	spoken := *d
+	spoken.speaks = w
+	return &spoken
+}
 
 // holdsCalls reports whether a model's text is read for calls if it is given alone.
 func (d *Dialect) holdsCalls(text string) bool {

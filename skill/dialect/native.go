@@ -68,8 +68,7 @@ func (d *Dialect) Spoken(w *wire.Wire, all bool) *Dialect {
 	if d != Native {
 		return d
 	}
-	spoken := *d
-	spoken.speaks = w
+	spoken := d.speaking(w)
 	switch {
 	case all:
 	case w == wire.Anthropic:
@@ -77,7 +76,7 @@ func (d *Dialect) Spoken(w *wire.Wire, all bool) *Dialect {
 	default:
 		spoken.Tools = slices.Concat(nativePatches[:1], nativeShells[:2])
 	}
-	return &spoken
+	return spoken
 }
 
 // some returns a dialect of some of the tools.
@@ -275,12 +274,6 @@ func needed(p Param) Param {
 	return p
 }
 
-// wire is the wire of the message that holds the call, or that of the model; nil for none.
-func (in *call) wire(ctx context.Context) *wire.Wire {
-	w, _ := ctx.Value(wireKey{}).(*wire.Wire)
-	return cmp.Or(w, in.dialect.speaks)
-}
-
 // nativeToolset are the tools of Anthropic's managed agents. Memento-S has glob and grep too, with other arguments.
 var nativeToolset = []Tool{
 	native("read", "Read a file.", Reads, toolsetRead, nativePath("file_path"),
@@ -404,7 +397,7 @@ func replaceEvery(text, old, new string) (after string, n int) {
 
 // findFiles is glob of the toolset, or of Memento-S if the call has its arguments or comes without a message.
 func findFiles(ctx context.Context, in *call) (skill.Result, error) {
-	if in.given("max_depth", "max_results") || in.given("path") && in.wire(ctx) == nil {
+	if in.given("max_depth", "max_results") || in.given("path") && in.dialect.speaks == nil {
 		return mementoGlob(ctx, in)
 	}
 	return toolsetGlob(ctx, in)

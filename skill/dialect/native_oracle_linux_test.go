@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -147,12 +146,12 @@ func TestNativeOracle(t *testing.T) {
 			if err != nil {
 				t.Fatalf("the oracle ended: %v", err)
 			}
-			s, ctx := &skill.Session{}, context.WithValue(t.Context(), wireKey{}, wire.Anthropic)
+			s, spoken := &skill.Session{}, Native.speaking(wire.Anthropic)
 			for i, c := range calls {
 				arguments, _ := json.Marshal(c[1])
 				call := parser.ToolCall{ID: "1", Name: c[0].(string),
 					Arguments: json.RawMessage(strings.ReplaceAll(string(arguments), "${ROOT}", dir))}
-				r := Native.Do(ctx, x, s, call)
+				r := spoken.Do(t.Context(), x, s, call)
 				got := strings.ReplaceAll(wellFormed(r.Body), dir, "ROOT")
 				wanted := got
 				if text, ok := want[i][1].(string); ok {

@@ -166,7 +166,7 @@ func (in *call) bashTime(param string) time.Duration {
 
 // bash is the shell of the toolset, or that of Anthropic's API.
 func bash(ctx context.Context, in *call) (skill.Result, error) {
-	if in.wire(ctx) == wire.AgentEvents || in.given("timeout_ms") {
+	if in.dialect.speaks == wire.AgentEvents || in.given("timeout_ms") {
 		return in.residentBash(ctx, in.bashTime("timeout_ms"), toolsetWords)
 	}
 	return in.residentBash(ctx, in.dialect.bashTime, bashWords)
