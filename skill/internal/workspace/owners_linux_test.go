@@ -58,7 +58,7 @@ type field struct {
 	paths   []string
 	edited  map[string][2]string // by path, the session and the key of an edit, until the next event of the session
 	dist    string               // whether the record looks into dist: "yes", "no" or "perhaps"
-	held    map[string]bool      // paths with each content that they have held
+	held    map[string]ownedText // paths with each content that they have held
 	count   int
 	script  []string
 	clean   int // how many undos took all of a change
@@ -175,8 +175,8 @@ func (f *field) read(name string) string {
 func (f *field) wrote(name string, owners []string, loose bool) {
 	list, text := f.history[name], f.read(name)
 	if text != list[len(list)-1].text {
-		f.history[name] = append(list, ownedText{text: text, owners: owners, loose: loose})
-		f.held[name+"\n"+text] = true
+		owned := ownedText{text: text, owners: owners, loose: loose}
+		f.history[name], f.held[name+"\n"+text] = append(list, owned), owned
 	}
 }
 
@@ -640,11 +640,12 @@ func (f *field) checkRedo(id string, done []Undone, before map[string]string) er
 			continue
 		}
 		// a redo that stops between two parts of a change leaves what the path held between them
-		if len(done) == 0 || len(done[0].Kept) == 0 || !f.held[name+"\n"+now] {
+		between, held := f.held[name+"\n"+now]
+		if len(done) == 0 || len(done[0].Kept) == 0 || !held {
 			return fmt.Errorf("the redo of %s changed %s from %q to %q, and the undo had not taken that", id, name,
 				before[name], now)
 		}
-		f.history[name] = append(f.history[name], ownedText{text: now})
+		f.history[name] = append(f.history[name], between)
 	}
 	if len(done) > 0 {
 		delete(f.taken, id)
@@ -684,7 +685,7 @@ func plays(t *testing.T, base string, seed uint64, steps int) (*field, error) {
 	defer w.Close()
 	f := &field{s: s, w: w, r: rand.New(rand.NewPCG(seed, 29)), authors: map[string]*author{},
 		history: map[string][]ownedText{}, taken: map[string][]takenText{}, tools: map[string]string{},
-		turns: map[string]int{}, held: map[string]bool{}, edited: map[string][2]string{}}
+		turns: map[string]int{}, held: map[string]ownedText{}, edited: map[string][2]string{}}
 	f.paths = slices.Clone(ownedPaths)
 	if seed%3 != 0 {
 		f.paths = append(f.paths, ruledPaths...)
