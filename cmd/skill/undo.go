@@ -132,7 +132,10 @@ func (c *cli) undoRun(ctx context.Context, o *undoOptions, in map[string]any) er
 			return err
 		}
 		if _, err := (agent.Records{Executor: x}).Find(ctx, o.run); err != nil {
-			return err
+			of, herr := x.Execute(ctx, &skill.Session{}, skill.History{Run: o.run, Limit: 1})
+			if list, ok := of.(skill.Changes); herr != nil || !ok || len(list.List) == 0 { // a session of another agent
+				return err
+			}
 		}
 	}
 	c.sayForce(&o.changeOptions, reply, in, o.step)
