@@ -253,6 +253,9 @@ trial's lines there, and makes the other changes all the same.`,
 			if why := done.CannotUndo(); why != "" {
 				c.say("undo leaves:", why)
 			}
+			if len(done.GitPrograms) > 0 {
+				c.say("git starts programs by", strings.Join(done.GitPrograms, ", "))
+			}
 			return nil
 		},
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -240,6 +239,7 @@ func (g *gitRuleList) repository(at string) {
 	if g.add(at+"/worktrees", gitPart{write: true}) {
 		for _, name := range g.folderNames(at + "/worktrees") {
 			g.folder(at+"/worktrees/"+name, worktreeParts)
+			g.includes(filepath.Join(g.root, at, "worktrees", name, "config.worktree"), 0)
 			g.checkout(g.firstLine(at + "/worktrees/" + name + "/gitdir"))
 		}
 	}
@@ -275,13 +275,14 @@ func (g *gitRuleList) userIncludes() {
 	}
 }
 
-// userSettings returns the files with the user's settings of git.
+// userSettings returns the files with the user's and the system's settings of git.
 func userSettings() (list []string) {
 	home, _ := os.UserHomeDir()
+	system := cmp.Or(os.Getenv("GIT_CONFIG_SYSTEM"), "/etc/gitconfig")
 	if path := os.Getenv("GIT_CONFIG_GLOBAL"); path != "" {
-		return []string{path}
+		return []string{system, path}
 	}
-	return []string{filepath.Join(home, ".gitconfig"),
+	return []string{system, filepath.Join(home, ".gitconfig"),
 		filepath.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "git", "config")}
 }
 
@@ -295,11 +296,11 @@ func includedBy(file string) (paths []string) {
 	if !bytes.Contains(bytes.ToLower(text), []byte("[include")) {
 		return nil
 	}
-	for key, value := range settingsOf(text) {
+	for key, value := range search.Settings(string(text)) {
 		if key = strings.ToLower(key); key != "include.path" && !isKey("includeif.*.path", key) {
 			continue
 		}
-		path := strings.Trim(strings.TrimSpace(value), `"`)
+		path := value
 		if rest, ok := strings.CutPrefix(path, "~/"); ok {
 			home, _ := os.UserHomeDir()
 			path = filepath.Join(home, rest)
@@ -453,16 +454,18 @@ func (s stub) is(dir *os.Root, name string, info fs.FileInfo) bool {
 // programKeys are the settings by which git starts a program or reads settings of another file, in lower
 // case. An asterisk stands for any name in the middle.
 var programKeys = []string{
-	"alias.*", "browser.*.cmd", "core.alternaterefscommand", "core.askpass", "core.attributesfile",
-	"core.editor", "core.fsmonitor", "core.gitproxy", "core.hookspath", "core.pager", "core.sshcommand",
-	"credential.helper", "credential.*.helper", "diff.external", "diff.*.command",
+	"alias.*", "browser.*.cmd", "browser.*.path", "core.alternaterefscommand", "core.askpass",
+	"core.attributesfile", "core.editor", "core.fsmonitor", "core.gitproxy", "core.hookspath", "core.pager",
+	"core.sshcommand", "credential.helper", "credential.*.helper", "diff.external", "diff.*.command",
 	"diff.*.textconv", "difftool.*.cmd", "difftool.*.path", "filter.*.clean",
-	"filter.*.process", "filter.*.smudge", "gpg.program", "gpg.*.program", "gpg.ssh.defaultkeycommand",
-	"guitool.*.cmd", "hook.*.command", "include.path", "includeif.*.path", "interactive.difffilter",
-	"man.*.cmd", "merge.*.driver", "mergetool.*.cmd", "mergetool.*.path", "pager.*",
-	"protocol.ext.allow", "protocol.*.allow", "remote.*.proxy", "remote.*.receivepack", "remote.*.uploadpack",
-	"remote.*.vcs", "sequence.editor", "submodule.*.update", "tar.*.command", "trailer.*.cmd",
-	"trailer.*.command", "uploadpack.packobjectshook", "url.*.insteadof", "web.browser",
+	"filter.*.process", "filter.*.smudge", "gc.recentobjectshook", "gpg.program", "gpg.*.program",
+	"gpg.ssh.defaultkeycommand", "guitool.*.cmd", "hook.*.command", "imap.tunnel", "include.path",
+	"includeif.*.path", "init.templatedir", "instaweb.browser", "instaweb.httpd", "interactive.difffilter",
+	"lfs.customtransfer.*.path", "lfs.extension.*.clean", "lfs.extension.*.smudge", "man.*.cmd", "man.*.path",
+	"merge.*.driver", "mergetool.*.cmd", "mergetool.*.path", "pager.*", "protocol.allow", "protocol.*.allow",
+	"remote.*.proxy", "remote.*.receivepack", "remote.*.uploadpack", "remote.*.vcs", "sendemail.*cmd",
+	"sendemail.*smtpserver", "sequence.editor", "submodule.*.update", "tar.*.command", "trailer.*.cmd",
+	"trailer.*.command", "uploadpack.packobjectshook", "url.*.insteadof", "url.*.pushinsteadof", "web.browser",
 }
 
 // gitPrograms returns which of the changed paths have git start programs: hooks, and settings with the name
@@ -470,22 +473,31 @@ var programKeys = []string{
 func (x *Runner) gitPrograms(changed []string, included map[string]bool) (named []string) {
 	for _, path := range changed {
 		folder, base := filepath.Split(path)
-		text, err := x.ws.ReadUpTo(path, maxGitConfig)
+		info, err := x.ws.Stat(path, false)
+		settings := base == "config" || base == "config.worktree"
 		switch {
-		case err != nil || strings.HasSuffix(base, ".sample"): // it is gone, or git does not run it
-		case base == "config" || base == "config.worktree" || included[path]:
-			_, err := x.ws.Stat(filepath.Join(folder, "HEAD"), false)
-			if err != nil && base == "config" && !included[path] {
-				continue
+		case err != nil || info.IsDir():
+		case included[path], settings && x.isRepository(folder):
+			text, err := x.ws.ReadUpTo(path, maxGitConfig)
+			if err != nil { // it is too large, or a link that leads out
+				named = append(named, path)
 			}
 			for _, key := range programsOf(text) {
 				named = append(named, path+": "+key)
 			}
-		case strings.Contains(path, "/.git/"):
+		case !settings && strings.Contains(path, "/.git/") && !strings.HasSuffix(base, ".sample"):
 			named = append(named, path)
 		}
 	}
 	return named
+}
+
+// isRepository reports whether git reads the settings in a folder: that of a repository or of a linked worktree.
+func (x *Runner) isRepository(folder string) bool {
+	return slices.ContainsFunc([]string{"HEAD", "objects"}, func(name string) bool {
+		_, err := x.ws.Stat(filepath.Join(folder, name), false)
+		return err == nil
+	})
 }
 
 // gitIncluded returns the included files of the user's settings and of the repositories at the tops.
@@ -511,7 +523,7 @@ const maxGitConfig = 1 << 20
 
 // programsOf returns the keys in a text of settings by which git starts programs.
 func programsOf(text []byte) (keys []string) {
-	for key, value := range settingsOf(text) {
+	for key, value := range search.Settings(string(text)) {
 		lower := strings.ToLower(key)
 		shell := strings.HasPrefix(lower, "alias.") || isKey("submodule.*.update", lower)
 		if slices.ContainsFunc(programKeys, func(k string) bool { return isKey(k, lower) }) &&
@@ -520,29 +532,6 @@ func programsOf(text []byte) (keys []string) {
 		}
 	}
 	return keys
-}
-
-// settingsOf yields the keys and values in a text of settings.
-func settingsOf(text []byte) iter.Seq2[string, string] {
-	return func(yield func(key, value string) bool) {
-		section := ""
-		for line := range strings.Lines(string(text)) {
-			line = strings.TrimSpace(line)
-			if strings.HasPrefix(line, "[") {
-				head, rest, _ := strings.Cut(line[1:], "]")
-				name, sub, quoted := strings.Cut(head, `"`)
-				section = strings.ToLower(strings.TrimSpace(name)) + "."
-				if quoted {
-					section += strings.TrimSuffix(sub, `"`) + "."
-				}
-				line = strings.TrimSpace(rest)
-			}
-			name, value, _ := strings.Cut(line, "=")
-			if !yield(section+strings.TrimSpace(name), value) {
-				return
-			}
-		}
-	}
 }
 
 func isKey(pattern, key string) bool {

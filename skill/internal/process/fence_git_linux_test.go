@@ -307,7 +307,8 @@ func TestGitGuardsIncludes(t *testing.T) {
 	b := &gitBed{t: t, x: x, ws: x.ws.Dir()}
 	b.git("init", "-q", ".")
 	b.git("init", "-q", "nested")
-	names := []string{".gitconfig", "ci/git.inc", "further", "nested/own", "users", "link", "target"}
+	names := []string{".gitconfig", "ci/git.inc", "further", "nested/own", "users", "link", "target",
+		"said", "quoted", "system", "worktree"}
 	for _, name := range names {
 		b.write(name, "[user]\n", 0o644)
 	}
@@ -322,6 +323,13 @@ func TestGitGuardsIncludes(t *testing.T) {
 		}
 	}
 	b.git("config", "includeIf.onbranch:x.path", b.ws+"/ci/git.inc")
+	own, _ := os.ReadFile(b.ws + "/.git/config")
+	b.write(".git/config", string(own)+"[include]\n\tpath = ../said ; why\n[a][include]\n\tpath = \"../quo\"\\\nted # x\n", 0o644)
+	t.Setenv("GIT_CONFIG_SYSTEM", home+"/system")
+	os.WriteFile(home+"/system", []byte("[include]\n path = "+b.ws+"/system\n"), 0o644)
+	b.git("commit", "-q", "--allow-empty", "-m", "m")
+	b.git("worktree", "add", "-q", "tree")
+	b.write(".git/worktrees/tree/config.worktree", "[include]\n path = "+b.ws+"/worktree\n", 0o644)
 	const program = "[core]\n\tfsmonitor = x\n"
 	script := "for f in " + strings.Join(names, " ") + "; do echo x >> $f; rm -f $f; echo x > n; mv -f n $f; done\n" +
 		"printf '[core]\\n\\tfsmonitor = x\\n' > missing; mv ci c; mkdir ci; cp missing ci/git.inc; rm -rf n"
@@ -491,10 +499,23 @@ func TestGitProgramsAreNamed(t *testing.T) {
 	got := mustExec(t, x, sh(`git init -q --template= a && git -C a config user.name N
 git init -q --template= b && git -C b config core.fsMonitor ./x && git -C b config alias.st status && git -C b config alias.x '!y'
 mkdir b/.git/hooks && echo true > b/.git/hooks/pre-commit && cp b/.git/hooks/pre-commit b/.git/hooks/x.sample
-echo ../c > b/.git/commondir; git init -q --bare c && git -C c config 'diff.x.textConv' y; mkdir d; echo '[core] pager = y' > d/config`))
+echo ../c > b/.git/commondir; git init -q --bare c && git -C c config 'diff.x.textConv' y; mkdir d; echo '[core] pager = y' > d/config
+for d in e f g h i j k l; do git init -q --template= $d; mkdir $d/.git/hooks; done; cd e/.git
+printf '\357\273\277[core]\npager = y\n[a][core]askpass=y\n[filter "a]b\\"c"]clean = y\n[alias]\nz = \\\n!y\n[url "u"]\npushInsteadOf = y' > config
+cd ../..; ln -s /bin/true f/.git/hooks/pre-push
+head -c 2000000 /dev/zero > g/.git/hooks/pre-push; head -c 2000000 /dev/zero | tr '\0' '\n' >> h/.git/config; ln -sf /etc/passwd i/.git/config
+git -C j config gc.recentObjectsHook y; git -C j config sendemail.toCmd y; git -C j config sendemail.a.sendmailCmd y
+mkdir k/common; cp -r k/.git/objects k/.git/refs k/common; mv k/.git k/own; cp k/own/config k/common; echo ../common > k/own/commondir
+echo 'gitdir: own' > k/.git; git config -f k/common/config core.pager y; git config -f k/own/config.worktree core.editor y`))
 	ws := x.ws.Dir()
 	want := []string{ws + "/b/.git/commondir", ws + "/b/.git/config: alias.x", ws + "/b/.git/config: core.fsMonitor",
-		ws + "/b/.git/hooks/pre-commit", ws + "/c/config: diff.x.textConv"}
+		ws + "/b/.git/hooks/pre-commit", ws + "/c/config: diff.x.textConv",
+		ws + "/e/.git/config: alias.z", ws + "/e/.git/config: core.askpass", ws + "/e/.git/config: core.pager",
+		ws + "/e/.git/config: filter.a]b\"c.clean", ws + "/e/.git/config: url.u.pushInsteadOf",
+		ws + "/f/.git/hooks/pre-push", ws + "/g/.git/hooks/pre-push", ws + "/h/.git/config", ws + "/i/.git/config",
+		ws + "/j/.git/config: gc.recentObjectsHook", ws + "/j/.git/config: sendemail.a.sendmailCmd",
+		ws + "/j/.git/config: sendemail.toCmd",
+		ws + "/k/common/config: core.pager", ws + "/k/own/config.worktree: core.editor"}
 	named := slices.Sorted(slices.Values(got.GitPrograms))
 	if !slices.Equal(named, want) {
 		t.Errorf("%q, %s", named, got.Stderr)

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"iter"
 	"path/filepath"
 	"strings"
 )
@@ -16,9 +17,7 @@ func excludesFile(read reader, file string) (name string, set bool) {
 }
 
 func excludesIn(read reader, file string, includes *int) (name string, set bool) {
-	c := config{text: strings.TrimPrefix(string(read(file, maxRules)), "\ufeff")}
-	for c.text != "" {
-		key, value := c.next()
+	for key, value := range Settings(string(read(file, maxRules))) {
 		switch strings.ToLower(key) {
 		case "core.excludesfile":
 			name, set = value, true
@@ -37,6 +36,19 @@ func excludesIn(read reader, file string, includes *int) (name string, set bool)
 	return name, set
 }
 
+// Settings yields the keys, as git config names them, and the values in a git configuration file. It skips keys
+// without a value.
+func Settings(text string) iter.Seq2[string, string] {
+	return func(yield func(key, value string) bool) {
+		c := config{text: strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")}
+		for c.text != "" {
+			if key, value := c.next(); key != "" && !yield(key, value) {
+				return
+			}
+		}
+	}
+}
+
 // config parses a git configuration file.
 type config struct {
 	text    string
@@ -47,11 +59,7 @@ type config struct {
 func (c *config) next() (key, value string) {
 	c.text = strings.TrimLeft(c.text, " \t\r\n")
 	if rest, ok := strings.CutPrefix(c.text, "["); ok {
-		end := strings.IndexAny(rest, "]\n")
-		if end < 0 {
-			end = len(rest) - 1
-		}
-		c.section, c.text = strings.TrimSpace(rest[:max(end, 0)]), rest[end+1:]
+		c.head(rest)
 		return "", ""
 	}
 	end := strings.IndexAny(c.text, "=\n#;")
@@ -62,6 +70,27 @@ func (c *config) next() (key, value string) {
 	key = c.section + "." + strings.TrimSpace(c.text[:end])
 	c.text = c.text[end+1:]
 	return key, c.value()
+}
+
+// head parses the name of a section up to its bracket. A name in quotes may hold brackets.
+func (c *config) head(text string) {
+	end := strings.IndexAny(text, "]\"\n")
+	if end < 0 {
+		end = len(text)
+	}
+	c.section, c.text = strings.TrimSpace(text[:end]), text[min(end+1, len(text)):]
+	if end == len(text) || text[end] != '"' {
+		return
+	}
+	name := []byte(c.section + ".")
+	for c.text != "" && c.text[0] != '"' {
+		if c.text[0] == '\\' && len(c.text) > 1 {
+			c.text = c.text[1:]
+		}
+		name, c.text = append(name, c.text[0]), c.text[1:]
+	}
+	_, c.text, _ = strings.Cut(c.text, "]")
+	c.section = string(name)
 }
 
 // line skips the rest of a line.
@@ -86,8 +115,6 @@ func (c *config) value() string {
 		case ch == '\\' && i+1 < len(c.text):
 			i++
 			b.WriteString(unescape(c.text[i]))
-		case ch == '\r' && i+1 < len(c.text) && c.text[i+1] == '\n':
-			continue
 		default:
 			b.WriteByte(ch)
 			if !quoted && (ch == ' ' || ch == '\t') {

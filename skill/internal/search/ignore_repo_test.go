@@ -191,7 +191,11 @@ func TestConfig(t *testing.T) {
 		{"; [core]\n[user]\nexcludesFile = no\n[core]\nexcludesFile = yes\n", "yes"},
 		{"[core]\nbare\nexcludesFile = a\n[core \"x\"]\nexcludesFile = b", "a"},
 		{"\ufeff[core]\nexcludesFile = a\nexcludesFile = b", "b"},
+		{"[x][core]excludesFile = a", "a"},
+		{"[x \"]\\\"\"][core]\nexcludesFile = a", "a"},
+		{"[core]\nexcludesFile = \\\r\na", "a"},
 		{"[core", ""},
+		{"[core \"", ""},
 		{"[", ""},
 		{"excludesFile", ""},
 	} {

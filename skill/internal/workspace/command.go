@@ -126,7 +126,8 @@ func (c *Command) End(ctx context.Context) (Change, []Untracked, error) {
 			left = append(left, Untracked{Path: c.j.path(d.Path), Reason: why, Person: true})
 		}
 		base, at := path.Base(string(d.Path)), c.j.path(d.Path)
-		if history.GitRunsCode(string(d.Path)) || base == "config" || c.Settings[at] {
+		if history.GitRunsCode(string(d.Path)) || base == "config" || base == "config.worktree" ||
+			c.Settings[at] {
 			change.Git = append(change.Git, at)
 		}
 	}
