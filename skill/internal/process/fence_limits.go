@@ -18,8 +18,8 @@ var limits = []limit{
 		func(f Fence, _ bool) bool { return f.ABI > 0 && f.ABI < abiTCP && !f.Alone }},
 	{"Linux before 6.12, no namespaces", "abstract sockets and signals are not limited", false,
 		func(f Fence, _ bool) bool { return f.ABI > 0 && f.ABI < abiSignals && !f.Alone && !f.Processes }},
-	{"containers without user namespaces", "no own mounts: commands see which files exist, change modes of the " +
-		"user's files, connect to any Unix socket, make no terminals", false,
+	{"containers without user namespaces", "no own mounts: commands see which files exist, change modes, " +
+		"times and attributes of the user's files, connect to any Unix socket, make no terminals", false,
 		func(f Fence, _ bool) bool { return f.ABI > 0 && f.ABI < abiNamedSockets && !f.Sockets }},
 	{"containers that hide parts of `/proc`", "no process namespace: commands see the list of processes", false,
 		func(f Fence, _ bool) bool { return f.ABI > 0 && !f.Processes }},
