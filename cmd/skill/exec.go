@@ -80,7 +80,7 @@ func (c *cli) exec(cmd *cobra.Command, o *workspaceOptions, args []string) error
 		c.say("not looked at:", strings.Join(done.NotSeen, ", "))
 	}
 	if len(done.GitPrograms) > 0 {
-		c.say("git starts programs by", strings.Join(done.GitPrograms, ", "))
+		c.say("git starts programs, or writes elsewhere, by", strings.Join(done.GitPrograms, ", "))
 	}
 	if len(done.Refused) > 0 {
 		c.say("it may not reach", strings.Join(done.Refused, ", ")+

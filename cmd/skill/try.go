@@ -254,7 +254,7 @@ trial's lines there, and makes the other changes all the same.`,
 				c.say("undo leaves:", why)
 			}
 			if len(done.GitPrograms) > 0 {
-				c.say("git starts programs by", strings.Join(done.GitPrograms, ", "))
+				c.say("git starts programs, or writes elsewhere, by", strings.Join(done.GitPrograms, ", "))
 			}
 			return nil
 		},

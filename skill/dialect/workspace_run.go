@@ -96,7 +96,7 @@ func fenceNotes(e skill.Executed) (notes []string) {
 		}
 	}
 	if len(e.GitPrograms) > 0 {
-		notes = append(notes, "git starts programs by "+wellFormed(strings.Join(e.GitPrograms, ", ")))
+		notes = append(notes, "git starts programs, or writes elsewhere, by "+wellFormed(strings.Join(e.GitPrograms, ", ")))
 	}
 	if len(e.Full) > 0 {
 		notes = append(notes, "full: "+strings.Join(e.Full, ", ")+", in memory",

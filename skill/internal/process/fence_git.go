@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"textskill/skill/internal/history"
+	"textskill/skill/internal/refusal"
 	"textskill/skill/internal/search"
 	"textskill/skill/internal/workspace"
 	"textskill/skill/internal/workspace/tree"
@@ -468,8 +469,8 @@ var programKeys = []string{
 	"trailer.*.command", "uploadpack.packobjectshook", "url.*.insteadof", "url.*.pushinsteadof", "web.browser",
 }
 
-// gitPrograms returns which of the changed paths have git start programs: hooks, and settings with the name
-// of each key. Those of included files count too.
+// gitPrograms returns which of the changed paths have git start programs, or write outside the workspace: hooks,
+// settings with the name of each key, and links. Those of included files count too.
 func (x *Runner) gitPrograms(changed []string, included map[string]bool) (named []string) {
 	for _, path := range changed {
 		folder, base := filepath.Split(path)
@@ -477,19 +478,28 @@ func (x *Runner) gitPrograms(changed []string, included map[string]bool) (named 
 		settings := base == "config" || base == "config.worktree"
 		switch {
 		case err != nil || info.IsDir():
+		case info.IsLink() && x.leadsOut(path):
+			named = append(named, path+" (a link that leads out)")
 		case included[path], settings && x.isRepository(folder):
 			text, err := x.ws.ReadUpTo(path, maxGitConfig)
-			if err != nil { // it is too large, or a link that leads out
+			if err != nil { // it is too large
 				named = append(named, path)
 			}
 			for _, key := range programsOf(text) {
 				named = append(named, path+": "+key)
 			}
-		case !settings && strings.Contains(path, "/.git/") && !strings.HasSuffix(base, ".sample"):
+		case settings || strings.HasSuffix(base, ".sample"):
+		case history.GitRunsCode(path), filepath.Base(folder) == "hooks" && x.isRepository(filepath.Join(folder, "..")):
 			named = append(named, path)
 		}
 	}
 	return named
+}
+
+func (x *Runner) leadsOut(path string) bool {
+	_, err := x.ws.Stat(path, true)
+	_, refused := errors.AsType[*refusal.RefusedError](err)
+	return refused
 }
 
 // isRepository reports whether git reads the settings in a folder: that of a repository or of a linked worktree.

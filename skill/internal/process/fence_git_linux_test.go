@@ -492,7 +492,7 @@ func TestGitGuardMeetsALock(t *testing.T) {
 	}
 }
 
-// The answer names the settings and hooks by which git starts programs in a repository that a command
+// The answer names the settings, hooks and links by which git starts programs or writes elsewhere in a repository that a command
 // makes or that has none of its own mounts.
 func TestGitProgramsAreNamed(t *testing.T) {
 	x, _ := viewedRunner(t, Config{})
@@ -506,16 +506,20 @@ cd ../..; ln -s /bin/true f/.git/hooks/pre-push
 head -c 2000000 /dev/zero > g/.git/hooks/pre-push; head -c 2000000 /dev/zero | tr '\0' '\n' >> h/.git/config; ln -sf /etc/passwd i/.git/config
 git -C j config gc.recentObjectsHook y; git -C j config sendemail.toCmd y; git -C j config sendemail.a.sendmailCmd y
 mkdir k/common; cp -r k/.git/objects k/.git/refs k/common; mv k/.git k/own; cp k/own/config k/common; echo ../common > k/own/commondir
-echo 'gitdir: own' > k/.git; git config -f k/common/config core.pager y; git config -f k/own/config.worktree core.editor y`))
+echo 'gitdir: own' > k/.git; git config -f k/common/config core.pager y; git config -f k/own/config.worktree core.editor y
+mkdir l/.git/logs k/own/hooks hooks; ln -s /var/gone l/.git/COMMIT_EDITMSG; ln -s ../../../../.. l/.git/logs/HEAD; ln -s HEAD l/.git/FETCH_HEAD
+ln -s gone l/.git/ORIG_HEAD; echo true > k/own/hooks/post-commit; echo true > hooks/x`))
 	ws := x.ws.Dir()
 	want := []string{ws + "/b/.git/commondir", ws + "/b/.git/config: alias.x", ws + "/b/.git/config: core.fsMonitor",
 		ws + "/b/.git/hooks/pre-commit", ws + "/c/config: diff.x.textConv",
 		ws + "/e/.git/config: alias.z", ws + "/e/.git/config: core.askpass", ws + "/e/.git/config: core.pager",
 		ws + "/e/.git/config: filter.a]b\"c.clean", ws + "/e/.git/config: url.u.pushInsteadOf",
-		ws + "/f/.git/hooks/pre-push", ws + "/g/.git/hooks/pre-push", ws + "/h/.git/config", ws + "/i/.git/config",
+		ws + "/f/.git/hooks/pre-push (a link that leads out)", ws + "/g/.git/hooks/pre-push", ws + "/h/.git/config", ws + "/i/.git/config (a link that leads out)",
 		ws + "/j/.git/config: gc.recentObjectsHook", ws + "/j/.git/config: sendemail.a.sendmailCmd",
 		ws + "/j/.git/config: sendemail.toCmd",
-		ws + "/k/common/config: core.pager", ws + "/k/own/config.worktree: core.editor"}
+		ws + "/k/common/config: core.pager", ws + "/k/own/config.worktree: core.editor",
+		ws + "/k/own/hooks/post-commit", ws + "/l/.git/COMMIT_EDITMSG (a link that leads out)",
+		ws + "/l/.git/logs/HEAD (a link that leads out)"}
 	named := slices.Sorted(slices.Values(got.GitPrograms))
 	if !slices.Equal(named, want) {
 		t.Errorf("%q, %s", named, got.Stderr)

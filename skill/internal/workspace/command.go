@@ -126,8 +126,9 @@ func (c *Command) End(ctx context.Context) (Change, []Untracked, error) {
 			left = append(left, Untracked{Path: c.j.path(d.Path), Reason: why, Person: true})
 		}
 		base, at := path.Base(string(d.Path)), c.j.path(d.Path)
-		if history.GitRunsCode(string(d.Path)) || base == "config" || base == "config.worktree" ||
-			c.Settings[at] {
+		link := d.After.Kind == history.Link && strings.Contains("/"+string(d.Path), "/.git/")
+		if history.GitRunsCode(string(d.Path)) || base == "config" || base == "config.worktree" || link ||
+			path.Base(path.Dir(string(d.Path))) == "hooks" || c.Settings[at] {
 			change.Git = append(change.Git, at)
 		}
 	}
