@@ -128,7 +128,7 @@ var configPaths = []string{
 	".factory/settings.json", ".kimi-code/config.toml", "a/.kilo/plugin/p.js", "kilo.jsonc",
 	".clinerules/hooks/PreToolUse", "crush.json", ".github/hooks/h.json", "a/.GitHub/Hooks/h.json",
 	".agents/plugins/p/hooks/hooks.json", ".crushrc", "a/crushrc", ".crush/skills/s/SKILL.md",
-	".pi/extensions/e.ts", ".augment/settings.json", "home/.gitconfig",
+	"a/.hg/hgrc", ".hg/sharedpath", ".pi/extensions/e.ts", ".augment/settings.json", "home/.gitconfig",
 	".agents/skills/s/mcp.json", "a/.Agents/setup", ".agents/recipes/r.yaml", ".agent/settings.json",
 	".amp/settings.json", "a/.amp/plugins/p.ts", ".goose/recipes/r.yaml", ".factory-dev/settings.json",
 	".github/copilot/settings.local.json", ".github/extensions/e/extension.mjs", ".github/agents/a.agent.md",

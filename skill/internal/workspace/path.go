@@ -364,6 +364,7 @@ func Hidden(name string) bool {
 // read them, and change them only with [Options].AllowConfig. A name may be of a folder in another one.
 var configNames = []string{
 	".git", ".gitconfig", ".gitmodules", ".githooks", ".husky",
+	".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath",
 	"perstack", "perstack.toml", "skill.toml",
 
 	// of hosts
