@@ -76,7 +76,7 @@ func TestCachesAreApart(t *testing.T) {
 
 // A command gets neither credentials nor what leads to services of the user.
 func TestCommandsGetNoCredentials(t *testing.T) {
-	hidden := strings.Fields(`GITHUB_TOKEN=x GITHUB_PAT=x GH_TOKEN=x AWS_SECRET_ACCESS_KEY=x AWS_PROFILE=x OPENAI_ADMIN_KEY=x AZURE_OPENAI_API_KEY=x ANTHROPIC_API_KEY=x NPM_TOKEN=x DB_PASS=x DB_PASSWORD=x
+	hidden := strings.Fields(`GITHUB_TOKEN=x GITHUB_PAT=x GH_TOKEN=x AWS_SECRET_ACCESS_KEY=x OPENAI_ADMIN_KEY=x AZURE_OPENAI_API_KEY=x ANTHROPIC_API_KEY=x NPM_TOKEN=x DB_PASS=x DB_PASSWORD=x
 		PGPASSWORD=x MYSQL_PWD_PASSWORD=x DATABASE_URL=x REDIS_URL=x SENTRY_DSN=x JWT_SECRET=x CLIENT_SECRET=x SIGNING_KEY=x GOOGLE_APPLICATION_CREDENTIALS=x lower_api_key=x OTEL_EXPORTER_OTLP_HEADERS=x
 		STRIPE_KEY=x DD_APP_KEY=x TWILIO_AUTH=x MYSQL_PWD=x HOOK=https://hooks.slack.com/services/T0/B0/x NOTIFY=https://discord.com/api/webhooks/1/x
 		PLAIN=ghp_0123456789abcdefghij OTHER=AKIA0123456789ABCDEF WHERE=postgres://user:pass@host/db SSH_AUTH_SOCK=/x DOCKER_HOST=x DBUS_SESSION_BUS_ADDRESS=x XDG_RUNTIME_DIR=/x OPENAI_API_KEY=x MINE=x
@@ -87,7 +87,7 @@ func TestCommandsGetNoCredentials(t *testing.T) {
 		"GOPROXY=https://proxy.example", "COMPASS=north", "PATHS=a", "SHOWN_TOKEN=x", "AUTHOR=me",
 		"KEYS_OF=x", "SITE=https://slack.com/services/",
 		"MODE=basic auth", "IMAGE=python:3.11", "XDG_SESSION_TYPE=tty", "PASSAGE=x", "BUNDLE_PATH=/x",
-		"OPTIONS=a=b&c=d", "PASSWORD_MIN_LENGTH=8", "AWS_REGION=eu-west-1",
+		"OPTIONS=a=b&c=d", "PASSWORD_MIN_LENGTH=8", "AWS_REGION=eu-west-1", "AWS_PROFILE=x",
 		"POSTGRES_URL=postgres://localhost/app"}
 	for _, v := range slices.Concat(hidden, shown) {
 		name, value, _ := strings.Cut(v, "=")

@@ -90,14 +90,14 @@ func (t *terminal) resize() {
 func (t *terminal) relay() {
 	defer close(t.done)
 	resized := make(chan os.Signal, 1)
+	defer close(resized)
 	signal.Notify(resized, unix.SIGWINCH)
-	defer signal.Stop(resized)
+	defer signal.Stop(resized) // before the channel is closed
 	go func() {
 		for range resized {
 			t.resize()
 		}
 	}()
-	defer close(resized)
 	var keys []byte
 	buf := make([]byte, 32<<10)
 	for over := false; ; {
