@@ -510,8 +510,12 @@ func (s *Store) recordAfter(ctx context.Context, next string) error {
 		if err := r.paths(ctx, names); err != nil {
 			return err
 		}
-		op.Deltas = slices.DeleteFunc(op.Deltas, func(d Delta) bool { // the index does not have what an op left there
-			return d.Before.Kind == absent && t.leftAt(d.Path).Kind != absent
+		op.Deltas = slices.DeleteFunc(op.Deltas, func(d Delta) bool {
+			if d.Before.Kind != absent {
+				return false
+			}
+			_, last, _ := t.newestAbout(d.Path)
+			return last.After.Kind != absent // the index does not have what an op left there
 		})
 		if len(op.Deltas) > 0 {
 			if err := t.addMade(op); err != nil {
@@ -530,25 +534,6 @@ func (s *Store) recordAfter(ctx context.Context, next string) error {
 		return nil
 	}
 	return t.writeClosed(list)
-}
-
-// leftAt returns the state in which the newest op about a path left it, the zero Entry without one.
-func (t *Tx) leftAt(name Name) Entry {
-	for at := range t.log.newest() {
-		if t.log.undoes[at.id] == at.id || !at.mayBeAbout(name) {
-			continue
-		}
-		op := t.log.op(at)
-		if op == nil {
-			break
-		}
-		for _, d := range op.Deltas {
-			if d.Path == name {
-				return d.After
-			}
-		}
-	}
-	return Entry{}
 }
 
 // closedCalls reads the last ends of calls. A damaged file counts as empty. Without the lock, an error may mean that

@@ -593,13 +593,6 @@ func (t *Tx) endsParts(op *Op) bool {
 	return false
 }
 
-func lostFirst(l Left) int {
-	if l.Lost {
-		return 0
-	}
-	return 1
-}
-
 // bound limits the size of a command's op.
 func (op *Op) bound() {
 	op.Quiet = op.isQuiet()
@@ -607,7 +600,15 @@ func (op *Op) bound() {
 		op.Note, op.Unsure = op.Unsure, ""
 	}
 	if n := len(op.Left); n > maxLeft {
-		slices.SortStableFunc(op.Left, func(a, b Left) int { return lostFirst(a) - lostFirst(b) })
+		slices.SortStableFunc(op.Left, func(a, b Left) int { // the lost ones first: an undo without them is a part
+			switch {
+			case a.Lost == b.Lost:
+				return 0
+			case a.Lost:
+				return -1
+			}
+			return 1
+		})
 		op.Left, op.More = op.Left[:maxLeft], n-maxLeft
 	}
 	if len(op.Deltas) > maxDeltas {

@@ -529,8 +529,8 @@ func TestKilledCommandWithoutIndex(t *testing.T) {
 	}
 }
 
-// A kill ends the removal of a folder on another file system, half way. The next process finds the folder whole, or
-// removed and in the history.
+// A kill ends the removal of a folder on another file system half way. The next process finds the folder whole,
+// or removed and in the history.
 func TestKilledRemoval(t *testing.T) {
 	needs.InMemory(t)
 	for place, dir := range map[string]string{"portable": "", "another disk": "/tmp"} {

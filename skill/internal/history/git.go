@@ -552,21 +552,11 @@ func (t *Tx) MovedOn(ops []*Op) (list []Name) {
 
 // hasMoved reports whether something else than the ops mine was the last to write to a file.
 func (t *Tx) hasMoved(name Name, mine map[int64]bool) bool {
-	for at := range t.log.newest() {
-		if t.log.undoes[at.id] == at.id || !at.mayBeAbout(name) {
-			continue
-		}
-		op := t.log.op(at)
-		if op == nil {
-			continue
-		}
-		for _, d := range op.Deltas {
-			if d.Path == name {
-				now, err := t.at(name, d.After)
-				return err == nil && (!mine[t.log.origin(at).id] || !now.Same(d.After))
-			}
-		}
+	at, d, ok := t.newestAbout(name)
+	if !ok {
+		_, err := t.statAt(name)
+		return err == nil
 	}
-	_, err := t.statAt(name)
-	return err == nil
+	now, err := t.at(name, d.After)
+	return err == nil && (!mine[t.log.origin(at).id] || !now.Same(d.After))
 }

@@ -142,6 +142,25 @@ func (op *Op) isSingle() bool {
 	return !slices.ContainsFunc(op.Owners, func(o Owner) bool { return o.Far == "" && !o.SameOwner(op.Owners[0]) })
 }
 
+// newestAbout returns the newest op that changed a path, and how. It passes over damaged records.
+func (t *Tx) newestAbout(name Name) (at line, d Delta, ok bool) {
+	for at := range t.log.newest() {
+		if t.log.undoes[at.id] == at.id || !at.mayBeAbout(name) {
+			continue
+		}
+		op := t.log.op(at)
+		if op == nil {
+			continue
+		}
+		for _, d := range op.Deltas {
+			if d.Path == name {
+				return at, d, true
+			}
+		}
+	}
+	return line{}, Delta{}, false
+}
+
 // LastID returns the number of the newest op.
 func (t *Tx) LastID() int64 { return t.log.last() }
 

@@ -256,7 +256,7 @@ func (p *planner) keeps(d Delta) *ConflictError {
 				Reason: "stays: its repository was made in the same run, and something else has committed to it since"}
 		}
 	}
-	if p.how.Perhaps || p.log.depth[p.after.ID]%2 != 0 {
+	if p.log.depth[p.after.ID]%2 != 0 {
 		return nil
 	}
 	if o, ok := p.graded[d.Path]; ok { // a redo has the grades of the change

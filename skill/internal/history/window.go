@@ -95,8 +95,11 @@ func (op *Op) Grade(d Delta, ended func(key string) Owner) Grade {
 	}
 	proven := len(op.Owners) == 0
 	for _, o := range op.Owners {
+		if proven = proven || o.Told; proven {
+			break
+		}
 		end := ended(o.Key)
-		proven = proven || o.Told || end.Told || d.Changed != 0 && d.Changed <= max(o.Until, end.Until)
+		proven = end.Told || d.Changed != 0 && d.Changed <= max(o.Until, end.Until)
 	}
 	switch {
 	case !proven:
