@@ -75,7 +75,7 @@ func (x *Executor) TrialReport(found Inspected) string {
 		return "no command can be tried here: " + err.Error()
 	}
 	text := "trials of commands hold their changes in " + where
-	list, _ := x.Trials() // or there is no place for any
+	list, _ := x.Trials() // an error means that there is no trial
 	for _, t := range list {
 		text += fmt.Sprintf("\n  %s holds %s: %s", t.ID, words.Size(t.Bytes()), t.Command)
 	}

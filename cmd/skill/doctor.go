@@ -108,7 +108,8 @@ func (c *console) examine(ctx context.Context, o *doctorOptions, x *skill.Execut
 		dirs = append(dirs, filepath.Join(r.Place.Path, r.Place.Key))
 	}
 	lines, failed := c.treat(append(missed, c.faults(o.Dir, dirs)...), o.fix)
-	lines = slices.Concat([]string{found.Message()}, []string{x.TrialReport(found)}, c.getenv.hookReport(&o.workspaceOptions), lines, []string{
+	first := []string{found.Message(), x.TrialReport(found)}
+	lines = slices.Concat(first, c.getenv.hookReport(&o.workspaceOptions), lines, []string{
 		fmt.Sprintf("the fence of commands is %s", health.(skill.HealthReport).Fence), reach(o.Config),
 		ofPath(c.shortName(), c.getenv("PATH")),
 	})

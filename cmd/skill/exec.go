@@ -79,8 +79,8 @@ func (c *cli) exec(cmd *cobra.Command, o *workspaceOptions, args []string) error
 	if len(done.NotSeen) > 0 {
 		c.say("not looked at:", strings.Join(done.NotSeen, ", "))
 	}
-	if len(done.GitPrograms) > 0 {
-		c.say("git starts programs, or writes elsewhere, by", strings.Join(done.GitPrograms, ", "))
+	if note := done.GitNote(); note != "" {
+		c.say(note)
 	}
 	if len(done.Refused) > 0 {
 		c.say("it may not reach", strings.Join(done.Refused, ", ")+

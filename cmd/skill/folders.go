@@ -65,8 +65,8 @@ func (env environment) historyDir(w *workspaceOptions) string {
 	return cmp.Or(w.State, env("SKILL_STATE"))
 }
 
-// ownState returns the folder of histories for a program whose host may hide the environment from it; "" if the
-// program finds the folder with HOME alone.
+// ownState returns the folder of histories for a program whose host may hide the environment from it; ""
+// if the program finds the folder with HOME alone.
 func (env environment) ownState(w *workspaceOptions) (string, error) {
 	if dir := env.historyDir(w); dir != "" {
 		return filepath.Abs(dir)

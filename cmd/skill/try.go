@@ -253,8 +253,8 @@ trial's lines there, and makes the other changes all the same.`,
 			if why := done.CannotUndo(); why != "" {
 				c.say("undo leaves:", why)
 			}
-			if len(done.GitPrograms) > 0 {
-				c.say("git starts programs, or writes elsewhere, by", strings.Join(done.GitPrograms, ", "))
+			if note := done.GitNote(); note != "" {
+				c.say(note)
 			}
 			return nil
 		},

@@ -90,7 +90,8 @@ var (
 	miniCPM = format{open: "<function ", end: "</function>", closed: true, before: `name="`, after: `">`,
 		values: inTags, tag: tag{open: `<param name="`, sep: `"`, end: ">", close: "</param>"}}
 	miniMax3 = format{open: m3 + `<invoke name="`, end: m3 + "</invoke>", closed: true, after: `">`,
-		ends: []string{m3 + "</tool_call>"}, values: inTags, tag: tag{open: m3 + "<", sep: ">", close: m3 + "</KEY>", nests: true}}
+		ends: []string{m3 + "</tool_call>"}, values: inTags,
+		tag: tag{open: m3 + "<", sep: ">", close: m3 + "</KEY>", nests: true}}
 	kimi3 = format{open: "<|open|>call ", end: "<|close|>call<|sep|>", closed: true, before: `tool="`, after: `"`,
 		attr: "<|sep|>", whole: `<|open|>json type="object"<|sep|>`, values: inTags,
 		tag: tag{open: `<|open|>argument key="`, sep: `"`, end: "<|sep|>", close: "<|close|>argument<|sep|>"}}

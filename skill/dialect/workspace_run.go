@@ -95,8 +95,8 @@ func fenceNotes(e skill.Executed) (notes []string) {
 			notes = append(notes, "a person can allow a host with --allow-domain HOST")
 		}
 	}
-	if len(e.GitPrograms) > 0 {
-		notes = append(notes, "git starts programs, or writes elsewhere, by "+wellFormed(strings.Join(e.GitPrograms, ", ")))
+	if note := e.GitNote(); note != "" {
+		notes = append(notes, wellFormed(note))
 	}
 	if len(e.Full) > 0 {
 		notes = append(notes, "full: "+strings.Join(e.Full, ", ")+", in memory",

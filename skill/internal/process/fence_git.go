@@ -145,18 +145,18 @@ const gitPathsTimeout = 2 * time.Second
 // guardNote says why a command that met the mounts of a guard failed.
 const guardNote = "changing, moving or removing .git of a repository that was there before can make other programs run code; --allow-config allows it"
 
-// metGuard reports whether a program has printed an error of the system at the mounts of a guard. outside is a folder
-// of git without one.
-func metGuard(text []byte, outside string, failed bool) bool {
+// metGuard reports whether a program has printed an error of the system at the mounts of a guard. outside returns a
+// folder of git without one, "" for none.
+func metGuard(text []byte, outside func() string, failed bool) bool {
 	const last = 64 << 10
 	for line := range bytes.Lines(bytes.ToLower(text[max(0, len(text)-last):])) {
-		if outside != "" && bytes.Contains(line, []byte(strings.ToLower(outside))) {
-			continue
-		}
 		has := func(words string) bool { return bytes.Contains(line, []byte(words)) }
 		busy := has("device or resource busy") || has("ebusy")
-		if failed && busy || has(".git") && (busy || has("read-only file system") || has("erofs") ||
-			has("cross-device link") || has("inter-device move") || has("exdev")) {
+		if met := failed && busy || has(".git") && (busy || has("read-only file system") || has("erofs") ||
+			has("cross-device link") || has("inter-device move") || has("exdev")); !met {
+			continue
+		}
+		if folder := outside(); folder == "" || !has(strings.ToLower(folder)) {
 			return true
 		}
 	}
@@ -469,8 +469,8 @@ var programKeys = []string{
 	"trailer.*.command", "uploadpack.packobjectshook", "url.*.insteadof", "url.*.pushinsteadof", "web.browser",
 }
 
-// gitPrograms returns which of the changed paths have git start programs, or write outside the workspace: hooks,
-// settings with the name of each key, and links. Those of included files count too.
+// gitPrograms returns which of the changed paths have git start programs, or write outside the workspace. These are
+// hooks, links, and settings, each with the name of its key, also in included files.
 func (x *Runner) gitPrograms(changed []string, included map[string]bool) (named []string) {
 	for _, path := range changed {
 		folder, base := filepath.Split(path)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -86,7 +87,8 @@ func meetsError(line string) bool {
 
 // git tells of the settings of repositories.
 func (h *hinter) git(e *Executed) {
-	met := func(text []byte) bool { return metGuard(text, h.x.linkedGit(), e.Failed()) }
+	outside := sync.OnceValue(h.x.linkedGit)
+	met := func(text []byte) bool { return metGuard(text, outside, e.Failed()) }
 	if guarded := slices.ContainsFunc(h.rules, func(r fenceRule) bool { return r.fixed }); guarded &&
 		(met(e.Stderr) || e.Failed() && met(e.Stdout)) {
 		h.add("%s", guardNote)

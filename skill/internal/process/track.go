@@ -31,6 +31,14 @@ func (c Tracked) UndoID() string { return c.Undo }
 // CannotUndo says in one line what undo cannot restore; "" if nothing is known.
 func (c Tracked) CannotUndo() string { return strings.Join(c.NotUndoable, "; ") }
 
+// GitNote says what of the program's changes has git start programs or write elsewhere; "" if nothing does.
+func (c Tracked) GitNote() string {
+	if len(c.GitPrograms) == 0 {
+		return ""
+	}
+	return "git starts programs, or writes elsewhere, by " + strings.Join(c.GitPrograms, ", ")
+}
+
 // defaultSnapshot is how many bytes of the workspace are kept before a program runs, so
 // that its changes can be undone.
 const defaultSnapshot = 512 << 20

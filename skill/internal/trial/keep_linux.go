@@ -17,8 +17,7 @@ import (
 )
 
 // Check merges the texts that others changed, too. It returns a *ConflictError if others changed what the trial
-// changes, and that cannot be merged. With
-// force, the trial wins each conflict.
+// changes, and that cannot be merged. With force, the trial wins each conflict.
 func (t *Trial) Check(folder string, force bool) error {
 	now, err := t.changes(folder)
 	if err != nil {

@@ -115,8 +115,8 @@ func (l *heldLocks) openFolders(locations ...location) ([]tree.Folder, error) {
 }
 
 // flockFolders also locks the folders with flock, against workspaces that share the folders but have
-// another history. Any program may hold a flock for ever, so flockFolders gives up after patience, and leaves the
-// folder to alone. The folders before first are locked already; a second lock of the same folder would deadlock.
+// another history. Any program may hold a flock for ever. So flockFolders gives up after patience, and alone asks
+// again. The folders before first are locked already; a second lock of the same folder would deadlock.
 func (l *heldLocks) flockFolders(first int) {
 	const patience = 300 * time.Millisecond
 	before := l.folders[:first]

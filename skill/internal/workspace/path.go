@@ -101,16 +101,14 @@ func (w *Workspace) rootAt(dir string) *root {
 }
 
 // matchRoot finds the root that contains an absolute path by its spelling. Of several roots it takes the
-// workspace's own, else the outermost, so that one history has all changes of a path. The folder of command output counts as a read-only root.
+// workspace's own, else the outermost, so that one history has all changes of a path. The folder of command
+// output counts as a read-only root.
 func (w *Workspace) matchRoot(abs string) (location, bool) {
 	var found location
-	for i, r := range w.roots {
+	for _, r := range w.roots {
 		rel, ok := below(r.dir, abs)
-		if ok && (found.root == nil || len(r.dir) < len(found.root.dir)) {
+		if ok && (found.root == nil || found.root != w.roots[0] && len(r.dir) < len(found.root.dir)) {
 			found = location{r, rel}
-		}
-		if ok && i == 0 {
-			break
 		}
 	}
 	if found.root != nil {
