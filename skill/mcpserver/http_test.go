@@ -349,15 +349,26 @@ func TestHTTPSessionsAreBounded(t *testing.T) {
 	refused("where all sessions have calls that run")
 }
 
-// TestHTTPManyClients has 1,000 clients at once: each gets its answers, or is refused at the begin.
+// TestHTTPManyClients has 1,000 clients with the token at once, beside a call that runs: each gets its answers, or
+// is refused at the begin, and the call goes on.
 func TestHTTPManyClients(t *testing.T) {
-	s, _ := newServer(t, map[string]string{"a.txt": "alpha"})
-	at, _ := serveHTTP(t, s, HTTP{})
+	s, dir := newServer(t, map[string]string{"a.txt": "alpha"})
+	const token = "Bearer secret"
+	at, _ := serveHTTP(t, s, HTTP{Token: strings.TrimPrefix(token, "Bearer ")})
+	long := &httpClient{t: t, at: at, header: http.Header{"Authorization": {token}}}
+	greeted, _ := long.post(greeting("{}"))
+	long.session = greeted.Header.Get("Mcp-Session-Id")
+	long.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	unlock := lockFolder(t, dir)
+	written := make(chan answer, 1)
+	go func() { written <- long.ask(call("write", "write_file", `{"path":"b","content":"x"}`)) }()
+	awaitRunning(t, s, 1)
 	post := func(session, body string) (status int, id, text string) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
+		r.Header.Set("Authorization", token)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		if session != "" {
@@ -396,8 +407,12 @@ func TestHTTPManyClients(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if answered.Load() < 256 || answered.Load()+refused.Load() != 1000 {
+	if answered.Load() < 255 || answered.Load()+refused.Load() != 1000 {
 		t.Errorf("%d clients were answered, and %d refused", answered.Load(), refused.Load())
+	}
+	unlock()
+	if a := <-written; a.Result.IsError || a.text() == "" {
+		t.Errorf("the call that ran: %+v", a)
 	}
 }
 
@@ -558,30 +573,35 @@ func TestHTTPServesBothKindsOfVersions(t *testing.T) {
 }
 
 // TestHTTPServesBesideOthersWhoDoNot opens sessions that are never ended and requests
-// whose bodies do not come.
+// with the token whose heads or bodies do not come.
 func TestHTTPServesBesideOthersWhoDoNot(t *testing.T) {
 	s, _ := newServer(t, map[string]string{"a.txt": "alpha"})
-	at, _ := serveHTTP(t, s, HTTP{})
+	at, _ := serveHTTP(t, s, HTTP{Token: "secret"})
 	u, err := url.Parse(at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	many := 1200 // more than maxRequests
-	for range many {
+	for i := range many {
 		c, err := net.Dial("tcp", u.Host)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Length: 100\r\n\r\n{", u.Host)
+		fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer secret\r\n", u.Host)
+		if i%2 == 0 {
+			fmt.Fprint(c, "Content-Length: 100\r\n\r\n{")
+		}
 	}
+	var last *httpClient
 	for range 200 { // fewer than there may be sessions
-		c := &httpClient{t: t, at: at}
-		if r, body := c.post(greeting("{}")); r.StatusCode != 200 {
+		last = &httpClient{t: t, at: at, header: http.Header{"Authorization": {"Bearer secret"}}}
+		r, body := last.post(greeting("{}"))
+		if last.session = r.Header.Get("Mcp-Session-Id"); r.StatusCode != 200 {
 			t.Fatalf("%s %s", r.Status, body)
 		}
 	}
-	if a := newHTTPClient(t, at).ask(call(1, "read_file", `{"path":"a.txt"}`)); a.text() != "alpha" {
+	if a := last.ask(call(1, "read_file", `{"path":"a.txt"}`)); a.text() != "alpha" {
 		t.Errorf("got %+v", a)
 	}
 }

@@ -418,7 +418,8 @@ func TestPageStreamsNothing(t *testing.T) {
 	}
 }
 
-// TestPageHalfOpen opens 1,500 connections that send a part of a request. Another client is answered.
+// TestPageHalfOpen opens 1,500 connections that send a part of a request, also with the token. Other clients are
+// answered.
 func TestPageHalfOpen(t *testing.T) {
 	link := serve(t, (&fake{}).config())
 	u, err := url.Parse(link)
@@ -437,9 +438,12 @@ func TestPageHalfOpen(t *testing.T) {
 		}
 		return c
 	}
-	for range 1500 {
+	for range 500 {
 		connect("GET / HT")
+		connect("GET /?" + u.RawQuery + " HTTP/1.1\r\nHost: " + u.Host + "\r\n")
+		connect("POST /?" + u.RawQuery + " HTTP/1.1\r\nHost: " + u.Host + "\r\nContent-Length: 9\r\n\r\n")
 	}
+	open(t, link) // the link of the user
 	other := connect("GET / HTTP/1.1\r\nHost: " + u.Host + "\r\n\r\n")
 	if line, err := bufio.NewReader(other).ReadString('\n'); !strings.Contains(line, "401") {
 		t.Errorf("it is answered %q, %v", line, err)
