@@ -133,6 +133,7 @@ func (s *Store) beginWindow(ctx context.Context, w *window, limit int64, walk Wa
 		}
 	}
 	if len(others) == 0 {
+		t.keepMade(t.replayAll())
 		t.forgetFar(t.far())
 	}
 	w.Since = t.log.last()
@@ -184,7 +185,7 @@ func (s *Store) refresh(ctx context.Context, old *index, w *window, limit int64,
 	}
 	defer t.End()
 	s.index = x
-	t.replayAll()
+	t.keepMade(t.replayAll()) // of tools since the scan
 	if x != old {
 		return named(s.Path(), s.writeIndex(x.folded()))
 	}
@@ -665,8 +666,8 @@ func (t *Tx) current() (*index, error) {
 }
 
 // replayAll updates the index with the ops that were added after x.upTo: of tools, undos and running
-// commands.
-func (t *Tx) replayAll() {
+// commands. It returns their deltas.
+func (t *Tx) replayAll() (made []Delta) {
 	x := t.index
 	for _, at := range t.log.lines {
 		if at.id <= x.upTo {
@@ -676,9 +677,11 @@ func (t *Tx) replayAll() {
 			for _, d := range op.Deltas {
 				t.replay(x, d)
 			}
+			made = append(made, op.Deltas...)
 		}
 	}
 	x.upTo = t.log.last()
+	return made
 }
 
 // replay updates the index with a delta. The metadata is incomplete, so the item is racy, and the next
@@ -850,6 +853,11 @@ func (t *Tx) Follow(deltas ...Delta) {
 		return
 	}
 	t.replayAll()
+	t.keepMade(deltas)
+}
+
+// keepMade is Follow, also while no command runs.
+func (t *Tx) keepMade(deltas []Delta) {
 	if slices.ContainsFunc(deltas, func(d Delta) bool { return d.After.Whole }) {
 		defer func() { t.writeIndex(t.index.folded()) }()
 	}

@@ -664,3 +664,53 @@ func TestKilledUndoRenews(t *testing.T) {
 		}
 	}
 }
+
+// A command begins while tools make and change files: undo restores what the command then overwrites. A tool that
+// changes a file after the look at it knows of no command, so the begin keeps what the tool left.
+func TestToolsWhileACommandBegins(t *testing.T) {
+	base := t.TempDir()
+	ws := base + "/ws"
+	os.Mkdir(ws, 0o755)
+	for _, name := range []string{"looked", "locked", "kept"} {
+		if err := os.WriteFile(ws+"/"+name, []byte("first"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := Options{Root: ws, Dir: base + "/state", NoSync: true}
+	s, other := open(t, o), open(t, o)
+	looks := 0
+	walk := func(ctx context.Context, visit func(int, Visited) error) error {
+		err := walkOf(ws)(ctx, visit)
+		if looks++; looks == 1 {
+			write(t, other, "looked", "of a tool")
+			write(t, other, "new", "of a tool")
+		}
+		return err
+	}
+	c, err := s.Begin(t.Context(), About{Command: "true"}, ".", 64<<20, walk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, other, "locked", "of a tool")
+	before := treeOf(t, ws)
+	for _, name := range []string{"looked", "new", "locked", "kept"} {
+		if err := os.WriteFile(ws+"/"+name, []byte("of the command"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	op, err := c.End(t.Context())
+	if err != nil || len(op.Left) > 0 {
+		t.Fatalf("%+v, %v", op, err)
+	}
+	tx, err := s.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.End()
+	if _, err := tx.Undo(t.Context(), op.ID, How{}); err != nil {
+		t.Fatal(err)
+	}
+	if after := treeOf(t, ws); after != before {
+		t.Errorf("undo restored\n%s\nnot\n%s", after, before)
+	}
+}
