@@ -34,6 +34,7 @@ Commands: the fence
   .git/config and .git/hooks, which run code from writes of commands, by any way and by links in their place: TestGitSettingsAreFixed TestGitSettingsAreNotFollowed
   commondir, config.worktree, hooks, attributes and alternates that .git lacks, and settings of nested clones, submodules and worktrees, from commands and servers: TestGitIsNotLedElsewhere TestGitGuardFindsRepositories TestGitGuardIsShared TestGitGuardMeetsALock
   a person's hooks and settings from the end of a command: TestGitGuardKeepsOtherFiles
+  settings of Mercurial, and files that they include, from commands: TestMercurialIsGuarded
   repositories that a command makes, by the names of their hooks and settings: TestGitProgramsAreNamed
   temporary files and shared memory of other programs from reads and writes: TestOwnDirectories TestOwnDirectoriesAreFixed
   files of the user outside from set-id bits: TestFenceProbes

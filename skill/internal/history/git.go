@@ -49,7 +49,7 @@ const (
 	StubMark   = "skill-placeholder"
 )
 
-// isStub reports whether a file in a .git folder is a stub, which is no change of a command.
+// isStub reports whether a file in a .git or .hg folder is a stub, which is no change of a command.
 func isStub(d tree.Folder, name string, info tree.Info) bool {
 	if info.IsDir() {
 		return (name == "hooks" || name == "info") && isStubFolder(d, name)
@@ -94,6 +94,12 @@ func isStubFolder(d tree.Folder, name string) bool {
 		}
 	}
 	return err == nil
+}
+
+// HgRunsCode reports whether a path is a file in .hg that makes Mercurial run programs or read settings elsewhere.
+func HgRunsCode(name string) bool {
+	base := path.Base(name)
+	return path.Base(path.Dir(name)) == ".hg" && (strings.HasPrefix(base, "hgrc") || base == "sharedpath")
 }
 
 // GitRunsCode reports whether a path is a file in .git that makes git run programs.

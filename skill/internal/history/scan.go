@@ -170,6 +170,9 @@ func (c *scan) found(part *scanPart, info tree.Info, e item) error {
 		}
 		return fs.SkipDir
 	}
+	if info.Size < 1<<10 && HgRunsCode(string(part.path)) && c.isStub(string(part.path), info) {
+		return nil
+	}
 	isGit := string(name) == ".git"
 	e.git = e.git || isGit
 	if IsOfRepository(string(name)) {
@@ -264,7 +267,7 @@ func (c *scan) enter(part *scanPart, folder string, like item, deep int) {
 		if err != nil || info.IsDir() && info.ID.Dev != c.device {
 			continue
 		}
-		if like.git && isStub(d, e.Name, info) {
+		if (like.git || HgRunsCode(at)) && isStub(d, e.Name, info) {
 			continue
 		}
 		part.path = append(part.path[:0], at...)
@@ -300,8 +303,18 @@ func (c *scan) tooMany() bool {
 	return n > MaxVisited
 }
 
-// IsOfRepository reports whether each repository holds a file or folder of that name.
-func IsOfRepository(name string) bool { return name == ".git" || name == "HEAD" }
+// isStub is the function isStub for a path.
+func (c *scan) isStub(name string, info tree.Info) bool {
+	d, base, err := c.s.parent(Name(name))
+	if err != nil {
+		return false
+	}
+	defer d.Close()
+	return isStub(d, base, info)
+}
+
+// IsOfRepository reports whether each repository of Git or Mercurial holds a file or folder of that name.
+func IsOfRepository(name string) bool { return name == ".git" || name == "HEAD" || name == ".hg" }
 
 // repositories returns the paths for [Command.Repositories].
 func (c *scan) repositories() (list []string) {

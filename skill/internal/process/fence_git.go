@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,7 +22,7 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// The parts of .git by which git starts programs or reads another repository.
+// The parts of .git by which git starts programs or reads another repository, and those of .hg.
 //
 //  1. A part that exists is a mount of its own in the [view] of a command, and so is each folder above it
 //     up to .git. The kernel refuses to change, rename or remove a mount.
@@ -57,6 +59,12 @@ var worktreeParts = []gitPart{
 	{"config.worktree", false, textStub},
 }
 
+// hgParts are the parts of .hg. The file requires says whether Mercurial follows sharedpath.
+var hgParts = []gitPart{
+	{"", true, noStub}, {"requires", false, noStub}, {"hgrc", false, textStub},
+	{"hgrc-not-shared", false, textStub}, {"sharedpath", false, commonStub},
+}
+
 // maxGitFolders is how many folders of submodules and worktrees a workspace may have.
 const maxGitFolders = 2000
 
@@ -80,6 +88,7 @@ func (x *Runner) gitRules(paths []string) (list []fenceRule) {
 		}
 		g := gitRuleList{root: r.Dir, dir: dir, list: list, has: map[string]bool{}}
 		g.of(".git")
+		g.of(".hg")
 		g.userIncludes()
 		for _, path := range paths {
 			if name, inside := strings.CutPrefix(path, r.Dir+"/"); inside && g.folders < maxGitFolders {
@@ -92,7 +101,7 @@ func (x *Runner) gitRules(paths []string) (list []fenceRule) {
 	return list
 }
 
-// gitPaths returns the paths of all files and folders with the names .git and HEAD, for [fence.guardGit].
+// gitPaths returns the paths of all files and folders with the names .git, .hg and HEAD, for [fence.guardGit].
 // It is for programs before which nothing else looks at the workspace.
 func (x *Runner) gitPaths(ctx context.Context) (paths []string) {
 	if x.ws.Options().AllowConfig || x.cfg.Fence == FenceOff || !canSupervise {
@@ -143,7 +152,7 @@ func (l *gitPathList) walk(ctx context.Context, dir string, o search.WalkOptions
 const gitPathsTimeout = 2 * time.Second
 
 // guardNote says why a command that met the mounts of a guard failed.
-const guardNote = "changing, moving or removing .git of a repository that was there before can make other programs run code; --allow-config allows it"
+const guardNote = "changing, moving or removing .git or .hg of a repository that was there before can make other programs run code; --allow-config allows it"
 
 // metGuard reports whether a program has printed an error of the system at the mounts of a guard. outside returns a
 // folder of git without one, "" for none.
@@ -152,7 +161,7 @@ func metGuard(text []byte, outside func() string, failed bool) bool {
 	for line := range bytes.Lines(bytes.ToLower(text[max(0, len(text)-last):])) {
 		has := func(words string) bool { return bytes.Contains(line, []byte(words)) }
 		busy := has("device or resource busy") || has("ebusy")
-		if met := failed && busy || has(".git") && (busy || has("read-only file system") || has("erofs") ||
+		if met := failed && busy || (has(".git") || has(".hg")) && (busy || has("read-only file system") || has("erofs") ||
 			has("cross-device link") || has("inter-device move") || has("exdev")); !met {
 			continue
 		}
@@ -172,10 +181,12 @@ type gitRuleList struct {
 	folders int
 }
 
-// of adds the rules of the repository that a name .git or HEAD belongs to.
+// of adds the rules of the repository that a name .git, .hg or HEAD belongs to.
 func (g *gitRuleList) of(name string) {
 	switch info, err := g.dir.Lstat(name); {
 	case err != nil:
+	case filepath.Base(name) == ".hg":
+		g.mercurial(name, info)
 	case filepath.Base(name) == "HEAD":
 		if folder := filepath.Dir(name); g.isFolder(folder+"/objects") && g.isFolder(folder+"/refs") {
 			g.repository(folder)
@@ -191,6 +202,24 @@ func (g *gitRuleList) of(name string) {
 		g.add(name, gitPart{})
 		_, path, _ := strings.Cut(g.firstLine(name), "gitdir: ")
 		g.elsewhere(g.from(filepath.Dir(name), path))
+	}
+}
+
+// mercurial adds the rules of a folder .hg, or of a link to it.
+func (g *gitRuleList) mercurial(at string, info fs.FileInfo) {
+	if info.Mode()&fs.ModeSymlink != 0 {
+		g.add(at, gitPart{})
+		path, err := filepath.EvalSymlinks(filepath.Join(g.root, at))
+		rest, inside := strings.CutPrefix(path, g.root+"/")
+		if err != nil || !inside || !g.isFolder(rest) {
+			return
+		}
+		at = rest
+	}
+	g.folders++
+	g.folder(at, hgParts)
+	for _, name := range []string{"hgrc", "hgrc-not-shared"} {
+		g.includes(filepath.Join(g.root, at, name), 0)
 	}
 }
 
@@ -271,7 +300,7 @@ func (g *gitRuleList) includes(settings string, depth int) {
 
 // userIncludes adds the rules of the files in the workspace that the user's settings include.
 func (g *gitRuleList) userIncludes() {
-	for _, path := range userSettings() {
+	for _, path := range append(userSettings(), userHgSettings()...) {
 		g.includes(path, 0)
 	}
 }
@@ -287,33 +316,72 @@ func userSettings() (list []string) {
 		filepath.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "git", "config")}
 }
 
-// includedBy returns the files that a file of settings includes, under whatever condition.
+// userHgSettings returns the files with the user's settings of Mercurial.
+func userHgSettings() []string {
+	if path, set := os.LookupEnv("HGRCPATH"); set {
+		return filepath.SplitList(path)
+	}
+	home, _ := os.UserHomeDir()
+	return []string{filepath.Join(home, ".hgrc"),
+		filepath.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "hg", "hgrc")}
+}
+
+// includedBy returns the files that a file of settings of Git or Mercurial includes, under whatever condition.
 func includedBy(file string) (paths []string) {
 	info, err := os.Stat(file)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxGitConfig {
 		return nil
 	}
 	text, _ := os.ReadFile(file)
-	if !bytes.Contains(bytes.ToLower(text), []byte("[include")) {
-		return nil
-	}
-	for key, value := range search.Settings(string(text)) {
-		if key = strings.ToLower(key); key != "include.path" && !isKey("includeif.*.path", key) {
-			continue
-		}
-		path := value
-		if rest, ok := strings.CutPrefix(path, "~/"); ok {
-			home, _ := os.UserHomeDir()
-			path = filepath.Join(home, rest)
-		}
-		if path != "" && !filepath.IsAbs(path) {
+	add := func(path string) {
+		if path = expanded(path); path != "" && !filepath.IsAbs(path) {
 			path = filepath.Join(filepath.Dir(file), path)
 		}
 		if path != "" {
 			paths = append(paths, filepath.Clean(path))
 		}
 	}
+	if bytes.Contains(bytes.ToLower(text), []byte("[include")) {
+		for key, value := range search.Settings(string(text)) {
+			if key = strings.ToLower(key); key == "include.path" || isKey("includeif.*.path", key) {
+				add(value)
+			}
+		}
+	}
+	for line := range strings.Lines(string(text)) {
+		if path, of := strings.CutPrefix(line, hgInclude); of {
+			add(os.ExpandEnv(strings.TrimSpace(path)))
+		}
+	}
 	return paths
+}
+
+// hgInclude begins a line that includes a file in settings of Mercurial.
+const hgInclude = "%include"
+
+// expanded returns a path of settings with the home folder of a user in place of ~ or ~USER at its begin, and with
+// the folder that git is installed in.
+func expanded(path string) string {
+	first, rest, _ := strings.Cut(path, "/")
+	switch name, tilde := strings.CutPrefix(first, "~"); {
+	case first == "%(prefix)":
+		git, err := exec.LookPath("git")
+		if err != nil {
+			return ""
+		}
+		return filepath.Join(filepath.Dir(filepath.Dir(git)), rest)
+	case !tilde:
+		return path
+	case name == "":
+		home, _ := os.UserHomeDir()
+		return filepath.Join(home, rest)
+	default:
+		u, err := user.Lookup(name)
+		if err != nil {
+			return path
+		}
+		return filepath.Join(u.HomeDir, rest)
+	}
 }
 
 // modules adds the rules of the submodules below a folder. The name of a submodule may hold slashes.
@@ -476,20 +544,26 @@ func (x *Runner) gitPrograms(changed []string, included map[string]bool) (named 
 		folder, base := filepath.Split(path)
 		info, err := x.ws.Stat(path, false)
 		settings := base == "config" || base == "config.worktree"
+		byHg, isIncluded := included[path]
+		hg := byHg || history.HgRunsCode(path)
 		switch {
 		case err != nil || info.IsDir():
 		case info.IsLink() && x.leadsOut(path):
 			named = append(named, path+" (a link that leads out)")
-		case included[path], settings && x.isRepository(folder):
+		case isIncluded, settings && x.isRepository(folder), hg && base != "sharedpath":
 			text, err := x.ws.ReadUpTo(path, maxGitConfig)
 			if err != nil { // it is too large
 				named = append(named, path)
 			}
-			for _, key := range programsOf(text) {
+			keys := programsOf
+			if hg {
+				keys = hgProgramsOf
+			}
+			for _, key := range keys(text) {
 				named = append(named, path+": "+key)
 			}
 		case settings || strings.HasSuffix(base, ".sample"):
-		case history.GitRunsCode(path), filepath.Base(folder) == "hooks" && x.isRepository(filepath.Join(folder, "..")):
+		case hg, history.GitRunsCode(path), filepath.Base(folder) == "hooks" && x.isRepository(filepath.Join(folder, "..")):
 			named = append(named, path)
 		}
 	}
@@ -510,18 +584,21 @@ func (x *Runner) isRepository(folder string) bool {
 	})
 }
 
-// gitIncluded returns the included files of the user's settings and of the repositories at the tops.
+// gitIncluded returns the included files of the user's settings and of the repositories at the tops. The value is
+// true for settings of Mercurial.
 func (x *Runner) gitIncluded() map[string]bool {
-	files := userSettings()
-	for _, r := range x.ws.Roots() {
-		files = append(files, filepath.Join(r.Dir, ".git", "config"))
-	}
 	included := map[string]bool{}
-	for n := 0; n < len(files) && n < maxGitFolders; n++ {
-		for _, path := range includedBy(files[n]) {
-			if !included[path] {
-				included[path] = true
-				files = append(files, path)
+	git, hg := userSettings(), userHgSettings()
+	for _, r := range x.ws.Roots() {
+		git, hg = append(git, filepath.Join(r.Dir, ".git", "config")), append(hg, filepath.Join(r.Dir, ".hg", "hgrc"))
+	}
+	for byHg, files := range map[bool][]string{false: git, true: hg} {
+		for n := 0; n < len(files) && n < maxGitFolders; n++ {
+			for _, path := range includedBy(files[n]) {
+				if _, known := included[path]; !known {
+					included[path] = byHg
+					files = append(files, path)
+				}
 			}
 		}
 	}
@@ -538,6 +615,24 @@ func programsOf(text []byte) (keys []string) {
 		shell := strings.HasPrefix(lower, "alias.") || isKey("submodule.*.update", lower)
 		if slices.ContainsFunc(programKeys, func(k string) bool { return isKey(k, lower) }) &&
 			(!shell || strings.Contains(value, "!")) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// hgProgramsOf returns the keys in a text of settings of Mercurial, but for those that start no programs.
+func hgProgramsOf(text []byte) (keys []string) {
+	section := ""
+	for line := range strings.Lines(strings.TrimPrefix(string(text), "\ufeff")) {
+		name, _, set := strings.Cut(line, "=")
+		key := section + "." + strings.TrimSpace(name)
+		switch {
+		case line[0] == '[':
+			section, _, _ = strings.Cut(line[1:], "]")
+		case strings.HasPrefix(line, hgInclude):
+			keys = append(keys, hgInclude)
+		case set && strings.IndexByte(" \t#;", line[0]) < 0 && section != "paths" && key != "ui.username":
 			keys = append(keys, key)
 		}
 	}

@@ -5,6 +5,7 @@ package process
 import (
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -308,7 +309,7 @@ func TestGitGuardsIncludes(t *testing.T) {
 	b.git("init", "-q", ".")
 	b.git("init", "-q", "nested")
 	names := []string{".gitconfig", "ci/git.inc", "further", "nested/own", "users", "link", "target",
-		"said", "quoted", "system", "worktree"}
+		"said", "quoted", "system", "worktree", "of-user", "of-prefix"}
 	for _, name := range names {
 		b.write(name, "[user]\n", 0o644)
 	}
@@ -323,6 +324,16 @@ func TestGitGuardsIncludes(t *testing.T) {
 		}
 	}
 	b.git("config", "includeIf.onbranch:x.path", b.ws+"/ci/git.inc")
+	if u, err := user.Current(); err == nil {
+		if rel, err := filepath.Rel(u.HomeDir, b.ws); err == nil {
+			b.git("config", "--add", "include.path", "~"+u.Username+"/"+rel+"/of-user")
+		}
+	}
+	if git, err := exec.LookPath("git"); err == nil {
+		if rel, err := filepath.Rel(filepath.Dir(filepath.Dir(git)), b.ws); err == nil {
+			b.git("config", "--add", "include.path", "%(prefix)/"+rel+"/of-prefix")
+		}
+	}
 	own, _ := os.ReadFile(b.ws + "/.git/config")
 	b.write(".git/config", string(own)+"[include]\n\tpath = ../said ; why\n[a][include]\n\tpath = \"../quo\"\\\nted # x\n", 0o644)
 	t.Setenv("GIT_CONFIG_SYSTEM", home+"/system")
@@ -524,4 +535,70 @@ ln -s gone l/.git/ORIG_HEAD; echo true > k/own/hooks/post-commit; echo true > ho
 	if !slices.Equal(named, want) {
 		t.Errorf("%q, %s", named, got.Stderr)
 	}
+}
+
+// Commands cannot add, change or replace the settings of Mercurial's repositories that there were before, and the
+// answer names those of repositories that a command makes.
+func TestMercurialIsGuarded(t *testing.T) {
+	needs.Program(t, "mv", "ln")
+	x, _ := viewedRunner(t, Config{})
+	b := &gitBed{t: t, x: x, ws: x.ws.Dir()}
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("HGRCPATH", home+"/hgrc")
+	os.WriteFile(home+"/hgrc", []byte("%include "+b.ws+"/users.rc\n"), 0o644)
+	for name, text := range map[string]string{".hg/requires": "share-safe\n", "in/n/.hg/requires": "x\n",
+		"in/n/.hg/hgrc": "%include ../../team.rc\n[paths]\ndefault = x\n", "in/team.rc": "[ui]\n", "users.rc": "[ui]\n",
+		"s/.hg/sharedpath": b.ws + "/in/n/.hg\n", "s/.hg/requires": "shared\n"} {
+		b.write(name, text, 0o644)
+	}
+	os.MkdirAll(b.ws+"/link", 0o755)
+	if err := os.Symlink("../in/n/.hg", b.ws+"/link/.hg"); err != nil {
+		t.Fatal(err)
+	}
+	before := pictureOf(t, b.ws)
+	got := mustExec(t, x, sh(`for d in . in/n s link; do
+	for f in hgrc hgrc-not-shared sharedpath requires; do
+		echo '[hooks]' > $d/.hg/$f; echo x > f; mv -f f $d/.hg/$f; ln -sf /x $d/.hg/$f; rm -f $d/.hg/$f; mv $d/.hg/$f $d/.hg/g
+	done
+	python3 -c 'import os, sys; os.rename(*sys.argv[1:])' $d/.hg $d/hg; rm -f $d/.hg
+done; for f in in/team.rc users.rc; do echo '[hooks]' > $f; rm -f $f; done; rm -f f`))
+	if after := pictureOf(t, b.ws); after != before {
+		t.Errorf("it has\n%s\nnot\n%s", after, before)
+	}
+	if len(got.NotUndoable)+len(got.GitPrograms) > 0 || got.Undo != "" || !slices.Contains(got.Hints, guardNote) {
+		t.Errorf("%+v", got)
+	}
+	got = mustExec(t, x, sh(`mkdir -p a/.hg b/.hg; printf '[paths]\ndefault = x\n[ui]\nusername = u\nssh = y\n# c\n k = v\n%%include z\n[hooks]\nstatus = w\n' > a/.hg/hgrc
+cp a/.hg/hgrc b/.hg/hgrc-not-shared; echo /x > b/.hg/sharedpath; ln -s /var/gone b/.hg/last-message.txt; mkdir hg; cp a/.hg/hgrc hg/hgrc`))
+	keys := func(name string) (list []string) {
+		for _, key := range []string{"%include", "hooks.status", "ui.ssh"} {
+			list = append(list, b.ws+name+": "+key)
+		}
+		return list
+	}
+	want := slices.Concat(keys("/a/.hg/hgrc"), keys("/b/.hg/hgrc-not-shared"),
+		[]string{b.ws + "/b/.hg/last-message.txt (a link that leads out)", b.ws + "/b/.hg/sharedpath"})
+	if named := slices.Sorted(slices.Values(got.GitPrograms)); !slices.Equal(named, want) {
+		t.Errorf("%q", named)
+	}
+}
+
+// pictureOf lists the files below a folder with their contents.
+func pictureOf(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, _ := os.ReadFile(path)
+		link, _ := os.Readlink(path)
+		b.WriteString(strings.TrimPrefix(path, dir) + " " + link + " " + string(text) + "\n")
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }

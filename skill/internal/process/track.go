@@ -19,7 +19,7 @@ type Tracked struct {
 	Undo        string   // the id that undoes its changes; "" if nothing changed or was recorded
 	NotUndoable []string // what undo cannot restore, and why; nil if nothing is known
 	NotSeen     []string // folders that tools build again, in which changes were not looked for
-	// settings and hooks that the program left, by which git starts programs: a path, or a path and a name
+	// settings and hooks that the program left, by which git or hg starts programs: a path, or a path and a name
 	GitPrograms []string
 	// when a person's command began to serve, from when on its changes are not recorded; else zero
 	Served time.Time
@@ -36,7 +36,7 @@ func (c Tracked) GitNote() string {
 	if len(c.GitPrograms) == 0 {
 		return ""
 	}
-	return "git starts programs, or writes elsewhere, by " + strings.Join(c.GitPrograms, ", ")
+	return "git or hg starts programs, or writes elsewhere, by " + strings.Join(c.GitPrograms, ", ")
 }
 
 // defaultSnapshot is how many bytes of the workspace are kept before a program runs, so

@@ -31,7 +31,7 @@ type Command struct {
 	j *journal
 	c *history.Command
 
-	Settings map[string]bool // absolute paths of files that settings of git include, for Change.Git
+	Settings map[string]bool // absolute paths of files that settings of git, or of hg (true), include, for Change.Git
 }
 
 // An Untracked is a change of a command that undo does not revert, or not completely.
@@ -126,9 +126,11 @@ func (c *Command) End(ctx context.Context) (Change, []Untracked, error) {
 			left = append(left, Untracked{Path: c.j.path(d.Path), Reason: why, Person: true})
 		}
 		base, at := path.Base(string(d.Path)), c.j.path(d.Path)
-		link := d.After.Kind == history.Link && strings.Contains("/"+string(d.Path), "/.git/")
-		if history.GitRunsCode(string(d.Path)) || base == "config" || base == "config.worktree" || link ||
-			path.Base(path.Dir(string(d.Path))) == "hooks" || c.Settings[at] {
+		in := "/" + string(d.Path)
+		link := d.After.Kind == history.Link && (strings.Contains(in, "/.git/") || strings.Contains(in, "/.hg/"))
+		_, included := c.Settings[at]
+		if history.GitRunsCode(string(d.Path)) || history.HgRunsCode(string(d.Path)) || base == "config" || base == "config.worktree" || link ||
+			path.Base(path.Dir(string(d.Path))) == "hooks" || included {
 			change.Git = append(change.Git, at)
 		}
 	}

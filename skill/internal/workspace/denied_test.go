@@ -133,6 +133,9 @@ var configPaths = []string{
 	".amp/settings.json", "a/.amp/plugins/p.ts", ".goose/recipes/r.yaml", ".factory-dev/settings.json",
 	".github/copilot/settings.local.json", ".github/extensions/e/extension.mjs", ".github/agents/a.agent.md",
 	".github/skills/s/SKILL.md", ".github/mcp.json", "a/.github/lsp.json", ".kilocodemodes", ".roomodes",
+	"a/all.Code-Workspace", "x.sublime-project", "mise.toml", "a/mise.local.toml", ".Mise.dev.toml", ".mise/config.toml",
+	".config/mise/conf.d/x.toml", "mise/config.toml", ".jj/repo/config.toml", "a/.jj/Repo./config.toml", ".sl/config", "_darcs/prefs/defaults",
+	".helix/languages.toml", ".vim/coc-settings.json", ".Rprofile", ".pdbrc", ".iex.exs", ".ripgreprc", ".hg/requires",
 	"perstack/x", "a/perstack/b/c", "Perstack/x", "per\u017ftack/x",
 }
 
@@ -183,7 +186,8 @@ func TestConfigLookalikes(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		w := s.open(Options{NoSync: true})
 		for _, p := range []string{".gitignore", ".github/x", ".github/workflows/ci.yml", "agents/x", "x/lsp.json", "git/x", "perstack.tom", "perstack.toml.bak",
-			"perstacks/x", "x.git/config", ".skills", "..git"} {
+			"perstacks/x", "x.git/config", ".skills", "..git", "code-workspace", "x.code-workspace.md", "premise.toml", "mise.md",
+			".config/x.toml", "config.toml", "repo/config.toml", "Makefile", "package.json", ".jj/repo/store/x"} {
 			c, err := w.WriteFile(t.Context(), s.p(p), []byte("new"), WriteOptions{Parents: true})
 			must(t, c, err)
 			s.has(p, "new")
@@ -194,7 +198,7 @@ func TestConfigLookalikes(t *testing.T) {
 // A folder is not moved or copied to where its entries make other programs run code.
 func TestConfigByItsPlace(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
-		s.layout("x/hooks/h.json=h", "top/.github/a=b", "plain/a=b", "tree/.github/hooks/h.json=h")
+		s.layout("repo/config.toml=c", ".jj/a=b", "x/hooks/h.json=h", "top/.github/a=b", "plain/a=b", "tree/.github/hooks/h.json=h")
 		w := s.open(Options{NoSync: true})
 		before := s.snapshot()
 		for _, err := range []error{
@@ -202,6 +206,7 @@ func TestConfigByItsPlace(t *testing.T) {
 			failed(w.Copy(t.Context(), s.p("x"), s.p(".github"), CopyOptions{Tree: true})),
 			failed(w.Move(t.Context(), s.p("x/hooks"), s.p("top/.github/hooks"), MoveOptions{})),
 			failed(w.Copy(t.Context(), s.p("tree"), s.p("copy"), CopyOptions{Tree: true})),
+			failed(w.Move(t.Context(), s.p("repo"), s.p(".jj/repo"), MoveOptions{})),
 		} {
 			if !isDenied(err) {
 				t.Error(err)

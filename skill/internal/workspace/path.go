@@ -358,11 +358,14 @@ func Hidden(name string) bool {
 	return strings.EqualFold(name, StateDir) || strings.EqualFold(name, tempName)
 }
 
-// configNames are files and folders that can make other programs run code. Operations may
-// read them, and change them only with [Options].AllowConfig. A name may be of a folder in another one.
+// configNames are files and folders by which a program runs code that nobody asked it for, when a person opens a
+// folder in an editor or agent, enters it in a shell, or starts a debugger, an interpreter or a version control there.
+// Build files and scripts run because somebody builds, so they are content. Operations may read these names, and
+// change them only with [Options].AllowConfig. A name may be of a folder in another one.
 var configNames = []string{
 	".git", ".gitconfig", ".gitmodules", ".githooks", ".husky",
-	".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath",
+	".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".hg/requires",
+	".jj/repo/config.toml", ".jj/workspace-config.toml", ".sl/config", ".sl/sharedpath", ".pijul/config", "_darcs/prefs",
 	"perstack", "perstack.toml", "skill.toml",
 
 	// of hosts
@@ -374,12 +377,17 @@ var configNames = []string{
 	".github/mcp.json", ".github/lsp.json", ".codeium", ".agents", ".agent", ".cline", ".aider.conf.yml",
 	".crush", ".crushrc", "crushrc", ".pi", ".augment", ".amp", ".goose",
 
-	// of editors, debuggers and shells
-	".vscode", ".zed", ".idea", ".devcontainer", ".devcontainer.json", ".dir-locals.el", ".exrc", ".vimrc",
+	// of editors, debuggers, interpreters and shells
+	".vscode", ".zed", ".idea", ".helix", ".devcontainer",
+	".devcontainer.json", ".dir-locals.el", ".dir-locals-2.el", ".exrc", ".vim", ".vimrc",
 	".nvimrc", ".nvim.lua", ".lvimrc",
-	".gdbinit", ".lldbinit", ".envrc", ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc",
+	".gdbinit", ".lldbinit", ".pdbrc", ".perldb", ".irbrc", ".pryrc", ".Rprofile", ".iex.exs", ".ghci", ".octaverc",
+	"mise.toml", ".mise.toml", ".mise", "mise/config.toml", ".config/mise", ".config/mise.toml", ".ripgreprc", ".envrc", ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc",
 	".zshenv", ".zprofile", ".zlogin",
 }
+
+// configPatterns are such files with a name of the person's choice in theirs, in lower case.
+var configPatterns = []string{"*.code-workspace", "*.sublime-project", "mise.*.toml", ".mise.*.toml"}
 
 // denied fails with a [*refusal.RefusedError] if q may not access p.
 func (w *Workspace) denied(p location, q request) error {
@@ -397,7 +405,7 @@ func (w *Workspace) denied(p location, q request) error {
 				return err
 			}
 		}
-		folder = name
+		folder += "/" + strings.TrimRight(name, ". ")
 	}
 	return nil
 }
@@ -406,12 +414,13 @@ func (w *Workspace) denied(p location, q request) error {
 // code there.
 func (w *Workspace) deniedMove(src, dst location, q request) error {
 	for _, c := range configNames {
-		folder, name, _ := strings.Cut(c, "/")
-		if name == "" || w.opts.AllowConfig || !strings.EqualFold(dst.base(), folder) {
-			continue
-		}
-		if _, err := src.root.tree.Stat(src.child(name).rel); err == nil {
-			return deniedConfig(c, q)
+		for i := 0; i < len(c) && !w.opts.AllowConfig; i++ {
+			if c[i] != '/' || !endsIn("/"+dst.rel, c[:i]) {
+				continue
+			}
+			if _, err := src.root.tree.Stat(src.child(c[i+1:]).rel); err == nil {
+				return deniedConfig(c, q)
+			}
 		}
 	}
 	return nil
@@ -461,14 +470,34 @@ func (w *Workspace) deniedName(folder, name string, q request) error {
 	return deniedConfig(runsCode(folder, name), q)
 }
 
-// runsCode returns the entry of configNames that matches the name of a file, "" if none does. The folder is
-// the path, or the last name, of the folder above it.
+// runsCode returns the entry of configNames or configPatterns that matches the name of a file, "" if none does. The
+// folder is the path of the folder above it.
 func runsCode(folder, name string) string {
-	in := strings.TrimRight(path.Base(folder), ". ") + "/" + name
+	in := folder + "/" + name
 	for _, c := range configNames {
-		if strings.EqualFold(name, c) || strings.EqualFold(in, c) {
+		if strings.EqualFold(name, c) || strings.Contains(c, "/") && endsIn(in, c) {
+			return c
+		}
+	}
+	lower := strings.ToLower(name)
+	for _, c := range configPatterns {
+		if ok, _ := path.Match(c, lower); ok {
 			return c
 		}
 	}
 	return ""
+}
+
+// endsIn reports whether the last names of a path are those of another one, in whatever case.
+func endsIn(at, names string) bool {
+	for {
+		i, j := strings.LastIndexByte(at, '/'), strings.LastIndexByte(names, '/')
+		if !strings.EqualFold(at[i+1:], names[j+1:]) {
+			return false
+		}
+		if i < 0 || j < 0 {
+			return j < 0
+		}
+		at, names = at[:i], names[:j]
+	}
 }

@@ -65,7 +65,7 @@ func forbids(allow bool) func(rel string) string {
 			if !passed && runsCode(folder, name) != "" {
 				return "can make other programs run code: a person takes it back by typing the undo, or --allow-config allows it"
 			}
-			folder = name
+			folder += "/" + name
 		}
 		return ""
 	}
