@@ -81,13 +81,13 @@ func TestCommandsGetNoCredentials(t *testing.T) {
 		STRIPE_KEY=x DD_APP_KEY=x TWILIO_AUTH=x MYSQL_PWD=x HOOK=https://hooks.slack.com/services/T0/B0/x NOTIFY=https://discord.com/api/webhooks/1/x
 		PLAIN=ghp_0123456789abcdefghij OTHER=AKIA0123456789ABCDEF WHERE=postgres://user:pass@host/db SSH_AUTH_SOCK=/x DOCKER_HOST=x DBUS_SESSION_BUS_ADDRESS=x XDG_RUNTIME_DIR=/x OPENAI_API_KEY=x MINE=x
 		BW_SESSION=x OP_SESSION_my=x SSHPASS=x DOCKER_AUTH_CONFIG=x GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=http.extraheader GIT_CONFIG_VALUE_0=x GIT_CONFIG_PARAMETERS=x BUNDLE_GEMS__EXAMPLE__COM=x
-		ANTHROPIC_CUSTOM_HEADERS=x YARN_NPM_AUTH_IDENT=x NGROK_AUTHTOKEN=x SYSTEM_ACCESSTOKEN=x MNEMONIC=x HEADER=Authorization:x SETTINGS={"auths":{}} IDENTITY=AGE-SECRET-KEY-1X ENGINE=Server=db;Password=x`)
+		ANTHROPIC_CUSTOM_HEADERS=x YARN_NPM_AUTH_IDENT=x NGROK_AUTHTOKEN=x SYSTEM_ACCESSTOKEN=x MNEMONIC=x HEADER=Authorization:x SETTINGS={"auths":{}} IDENTITY=AGE-SECRET-KEY-1X SERVICE_CREDS=x AUTH_SALT=x WALLET_SEED=x ENGINE=Server=db;Password=x`)
 	hidden = append(hidden, "LINE=Bearer abcdefgh", "PEM=x -----BEGIN CERTIFICATE-----")
 	shown := []string{"MAX_TOKENS=4096", "TOKENIZERS_PARALLELISM=false", "KEYBOARD=us",
 		"GOPROXY=https://proxy.example", "COMPASS=north", "PATHS=a", "SHOWN_TOKEN=x", "AUTHOR=me",
 		"KEYS_OF=x", "SITE=https://slack.com/services/",
 		"MODE=basic auth", "IMAGE=python:3.11", "XDG_SESSION_TYPE=tty", "PASSAGE=x", "BUNDLE_PATH=/x",
-		"OPTIONS=a=b&c=d", "PASSWORD_MIN_LENGTH=8", "AWS_REGION=eu-west-1", "AWS_PROFILE=x",
+		"OPTIONS=a=b&c=d", "PASSWORD_MIN_LENGTH=8", "RANDOM_SEED=12345", "NATS_CREDS=/etc/nats/a.creds", "AWS_REGION=eu-west-1", "AWS_PROFILE=x",
 		"POSTGRES_URL=postgres://localhost/app"}
 	for _, v := range slices.Concat(hidden, shown) {
 		name, value, _ := strings.Cut(v, "=")
