@@ -22,7 +22,7 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// The parts of .git by which git starts programs or reads another repository, and those of .hg.
+// The parts of .git and .hg by which git and Mercurial start programs or read another repository.
 //
 //  1. A part that exists is a mount of its own in the [view] of a command, and so is each folder above it
 //     up to .git. The kernel refuses to change, rename or remove a mount.

@@ -538,7 +538,7 @@ ln -s gone l/.git/ORIG_HEAD; echo true > k/own/hooks/post-commit; echo true > ho
 }
 
 // Commands cannot add, change or replace the settings of Mercurial's repositories that there were before, and the
-// answer names those of repositories that a command makes.
+// answer names such settings in repositories that a command makes.
 func TestMercurialIsGuarded(t *testing.T) {
 	needs.Program(t, "mv", "ln")
 	x, _ := viewedRunner(t, Config{})

@@ -488,7 +488,7 @@ func runsCode(folder, name string) string {
 	return ""
 }
 
-// endsIn reports whether the last names of a path are those of another one, in whatever case.
+// endsIn reports whether a path ends in the names of another path, in whatever case.
 func endsIn(at, names string) bool {
 	for {
 		i, j := strings.LastIndexByte(at, '/'), strings.LastIndexByte(names, '/')
