@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"os/signal"
@@ -86,19 +87,19 @@ func openTerminal() (s stream, err error) {
 	if s.ours, err = unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0); err != nil {
 		return s, err
 	}
-	if err = unix.IoctlSetPointerInt(s.ours, unix.TIOCSPTLCK, 0); err != nil {
-		return s, err
+	err = cmp.Or(unix.IoctlSetPointerInt(s.ours, unix.TIOCSPTLCK, 0),
+		unix.IoctlSetWinsize(s.ours, unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 120}))
+	if err == nil {
+		fd, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(s.ours), unix.TIOCGPTPEER,
+			unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
+		if s.theirs = int(fd); errno != 0 {
+			err = errno
+		}
 	}
-	if err = unix.IoctlSetWinsize(s.ours, unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 120}); err != nil {
-		return s, err
+	if err != nil {
+		unix.Close(s.ours)
 	}
-	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(s.ours), unix.TIOCGPTPEER,
-		unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
-	if errno != 0 {
-		return s, errno
-	}
-	s.theirs = int(fd)
-	return s, nil
+	return s, err
 }
 
 // signalPipe returns the reading end of a pipe that gets one byte for each signal: 1

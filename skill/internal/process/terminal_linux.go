@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"os"
 	"os/signal"
 	"slices"
@@ -36,19 +37,16 @@ func openTerminalFor(streams []*os.File) *terminal {
 	if t.stream, err = openTerminal(); err != nil {
 		return nil
 	}
-	err = unix.Pipe2(t.end[:], unix.O_CLOEXEC)
+	t.slave = os.NewFile(uintptr(t.theirs), "terminal")
+	err = cmp.Or(unix.SetNonblock(t.ours, true), unix.IoctlSetTermios(t.theirs, unix.TCSETS, t.mode))
 	if err == nil {
-		err = unix.SetNonblock(t.ours, true)
-	}
-	if err == nil {
-		err = unix.IoctlSetTermios(t.theirs, unix.TCSETS, t.mode)
+		err = unix.Pipe2(t.end[:], unix.O_CLOEXEC)
 	}
 	if err != nil {
 		unix.Close(t.ours)
-		unix.Close(t.theirs)
+		t.slave.Close()
 		return nil
 	}
-	t.slave = os.NewFile(uintptr(t.theirs), "terminal")
 	t.resize()
 	return t
 }

@@ -108,3 +108,41 @@ func TestTerminalOfCommand(t *testing.T) {
 		terminal.Close()
 	}
 }
+
+// If only one side of a terminal can be opened, it is closed again.
+func TestTerminalThatFails(t *testing.T) {
+	first, err := openTerminal()
+	needs.That(t, err == nil, "terminals", "mount a devpts at /dev/pts")
+	unix.Close(first.ours)
+	unix.Close(first.theirs)
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	before := filesOpen(t)
+	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &was)
+	for extra := range uint64(3) {
+		limited := was
+		limited.Cur = uint64(first.ours) + extra // first.ours was the first free number
+		unix.Setrlimit(unix.RLIMIT_NOFILE, &limited)
+		s, err := openTerminal()
+		unix.Setrlimit(unix.RLIMIT_NOFILE, &was)
+		if err == nil {
+			unix.Close(s.ours)
+			unix.Close(s.theirs)
+		}
+		if now := filesOpen(t); now != before {
+			t.Errorf("%d more files: %v, and %d files are open, were %d", extra, err, now, before)
+		}
+	}
+}
+
+// filesOpen returns the number of open files of this process.
+func filesOpen(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list) - 1 // without that of the list
+}
