@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -151,17 +151,13 @@ func dryMain() {
 func (x *Executor) describeTrial(t *Trial) string {
 	var text strings.Builder
 	for i, c := range t.Changes {
-		diff, added, removed := x.DiffTrial(t, c)
-		text.WriteString(c.Verb() + " " + c.Path)
-		if added+removed > 0 {
-			text.WriteString(" +" + strconv.Itoa(added) + " -" + strconv.Itoa(removed))
-		}
-		text.WriteString("\n")
-		if text.Len()+len(diff) <= maxDryDiff {
-			text.WriteString(diff)
+		d := x.DiffTrial(t, c)
+		text.WriteString(d.String())
+		if text.Len()+len(d.Diff) <= maxDryDiff {
+			text.WriteString(d.Diff)
 		}
 		if left := len(t.Changes) - i - 1; text.Len() > maxDryDiff && left > 0 {
-			text.WriteString("and " + strconv.Itoa(left) + " more\n")
+			text.WriteString(fmt.Sprintf("and %d more\n", left))
 			break
 		}
 	}

@@ -134,7 +134,8 @@ func (x *Executor) Trial(id string) (*Trial, error) {
 
 // Keep makes the changes of a trial as one change of the workspace, which undo takes back as that of a
 // command, and drops the trial. Errors are [*TrialConflictError] and [*TrialConfigError], after which
-// nothing was made, and the system's. With force it makes what conflicts, too.
+// nothing was made, and the system's. With force it makes what conflicts, too. After a keep that was killed
+// ([Trial].Begun), it makes the rest as another change.
 func (x *Executor) Keep(ctx context.Context, t *Trial, force bool) (process.Tracked, error) {
 	if err := x.process.CheckAllowed("keeping a trial"); err != nil {
 		return process.Tracked{}, err
@@ -148,10 +149,12 @@ func (x *Executor) Keep(ctx context.Context, t *Trial, force bool) (process.Trac
 	if len(config.Paths) > 0 {
 		return process.Tracked{}, config
 	}
+	defer t.Release()
 	if err := t.Check(x.Dir(), force); err != nil {
 		return process.Tracked{}, err
 	}
 	var failed error
+	begun := t.Begun != ""
 	done, err := x.process.Track(ctx, t.Command, func(context.Context) error {
 		failed = t.Make(x.Dir())
 		return nil
@@ -163,31 +166,56 @@ func (x *Executor) Keep(ctx context.Context, t *Trial, force bool) (process.Trac
 		if done.Undo != "" {
 			_, err = x.ws.Undo(ctx, workspace.UndoOptions{ID: done.Undo})
 		}
+		if err == nil && !begun {
+			err = t.Unmade()
+		}
 		return process.Tracked{}, errors.Join(failed, err)
 	}
 	return done, t.Drop()
 }
 
-// DiffTrial returns a change of a trial as a unified diff, and how many lines it adds and removes.
-// Of files over 1 MiB it tells the sizes only.
-func (x *Executor) DiffTrial(t *Trial, c TrialChange) (diff string, added, removed int) {
+// A TrialDiff tells of a path that a trial changes.
+type TrialDiff struct {
+	Path    string `json:"path"`
+	Change  string `json:"change"` // "added", "changed" or "removed"
+	Added   int    `json:"lines_added"`
+	Removed int    `json:"lines_removed"`
+	Links   bool   `json:"links,omitempty"` // the file has other names, which the trial leaves as they are
+	Diff    string `json:"diff,omitempty"`  // unified
+}
+
+// String returns the line of the path, without the diff.
+func (d TrialDiff) String() string {
+	line := d.Change + " " + d.Path
+	if d.Added+d.Removed > 0 {
+		line += fmt.Sprintf(" +%d -%d", d.Added, d.Removed)
+	}
+	if d.Links {
+		line += " (a hard link: a trial leaves its other names as they are)"
+	}
+	return line + "\n"
+}
+
+// DiffTrial describes a change of a trial. Of files over 1 MiB it tells no lines.
+func (x *Executor) DiffTrial(t *Trial, c TrialChange) TrialDiff {
 	const most = 1 << 20
+	d := TrialDiff{Path: c.Path, Change: c.Verb(), Links: c.Before.Links > 1 && c.After.Exists}
 	if max(c.Before.Size, c.After.Size) > most {
-		return "", 0, 0
+		return d
 	}
 	before, after, err := t.Contents(x.Dir(), c)
 	if err != nil || before == nil && after == nil {
-		return "", 0, 0
+		return d
 	}
-	diff = workspace.Unified(c.Path, c.Path, before, after)
-	lines := slices.Collect(strings.Lines(diff))
+	d.Diff = workspace.Unified(c.Path, c.Path, before, after)
+	lines := slices.Collect(strings.Lines(d.Diff))
 	for _, line := range lines[min(2, len(lines)):] { // the first two name the files
 		switch line[0] {
 		case '+':
-			added++
+			d.Added++
 		case '-':
-			removed++
+			d.Removed++
 		}
 	}
-	return diff, added, removed
+	return d
 }

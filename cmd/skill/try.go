@@ -131,42 +131,27 @@ func (c *cli) try(cmd *cobra.Command, o *tryOptions, args []string) error {
 	return nil
 }
 
-// A trialLine is a changed path in an answer of JSON.
-type trialLine struct {
-	Path    string `json:"path"`
-	Change  string `json:"change"` // "added", "changed" or "removed"
-	Added   int    `json:"lines_added"`
-	Removed int    `json:"lines_removed"`
-	Diff    string `json:"diff,omitempty"`
-}
-
 // showTrial prints a line for each path that a trial changes, or its diff. It drops the trial before the first
 // write, because an output that was closed ends the program.
 func (c *cli) showTrial(x *skill.Executor, t *skill.Trial, o *tryOptions, drops bool) error {
-	lines := []trialLine{}
+	lines := []skill.TrialDiff{}
 	var text strings.Builder
 	for _, change := range t.Changes {
-		l := trialLine{Path: change.Path, Change: change.Verb()}
-		var diff string
-		diff, l.Added, l.Removed = x.DiffTrial(t, change)
-		if o.diff {
-			l.Diff = diff
+		d := x.DiffTrial(t, change)
+		if !o.diff {
+			d.Diff = ""
 		}
-		lines = append(lines, l)
-		text.WriteString(l.Change + " " + l.Path)
-		if l.Added+l.Removed > 0 {
-			text.WriteString(" " + fmt.Sprintf("+%d -%d", l.Added, l.Removed))
-		}
-		text.WriteString("\n" + l.Diff)
+		lines = append(lines, d)
+		text.WriteString(d.String() + d.Diff)
 	}
 	if drops {
 		t.Drop()
 	}
 	if o.json {
 		return c.printJSON(struct {
-			ID      string      `json:"id"`
-			Exit    int         `json:"exit_code"`
-			Changes []trialLine `json:"changes"`
+			ID      string            `json:"id"`
+			Exit    int               `json:"exit_code"`
+			Changes []skill.TrialDiff `json:"changes"`
 		}{t.ID, t.Exit, lines})
 	}
 	_, err := c.stdout.Write([]byte(text.String()))
@@ -188,8 +173,11 @@ func (c *cli) listTrials(o *tryOptions) error {
 		return c.printJSON(list)
 	}
 	for _, t := range list {
-		line := t.ID + "  " + t.Began.Local().Format(time.DateTime) + "  " + t.Command + " (" +
-			filesOf(t) + ")\n"
+		line := t.ID + "  " + t.Began.Local().Format(time.DateTime) + "  " + t.Command + " (" + filesOf(t)
+		if t.Begun != "" {
+			line += ", some made by a keep that was killed"
+		}
+		line += ")\n"
 		if _, err := c.stdout.Write([]byte(line)); err != nil {
 			return err
 		}
@@ -201,6 +189,11 @@ func (c *cli) listTrials(o *tryOptions) error {
 func (c *cli) sayTrials(w *workspaceOptions, x *skill.Executor) {
 	list, _ := x.Trials() // or there is no place for any
 	for _, t := range list {
+		if t.Begun != "" {
+			c.sayf("a keep of trial %s was killed: %s (%s); \"%s\" makes the rest of its changes",
+				t.ID, t.Command, filesOf(t), c.again(w, "keep", t.ID))
+			continue
+		}
 		c.sayf("trial %s is not kept: %s (%s); \"%s\" makes its changes", t.ID, t.Command, filesOf(t), c.again(w, "keep", t.ID))
 	}
 }
@@ -231,6 +224,7 @@ trial's lines there, and makes the other changes all the same.`,
 				return err
 			}
 			defer x.Close()
+			begun := t.Begun != ""
 			done, err := x.Keep(skill.WithLabel(cmd.Context(), "", "keep"), t, o.force)
 			if config, ok := errors.AsType[*skill.TrialConfigError](err); ok {
 				c.say(config)
@@ -247,6 +241,10 @@ trial's lines there, and makes the other changes all the same.`,
 				return c.failed(err)
 			}
 			c.sayf("made %s", filesOf(t))
+			if begun {
+				c.sayf("a keep of %s was killed before; what it had made is another change: \"%s\" lists both",
+					t.ID, c.again(&o.workspaceOptions, "history"))
+			}
 			if done.Undo != "" {
 				c.sayf("change %s; \"%s\" takes it back", done.Undo, c.again(&o.workspaceOptions, "undo", done.Undo))
 			}
@@ -281,6 +279,9 @@ func (c *cli) dropCommand(*configuration) *cobra.Command {
 				return err
 			}
 			defer x.Close()
+			if t.Begun != "" {
+				c.sayf("a keep of %s was killed: \"%s\" lists what it had made", t.ID, c.again(&o.workspaceOptions, "history"))
+			}
 			return c.failed(t.Drop())
 		},
 	}

@@ -106,8 +106,7 @@ func (w trials) List(context.Context) (list []Trial, err error) {
 		shown := Trial{ID: t.ID, Command: t.Command, Files: len(t.Changes), Began: t.Began}
 		for _, c := range t.Changes {
 			if len(shown.Diff) < maxDiff {
-				diff, _, _ := w.Executor.DiffTrial(t, c)
-				shown.Diff += diff
+				shown.Diff += w.Executor.DiffTrial(t, c).Diff
 			}
 		}
 		if w.Hide != nil {

@@ -2,7 +2,6 @@ package trial
 
 import (
 	"cmp"
-	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -17,39 +16,61 @@ import (
 )
 
 // Check merges the texts that others changed, too. It returns a *ConflictError if others changed what the trial
-// changes, and that cannot be merged. With force, the trial wins each conflict.
+// changes, and that cannot be merged. With force, the trial wins each conflict. Until Release or Drop, no other
+// process keeps or drops the trial.
 func (t *Trial) Check(folder string, force bool) error {
+	if err := t.hold(); err != nil {
+		return err
+	}
+	t.clear()
 	now, err := t.changes(folder)
 	if err != nil {
 		return err
 	}
-	byPath := map[string]State{}
-	for _, c := range now {
-		byPath[c.Path] = c.Before
+	byPath := map[string]Change{}
+	t.made, t.merged = map[string]bool{}, map[string][]byte{}
+	for _, names := range t.links {
+		for _, name := range names {
+			t.made[name] = true
+		}
 	}
-	t.merged = map[string][]byte{}
+	for _, c := range now {
+		byPath[c.Path] = c
+		delete(t.made, c.Path)
+	}
 	conflict := &ConflictError{ID: t.ID}
 	for _, c := range t.Changes {
-		is, seen := byPath[c.Path]
+		change, seen := byPath[c.Path]
+		is := change.Before
 		if !seen { // it is as the trial leaves it
+			t.made[c.Path] = true
 			is, _, _ = stateOf(filepath.Join(folder, c.Path))
 		}
 		// of a folder, the entries that the trial does not change may change
 		asBefore := is.Exists == c.Before.Exists && is.Mode == c.Before.Mode &&
 			(is.Mode.IsDir() && is.Inode == c.Before.Inode || is == c.Before && t.isOld(is))
-		if !asBefore && !t.merge(folder, c, is, force) {
+		if !asBefore && !t.isBegun(c, is) && !t.merge(folder, c, is, force) {
 			conflict.Paths = append(conflict.Paths, c.Path)
 		}
 		delete(byPath, c.Path)
 	}
-	for path := range byPath { // in a folder that the trial removed
-		conflict.Paths = append(conflict.Paths, path)
+	for name, c := range byPath {
+		if !c.After.Exists { // in a folder that the trial removed; else the trial only opened it
+			conflict.Paths = append(conflict.Paths, name)
+		}
 	}
 	if len(conflict.Paths) > 0 && !force {
 		slices.Sort(conflict.Paths)
 		return conflict
 	}
 	return nil
+}
+
+// isBegun reports whether a path is as a killed keep may have left it: as after the trial, or on the way there.
+func (t *Trial) isBegun(c Change, is State) bool {
+	replaced := c.After.Exists && c.Before.Mode.Type() != c.After.Mode.Type()
+	unread := is.Mode&0o400 == 0 && is.Mode == c.After.Mode && is.Size == c.After.Size // so nobody could compare it
+	return t.Begun != "" && (t.made[c.Path] || !is.Exists && replaced || is.Mode.IsDir() && c.After.Mode.IsDir() || unread)
 }
 
 // merge merges a text that the trial and others changed. It reports whether it could.
@@ -71,26 +92,38 @@ func (t *Trial) merge(folder string, c Change, is State, force bool) bool {
 	return true
 }
 
-// Make makes the changes of a trial in a folder. It removes first what is removed, the innermost first.
+// Make makes the changes of a trial in a folder, after Check. It removes first what is removed, the innermost first.
 func (t *Trial) Make(folder string) error {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	defer t.unlockAbove(root)()
+	shut, err := t.begin(root)
+	if err != nil {
+		return err
+	}
+	defer shut()
 	for _, c := range slices.Backward(t.Changes) {
-		if c.Before.Exists && (!c.After.Exists || c.Before.Mode.Type() != c.After.Mode.Type()) {
-			if err := root.Remove(c.Path); err != nil {
-				return err
-			}
+		if !c.Before.Exists || t.made[c.Path] {
+			continue
+		}
+		info, err := root.Lstat(c.Path)
+		if err == nil && (!c.After.Exists || info.Mode().Type() != c.After.Mode.Type()) {
+			err = root.Remove(c.Path)
+			t.step()
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			return err
 		}
 	}
 	for _, c := range t.Changes {
-		if c.After.Exists {
+		if c.After.Exists && !t.made[c.Path] {
 			if err := t.makeOne(root, folder, c); err != nil {
 				return err
 			}
+			t.made[c.Path] = true
+			t.step()
 		}
 	}
 	for _, c := range slices.Backward(t.Changes) {
@@ -98,87 +131,117 @@ func (t *Trial) Make(folder string) error {
 			if err := root.Chmod(c.Path, c.After.Mode); err != nil {
 				return err
 			}
+			t.step()
 		}
 	}
 	return nil
 }
 
-// unlockAbove gives this user all rights to the folders that hold changed paths, until lock is called.
-func (t *Trial) unlockAbove(root *os.Root) (lock func()) {
-	final, was := map[string]bool{}, map[string]fs.FileMode{}
-	for _, c := range t.Changes {
-		final[c.Path] = true
-	}
+// begin records that the changes are made now, and gives this user all rights to the folders that hold changed
+// paths, until shut is called.
+func (t *Trial) begin(root *os.Root) (shut func(), err error) {
+	opened := map[string]fs.FileMode{}
 	for _, c := range t.Changes {
 		for i, r := range c.Path {
 			if r != '/' || os.Geteuid() == 0 {
 				continue
 			}
 			info, err := root.Lstat(c.Path[:i])
-			if err != nil || !info.IsDir() || info.Mode()&0o700 == 0o700 {
-				continue
-			}
-			if root.Chmod(c.Path[:i], info.Mode()|0o700) == nil && !final[c.Path[:i]] {
-				was[c.Path[:i]] = info.Mode()
+			if err == nil && info.IsDir() && info.Mode()&0o700 != 0o700 {
+				opened[c.Path[:i]] = info.Mode()
 			}
 		}
+	}
+	t.Begun = root.Name()
+	if t.Opened == nil {
+		t.Opened = map[string]fs.FileMode{}
+	}
+	maps.Copy(t.Opened, opened)
+	if err := t.save(); err != nil {
+		return nil, err
+	}
+	for _, path := range slices.Sorted(maps.Keys(opened)) {
+		root.Chmod(path, opened[path]|0o700)
+		t.step()
 	}
 	return func() {
-		paths := slices.Sorted(maps.Keys(was))
-		for _, path := range slices.Backward(paths) {
-			root.Chmod(path, was[path]) // it may be gone
+		for _, path := range slices.Backward(slices.Sorted(maps.Keys(t.Opened))) {
+			root.Chmod(path, t.Opened[path]) // it may be gone
+			t.step()
 		}
-	}
+	}, nil
+}
+
+// Unmade records that what a keep had made was taken back.
+func (t *Trial) Unmade() error {
+	t.Begun, t.Opened = "", nil
+	return t.save()
 }
 
 // makeOne makes what a path has after the trial.
 func (t *Trial) makeOne(root *os.Root, folder string, c Change) error {
-	upper := filepath.Join(t.upper(), c.Path)
+	upper, name := filepath.Join(t.upper(), c.Path), path.Join(path.Dir(c.Path), t.temporary())
 	_, uid, gid := stateOf(upper)
-	owned := func(err error) error {
-		if err == nil && os.Geteuid() == 0 {
-			err = root.Lchown(c.Path, uid, gid)
-		}
-		return err
+	mode := c.After.Mode
+	if mode.IsDir() {
+		name = c.Path
+	} else {
+		root.Remove(name)
 	}
+	linked, err := false, error(nil)
 	switch {
-	case c.After.Mode.IsDir():
-		err := root.Mkdir(c.Path, 0o700)
-		if errors.Is(err, fs.ErrExist) && c.Before.Mode.IsDir() {
+	case mode.IsDir():
+		err = root.Mkdir(name, 0o700)
+		if errors.Is(err, fs.ErrExist) {
 			err = nil
 		}
-		return owned(err)
-	case c.After.Mode&fs.ModeSymlink != 0:
-		to, err := os.Readlink(upper)
-		if err != nil {
-			return err
+	case mode&fs.ModeSymlink != 0:
+		var to string
+		if to, err = os.Readlink(upper); err == nil {
+			err = root.Symlink(to, name)
 		}
-		root.Remove(c.Path)
-		return owned(root.Symlink(to, c.Path))
-	case c.After.Mode&fs.ModeNamedPipe != 0:
-		root.Remove(c.Path)
-		return owned(syscall.Mkfifo(filepath.Join(folder, c.Path), uint32(c.After.Mode.Perm())))
-	case !c.After.Mode.IsRegular():
+	case mode&fs.ModeNamedPipe != 0:
+		err = syscall.Mkfifo(filepath.Join(folder, name), 0o600)
+	case !mode.IsRegular():
 		return nil // a socket, which nobody serves any more
+	default:
+		if linked, err = t.link(root, c.Path, name); !linked && err == nil {
+			err = t.copyFile(root, c.Path, name)
+		}
 	}
-	name := path.Join(path.Dir(c.Path), ".skill-keep-"+rand.Text())
-	err := t.copyFile(root, c.Path, name)
-	if err == nil && os.Geteuid() == 0 {
+	t.step()
+	if err == nil && os.Geteuid() == 0 && !linked {
 		err = root.Lchown(name, uid, gid)
 	}
-	if err == nil {
-		err = root.Chmod(name, c.After.Mode)
+	if mode.IsDir() {
+		return err // it gets its permissions when all in it is made
 	}
-	if info, serr := os.Stat(upper); err == nil && serr == nil && t.merged[c.Path] == nil {
+	if err == nil && mode&fs.ModeSymlink == 0 && !linked {
+		err = root.Chmod(name, mode)
+	}
+	if info, serr := os.Stat(upper); err == nil && serr == nil && mode.IsRegular() && !linked && t.merged[c.Path] == nil {
 		err = root.Chtimes(name, info.ModTime(), info.ModTime())
 	}
 	if err == nil {
 		err = root.Rename(name, c.Path)
 	}
-	if err != nil {
-		root.Remove(name)
-	}
+	root.Remove(name) // left after an error, and by a rename to a hard link of the same file
 	return err
+}
+
+// link gives a file of the trial a new name if another name of it is there already.
+func (t *Trial) link(root *os.Root, changed, to string) (bool, error) {
+	for _, names := range t.links {
+		if !slices.Contains(names, changed) {
+			continue
+		}
+		for _, name := range names {
+			if name != changed && t.made[name] && t.merged[name] == nil && t.merged[changed] == nil {
+				return true, root.Link(name, to)
+			}
+		}
+	}
+	return false, nil
 }
 
 // copyFile makes a new file with what a changed path holds after the trial.

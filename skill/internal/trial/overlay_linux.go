@@ -56,7 +56,9 @@ func (t *Trial) Run(program, folder string, argv []string, streams []*os.File) (
 	for _, c := range t.Changes {
 		t.saveBefore(folder, c)
 	}
-	return t.save()
+	err = t.save()
+	t.Release()
+	return err
 }
 
 // saveBefore copies a changed text as it was when the trial began. Without the copy the text cannot be merged.
@@ -96,7 +98,7 @@ func stateOf(path string) (s State, uid, gid int) {
 	st := info.Sys().(*syscall.Stat_t)
 	s = State{Mode: info.Mode(), Inode: st.Ino, Changed: st.Ctim.Nano(), Exists: true}
 	if !info.IsDir() {
-		s.Size = info.Size()
+		s.Size, s.Links = info.Size(), uint64(st.Nlink)
 	}
 	return s, int(st.Uid), int(st.Gid)
 }
@@ -137,8 +139,8 @@ func (t *Trial) changes(folder string) (list []Change, err error) {
 			}
 		}
 	}
-	var walk func(path string, opaque bool) error
-	walk = func(path string, opaque bool) error {
+	var walk func(path string, below, opaque bool) error // below: the path is a folder of the lower layer, too
+	walk = func(path string, below, opaque bool) error {
 		entries, err := os.ReadDir(filepath.Join(t.upper(), path))
 		if err != nil {
 			return err
@@ -152,8 +154,15 @@ func (t *Trial) changes(folder string) (list []Change, err error) {
 				removed(name)
 				continue
 			}
-			before, uid, gid := stateOf(lower)
+			var before State
+			var uid, gid int
+			if below {
+				before, uid, gid = stateOf(lower)
+			}
 			after, uid2, gid2 := t.open(name)
+			if after.Mode.IsRegular() && after.Links > 1 {
+				t.links[after.Inode] = append(t.links[after.Inode], name)
+			}
 			both := before.Exists && before.Mode.Type() == after.Mode.Type()
 			if before.Exists && before.Mode.IsDir() && !after.Mode.IsDir() {
 				removed(name)
@@ -169,16 +178,16 @@ func (t *Trial) changes(folder string) (list []Change, err error) {
 				list = append(list, Change{Path: name, Before: before, After: after})
 			}
 			if after.Mode.IsDir() {
-				if err := walk(name, opaque || isOpaque(upper)); err != nil {
+				if err := walk(name, both, opaque || isOpaque(upper)); err != nil {
 					return err
 				}
 			}
 		}
-		if !opaque {
+		if !below || !opaque {
 			return nil
 		}
 		entries, err = os.ReadDir(filepath.Join(folder, path))
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrPermission) {
+		if errors.Is(err, fs.ErrPermission) { // the program did not see what is in it, either
 			return nil
 		}
 		for _, e := range entries {
@@ -188,8 +197,9 @@ func (t *Trial) changes(folder string) (list []Change, err error) {
 		}
 		return err
 	}
+	t.links = map[uint64][]string{}
 	t.open("")
-	err = cmp.Or(walk("", false), err)
+	err = cmp.Or(walk("", true, false), err)
 	slices.SortFunc(list, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 	return list, err
 }

@@ -11,8 +11,9 @@
 //     keep merges both by lines. Any other changed path must still be the file that the program saw, or
 //     it is a conflict, and nothing is made.
 //  4. Trials end 24 hours after they began. The oldest end first if all together exceed 4 GiB.
-//  5. A process locks the folder of the trial that it runs. A folder without a record and without a lock is
-//     that of a killed process, and ends when the next trial begins.
+//  5. A process locks the folder of the trial that it runs, keeps or drops. A folder without a record and
+//     without a lock is that of a killed process, and ends when the next trial begins.
+//  6. The record says that a keep has begun. If the process was killed, the next keep makes the rest.
 package trial
 
 import (
@@ -50,12 +51,27 @@ type Trial struct {
 	// Shut are the modes of what the program shut from its own user, which is open in the upper layer.
 	Shut map[string]fs.FileMode
 
+	// Begun is the folder in which a keep has begun to make the changes, "" for none. Opened are the modes of the
+	// folders that it opened.
+	Begun  string
+	Opened map[string]fs.FileMode
+
 	// Layers is the folder of the upper layer: that of the trial, or one where its file system can hold none.
 	Layers string
 
-	dir    string            // its folder
-	lock   *os.File          // the folder, locked while the program runs
-	merged map[string][]byte // by Check: the texts of paths that others changed, too
+	dir    string              // its folder
+	lock   *os.File            // the folder, locked while the program runs, and from Check to Drop
+	made   map[string]bool     // by Check: the paths that are as the trial leaves them
+	links  map[uint64][]string // by Check: the names of the files of the upper layer that have several
+	merged map[string][]byte   // by Check: the texts of paths that others changed, too
+	crash  func()              // of a test: called after each step of Make and Drop
+}
+
+// step marks a moment at which the process may be killed.
+func (t *Trial) step() {
+	if t.crash != nil {
+		t.crash()
+	}
 }
 
 // A Change is a path that a trial changes.
@@ -81,6 +97,7 @@ type State struct {
 	Mode    fs.FileMode
 	Size    int64  `json:",omitempty"`
 	Inode   uint64 `json:",omitempty"`
+	Links   uint64 `json:",omitempty"` // its names; 0 for a folder
 	Changed int64  // the time of its last change, in nanoseconds
 	Exists  bool
 }
@@ -166,14 +183,15 @@ func sweep(trials string) error {
 		if _, missing := os.Lstat(filepath.Join(dir, recordName)); missing == nil || !isID(e.Name()) {
 			continue
 		}
-		lock, lerr := lockFolder(dir)
-		if lerr != nil {
+		t := &Trial{dir: dir}
+		if t.hold() != nil {
 			continue
 		}
 		if _, missing := os.Lstat(filepath.Join(dir, recordName)); missing != nil { // it was not recorded just now
-			(&Trial{dir: dir}).Drop()
+			t.Drop()
+		} else {
+			t.Release()
 		}
-		lock.Close()
 	}
 	return err
 }
@@ -222,8 +240,24 @@ func (t *Trial) save() error {
 	if err == nil {
 		err = os.Rename(filepath.Join(t.dir, recordName+".new"), filepath.Join(t.dir, recordName))
 	}
-	t.lock.Close()
 	return err
+}
+
+// hold locks a recorded trial for this process.
+func (t *Trial) hold() (err error) {
+	if t.lock != nil {
+		return nil
+	}
+	if t.lock, err = lockFolder(t.dir); errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("another process keeps or drops %s now", t.ID)
+	}
+	return err
+}
+
+// Release lets other processes keep or drop the trial.
+func (t *Trial) Release() {
+	t.lock.Close()
+	t.lock = nil
 }
 
 // Bytes returns how many bytes the changed files of a trial have.
@@ -234,15 +268,32 @@ func (t *Trial) Bytes() (total int64) {
 	return total
 }
 
-// Drop forgets a trial.
+// Drop forgets a trial: first its record, so that no half of it can be kept.
 func (t *Trial) Drop() error {
+	if err := t.hold(); err != nil {
+		return err
+	}
+	defer t.Release()
+	os.Remove(filepath.Join(t.dir, recordName))
+	t.step()
+	t.clear()
 	place, err := os.ReadFile(filepath.Join(t.dir, placeName))
 	if err == nil {
 		removeAll(string(place))
 	}
-	err = removeAll(t.dir)
-	t.lock.Close()
-	return err
+	return removeAll(t.dir)
+}
+
+// temporary returns the name of a new file before it gets its path. A killed keep may leave it.
+func (t *Trial) temporary() string { return ".skill-keep-" + t.ID }
+
+// clear removes what a killed keep left.
+func (t *Trial) clear() {
+	for _, c := range t.Changes {
+		if t.Begun != "" {
+			os.Remove(filepath.Join(t.Begun, filepath.Dir(c.Path), t.temporary()))
+		}
+	}
 }
 
 // removeAll removes a folder in which a command may have made folders without permissions.

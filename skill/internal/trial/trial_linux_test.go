@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	if os.Args[0] == "sh" {
 		syscall.Exec("/bin/sh", os.Args, os.Environ())
 	}
+	if os.Args[0] == "keep" {
+		keepAndDie(os.Args[1:])
+	}
 	os.Exit(needs.Run(m))
 }
 
@@ -45,6 +48,7 @@ func try(t *testing.T, trials, folder, script string) *Trial {
 // treeOf describes all files of a folder.
 func treeOf(t *testing.T, folder string) (text string) {
 	t.Helper()
+	first := map[uint64]string{}
 	err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if path == folder {
 			return err
@@ -70,6 +74,12 @@ func treeOf(t *testing.T, folder string) (text string) {
 		case info.Mode()&fs.ModeSymlink != 0:
 			content, err = os.Readlink(path)
 		}
+		if st := info.Sys().(*syscall.Stat_t); info.Mode().IsRegular() && st.Nlink > 1 {
+			if first[st.Ino] == "" {
+				first[st.Ino] = strings.TrimPrefix(path, folder)
+			}
+			content += " is a name of " + first[st.Ino]
+		}
 		text += fmt.Sprintf("%s %v %q\n", strings.TrimPrefix(path, folder), info.Mode(), content)
 		return err
 	})
@@ -79,6 +89,37 @@ func treeOf(t *testing.T, folder string) (text string) {
 	return text
 }
 
+// keepAndDie keeps a trial, and ends at once at one of its steps.
+func keepAndDie(args []string) {
+	left, _ := strconv.Atoi(args[3])
+	tr, err := Open(args[0], args[1])
+	if err == nil {
+		tr.crash = func() {
+			if left--; left == 0 {
+				syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			}
+		}
+		err = errors.Join(tr.Check(args[2], false), tr.Make(args[2]), tr.Drop())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// keepKilled keeps a trial in a process that is killed at a step. It reports whether it was.
+func keepKilled(t *testing.T, tr *Trial, folder string, step int) bool {
+	t.Helper()
+	out, err := (&exec.Cmd{Path: "/proc/self/exe",
+		Args: []string{"keep", filepath.Dir(tr.dir), tr.ID, folder, strconv.Itoa(step)}}).CombinedOutput()
+	died, ok := errors.AsType[*exec.ExitError](err)
+	if err != nil && (!ok || died.ExitCode() != -1) {
+		t.Fatalf("keep, killed at step %d: %v %s\nof\n%s\nhere\n%s", step, err, out, tr.Command, treeOf(t, folder))
+	}
+	return err != nil
+}
+
 func shell(t *testing.T, dir, script string) {
 	t.Helper()
 	cmd := exec.Command("/bin/sh", "-c", script)
@@ -86,8 +127,8 @@ func shell(t *testing.T, dir, script string) {
 	cmd.Run() // parts of a script may fail
 }
 
-// randomScript returns commands that change a few names in all ways.
-func randomScript(r *rand.Rand, steps int) string {
+// randomScript returns commands that change a few names in all ways. Only with links it makes hard links.
+func randomScript(r *rand.Rand, steps int, links bool) string {
 	name := func() string {
 		parts := make([]string, 1+r.IntN(3))
 		for i := range parts {
@@ -104,7 +145,9 @@ func randomScript(r *rand.Rand, steps int) string {
 		func() string { return "rmdir " + name() },
 		func() string { return "mv " + name() + " " + name() },
 		func() string { return "mv -T " + name() + " " + name() },
-		func() string { return "cp -a " + name() + " " + name() },
+		func() string { // a copy of a folder into itself depends on the order of its names
+			return fmt.Sprintf("T=$(mktemp -d); cp -a %s $T/x && cp -a $T/x %s; rm -rf $T", name(), name())
+		},
 		func() string { return "ln -s " + name() + " " + name() },
 		func() string {
 			return fmt.Sprintf("chmod %o %s", []int{0o700, 0o755, 0o711, 0o744, 0o750, 0o500, 0o300, 0}[r.IntN(8)], name())
@@ -113,6 +156,10 @@ func randomScript(r *rand.Rand, steps int) string {
 		func() string { return fmt.Sprintf("mkfifo p%d", r.IntN(3)) }, // a shell would wait at others
 		func() string { return "touch " + name() },
 	}
+	if links {
+		kinds = append(kinds, func() string { return "ln " + name() + " " + name() },
+			func() string { return "ln -f " + name() + " " + name() })
+	}
 	lines := make([]string, steps)
 	for i := range lines {
 		lines[i] = kinds[r.IntN(len(kinds))]()
@@ -120,19 +167,16 @@ func randomScript(r *rand.Rand, steps int) string {
 	return strings.Join(lines, "\n") + "\ntrue"
 }
 
-// A trial that is kept leaves what the script leaves in a copy, and before that nothing is changed.
-// $SKILL_TRIALS is the number of scripts.
+// A trial that is kept leaves what the script leaves in a copy, and before that nothing is changed. Processes that
+// keep it are killed at any step, until one is not.
 func TestTrialEqualsRun(t *testing.T) {
 	needs.Shell(t)
-	count, err := strconv.Atoi(os.Getenv("SKILL_TRIALS"))
-	if err != nil {
-		count = 100
-	}
-	for seed := range count {
+	kills := 0
+	for seed := range 1000 / needs.Step(10) {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		folder, copied, trials := t.TempDir(), t.TempDir(), t.TempDir()
 		t.Cleanup(func() { removeAll(folder); removeAll(copied) })
-		first, script := randomScript(r, 12), randomScript(r, 1+r.IntN(12))
+		first, script := randomScript(r, 12, false), randomScript(r, 1+r.IntN(12), true)
 		shell(t, folder, first)
 		shell(t, copied, first)
 		before := treeOf(t, folder)
@@ -144,20 +188,29 @@ func TestTrialEqualsRun(t *testing.T) {
 			t.Fatalf("seed %d: the trial changed the folder:\n%s\nwas:\n%s", seed, got, before)
 		}
 		shell(t, copied, script)
-		if err := errors.Join(tr.Check(folder, false), tr.Make(folder)); err != nil {
-			t.Fatalf("seed %d: %v\n%s\n-- script --\n%s", seed, err, before, script)
+		for keepKilled(t, tr, folder, 1+r.IntN(2*len(tr.Changes)+3)) {
+			kills++
+			if _, err := Open(trials, tr.ID); err != nil { // it was killed as it dropped the trial
+				break
+			}
 		}
 		if got, want := treeOf(t, folder), treeOf(t, copied); got != want {
 			t.Fatalf("seed %d: after\n%s\nthe trial gives\n%s\nand the script\n%s\non\n%s", seed, script, got, want, before)
 		}
-		tr.Drop()
+		if _, err := New(trials, ""); err != nil {
+			t.Error(err)
+		}
+		if _, left := os.Lstat(tr.dir); left == nil {
+			t.Fatalf("seed %d: %s is left", seed, tr.dir)
+		}
 	}
+	t.Logf("%d scripts, %d kills", 1000/needs.Step(10), kills)
 }
 
 // A change of others after a trial began is a conflict, and a change beside it is not.
 func TestConflicts(t *testing.T) {
 	needs.Shell(t)
-	const first = "mkdir d e; echo 1 > d/a; echo 1 > d/b; echo 1 > e/c; echo 1 > f; seq 9 > lines"
+	const first = "mkdir d e; echo 1 > d/a; echo 1 > d/b; echo 1 > e/c; echo 1 > f; seq 9 > lines; ln -s d link; ln -s loop loop"
 	for _, tt := range []struct{ script, other, want string }{
 		{"echo 2 > f", "echo 3 > e/c", ""},
 		{"echo 2 > f", "echo 3 > f", "f"},
@@ -174,6 +227,10 @@ func TestConflicts(t *testing.T) {
 		{"echo 2 > new", "echo 3 > new", "new"},
 		{"echo 2 > d/new", "echo 3 > d/other", ""},
 		{"chmod 700 d", "chmod 711 d", "d"},
+		{"echo 2 > d/new", "chmod 711 d", ""},
+		{"touch f", "echo 3 > f", ""},
+		{"rm link; mkdir link; echo 2 > link/a", "echo 3 > d/a", ""},
+		{"rm loop; mkdir loop; echo 2 > loop/a", "rm d/a", ""},
 		{"mv d x", "echo 3 > d/a", "d/a"},
 		{"rm f", "rm f", "f"},
 	} {
