@@ -32,95 +32,79 @@ var Achilles = &Dialect{
 		},
 	},
 	Tools: []Tool{
-		{
-			Name: "readFile", Doc: "Check that a file can be read.", Params: []Param{pathParam},
-			operation: func(in *call) (skill.Args, error) {
-				return skill.ReadFile{Path: in.str("path"), AllowPartial: true, MaxBytes: maxAchilles}, nil
-			},
-			words: "cat type open show view print head tail less more get getfile read load loadfile display",
-			reply: sentence("Read file at %s successfully."),
-		},
-		{
-			Name: "writeFile", Doc: "Write a file, replacing an existing one; missing parent directories are created.",
-			Params: []Param{pathParam, contentParam}, Effect: Destroys, Idempotent: true,
-			operation: func(in *call) (skill.Args, error) {
-				return skill.WriteFile{Path: in.str("path"), Content: in.str("content"), Parents: true}, nil
-			},
-			words: "create createfile createnewfile newfile makefile addfile save savefile put putfile write",
-			reply: sentence("Wrote file at %s successfully."),
-		},
-		{
-			Name: "appendFile", Doc: "Append to a file; a missing file is created.",
-			Params: []Param{pathParam, contentParam}, Effect: Adds,
-			operation: func(in *call) (skill.Args, error) {
-				return skill.AppendFile{Path: in.str("path"), Content: in.str("content"),
-					Lines: in.str("lines") != ""}, nil
-			},
-			words: "append add appendtofile addtofile touch touchfile",
-			reply: sentence("Appended content at %s successfully."),
-		},
-		{
-			Name: "deleteFile", Doc: "Delete a file, not a directory.", Params: []Param{pathParam},
-			Effect:    Destroys,
-			operation: func(in *call) (skill.Args, error) { return skill.DeleteFile{Path: in.str("path")}, nil },
-			words:     "rm del delete remove unlink erase", onFolder: folderDeletion,
-			reply: sentence("Deleted file at %s successfully."),
-		},
-		{
-			Name: "createDirectory", Doc: "Create a directory and its missing parents.",
-			Params: []Param{pathParam}, Effect: Adds, Idempotent: true,
-			operation: func(in *call) (skill.Args, error) { return skill.MakeFolder{Path: in.str("path")}, nil },
-			words:     "mkdir md makedir makefolder createfolder newfolder newdirectory addfolder",
-			reply:     sentence("Created directory at %s successfully."),
-		},
-		{
-			Name: "listDirectory", Doc: "List the names in a directory.", Params: []Param{pathParam},
-			operation: func(in *call) (skill.Args, error) { return skill.ListFolder{Path: in.str("path")}, nil },
-			words:     "ls dir list tree listfiles scandir browse",
-			reply: typed(func(_ *call, l skill.Listed) string {
+		row(Tool{Name: "readFile", Doc: "Check that a file can be read.",
+			words: "cat type open show view print head tail less more get getfile read load loadfile display"},
+			func(in *call, a achillesPath) (string, error) {
+				return in.sentence("Read file at %s successfully.",
+					skill.ReadFile{Path: a.Path, AllowPartial: true, MaxBytes: maxAchilles})
+			}),
+		row(Tool{Name: "writeFile", Effect: Destroys, Idempotent: true,
+			Doc:   "Write a file, replacing an existing one; missing parent directories are created.",
+			words: "create createfile createnewfile newfile makefile addfile save savefile put putfile write"},
+			func(in *call, a achillesText) (string, error) {
+				return in.sentence("Wrote file at %s successfully.",
+					skill.WriteFile{Path: a.Path, Content: a.Content, Parents: true})
+			}),
+		row(Tool{Name: "appendFile", Doc: "Append to a file; a missing file is created.", Effect: Adds,
+			words: "append add appendtofile addtofile touch touchfile"},
+			func(in *call, a achillesText) (string, error) {
+				return in.sentence("Appended content at %s successfully.",
+					skill.AppendFile{Path: a.Path, Content: a.Content, Lines: in.values["lines"] != nil})
+			}),
+		row(Tool{Name: "deleteFile", Doc: "Delete a file, not a directory.", Effect: Destroys,
+			words: "rm del delete remove unlink erase", onFolder: folderDeletion},
+			func(in *call, a achillesPath) (string, error) {
+				return in.sentence("Deleted file at %s successfully.", skill.DeleteFile{Path: a.Path})
+			}),
+		row(Tool{Name: "createDirectory", Doc: "Create a directory and its missing parents.", Effect: Adds,
+			Idempotent: true,
+			words:      "mkdir md makedir makefolder createfolder newfolder newdirectory addfolder"},
+			func(in *call, a achillesPath) (string, error) {
+				return in.sentence("Created directory at %s successfully.", skill.MakeFolder{Path: a.Path})
+			}),
+		row(Tool{Name: "listDirectory", Doc: "List the names in a directory.",
+			words: "ls dir list tree listfiles scandir browse"},
+			func(in *call, a achillesPath) (string, error) {
+				l, err := do[skill.Listed](in, skill.ListFolder{Path: a.Path})
 				return fmt.Sprintf("Listed entries at %s successfully: %s.", l.Path,
-					rawjson.Encode(entryNames(l)))
+					rawjson.Encode(entryNames(l))), err
 			}),
-		},
-		{
-			Name: "fileExists", Doc: "Check whether a file or directory exists.", Params: []Param{pathParam},
-			operation: func(in *call) (skill.Args, error) {
-				return skill.Stat{Path: in.str("path"), MissingOK: true}, nil
-			},
-			words: "exists stat isfile isdirectory checkpath fileinfo",
-			reply: typed(func(_ *call, d skill.Described) string {
-				return fmt.Sprintf("Checked file existence at %s: %t.", d.Path, d.Exists)
+		row(Tool{Name: "fileExists", Doc: "Check whether a file or directory exists.",
+			words: "exists stat isfile isdirectory checkpath fileinfo"},
+			func(in *call, a achillesPath) (string, error) {
+				d, err := do[skill.Described](in, skill.Stat{Path: a.Path, MissingOK: true})
+				return fmt.Sprintf("Checked file existence at %s: %t.", d.Path, d.Exists), err
 			}),
-		},
-		{
-			Name: "copyFile", Doc: "Copy a file, replacing an existing one.",
-			Params: []Param{pathParam, destinationParam}, Effect: Destroys, Idempotent: true,
-			operation: func(in *call) (skill.Args, error) {
-				return skill.CopyFile{Source: in.str("path"), Dest: in.str("destination"), SameOK: true}, nil
-			},
-			words: "cp copy",
-			reply: sentence("Copied file from %s to %s successfully."),
-		},
-		{
-			Name: "moveFile", Doc: "Move or rename a file or directory, replacing an existing file.",
-			Params: []Param{pathParam, destinationParam}, Effect: Destroys, reword: renameError,
-			operation: func(in *call) (skill.Args, error) {
-				return skill.MoveFile{Source: in.str("path"), Dest: in.str("destination")}, nil
-			},
-			words: "rename renamefile mv move movefolder movedirectory movedir renamefolder renamedirectory",
-			reply: sentence("Moved file from %s to %s successfully."),
-		},
+		row(Tool{Name: "copyFile", Doc: "Copy a file, replacing an existing one.", Effect: Destroys,
+			Idempotent: true, words: "cp copy"},
+			func(in *call, a achillesMove) (string, error) {
+				return in.sentence("Copied file from %s to %s successfully.",
+					skill.CopyFile{Source: a.Path, Dest: a.Destination, SameOK: true})
+			}),
+		row(Tool{Name: "moveFile", Effect: Destroys,
+			Doc:   "Move or rename a file or directory, replacing an existing file.",
+			words: "rename renamefile mv move movefolder movedirectory movedir renamefolder renamedirectory"},
+			func(in *call, a achillesMove) (string, error) {
+				text, err := in.sentence("Moved file from %s to %s successfully.",
+					skill.MoveFile{Source: a.Path, Dest: a.Destination})
+				return text, renameError(in, err)
+			}),
 	},
 }
 
-var (
-	pathParam = Param{Name: "path", Type: "string", Path: true, Required: true,
-		Doc: "relative to the workspace, or absolute inside it"}
-	contentParam = Param{Name: "content", Type: "string", Content: true, Required: true, Empty: true,
-		Doc: "the text"}
-	destinationParam = Param{Name: "destination", Type: "string", Path: true, Required: true,
-		Doc: "the new path"}
-)
+type achillesPath struct {
+	Path string `arg:"path" is:"path,required" doc:"relative to the workspace, or absolute inside it"`
+}
+
+type achillesText struct {
+	achillesPath
+	Content string `arg:"content" is:"content,required,empty" doc:"the text"`
+}
+
+type achillesMove struct {
+	achillesPath
+	Destination string `arg:"destination" is:"path,required" doc:"the new path"`
+}
 
 // renameError says of a move of the workspace itself, or onto it, what the system says.
 func renameError(in *call, err error) error {
@@ -134,24 +118,23 @@ func renameError(in *call, err error) error {
 	return &os.LinkError{Op: both.Op, Old: both.Old, New: both.New, Err: syscall.ENOTEMPTY}
 }
 
-// sentence prints a result by a format with the path, or the source and the
-// destination. A dry run says what would have been done, and shows it.
-func sentence(format string) func(*call, skill.Result) string {
-	return func(_ *call, r skill.Result) string {
-		switch r := r.(type) {
-		case skill.FileRead:
-			return fmt.Sprintf(format, r.Path)
-		case skill.Changed:
-			switch {
-			case !r.Applied:
-				return dryRun("Dry run: "+r.Message(), r)
-			case r.From != "":
-				return fmt.Sprintf(format, r.From, r.Path)
-			}
-			return fmt.Sprintf(format, r.Path)
+// sentence carries out an operation, and prints its result by a format with the path, or the source
+// and the destination. A dry run says what would have been done, and shows it.
+func (in *call) sentence(format string, a skill.Args) (string, error) {
+	r, err := do[skill.Result](in, a)
+	switch r := r.(type) {
+	case skill.FileRead:
+		return fmt.Sprintf(format, r.Path), err
+	case skill.Changed:
+		switch {
+		case !r.Applied:
+			return dryRun("Dry run: "+r.Message(), r), err
+		case r.From != "":
+			return fmt.Sprintf(format, r.From, r.Path), err
 		}
-		return r.Message()
+		return fmt.Sprintf(format, r.Path), err
 	}
+	return "", err
 }
 
 // dryRun puts the diff under the line that says what would be done.

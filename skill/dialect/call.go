@@ -19,6 +19,8 @@ type call struct {
 	values                  // the arguments
 	raw     json.RawMessage // the arguments as they came
 
+	ctx      context.Context // of this call alone
+	did      skill.Result    // of the last operation, also if that failed
 	x        *skill.Executor
 	s        *skill.Session
 	resolved []resolvedPath // by the operation hook, for itself and for the reply
@@ -43,7 +45,7 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, s
 		return in.refuse(ctx, sent.Err)
 	case in.tool == nil:
 		return in.refuse(ctx, errUnknown)
-	case in.tool.reply == nil || in.tool.operation == nil && in.tool.function == nil && in.tool.act == nil:
+	case in.tool.run == nil && in.tool.reply == nil || in.tool.run == nil && in.tool.operation == nil && in.tool.function == nil && in.tool.act == nil:
 		return in.refuse(ctx, errors.New("the tool has no function; make it with dialect.Func, and the dialect with dialect.New"))
 	}
 	in.raw = sent.Arguments
@@ -113,6 +115,10 @@ func (in *call) run(ctx context.Context) (reply Reply) {
 	if c := in.condition(); c != (skill.Condition{}) && in.dialect.own && t.Effect != Reads {
 		ctx = skill.WithCondition(ctx, c)
 	}
+	if t.run != nil {
+		in.ctx = ctx
+		return in.answer(t.run(in))
+	}
 	var r skill.Result
 	var err error
 	switch {
@@ -146,6 +152,23 @@ func (in *call) run(ctx context.Context) (reply Reply) {
 	reply = Reply{Tool: t.Name, Body: t.reply(in, r), Result: r}
 	in.structure(&reply, r)
 	return reply
+}
+
+// answer makes a reply of what the function of a row returns.
+func (in *call) answer(out any, err error) (r Reply) {
+	if err != nil {
+		r = in.fail(err)
+		r.ran = in.did
+		return r
+	}
+	switch out := out.(type) {
+	case string:
+		r.Body = out
+	case Reply:
+		r = out
+	}
+	r.Tool, r.Result = in.tool.Name, in.did
+	return r
 }
 
 func (in *call) fail(err error) Reply {

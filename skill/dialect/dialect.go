@@ -70,6 +70,9 @@ type Tool struct {
 	words    string // what other programs call a text command, in lower case without _ and -
 	onFolder string // what others call the tool if its path is a folder, for which it fails
 
+	// carries out a call; see row
+	run func(in *call) (any, error)
+
 	// what Func has made, instead of an operation
 	function *function
 	// resolves the paths and makes the operation

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -33,159 +34,156 @@ var Filesystem = &Dialect{
 		},
 	},
 	Tools: []Tool{
-		{
-			Name: "read_file", Aliases: []string{"read_text_file"},
-			Doc: "Read a file, or its first or last lines.",
-			Params: []Param{fsPath,
-				{Name: "head", Type: "integer", Lenient: true, Doc: "only this many lines from the start"},
-				{Name: "tail", Type: "integer", Lenient: true, Doc: "only this many lines from the end"}},
-			operation: fsReadOperation, reword: fsReadError,
-			reply: typed(func(_ *call, r skill.FileRead) string { return string(r.Content) }),
-		},
-		{
-			Name: "write_file", Aliases: []string{"write_text_file"},
-			Doc:    "Write a file, replacing an existing one; missing parent directories are created.",
-			Params: []Param{newFile(fsPath), contentParam}, Effect: Destroys, Idempotent: true,
-			operation: func(in *call) (skill.Args, error) {
-				path, err := in.followed("path")
-				return skill.WriteFile{Path: path, Content: in.str("content"), Parents: true}, err
-			},
-			reply: typed(fsChangeReply),
-		},
-		{
-			Name: "edit_file", Aliases: []string{"replace_text"},
-			Doc: "Replace the first occurrence of a text in a file.",
-			Params: []Param{fsPath,
-				{Name: "old_text", Aliases: []string{"old"}, Type: "string", Content: true, Required: true,
-					Empty: true, Doc: "the text to replace, exactly as in the file"},
-				{Name: "new_text", Aliases: []string{"new"}, Type: "string", Content: true, Required: true,
-					Empty: true, Doc: "the new text"},
-				{Name: "dry_run", Type: "boolean", Lenient: true, Doc: "show the change without making it"}},
-			Effect: Destroys, operation: fsEditOperation, reword: fsEditError, reply: typed(fsEditReply),
-		},
-		{
-			Name: "append_file", Doc: "Append to a file; a missing file and its parent directories are created.",
-			Params: []Param{fsPath, contentParam}, Effect: Adds,
-			operation: func(in *call) (skill.Args, error) {
-				path, err := in.followed("path")
-				return skill.AppendFile{Path: path, Content: in.str("content"), Parents: true}, err
-			},
-			reply: typed(fsChangeReply),
-		},
-		{
-			Name: "list_directory", Aliases: []string{"list_dir"},
-			Doc:    "List a directory, directories first.",
-			Params: []Param{fsPath}, reword: fsListError,
-			operation: func(in *call) (skill.Args, error) {
-				path, err := in.followed("path")
-				return skill.ListTree{Path: path, Depth: 1, Limit: fsMaxEntries}, err
-			},
-			reply: typed(fsListReply),
-		},
-		{
-			Name: "directory_tree", Aliases: []string{"dir_tree"},
-			Doc: "Show a directory and its subdirectories as a tree.",
-			Params: []Param{fsPath, {Name: "depth", Type: "integer", Lenient: true,
-				Doc: "levels, 3 by default"}},
-			reword: fsNotFoundError,
-			operation: func(in *call) (skill.Args, error) {
-				path, err := in.followed("path")
-				return skill.ListTree{Path: path, Depth: fsDepth(in.values["depth"])}, err
-			},
-			reply: typed(fsTreeReply),
-		},
-		{
-			Name: "create_directory", Aliases: []string{"mkdir"},
-			Doc:    "Create a directory and its missing parents.",
-			Params: []Param{fsPath}, Effect: Adds, Idempotent: true,
-			operation: func(in *call) (skill.Args, error) {
-				path, err := in.followed("path")
-				return skill.MakeFolder{Path: path}, err
-			},
-			reply: typed(fsChangeReply),
-		},
-		{
-			Name: "move_file", Aliases: []string{"mv"}, Doc: "Move or rename a file or directory.",
-			Params: []Param{fsSource, fsDest}, Effect: Destroys, reword: fsMoveError,
-			operation: func(in *call) (skill.Args, error) {
-				from, err := in.unfollowed("src")
+		row(Tool{Name: "read_file", Aliases: []string{"read_text_file"},
+			Doc: "Read a file, or its first or last lines."}, fsRead),
+		row(Tool{Name: "write_file", Aliases: []string{"write_text_file"}, Effect: Destroys, Idempotent: true,
+			Doc: "Write a file, replacing an existing one; missing parent directories are created."},
+			func(in *call, a struct {
+				Path    string `arg:"path" is:"path,new,required" doc:"relative to working_dir, or absolute inside the workspace"`
+				Content string `arg:"content" is:"content,required,empty" doc:"the text"`
+			}) (string, error) {
+				path, err := in.followed(a.Path)
+				return in.fsChange(path, err, skill.WriteFile{Path: path, Content: a.Content, Parents: true})
+			}),
+		row(Tool{Name: "edit_file", Aliases: []string{"replace_text"}, Effect: Destroys,
+			Doc: "Replace the first occurrence of a text in a file."}, fsEdit),
+		row(Tool{Name: "append_file", Effect: Adds,
+			Doc: "Append to a file; a missing file and its parent directories are created."},
+			func(in *call, a struct {
+				fsPath
+				Content string `arg:"content" is:"content,required,empty" doc:"the text"`
+			}) (string, error) {
+				path, err := in.followed(a.Path)
+				return in.fsChange(path, err, skill.AppendFile{Path: path, Content: a.Content, Parents: true})
+			}),
+		row(Tool{Name: "list_directory", Aliases: []string{"list_dir"},
+			Doc: "List a directory, directories first."},
+			func(in *call, a fsPath) (string, error) {
+				path, err := in.followed(a.Path)
 				if err != nil {
-					return nil, err
+					return "", err
 				}
-				to, err := in.followed("dst")
-				return skill.MoveFile{Source: from, Dest: to, Into: true, Parents: true}, err
-			},
-			reply: typed(fsChangeReply),
-		},
-		{
-			Name: "copy_file", Aliases: []string{"cp"}, Doc: "Copy a file or directory.",
-			Params: []Param{fsSource, fsDest}, Effect: Destroys, reword: fsCopyError,
-			operation: func(in *call) (skill.Args, error) {
-				from, err := in.followed("src")
+				t, err := do[skill.TreeListed](in, skill.ListTree{Path: path, Depth: 1, Limit: fsMaxEntries})
+				switch {
+				case errors.Is(err, syscall.ENOTDIR) && !fsMissingFolder(err):
+					return "", failf("not a directory: %s", path)
+				case err != nil:
+					return "", fsNotFound(path, err)
+				case len(t.Tree.Entries) == 0:
+					return "(empty)", nil
+				}
+				lines := each(t.Tree.Entries, fsNodeName)
+				if t.Cut {
+					lines = append(lines, fmt.Sprintf("[more entries; the first %d are shown, a search finds the others]",
+						len(t.Tree.Entries)))
+				}
+				return strings.Join(lines, "\n"), nil
+			}),
+		row(Tool{Name: "directory_tree", Aliases: []string{"dir_tree"},
+			Doc: "Show a directory and its subdirectories as a tree."},
+			func(in *call, a struct {
+				fsPath
+				Depth any `arg:"depth" type:"integer" is:"lenient" doc:"levels, 3 by default"`
+			}) (string, error) {
+				path, err := in.followed(a.Path)
 				if err != nil {
-					return nil, err
+					return "", err
 				}
-				to, err := in.followed("dst")
-				return skill.CopyFile{Source: from, Dest: to, Tree: true, Into: true, Parents: true,
-					Times: true}, err
-			},
-			reply: typed(fsChangeReply),
-		},
-		{
-			Name: "delete_file", Aliases: []string{"rm"},
-			Doc:    "Delete a file, or a directory with everything in it.",
-			Params: []Param{fsPath}, Effect: Destroys, Idempotent: true,
-			operation: func(in *call) (skill.Args, error) {
-				path, err := in.unfollowed("path")
-				return skill.DeleteFile{Path: path, Tree: true}, err
-			},
-			tolerate: func(in *call, err error) (string, bool) {
-				return in.tool.Name + " OK: already not exists: " + in.at("path"), isMissing(err)
-			},
-			reply: typed(fsChangeReply),
-		},
-		{
-			Name: "file_info", Aliases: []string{"get_file_info"},
-			Doc:    "Show the type, size and modification time of a file or directory.",
-			Params: []Param{fsPath}, operation: fsStatOperation, reword: fsNotFoundError,
-			reply: typed(fsInfoReply),
-		},
-		{
-			Name: "search_files", Doc: "Find files and directories by a glob pattern, at any depth. The contents of .git are left out, unless the path or the pattern names it.",
-			Params: []Param{fsPath, {Name: "pattern", Type: "string", Required: true, Empty: true,
-				Doc: "like *.py or src/**/*.go"}},
-			operation: func(in *call) (skill.Args, error) {
-				path, err := in.followed("path")
-				return skill.Find{Path: path, Pattern: in.str("pattern")},
-					cmp.Or(err, fsPatternError(in.str("pattern")))
-			},
-			tolerate: func(_ *call, err error) (string, bool) { // nothing is below a file
-				return fsNoMatches, errors.Is(err, syscall.ENOTDIR) && !fsMissingFolder(err)
-			},
-			reword: fsSearchError, reply: typed(fsSearchReply),
-		},
-		{
-			Name: "file_exists", Doc: "Check whether a file or directory exists.", Params: []Param{fsPath},
-			operation: fsStatOperation,
-			tolerate: func(_ *call, err error) (string, bool) {
-				return "exists: " + pyBool(false), isMissing(err) || errors.Is(err, syscall.ELOOP)
-			},
-			reply: typed(func(_ *call, r skill.Described) string { return "exists: " + pyBool(r.Exists) }),
-		},
+				t, err := do[skill.TreeListed](in, skill.ListTree{Path: path, Depth: fsDepth(a.Depth)})
+				if err != nil {
+					return "", fsPathError(path, fsNotFound(path, err))
+				}
+				lines := fsBranch([]string{strings.TrimSuffix(t.Path, "/") + "/"}, "", t.Tree)
+				if t.Cut {
+					lines = append(lines, "[more entries; ask for a directory in it, or a smaller depth]")
+				}
+				return strings.Join(lines, "\n"), nil
+			}),
+		row(Tool{Name: "create_directory", Aliases: []string{"mkdir"}, Effect: Adds, Idempotent: true,
+			Doc: "Create a directory and its missing parents."},
+			func(in *call, a fsPath) (string, error) {
+				path, err := in.followed(a.Path)
+				return in.fsChange(path, err, skill.MakeFolder{Path: path})
+			}),
+		row(Tool{Name: "move_file", Aliases: []string{"mv"}, Doc: "Move or rename a file or directory.",
+			Effect: Destroys},
+			func(in *call, a fsTwo) (string, error) {
+				from, to, err := in.fsBoth(a, false)
+				if err != nil {
+					return "", err
+				}
+				text, err := in.fsChange(from+" -> "+to, nil,
+					skill.MoveFile{Source: from, Dest: to, Into: true, Parents: true})
+				return text, fsMoveError(from, to, err)
+			}),
+		row(Tool{Name: "copy_file", Aliases: []string{"cp"}, Doc: "Copy a file or directory.",
+			Effect: Destroys},
+			func(in *call, a fsTwo) (string, error) {
+				from, to, err := in.fsBoth(a, true)
+				if err != nil {
+					return "", err
+				}
+				text, err := in.fsChange(from+" -> "+to, nil,
+					skill.CopyFile{Source: from, Dest: to, Tree: true, Into: true, Parents: true, Times: true})
+				return text, fsCopyError(from, to, err)
+			}),
+		row(Tool{Name: "delete_file", Aliases: []string{"rm"}, Effect: Destroys, Idempotent: true,
+			Doc: "Delete a file, or a directory with everything in it."},
+			func(in *call, a fsPath) (string, error) {
+				path, err := in.pythonPath(a.Path, false)
+				if err != nil {
+					return "", err
+				}
+				text, err := in.fsChange(path, nil, skill.DeleteFile{Path: path, Tree: true})
+				if isMissing(err) {
+					return in.tool.Name + " OK: already not exists: " + path, nil
+				}
+				return text, err
+			}),
+		row(Tool{Name: "file_info", Aliases: []string{"get_file_info"},
+			Doc: "Show the type, size and modification time of a file or directory."},
+			func(in *call, a fsPath) (string, error) {
+				path, err := in.followed(a.Path)
+				if err != nil {
+					return "", err
+				}
+				d, err := do[skill.Described](in, skill.Stat{Path: path})
+				if err != nil {
+					return "", fsPathError(path, fsNotFound(path, err))
+				}
+				t := d.Info.ModTime
+				seconds := float64(t.Unix()) + 1e-9*float64(t.Nanosecond())
+				return fmt.Sprintf("path: %s\nis_file: %s\nis_dir: %s\nsize: %d\nmtime: %s", d.Path,
+					pyBool(d.Info.Mode.IsRegular()), pyBool(d.Info.IsDir()), d.Info.Size, pyFloat(seconds)), nil
+			}),
+		row(Tool{Name: "search_files", Doc: "Find files and directories by a glob pattern, at any depth. " +
+			"The contents of .git are left out, unless the path or the pattern names it."}, fsSearch),
+		row(Tool{Name: "file_exists", Doc: "Check whether a file or directory exists."},
+			func(in *call, a fsPath) (string, error) {
+				path, err := in.followed(a.Path)
+				if err != nil {
+					return "", err
+				}
+				d, err := do[skill.Described](in, skill.Stat{Path: path})
+				if isMissing(err) || errors.Is(err, syscall.ELOOP) {
+					err = nil
+				}
+				return "exists: " + pyBool(d.Exists), err
+			}),
 	},
 }
 
 // fsMaxEntries is how many entries of a directory are listed.
 const fsMaxEntries = 10000
 
-var (
-	fsPath = Param{Name: "path", Type: "string", Path: true, Required: true,
-		Doc: "relative to working_dir, or absolute inside the workspace"}
-	fsSource = Param{Name: "src", Aliases: []string{"source"}, Type: "string", Path: true, Required: true,
-		Doc: "the current path"}
-	fsDest = Param{Name: "dst", Aliases: []string{"destination"}, Type: "string", Path: true, Required: true,
-		Doc: "the new path; a directory receives the source under its name"}
-)
+type fsPath struct {
+	Path string `arg:"path" is:"path,required" doc:"relative to working_dir, or absolute inside the workspace"`
+}
+
+type fsTwo struct {
+	Source string `arg:"src,source" is:"path,required" doc:"the current path"`
+	Dest   string `arg:"dst,destination" is:"path,required" doc:"the new path; a directory receives the source under its name"`
+}
 
 // filesystemFail formats an error as Python's runtime does.
 func filesystemFail(in *call, err error) Reply {
@@ -230,15 +228,13 @@ func fsArgument(arg *skill.ArgError) string {
 	return ""
 }
 
-// followed resolves the path in an argument with all its links before the operation
-// sees it, as the original does: replies show where the path leads.
-func (in *call) followed(param string) (string, error) { return in.pythonPath(param, true) }
+// followed resolves a path with all its links before the operation sees it, as the original
+// does: replies show where the path leads.
+func (in *call) followed(given string) (string, error) { return in.pythonPath(given, true) }
 
-// unfollowed is followed except for a link at the end of the path, which is meant itself.
-func (in *call) unfollowed(param string) (string, error) { return in.pythonPath(param, false) }
-
-func (in *call) pythonPath(param string, follow bool) (string, error) {
-	given, err := pyPath(in.str(param))
+// pythonPath is followed, except for a link at the end of the path if that is meant itself.
+func (in *call) pythonPath(given string, follow bool) (string, error) {
+	given, err := pyPath(given)
 	if err != nil {
 		return "", err
 	}
@@ -249,51 +245,135 @@ func (in *call) pythonPath(param string, follow bool) (string, error) {
 		}
 		return "", errors.New("Symlink loop from " + pyRepr(given))
 	}
+	return abs, err
+}
+
+// fsBoth resolves the paths of a copy or move. A link at the end of the source is meant itself,
+// unless it is followed.
+func (in *call) fsBoth(a fsTwo, follow bool) (from, to string, err error) {
+	if from, err = in.pythonPath(a.Source, follow); err == nil {
+		to, err = in.followed(a.Dest)
+	}
+	return from, to, err
+}
+
+// fsChange carries out a change of what is at a path, unless that was refused.
+func (in *call) fsChange(path string, err error, a skill.Args) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	in.resolve(param, abs)
-	return abs, nil
+	c, err := do[skill.Changed](in, a)
+	if err == nil && !c.Applied {
+		return dryRun(in.tool.Name+" DRY_RUN: "+c.Message(), c), nil
+	}
+	return in.tool.Name + " OK: " + path, err
 }
 
-func fsStatOperation(in *call) (skill.Args, error) {
-	path, err := in.followed("path")
-	return skill.Stat{Path: path}, err
+type fsReadArgs struct {
+	fsPath
+	Head any `arg:"head" type:"integer" is:"lenient" doc:"only this many lines from the start"`
+	Tail any `arg:"tail" type:"integer" is:"lenient" doc:"only this many lines from the end"`
 }
 
-// fsReadOperation leaves it to the operation to follow links: what was read does not show
-// where the path leads, but errors do, see fsReadError.
-func fsReadOperation(in *call) (_ skill.Args, err error) {
-	path, err := pyPath(in.str("path"))
+// fsRead leaves it to the operation to follow links: what was read does not show where the path
+// leads, but errors do.
+func fsRead(in *call, a fsReadArgs) (string, error) {
+	path, err := pyPath(a.Path)
 	if err == nil && slices.Contains(strings.Split(path, "/"), "..") {
-		path, err = in.followed("path")
+		path, err = in.followed(a.Path)
 	}
-	a := skill.ReadFile{Path: path, To: skill.End}
-	for _, name := range []string{"tail", "head"} { // head comes first
-		v, given := in.values[name]
-		n, ok := pyInt(v)
-		switch {
-		case given && !ok:
-			return nil, failf("arg '%s' must be int", name)
-		case given && name == "head":
-			a.Lines, a.From, a.To = true, 0, n
-		case given:
-			a.Lines, a.From = true, -n
-		}
+	op := skill.ReadFile{Path: path, To: skill.End}
+	head, isHead := pyInt(a.Head)
+	tail, isTail := pyInt(a.Tail)
+	switch {
+	case a.Tail != nil && !isTail:
+		return "", failf("arg 'tail' must be int")
+	case a.Head != nil && !isHead:
+		return "", failf("arg 'head' must be int")
+	case err != nil:
+		return "", err
+	case isHead:
+		op.Lines, op.To = true, head
+	case isTail:
+		op.Lines, op.From = true, -tail
 	}
-	return a, err
+	r, err := do[skill.FileRead](in, op)
+	if err == nil {
+		return string(r.Content), nil
+	}
+	path, unresolved := in.followed(a.Path)
+	large, isLarge := errors.AsType[*skill.TooLargeError](err)
+	switch {
+	case unresolved != nil:
+		err = unresolved
+	case isLarge && large.Size > 0:
+		err = failf("%s holds %d bytes, more than the %d of one answer; read its first or last lines with head or tail",
+			path, large.Size, large.Limit)
+	case isLarge:
+		err = failf("the lines asked for of %s hold more than the %d bytes of one answer; ask for fewer with head or tail",
+			path, large.Limit)
+	case errors.Is(err, syscall.EISDIR), errors.As(err, new(*skill.NotRegularError)):
+		err = failf("not a file: %s", path)
+	case isMissing(err):
+		err = failf("not found: %s", path)
+	}
+	return "", err
 }
 
-func fsEditOperation(in *call) (skill.Args, error) {
-	path, err := in.followed("path")
-	if err == nil && in.str("old_text") == "" {
-		err = failf("missing old_text")
+type fsEditArgs struct {
+	fsPath
+	Old string `arg:"old_text,old" is:"content,required,empty" doc:"the text to replace, exactly as in the file"`
+	New string `arg:"new_text,new" is:"content,required,empty" doc:"the new text"`
+	Dry any    `arg:"dry_run" type:"boolean" is:"lenient" doc:"show the change without making it"`
+}
+
+func fsEdit(in *call, a fsEditArgs) (string, error) {
+	path, err := in.followed(a.Path)
+	dry, ok := pyTruth(a.Dry)
+	switch {
+	case !ok:
+		return "", failf("arg 'dry_run' must be bool")
+	case err != nil:
+		return "", err
+	case a.Old == "":
+		return "", failf("missing old_text")
 	}
-	dry, ok := pyTruth(in.values["dry_run"])
-	if !ok {
-		err = failf("arg 'dry_run' must be bool")
+	c, err := do[skill.Changed](in, skill.EditFile{Path: path, Old: a.Old, New: a.New, DryRun: dry})
+	switch {
+	case errors.As(err, new(*skill.NoMatchError)):
+		return "", failf("old_text not found in %s", path)
+	case isMissing(err):
+		return "", failf("not found: %s", path)
+	case err == nil && !c.Applied:
+		return dryRun(in.tool.Name+" DRY_RUN: would replace in "+c.Path, c), nil
 	}
-	return skill.EditFile{Path: path, Old: in.str("old_text"), New: in.str("new_text"), DryRun: dry}, err
+	return in.tool.Name + " OK: " + path, err
+}
+
+type fsSearchArgs struct {
+	fsPath
+	Pattern string `arg:"pattern" is:"required,empty" doc:"like *.py or src/**/*.go"`
+}
+
+func fsSearch(in *call, a fsSearchArgs) (string, error) {
+	path, err := in.followed(a.Path)
+	if err = cmp.Or(err, fsPatternError(a.Pattern)); err != nil {
+		return "", err
+	}
+	f, err := do[skill.Found](in, skill.Find{Path: path, Pattern: a.Pattern})
+	switch {
+	case fsMissingFolder(err):
+		return "", failf("not found: %s", path)
+	case err != nil && !errors.Is(err, syscall.ENOTDIR): // nothing is below a file
+		return "", err
+	case len(f.Matches) == 0:
+		return "(no matches)", nil
+	}
+	text := strings.Join(f.Matches, "\n")
+	if f.More > 0 {
+		text += fmt.Sprintf("\n[%d more; a narrower path or pattern shows them]", f.More)
+	}
+	return text, nil
 }
 
 // fsDepth reads the number of levels: 3 unless it is a number, and at least 1.

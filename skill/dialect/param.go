@@ -27,6 +27,8 @@ type Param struct {
 	Lenient  bool // the row, not the dialect, checks the type of the value
 	Hidden   bool // accepted, but not shown to clients
 	Doc      string
+
+	field []int // of the struct that holds the arguments: see row
 }
 
 func (t *Tool) param(name string) *Param {

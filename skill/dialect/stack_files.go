@@ -107,6 +107,8 @@ var stackFiles = []Tool{
 }
 
 var (
+	contentParam = Param{Name: "content", Type: "string", Content: true, Required: true, Empty: true,
+		Doc: "the text"}
 	stackPath = Param{Name: "path", Type: "string", Path: true, Required: true,
 		Doc: "relative to the workspace, or absolute inside it"}
 	stackSource = Param{Name: "source", Type: "string", Path: true, Required: true, Doc: "the file or folder"}

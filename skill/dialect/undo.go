@@ -15,76 +15,62 @@ var Undo = &Dialect{
 	Doc:          "the history: list, show and undo changes",
 	noSurrogates: true,
 	fail:         undoFail,
-	Tools:        []Tool{undoTool, historyTool, restoreTool, diffTool},
-}
-
-var undoTool = Tool{
-	Name: "undo", Doc: "Undo the last change, one change, or everything since one. An undo can be undone.",
-	Params: []Param{
-		{Name: "id", Type: "string", Doc: "the change to undo; the last one by default"},
-		{Name: "since", Type: "string", Doc: "undo this change and all that came after it"},
-		{Name: "run", Type: "string", Doc: "undo the changes of this run of an expert, and no others"},
-		{Name: "after", Type: "array", Of: "string", Doc: "with run, only those after these changes"},
-		{Name: "force", Type: "boolean",
-			Doc: "undo even if something else has changed the file since; the current content is saved as a change"},
-		{Name: "perhaps", Type: "boolean", Doc: "also take back what others may have changed"}},
-	Effect: Destroys,
-	operation: func(in *call) (skill.Args, error) {
-		return skill.Undo{ID: in.str("id"), Since: in.str("since"), Run: in.str("run"),
-			After: in.values.texts("after"), Force: in.flag("force"),
-			Perhaps: in.flag("perhaps")}, nil
+	Tools: []Tool{
+		row(Tool{Name: "undo", Effect: Destroys,
+			Doc: "Undo the last change, one change, or everything since one. An undo can be undone."},
+			func(in *call, a struct {
+				ID      string   `arg:"id" doc:"the change to undo; the last one by default"`
+				Since   string   `arg:"since" doc:"undo this change and all that came after it"`
+				Run     string   `arg:"run" doc:"undo the changes of this run of an expert, and no others"`
+				After   []string `arg:"after" doc:"with run, only those after these changes"`
+				Force   bool     `arg:"force" doc:"undo even if something else has changed the file since; the current content is saved as a change"`
+				Perhaps bool     `arg:"perhaps" doc:"also take back what others may have changed"`
+			}) (string, error) {
+				return in.say(skill.Undo{ID: a.ID, Since: a.Since, Run: a.Run, After: a.After, Force: a.Force,
+					Perhaps: a.Perhaps})
+			}),
+		row(Tool{Name: "history", Doc: "List the changes that can be undone, the newest first."},
+			func(in *call, a struct {
+				Path  string      `arg:"path" is:"path" doc:"only changes of this file or folder"`
+				Run   string      `arg:"run" doc:"only changes of this run of an expert"`
+				Limit json.Number `arg:"limit" type:"integer" doc:"number of changes, 50 by default"`
+			}) (string, error) {
+				limit, err := historyLimit(a.Limit)
+				if err != nil {
+					return "", err
+				}
+				return in.say(skill.History{Path: a.Path, Run: a.Run, Limit: limit})
+			}),
+		row(Tool{Name: "restore", Effect: Destroys,
+			Doc: "Show what a file held before a change, or write that to a file. The change stays."},
+			func(in *call, a struct {
+				ID   string `arg:"id" is:"required" doc:"the change"`
+				Path string `arg:"path" is:"path" doc:"the file, if the change is about several"`
+				Back bool   `arg:"back" doc:"write the content back to the file itself"`
+				To   string `arg:"to" is:"path" doc:"another file to write; by default the content is the answer"`
+			}) (string, error) {
+				return in.say(skill.Restore{ID: a.ID, Path: a.Path, Back: a.Back, To: a.To})
+			}),
+		row(Tool{Name: "diff", Doc: "Show what a change did, as a unified diff."},
+			func(in *call, a struct {
+				ID string `arg:"id" is:"required" doc:"the change"`
+			}) (string, error) {
+				return in.say(skill.Difference{ID: a.ID})
+			}),
 	},
-	reply: message,
 }
 
-var historyTool = Tool{
-	Name: "history", Doc: "List the changes that can be undone, the newest first.",
-	Params: []Param{
-		{Name: "path", Type: "string", Path: true, Doc: "only changes of this file or folder"},
-		{Name: "run", Type: "string", Doc: "only changes of this run of an expert"},
-		{Name: "limit", Type: "integer", Doc: "number of changes, 50 by default"}},
-	operation: func(in *call) (skill.Args, error) {
-		limit := historyLimit
-		if n, ok := in.values["limit"].(json.Number); ok {
-			i, err := n.Int64()
-			if err != nil || i < 1 {
-				return nil, errors.New("limit must be at least 1")
-			}
-			limit = int(min(i, maxHistory))
-		}
-		return skill.History{Path: in.str("path"), Run: in.str("run"), Limit: limit}, nil
-	},
-	reply: message,
+// historyLimit is how many changes are listed: 50 by default, and 1000 at most.
+func historyLimit(given json.Number) (int, error) {
+	if given == "" {
+		return 50, nil
+	}
+	n, err := given.Int64()
+	if err != nil || n < 1 {
+		return 0, errors.New("limit must be at least 1")
+	}
+	return int(min(n, 1000)), nil
 }
-
-var restoreTool = Tool{
-	Name: "restore", Doc: "Show what a file held before a change, or write that to a file. The change stays.",
-	Params: []Param{
-		{Name: "id", Type: "string", Required: true, Doc: "the change"},
-		{Name: "path", Type: "string", Path: true, Doc: "the file, if the change is about several"},
-		{Name: "back", Type: "boolean", Doc: "write the content back to the file itself"},
-		{Name: "to", Type: "string", Path: true,
-			Doc: "another file to write; by default the content is the answer"}},
-	Effect: Destroys,
-	operation: func(in *call) (skill.Args, error) {
-		return skill.Restore{ID: in.str("id"), Path: in.str("path"), Back: in.flag("back"),
-			To: in.str("to")}, nil
-	},
-	reply: message,
-}
-
-var diffTool = Tool{
-	Name: "diff", Doc: "Show what a change did, as a unified diff.",
-	Params:    []Param{{Name: "id", Type: "string", Required: true, Doc: "the change"}},
-	operation: func(in *call) (skill.Args, error) { return skill.Difference{ID: in.str("id")}, nil },
-	reply:     message,
-}
-
-// How many changes are listed, by default and at most.
-const (
-	historyLimit = 50
-	maxHistory   = 1000
-)
 
 // message replies with the result's own sentence.
 func message(_ *call, r skill.Result) string { return r.Message() }

@@ -345,14 +345,16 @@ func changeData(in *call, r skill.Result) any {
 }
 
 var takeBackTool = Tool{
-	Name: undoTool.Name, Title: "Undo",
+	Name: "undo", Title: "Undo",
 	Doc: "Undo the last change, one, or all since one. An undo can be undone.",
 	Params: []Param{
 		{Name: "id", Type: "string", Doc: "default: the last"},
 		{Name: "since", Type: "string", Doc: "this change and all later ones"},
 		{Name: "force", Type: "boolean", Doc: "even if a file has changed since"}},
 	Output: []Param{{Name: "undone", Type: "array", Of: "object", Required: true}}, Effect: Destroys,
-	operation: undoTool.operation,
+	operation: func(in *call) (skill.Args, error) {
+		return skill.Undo{ID: in.str("id"), Since: in.str("since"), Force: in.flag("force")}, nil
+	},
 	reply: func(in *call, r skill.Result) string {
 		text := strings.TrimSuffix(cutTo(r.Message(), "history lists them"), "\n")
 		return strings.TrimSuffix(text+"\nundo ID "+Reply{Result: r}.UndoID(), "\nundo ID ")
@@ -369,14 +371,16 @@ var takeBackTool = Tool{
 }
 
 var versionTool = Tool{
-	Name: restoreTool.Name, Title: "Restore a version",
+	Name: "restore", Title: "Restore a version",
 	Doc: "Show what a file held before a change, or write it to a file.",
 	Params: []Param{
 		{Name: "id", Type: "string", Required: true, Doc: "the change"},
 		{Name: "path", Type: "string", Path: true, Doc: "the file, if it changed several"},
 		{Name: "to", Type: "string", Path: true, Doc: "the file to write"}},
-	Effect:    Destroys,
-	operation: restoreTool.operation,
+	Effect: Destroys,
+	operation: func(in *call) (skill.Args, error) {
+		return skill.Restore{ID: in.str("id"), Path: in.str("path"), To: in.str("to")}, nil
+	},
 	reply: func(in *call, r skill.Result) string {
 		if c, ok := r.(skill.Changed); ok {
 			return changeText(in, c, "wrote "+in.name(c.Path))
@@ -386,7 +390,7 @@ var versionTool = Tool{
 }
 
 var changesTool = Tool{
-	Name: historyTool.Name, Title: "History",
+	Name: "history", Title: "History",
 	Doc: "List changes, the newest first; with id, show the diff of one.",
 	Params: []Param{
 		{Name: "path", Type: "string", Path: true, Doc: "only of this file or folder"},
@@ -396,7 +400,9 @@ var changesTool = Tool{
 		if id := in.str("id"); id != "" {
 			return skill.Difference{ID: id}, nil
 		}
-		return historyTool.operation(in)
+		given, _ := in.values["limit"].(json.Number)
+		limit, err := historyLimit(given)
+		return skill.History{Path: in.str("path"), Limit: limit}, err
 	},
 	reply: func(_ *call, r skill.Result) string {
 		if _, ok := r.(skill.Changes); ok {
