@@ -460,25 +460,6 @@ func (d *Dialect) arguments(t *Tool, raw json.RawMessage) (values, error) {
 	return d.reading.arguments(t, raw)
 }
 
-// A resolvedPath is where an argument leads.
-type resolvedPath struct{ param, path string }
-
-// at returns where the path in an argument leads: absolute if the row resolved it,
-// else as it was sent.
-func (in *call) at(param string) string {
-	for _, r := range in.resolved {
-		if r.param == param {
-			return r.path
-		}
-	}
-	return in.str(param)
-}
-
-// resolve records where the path in an argument leads.
-func (in *call) resolve(param, path string) {
-	in.resolved = append(in.resolved, resolvedPath{param, path})
-}
-
 // expandHome replaces a leading ~ by the home folder. Without one, the path is
 // returned as it is, with an error.
 func expandHome(path string) (string, error) {

@@ -19,11 +19,10 @@ type call struct {
 	values                  // the arguments
 	raw     json.RawMessage // the arguments as they came
 
-	ctx      context.Context // of this call alone
-	did      skill.Result    // of the last operation, also if that failed
-	x        *skill.Executor
-	s        *skill.Session
-	resolved []resolvedPath // by the operation hook, for itself and for the reply
+	ctx context.Context // of this call alone
+	did skill.Result    // of the last operation, also if that failed
+	x   *skill.Executor
+	s   *skill.Session
 }
 
 // call begins a call of the tool of a name, if there is one.

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"strconv"
 
 	"textskill/skill"
 )
@@ -14,164 +15,108 @@ var Perstack = &Dialect{
 	decode: perstackArguments,
 	fail:   perstackFail,
 	Tools: []Tool{
-		{
-			Name:      "attemptCompletion",
-			Doc:       "Say that the work is done. Returns {}, or the todos that remain: do them, then call again.",
-			operation: fixedOperation(skill.Complete{}), reply: typed(attemptCompletionReply),
-		},
-		{
-			Name: "todo", Doc: "Add to the todo list and mark entries as completed. Returns the whole list, also without arguments.",
-			Params: []Param{
-				{Name: "newTodos", Type: "array", Of: "string", Doc: "titles to add"},
-				{Name: "completedTodos", Type: "array", Of: "number", Doc: "ids to mark"}},
-			Effect: Adds, operation: todoOperation, reply: typed(todoReply),
-		},
-		{
-			Name: "clearTodo", Doc: "Empty the todo list.",
-			Effect: Destroys, Idempotent: true, operation: fixedOperation(skill.ClearTodos{}),
-			reply: typed(todoReply),
-		},
-		{
-			Name: "healthCheck", Doc: "Show the workspace, uptime, memory and process ID of this server.",
-			operation: fixedOperation(skill.Health{}), reply: typed(healthCheckReply),
-		},
-		{
-			Name: "exec", Open: true,
-			Doc: "Run a program without a shell and return its output. Nothing it starts outlives the call.",
-			Params: []Param{
-				{Name: "command", Type: "string", Required: true, Empty: true,
-					Doc: "a program, not a command line"},
-				{Name: "args", Type: "array", Of: "string", Required: true,
-					Doc: "its arguments; no shell reads them"},
-				{Name: "env", Type: "object", Of: "string", Content: true, Required: true,
-					Doc: "added to the environment of this server"},
-				anyPath("cwd", "the directory to run in"),
-				{Name: "stdout", Type: "boolean", Required: true, Doc: "return it"},
-				{Name: "stderr", Type: "boolean", Required: true, Doc: "return it"},
-				{Name: "timeout", Type: "number", Doc: "milliseconds, 60000 by default; 0 for none"}},
-			Effect: Destroys, operation: execOperation, failure: typed(execFailure), reword: execStartError,
-			reply: typed(execReply),
-		},
-		{
-			Name: "readTextFile", Doc: "Read a text file, or its lines from (counted from 0) up to but not including to.",
-			Params: []Param{basePath,
-				{Name: "from", Type: "number", Doc: "first line; below 0 it counts from the end"},
-				{Name: "to", Type: "number", Doc: "line to stop before"}},
-			operation: readTextFileOperation, reply: typed(readTextFileReply),
-		},
-		{
-			Name: "readImageFile", Doc: "Show a PNG, JPEG, GIF or WebP image of at most 15 MB. Its content decides the type, not its name.",
-			Params:    []Param{basePath},
-			operation: mediaOperation, failure: typed(image.failure), reword: image.reword,
-			reply: typed(mediaReply),
-		},
-		{
-			Name: "readPdfFile", Doc: "Show a PDF file of at most 30 MB.",
-			Params:    []Param{basePath},
-			operation: mediaOperation, failure: typed(pdf.failure), reword: pdf.reword,
-			reply: typed(mediaReply),
-		},
-		{
-			Name: "writeTextFile", Doc: "Write a text file, replacing an existing one; missing parent directories are created. For longer texts, appendTextFile the rest.",
-			Params: []Param{newFile(basePath), limited("text", 0, 10000, "the whole content")},
-			Effect: Destroys, Idempotent: true,
-			operation: func(in *call) (skill.Args, error) {
-				path, err := in.creatable(mustHaveNoNUL, mustNotLinkNowhere,
+		row(Tool{Name: "attemptCompletion",
+			Doc: "Say that the work is done. Returns {}, or the todos that remain: do them, then call again."},
+			func(in *call, _ struct{}) (string, error) {
+				r, err := do[skill.Completed](in, skill.Complete{})
+				if len(r.Remaining) > 0 {
+					return string(object("remainingTodos", todoItems(r.Remaining))), err
+				}
+				return "{}", err
+			}),
+		row(Tool{Name: "todo", Effect: Adds, Doc: "Add to the todo list and mark entries as completed. " +
+			"Returns the whole list, also without arguments."},
+			func(in *call, a struct {
+				New  []string `arg:"newTodos" doc:"titles to add"`
+				Done []any    `arg:"completedTodos" of:"number" doc:"ids to mark"`
+			}) (string, error) {
+				op := skill.Todo{Add: a.New}
+				for _, id := range a.Done {
+					if n, ok := pyInt(id); ok { // no entry has another
+						op.Done = append(op.Done, n)
+					}
+				}
+				return in.todos(op)
+			}),
+		row(Tool{Name: "clearTodo", Doc: "Empty the todo list.", Effect: Destroys, Idempotent: true},
+			func(in *call, _ struct{}) (string, error) { return in.todos(skill.ClearTodos{}) }),
+		row(Tool{Name: "healthCheck", Doc: "Show the workspace, uptime, memory and process ID of this server."},
+			func(in *call, _ struct{}) (string, error) {
+				h, err := do[skill.HealthReport](in, skill.Health{})
+				mb := func(n uint64) string { return strconv.Itoa(int((n+1<<19)>>20)) + "MB" }
+				return string(object("status", "ok", "workspace", h.Workspace, "uptime",
+					strconv.Itoa(int(h.Uptime.Seconds()))+"s",
+					"memory", object("heapUsed", mb(h.HeapUsed), "heapTotal", mb(h.HeapTotal)), "pid", h.PID)), err
+			}),
+		row(Tool{Name: "exec", Open: true, Effect: Destroys, Doc: "Run a program without a shell and return " +
+			"its output. Nothing it starts outlives the call."}, perstackExec),
+		row(Tool{Name: "readTextFile", Doc: "Read a text file, or its lines from (counted from 0) " +
+			"up to but not including to."}, readTextFile),
+		row(Tool{Name: "readImageFile", Doc: "Show a PNG, JPEG, GIF or WebP image of at most 15 MB. " +
+			"Its content decides the type, not its name."}, image.show),
+		row(Tool{Name: "readPdfFile", Doc: "Show a PDF file of at most 30 MB."}, pdf.show),
+		row(Tool{Name: "writeTextFile", Effect: Destroys, Idempotent: true,
+			Doc: "Write a text file, replacing an existing one; missing parent directories are created. " +
+				"For longer texts, appendTextFile the rest."},
+			func(in *call, a struct {
+				Path string `arg:"path" is:"path,new,required,empty" doc:"inside the workspace"`
+				Text string `arg:"text" is:"content,required,empty" len:"0-10000" doc:"the whole content"`
+			}) (string, error) {
+				at, err := in.look(a.Path, true, mustHaveNoNUL, mustNotLinkNowhere,
 					mustBeWritable("File %s is not writable"))
-				return skill.WriteFile{Path: path, Content: whole(in.str("text")), Parents: true}, err
-			},
-			reply: echoReply("path", "text"),
-		},
-		{
-			Name: "appendTextFile", Doc: "Append to a text file that exists. No newline is added.",
-			Params: []Param{basePath, limited("text", 0, 2000, "what to append")},
-			Effect: Adds,
-			operation: func(in *call) (skill.Args, error) {
-				path, err := in.existing(mustNotLinkOutside, mustExist("File %s does not exist."),
+				return in.echo(err, skill.WriteFile{Path: at.path, Content: whole(a.Text), Parents: true},
+					"path", at.path, "text", a.Text)
+			}),
+		row(Tool{Name: "appendTextFile", Effect: Adds,
+			Doc: "Append to a text file that exists. No newline is added."},
+			func(in *call, a struct {
+				basePath
+				Text string `arg:"text" is:"content,required,empty" len:"0-2000" doc:"what to append"`
+			}) (string, error) {
+				at, err := in.look(a.Path, false, mustNotLinkOutside, mustExist("File %s does not exist."),
 					mustBeWritable("File %s is not writable"))
-				return skill.AppendFile{Path: path, Content: whole(in.str("text")), Exists: true}, err
-			},
-			reply: echoReply("path", "text"),
-		},
-		{
-			Name: "editTextFile", Doc: "Replace the first occurrence of a text in a file. It must match exactly, except for line ends, which the file keeps.",
-			Params: []Param{basePath,
-				limited("newText", 0, 2000, "the new text"),
-				limited("oldText", 1, 2000, "the text to replace")},
-			Effect: Destroys,
-			operation: func(in *call) (skill.Args, error) {
-				path, err := in.existing(mustNotLinkOutside, mustExist("File %s does not exist."), mustBeWritable("File %s is not writable"))
-				return skill.EditFile{Path: path, Old: unixLines(in.str("oldText")),
-					New: whole(unixLines(in.str("newText")))}, err
-			},
-			reword: editTextFileError, reply: echoReply("path", "newText", "oldText"),
-		},
-		{
-			Name: "moveFile", Doc: "Move or rename a file, a directory, or a link itself; missing parents of the destination are created. The destination must not exist.",
-			Params: []Param{
-				anyPath("source", "what to move"),
-				anyPath("destination", "its new path")},
-			Effect: Destroys, operation: moveFileOperation, reword: moveFileError,
-			reply: echoReply("source", "destination"),
-		},
-		{
-			Name: "deleteFile", Doc: "Delete a file, or a link itself; not a directory.",
-			Params: []Param{basePath},
-			Effect: Destroys,
-			operation: func(in *call) (skill.Args, error) {
-				path, err := in.itself(mustExist("File %s does not exist."),
-					mustNotBeFolder("Path %s is a directory. Use delete directory tool instead."),
-					mustBeWritable("File %s is not writable"))
-				return skill.DeleteFile{Path: path}, err
-			},
-			reply: echoReply("path"),
-		},
-		{
-			Name: "getFileInfo", Doc: "Describe a file or directory: type, MIME type, size, times, permissions.",
-			Params: []Param{basePath},
-			operation: func(in *call) (skill.Args, error) {
-				path, err := in.existing(mustBeInside, mustExist("File or directory %s does not exist"))
-				return skill.Stat{Path: path, Birth: true}, err
-			},
-			reply: typed(getFileInfoReply),
-		},
-		{
-			Name: "listDirectory", Doc: "List the entries of a directory: name, type, size and time.",
-			Params:    []Param{basePath},
-			operation: listDirectoryOperation, reply: typed(listDirectoryReply),
-		},
-		{
-			Name: "createDirectory", Doc: "Create a directory and its missing parents. It must not exist.",
-			Params: []Param{basePath},
-			Effect: Adds,
-			operation: func(in *call) (skill.Args, error) {
-				path, err := in.creatable(mustHaveNoNUL, mustNotExist("Directory %s already exists"),
+				return in.echo(err, skill.AppendFile{Path: at.path, Content: whole(a.Text), Exists: true},
+					"path", at.path, "text", a.Text)
+			}),
+		row(Tool{Name: "editTextFile", Effect: Destroys, Doc: "Replace the first occurrence of a text in " +
+			"a file. It must match exactly, except for line ends, which the file keeps."}, editTextFile),
+		row(Tool{Name: "moveFile", Effect: Destroys, Doc: "Move or rename a file, a directory, or a link " +
+			"itself; missing parents of the destination are created. The destination must not exist."},
+			perstackMove),
+		row(Tool{Name: "deleteFile", Doc: "Delete a file, or a link itself; not a directory.",
+			Effect: Destroys},
+			func(in *call, a basePath) (string, error) {
+				at, err := in.look(a.Path, false)
+				switch {
+				case err != nil:
+				case at.link:
+					in.useLink(at)
+				default:
+					err = in.pass(at, mustExist("File %s does not exist."),
+						mustNotBeFolder("Path %s is a directory. Use delete directory tool instead."),
+						mustBeWritable("File %s is not writable"))
+				}
+				return in.echo(err, skill.DeleteFile{Path: at.path}, "path", at.path)
+			}),
+		row(Tool{Name: "getFileInfo",
+			Doc: "Describe a file or directory: type, MIME type, size, times, permissions."}, getFileInfo),
+		row(Tool{Name: "listDirectory", Doc: "List the entries of a directory: name, type, size and time."},
+			perstackList),
+		row(Tool{Name: "createDirectory", Effect: Adds,
+			Doc: "Create a directory and its missing parents. It must not exist."},
+			func(in *call, a basePath) (string, error) {
+				at, err := in.look(a.Path, true, mustHaveNoNUL, mustNotExist("Directory %s already exists"),
 					parentMustBeWritable)
-				return skill.MakeFolder{Path: path}, err
-			},
-			reply: echoReply("path"),
-		},
-		{
-			Name: "deleteDirectory", Doc: "Delete a directory that is empty, or with recursive any other. The workspace itself stays.",
-			Params: []Param{basePath,
-				{Name: "recursive", Type: "boolean", Doc: "delete everything in it too"}},
-			Effect: Destroys, operation: deleteDirectoryOperation, reword: deleteDirectoryError,
-			reply: echoReply("path"),
-		},
+				return in.echo(err, skill.MakeFolder{Path: at.path}, "path", at.path)
+			}),
+		row(Tool{Name: "deleteDirectory", Effect: Destroys, Doc: "Delete a directory that is empty, or with " +
+			"recursive any other. The workspace itself stays."}, deleteDirectory),
 	},
 }
 
 // basePath may be empty: then it is the workspace.
-var basePath = anyPath("path", "inside the workspace")
-
-func anyPath(name, doc string) Param {
-	return Param{Name: name, Type: "string", Path: true, Required: true, Empty: true, Doc: doc}
-}
-
-// limited is a text of least to most UTF-16 units.
-func limited(name string, least, most int, doc string) Param {
-	return Param{Name: name, Type: "string", Content: true, Required: true, Empty: true, Min: least,
-		Max: most, Doc: doc}
+type basePath struct {
+	Path string `arg:"path" is:"path,required,empty" doc:"inside the workspace"`
 }
 
 // perstackArguments reads arguments as the original's schema validator does. A refusal begins with

@@ -14,34 +14,74 @@ import (
 	"textskill/skill"
 )
 
-// execOperation checks what the original does before it starts a program, in order.
-func execOperation(in *call) (skill.Args, error) {
-	at, err := in.look("cwd", false)
+type perstackExecArgs struct {
+	Command string   `arg:"command" is:"required,empty" doc:"a program, not a command line"`
+	Args    []string `arg:"args" is:"required" doc:"its arguments; no shell reads them"`
+	Env     any      `arg:"env" type:"object" of:"string" is:"content,required" doc:"added to the environment of this server"`
+	Cwd     string   `arg:"cwd" is:"path,required,empty" doc:"the directory to run in"`
+	Stdout  bool     `arg:"stdout" is:"required" doc:"return it"`
+	Stderr  bool     `arg:"stderr" is:"required" doc:"return it"`
+	Timeout *float64 `arg:"timeout" doc:"milliseconds, 60000 by default; 0 for none"`
+}
+
+// perstackExec checks what the original does before it starts a program, in order.
+func perstackExec(in *call, a perstackExecArgs) (string, error) {
+	ms := 60_000.0
+	if a.Timeout != nil {
+		ms = *a.Timeout
+	}
+	env := in.environment()
+	at, err := in.look(a.Cwd, false, mustBeInside)
 	if err == nil {
-		err = in.pass(at, mustBeInside, mustSpawn)
+		err = a.refused(at, env)
 	}
-	if err != nil {
-		return nil, execError(err.Error(), nil)
-	}
-	switch ms := timeout(in); {
+	switch {
+	case err != nil:
+		return "", execError(err.Error(), nil)
 	case ms < 0 || ms > 0 && ms < 1: // over before anything could be started
-		return nil, execError(timedOut(ms), nil)
+		return "", execError(timedOut(ms), nil)
 	case !at.exists:
-		return nil, execError(spawnMessage(in, cmp.Or(at.why, error(syscall.ENOENT))), nil)
+		return "", execError(a.spawnMessage(cmp.Or(at.why, error(syscall.ENOENT))), nil)
 	case !at.info.IsDir():
-		return nil, execError("spawn ENOTDIR", nil)
+		return "", execError("spawn ENOTDIR", nil)
 	}
-	a := skill.Exec{Command: whole(in.str("command")), Dir: at.path, MaxOutput: execOutputLimit}
-	for _, arg := range in.texts("args") {
-		a.Args = append(a.Args, whole(arg))
-	}
-	a.Env = in.environment()
 	// A call that sets variables gets these over the process's, and no others.
-	a.ExactEnv = len(a.Env) > 0
-	if ms := timeout(in); ms < math.MaxInt32 { // longer is no limit
-		a.Timeout = time.Duration(ms * float64(time.Millisecond))
+	op := skill.Exec{Command: whole(a.Command), Args: each(a.Args, whole), Dir: at.path, Env: env,
+		ExactEnv: len(env) > 0, MaxOutput: execOutputLimit}
+	if ms < math.MaxInt32 { // longer is no limit
+		op.Timeout = time.Duration(ms * float64(time.Millisecond))
 	}
-	return a, nil
+	e, err := do[skill.Executed](in, op)
+	switch {
+	case errors.As(err, new(*skill.SpawnError)):
+		return "", execError(a.spawnMessage(err), nil)
+	case err != nil:
+		return "", execError(perstackMessage(err), nil)
+	}
+	stdout, stderr := a.printed(e)
+	if !e.Failed() {
+		output := stdout + stderr
+		if isBlank(output) {
+			output = "Command executed successfully, but produced no output."
+		}
+		return string(object("output", output)), nil
+	}
+	var parts []any
+	if stdout != "" {
+		parts = append(parts, "stdout", stdout)
+	}
+	if stderr != "" {
+		parts = append(parts, "stderr", stderr)
+	}
+	command := strings.Join(append([]string{a.Command}, a.Args...), " ")
+	message := "Command failed: " + command + "\n" + wellFormed(string(e.Stderr)) + hintsOf(e)
+	switch {
+	case e.TimedOut:
+		message = timedOut(ms)
+	case e.Cancelled:
+		message = "Command was cancelled: " + command
+	}
+	return "", execError(message, parts)
 }
 
 // environment returns the variables of the argument env, in the order of JavaScript: names that are
@@ -64,34 +104,22 @@ func (in *call) environment() (env []string) {
 	return env
 }
 
-// mustSpawn refuses what no program can be given.
-func mustSpawn(in *call, cwd *location) error {
-	command := in.str("command")
-	if command == "" {
+// refused says of what no program can be given that it cannot.
+func (a perstackExecArgs) refused(cwd *location, env []string) error {
+	if a.Command == "" {
 		return failf("The argument 'file' cannot be empty. Received ''")
 	}
-	held := map[string][]string{"command": {command}, "args": in.texts("args"), "cwd": {cwd.abs},
-		"env": in.environment()}
-	for _, name := range []string{"command", "args", "cwd", "env"} {
-		if slices.ContainsFunc(held[name], hasNUL) {
-			return failf("%s holds a NUL byte, which no program can be given", name)
+	for i, held := range [][]string{{a.Command}, a.Args, {cwd.abs}, env} {
+		if slices.ContainsFunc(held, hasNUL) {
+			return failf("%s holds a NUL byte, which no program can be given",
+				[]string{"command", "args", "cwd", "env"}[i])
 		}
 	}
 	return nil
 }
 
-// defaultTimeout is in milliseconds.
-const defaultTimeout = 60000
-
 // execOutputLimit is how many bytes are kept of each stream.
 const execOutputLimit = 10 << 20
-
-func timeout(in *call) float64 {
-	if ms, ok := in.float("timeout"); ok {
-		return ms
-	}
-	return defaultTimeout
-}
 
 func timedOut(ms float64) string { return "Command timed out after " + rawjson.Number(ms) + "ms." }
 
@@ -101,58 +129,26 @@ func execError(message string, printed []any) error {
 	return &Failure{Message: message, body: string(object(append([]any{"error", message}, printed...)...))}
 }
 
-// execStartError says why a program did not run.
-func execStartError(in *call, err error) error {
-	if errors.As(err, new(*skill.SpawnError)) {
-		return execError(spawnMessage(in, err), nil)
-	}
-	return execError(perstackMessage(err), nil)
-}
-
 // spawnMessage names the program only if the original learns of the error from the
 // process that it has started.
-func spawnMessage(in *call, err error) string {
+func (a perstackExecArgs) spawnMessage(err error) string {
 	switch code := codeOf(err); code {
 	case "ENOENT", "EACCES", "EAGAIN", "EMFILE", "ENFILE":
-		return "spawn " + in.str("command") + " " + code
+		return "spawn " + a.Command + " " + code
 	default:
 		return "spawn " + cmp.Or(code, "UNKNOWN")
 	}
 }
 
-// execFailure reports a program that ran and failed.
-func execFailure(in *call, e skill.Executed) error {
-	if !e.Failed() {
-		return nil
-	}
-	stdout, stderr := printed(in, e)
-	var parts []any
-	if stdout != "" {
-		parts = append(parts, "stdout", stdout)
-	}
-	if stderr != "" {
-		parts = append(parts, "stderr", stderr)
-	}
-	command := strings.Join(append([]string{in.str("command")}, in.texts("args")...), " ")
-	message := "Command failed: " + command + "\n" + wellFormed(string(e.Stderr)) + hintsOf(e)
-	switch {
-	case e.TimedOut:
-		message = timedOut(timeout(in))
-	case e.Cancelled:
-		message = "Command was cancelled: " + command
-	}
-	return execError(message, parts)
-}
-
 // printed returns what a program printed, as far as it was asked for.
-func printed(in *call, e skill.Executed) (stdout, stderr string) {
-	if in.flag("stdout") {
+func (a perstackExecArgs) printed(e skill.Executed) (stdout, stderr string) {
+	if a.Stdout {
 		stdout = wellFormed(string(e.Stdout))
 	}
 	if e.Dry {
 		stdout += "[dry run: it would make these changes, and made none]\n" + wellFormed(e.Diff)
 	}
-	if in.flag("stderr") {
+	if a.Stderr {
 		stderr = wellFormed(string(e.Stderr)) + hintsOf(e)
 	}
 	return stdout, stderr
@@ -168,13 +164,4 @@ func hintsOf(e skill.Executed) string {
 		text += "[" + wellFormed(hint) + "]\n"
 	}
 	return text
-}
-
-func execReply(in *call, e skill.Executed) string {
-	stdout, stderr := printed(in, e)
-	output := stdout + stderr
-	if isBlank(output) {
-		output = "Command executed successfully, but produced no output."
-	}
-	return string(object("output", output))
 }

@@ -24,18 +24,25 @@ type location struct {
 	why     error      // why nothing was found
 }
 
-// look finds out where the path in an argument leads. With parents the folders
-// above it need not exist. The errors are the original's refusals.
-func (in *call) look(param string, parents bool) (*location, error) {
-	at := &location{given: in.str(param)}
+// look finds out where a path leads, and then makes the checks in their order. With parents the
+// folders above it need not exist. The errors are the original's refusals.
+func (in *call) look(path string, parents bool, checks ...check) (*location, error) {
+	at := &location{given: path}
+	if err := in.locate(at, parents); err != nil {
+		return at, err
+	}
+	return at, in.pass(at, checks...)
+}
+
+func (in *call) locate(at *location, parents bool) error {
 	given, _ := expandHome(at.given)
 	at.abs = in.x.Abs(in.s, whole(given))
 	at.path = at.abs
 	if err := in.refuseReserved(at.abs); err != nil {
-		return nil, err
+		return err
 	}
 	if hasNUL(at.abs) {
-		return at, in.lookAbove(at, parents)
+		return in.lookAbove(at, parents)
 	}
 	self, err := in.x.Look(in.s, at.abs, false)
 	at.link = err == nil && self.Mode.Type() == fs.ModeSymlink
@@ -44,23 +51,23 @@ func (in *call) look(param string, parents bool) (*location, error) {
 	}
 	if err == nil {
 		at.exists = true
-		return at, in.refuseReserved(at.path)
+		return in.refuseReserved(at.path)
 	}
 	at.path, at.info, at.why = at.abs, skill.Info{}, err
 	outside := errors.Is(err, skill.ErrOutside)
 	switch {
 	case !outside && errors.As(err, new(*skill.RefusedError)):
-		return nil, err
+		return err
 	case at.link:
 		at.outside = outside
-		return at, nil
+		return nil
 	}
 	if real, err := in.x.Real(in.s, at.abs, false); err == nil {
 		if err := in.refuseReserved(real); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return at, in.lookAbove(at, parents)
+	return in.lookAbove(at, parents)
 }
 
 // follow returns where the location leads, and describes what is there. self

@@ -161,13 +161,13 @@ func TestPerstackFolders(t *testing.T) {
 
 // TestPerstackSpawn names why a program was not started.
 func TestPerstackSpawn(t *testing.T) {
-	in := &call{values: values{"command": "pwd"}}
+	a := perstackExecArgs{Command: "pwd"}
 	for errno, want := range map[syscall.Errno]string{
 		syscall.E2BIG: "spawn E2BIG", syscall.ENOEXEC: "spawn ENOEXEC", syscall.ENOMEM: "spawn ENOMEM",
 		syscall.EACCES: "spawn pwd EACCES", syscall.EAGAIN: "spawn pwd EAGAIN",
 		syscall.EINPROGRESS: "spawn UNKNOWN",
 	} {
-		if got := execStartError(in, &skill.SpawnError{Command: "pwd", Err: errno}); got.Error() != want {
+		if got := a.spawnMessage(&skill.SpawnError{Command: "pwd", Err: errno}); got != want {
 			t.Errorf("%d: %s, want %s", errno, got, want)
 		}
 	}

@@ -163,8 +163,8 @@ func (in values) fill(params []Param, at reflect.Value) {
 	}
 }
 
-// set sets a field to a decoded value, as far as that has its type. fields are those of the structs
-// that it holds.
+// set sets a field to a decoded value of its type, and leaves it as it is for another. fields are
+// the members of the structs in it.
 func set(at reflect.Value, v any, fields []Param) {
 	switch at.Kind() {
 	case reflect.Interface:
