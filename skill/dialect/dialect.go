@@ -109,7 +109,7 @@ func (d *Dialect) For(cfg skill.Config) *Dialect {
 		}
 		alone := cfg.Helper == "" && !cfg.Unfenced
 		return cfg.ReadOnly && changes ||
-			opens && (cfg.DryRun && t.Name != runTool.Name || alone) || reads
+			opens && (cfg.DryRun && t.Name != "run" || alone) || reads
 	})
 	return &able
 }

@@ -347,7 +347,7 @@ func localShell(ctx context.Context, in *call) (skill.Result, error) {
 			Seconds float64 `json:"duration_seconds"`
 		}{code, float64(took.Milliseconds()) / 1000}}))
 	}
-	env, err := variables(in)
+	env, err := variables(in.values["env"])
 	if err == nil && len(words) == 0 {
 		err = errors.New("command is empty")
 	}

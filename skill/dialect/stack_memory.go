@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -10,91 +9,72 @@ import (
 
 // stackMemory are the tools that remember, and that describe the workspace.
 var stackMemory = []Tool{
-	{
-		Name: "memory_recall", Doc: "Find the files of the memory, MEMORY.md and memory/*.md, that contain all words of a query, in any order and case. MEMORY.md is first, then those with the words side by side, then those with more of them.",
-		Params: []Param{
-			{Name: "query", Type: "string", Required: true, Empty: true, Doc: "the words"},
-			{Name: "max_results", Type: "integer", Default: json.Number("5"),
-				Doc: "maximum number of files"}},
-		operation: func(in *call) (skill.Args, error) {
-			limit := in.int("max_results")
-			if limit < 0 {
-				return nil, fmt.Errorf("max_results is %d; give 0 or more", limit)
+	row(Tool{Name: "memory_recall", Doc: "Find the files of the memory, MEMORY.md and memory/*.md, that " +
+		"contain all words of a query, in any order and case. MEMORY.md is first, then those with the words " +
+		"side by side, then those with more of them."},
+		func(in *call, a struct {
+			Query string `arg:"query" is:"required,empty" doc:"the words"`
+			Limit int    `arg:"max_results" default:"5" doc:"maximum number of files"`
+		}) (string, error) {
+			if a.Limit < 0 {
+				return "", fmt.Errorf("max_results is %d; give 0 or more", a.Limit)
 			}
-			return skill.RecallMemory{Query: in.str("query"), Limit: limit}, nil
-		},
-		reply: typed(memoryRecallReply),
-	},
-	{
-		Name: "memory_save", Doc: "Add an entry to MEMORY.md.",
-		Params: []Param{
-			{Name: "key", Type: "string", Required: true, Doc: "its title, one line"},
-			{Name: "value", Type: "string", Content: true, Required: true, Empty: true,
-				Doc: "what to remember"}},
-		Effect: Adds,
-		operation: func(in *call) (skill.Args, error) {
-			return skill.SaveMemory{Key: in.str("key"), Value: in.str("value")}, nil
-		},
-		reply: typed(func(in *call, r skill.Changed) string {
-			return success(keys{"key", in.str("key"), "saved", r.Applied}, dryRunOf(r))
+			found, err := do[skill.Recalled](in, skill.RecallMemory{Query: a.Query, Limit: a.Limit})
+			return success(keys{"query", a.Query, "matches", wellFormedAll(found.Matches), "count",
+				len(found.Matches), "total?", totalIfMore(found.Total, len(found.Matches)),
+				"skipped?", wellFormedAll(found.Skipped)}), err
 		}),
-	},
-	{
-		Name: "memory_list", Doc: "List the entries of MEMORY.md: titles, and the beginning of each.",
-		Params: []Param{stackOffset},
-		operation: func(in *call) (skill.Args, error) {
-			offset, err := offsetOf(in)
-			return skill.ListMemory{Offset: offset}, err
-		},
-		reply: typed(memoryListReply),
-	},
-	{
-		Name: "context_load", Doc: "Load the files that describe the workspace: AGENTS.md, SOUL.md and TOOLS.md, if they exist.",
-		Params: []Param{
-			{Name: "projects", Type: "array", Of: "string",
-				Doc: "not used; callers of the original may give it"}},
-		operation: func(*call) (skill.Args, error) { return skill.LoadContext{}, nil },
-		reply:     typed(contextLoadReply),
-	},
-	{
-		Name: "project_scan", Doc: "List the files of a project, top folders first, and the tools that it is made for. The contents of .git and node_modules are left out.",
-		Params: []Param{
-			{Name: "path", Type: "string", Path: true, Default: ".", Doc: "the project's folder"}},
-		operation: func(in *call) (skill.Args, error) {
-			path, err := in.afterLinks("path", true)
-			return skill.ScanProject{Path: path}, err
-		},
-		reword: stackMissing("Path not found: %s", "path"),
-		reply:  typed(projectScanReply),
-	},
+	row(Tool{Name: "memory_save", Doc: "Add an entry to MEMORY.md.", Effect: Adds},
+		func(in *call, a struct {
+			Key   string `arg:"key" is:"required" doc:"its title, one line"`
+			Value string `arg:"value" is:"content,required,empty" doc:"what to remember"`
+		}) (string, error) {
+			c, err := do[skill.Changed](in, skill.SaveMemory{Key: a.Key, Value: a.Value})
+			return success(keys{"key", a.Key, "saved", c.Applied}, dryRunOf(c)), err
+		}),
+	row(Tool{Name: "memory_list",
+		Doc: "List the entries of MEMORY.md: titles, and the beginning of each."}, listMemory),
+	row(Tool{Name: "context_load", Doc: "Load the files that describe the workspace: AGENTS.md, SOUL.md and " +
+		"TOOLS.md, if they exist."}, loadContext),
+	row(Tool{Name: "project_scan", Doc: "List the files of a project, top folders first, and the tools that " +
+		"it is made for. The contents of .git and node_modules are left out."},
+		func(in *call, a struct {
+			Path string `arg:"path" is:"path" default:"." doc:"the project's folder"`
+		}) (string, error) {
+			path, err := in.afterLinks(a.Path, true)
+			if err != nil {
+				return "", err
+			}
+			p, err := do[skill.Project](in, skill.ScanProject{Path: path})
+			total := totalIfMore(p.Total, len(p.Files)+len(p.Dirs)) // files and folders
+			project := keys{"name", wellFormed(p.Name), "files", wellFormedAll(p.Files), "dirs",
+				wellFormedAll(p.Dirs), "has_git", p.Git, "has_pyproject", p.Python, "has_package_json", p.Node,
+				"has_dockerfile", p.Image}
+			return success(keys{"project", project, "truncated?", total > 0, "total?", total,
+					"at_least?", p.AtLeast, "unreadable?", p.Unreadable}),
+				stackMissing("Path not found: %s", a.Path, err)
+		}),
 }
 
 // stackOffset is where a long list continues.
-var stackOffset = Param{Name: "offset", Type: "integer", Default: json.Number("0"),
-	Doc: "entries to skip at the beginning"}
-
-func offsetOf(in *call) (int, error) {
-	offset := in.int("offset")
-	if offset < 0 {
-		return 0, fmt.Errorf("offset is %d; it counts from the beginning, 0 for none", offset)
-	}
-	return offset, nil
+type stackOffset struct {
+	Offset int `arg:"offset" default:"0" doc:"entries to skip at the beginning"`
 }
 
-// pageOf says of a list of total entries that shows n from the offset, where it
-// continues.
-func pageOf(in *call, n, total int) keys {
-	next := in.int("offset") + n
+func (o stackOffset) check() error {
+	if o.Offset < 0 {
+		return fmt.Errorf("offset is %d; it counts from the beginning, 0 for none", o.Offset)
+	}
+	return nil
+}
+
+// next says of a list of total entries that shows n from the offset, where it continues.
+func (o stackOffset) next(n, total int) keys {
+	next := o.Offset + n
 	if next >= total {
 		return nil
 	}
 	return keys{"truncated", true, "total", total, "next_offset?", next}
-}
-
-func memoryRecallReply(in *call, found skill.Recalled) string {
-	return success(keys{"query", in.str("query"), "matches", wellFormedAll(found.Matches), "count",
-		len(found.Matches),
-		"total?", totalIfMore(found.Total, len(found.Matches)), "skipped?", wellFormedAll(found.Skipped)})
 }
 
 // totalIfMore is total if it is more than n, else 0.
@@ -115,7 +95,11 @@ func wellFormedAll(list []string) []string {
 // maxPreview is how many characters of an entry are shown.
 const maxPreview = 200
 
-func memoryListReply(in *call, list skill.Memories) string {
+func listMemory(in *call, a stackOffset) (string, error) {
+	if err := a.check(); err != nil {
+		return "", err
+	}
+	list, err := do[skill.Memories](in, skill.ListMemory{Offset: a.Offset})
 	entries := []keys{}
 	for _, m := range list.Entries {
 		preview, cut := m.Content, false
@@ -131,10 +115,13 @@ func memoryListReply(in *call, list skill.Memories) string {
 		warning = "MEMORY.md: " + notText
 	}
 	return success(keys{"warning?", warning, "entries", entries, "count", len(entries)},
-		pageOf(in, len(entries), list.Total))
+		a.next(len(entries), list.Total)), err
 }
 
-func contextLoadReply(_ *call, c skill.Context) string {
+func loadContext(in *call, _ struct {
+	Projects []string `arg:"projects" doc:"not used; callers of the original may give it"`
+}) (string, error) {
+	c, err := do[skill.Context](in, skill.LoadContext{})
 	texts := map[string]string{}
 	loaded := []string{}
 	var next, unclear []string // the calls that read on, and files that are not text
@@ -154,14 +141,5 @@ func contextLoadReply(_ *call, c skill.Context) string {
 		warning = strings.Join(unclear, ", ") + ": " + notText
 	}
 	return success(keys{"warning?", warning, "context", texts, "loaded", loaded, "truncated?", next != nil,
-		"next?", next})
-}
-
-func projectScanReply(_ *call, p skill.Project) string {
-	total := totalIfMore(p.Total, len(p.Files)+len(p.Dirs)) // files and folders
-	project := keys{"name", wellFormed(p.Name), "files", wellFormedAll(p.Files), "dirs",
-		wellFormedAll(p.Dirs),
-		"has_git", p.Git, "has_pyproject", p.Python, "has_package_json", p.Node, "has_dockerfile", p.Image}
-	return success(keys{"project", project, "truncated?", total > 0, "total?", total, "at_least?", p.AtLeast,
-		"unreadable?", p.Unreadable})
+		"next?", next}), err
 }

@@ -5,46 +5,50 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"textskill/skill"
 )
 
-var stackRun = []Tool{runTool, testTool, lintTool, formatTool, typecheckTool, serverTool, installTool}
-
-var runTool = Tool{
-	Name: "run",
-	Doc: "Run a shell command and wait for it; what it leaves running is ended. Long output keeps its beginning " +
-		"and end; log then names a file with all of it, for read. Temporary files belong in $TMPDIR.",
-	Params: []Param{
-		{Name: "command", Type: "string", Required: true, Empty: true, Doc: "for /bin/sh"},
-		timeoutParam(60, maxTimeout),
-		{Name: "cwd", Type: "string", Path: true, Doc: "the folder to run in; the workspace by default"},
-		{Name: "env", Type: "object", Content: true, Doc: "environment variables to set"},
-	},
-	Effect: Destroys, Open: true,
-	operation: runOperation,
-	failure:   typed(runFailure),
-	reply:     typed(func(in *call, r skill.Executed) string { return success(runKeys(in, r)) }),
+var stackRun = []Tool{
+	row(Tool{Name: "run", Effect: Destroys, Open: true,
+		Doc: "Run a shell command and wait for it; what it leaves running is ended. Long output keeps its " +
+			"beginning and end; log then names a file with all of it, for read. Temporary files belong in $TMPDIR."},
+		func(in *call, a struct {
+			Command string      `arg:"command" is:"required,empty" doc:"for /bin/sh"`
+			Timeout json.Number `arg:"timeout" default:"60" doc:"in seconds, 600 at most; 0 means 60"`
+			Cwd     string      `arg:"cwd" is:"path" doc:"the folder to run in; the workspace by default"`
+			Env     any         `arg:"env" type:"object" is:"content" doc:"environment variables to set"`
+		}) (string, error) {
+			op, err := shellExec(a.Command, a.Cwd, a.Timeout, a.Env)
+			if err != nil {
+				return "", err
+			}
+			e, err := do[skill.Executed](in, op)
+			if err != nil {
+				return "", err
+			}
+			ran := append(keys{"returncode", e.ExitCode, "stdout", wellFormed(string(e.Stdout)), "stderr",
+				wellFormed(string(e.Stderr)), "command", a.Command}, endOf(e)...)
+			if e.Failed() {
+				return "", withKeys(endError(e), ran)
+			}
+			return success(ran), nil
+		}),
+	testTool, lintTool, formatTool, typecheckTool, serverTool, installTool,
 }
 
 // maxTimeout is the longest that a tool waits, in seconds.
 const maxTimeout = 600
 
-func timeoutParam(seconds, most int) Param {
-	return Param{Name: "timeout", Type: "number", Default: json.Number(strconv.Itoa(seconds)),
-		Doc: fmt.Sprintf("in seconds, %d at most; 0 means %d", most, seconds)}
-}
-
 // stackOutput is how many bytes are answered of each stream.
 const stackOutput = 32 << 10
 
 // seconds returns a timeout in an argument; 0 is the usual one.
-func (in values) seconds(param string, usual float64) (time.Duration, error) {
+func seconds(param string, given json.Number, usual float64) (time.Duration, error) {
 	n := usual
-	if given, ok := in[param].(json.Number); ok {
+	if given != "" {
 		var err error
 		if n, err = given.Float64(); err != nil || n < 0 {
 			return 0, fmt.Errorf("%s must be a number of seconds, not %s", param, given)
@@ -56,29 +60,27 @@ func (in values) seconds(param string, usual float64) (time.Duration, error) {
 	return time.Duration(min(n, maxTimeout) * float64(time.Second)), nil
 }
 
-func runOperation(in *call) (skill.Args, error) {
-	timeout, err := in.seconds("timeout", 60)
-	if err != nil {
-		return nil, err
+// shellExec is the operation of a command for /bin/sh. env may be an object with variables.
+func shellExec(command, cwd string, timeout json.Number, env any) (skill.Exec, error) {
+	a := skill.Exec{Command: "/bin/sh", Args: []string{"-c", command}, Dir: cwd, MaxOutput: stackOutput,
+		Unattended: true, Log: true}
+	var err error
+	if a.Timeout, err = seconds("timeout", timeout, 60); err != nil {
+		return a, err
 	}
-	env, err := variables(in)
-	if err != nil {
-		return nil, err
+	if a.Env, err = variables(env); err != nil {
+		return a, err
 	}
-	command := in.str("command")
 	if strings.IndexByte(command, 0) >= 0 {
-		return nil, fmt.Errorf("command holds a NUL byte, which no program can be given: %q", command)
+		err = fmt.Errorf("command holds a NUL byte, which no program can be given: %q", command)
 	}
-	return skill.Exec{
-		Command: "/bin/sh", Args: []string{"-c", command}, Dir: in.str("cwd"), Env: env,
-		Timeout: timeout, MaxOutput: stackOutput, Unattended: true, Log: true,
-	}, nil
+	return a, err
 }
 
-// variables are the variables of the argument env, in their order. Numbers and truth
-// values are used as they are written.
-func variables(in *call) (env []string, err error) {
-	given, _ := in.values["env"].(map[string]any)
+// variables are the variables in an object, sorted. Numbers and truth values are used as they are
+// written.
+func variables(object any) (env []string, err error) {
+	given, _ := object.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if strings.Contains(name, "=") {
 			return nil, fmt.Errorf("env.%s is an illegal environment variable name: it holds =", name)
@@ -108,19 +110,6 @@ func endOf(e skill.Executed) keys {
 		end = append(end, "dry_run", true, "diff", wellFormed(e.Diff))
 	}
 	return append(end, undoable(e.Tracked)...)
-}
-
-func runKeys(in *call, e skill.Executed) keys {
-	ran := keys{"returncode", e.ExitCode, "stdout", wellFormed(string(e.Stdout)), "stderr",
-		wellFormed(string(e.Stderr)), "command", in.str("command")}
-	return append(ran, endOf(e)...)
-}
-
-func runFailure(in *call, e skill.Executed) error {
-	if !e.Failed() {
-		return nil
-	}
-	return withKeys(endError(e), runKeys(in, e))
 }
 
 // endError says why a program that ran has failed.

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"encoding/json"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -12,67 +11,87 @@ import (
 	"textskill/skill/internal/words"
 )
 
-var stackSearch = Tool{
-	Name: "search",
-	Doc: "Find files and folders below a folder, at any depth, by a pattern: * ? and [...] match in a name, ** any number of folders. " +
-		"The contents of .git are left out, unless the path or the pattern names it.",
-	Params: []Param{
-		{Name: "path", Type: "string", Path: true, Required: true, Empty: true, Doc: "the folder to search"},
-		{Name: "pattern", Type: "string", Required: true, Empty: true,
-			Doc: "like *.py or docs/**/*.md; one that ends with / is for folders"},
-		{Name: "exclude", Type: "array", Of: "string", Doc: "patterns to leave out, with everything below"}},
-	operation: func(in *call) (skill.Args, error) {
-		path, err := in.searchPath()
-		exclude := slices.DeleteFunc(in.texts("exclude"), func(pattern string) bool { return pattern == "" })
-		return skill.Find{Path: path, Pattern: in.str("pattern"), Limit: maxMatches, Exclude: exclude}, err
-	},
-	tolerate: func(in *call, err error) (string, bool) { // nothing is below a file
-		if !errors.Is(err, syscall.ENOTDIR) || fsMissingFolder(err) {
-			return "", false
+var stackSearch = row(Tool{Name: "search",
+	Doc: "Find files and folders below a folder, at any depth, by a pattern: * ? and [...] match in a name, " +
+		"** any number of folders. " +
+		"The contents of .git are left out, unless the path or the pattern names it."},
+	func(in *call, a struct {
+		Path    string   `arg:"path" is:"path,required,empty" doc:"the folder to search"`
+		Pattern string   `arg:"pattern" is:"required,empty" doc:"like *.py or docs/**/*.md; one that ends with / is for folders"`
+		Exclude []string `arg:"exclude" doc:"patterns to leave out, with everything below"`
+	}) (string, error) {
+		given, path, err := in.searchPath(a.Path)
+		if err != nil {
+			return "", err
 		}
-		return searchReply(in, skill.Found{}), true
-	},
-	reword: stackMissing("Path not found: %s", "path"),
-	reply:  typed(searchReply),
-}
+		exclude := slices.DeleteFunc(a.Exclude, func(pattern string) bool { return pattern == "" })
+		f, err := do[skill.Found](in, skill.Find{Path: path, Pattern: a.Pattern, Limit: maxMatches,
+			Exclude: exclude})
+		if err != nil && (!errors.Is(err, syscall.ENOTDIR) || fsMissingFolder(err)) { // nothing is below a file
+			return "", stackMissing("Path not found: %s", given, err)
+		}
+		matches := each(f.Matches, func(abs string) string { return below(given, f.Path, abs) })
+		var note string
+		switch {
+		case len(matches) > 0:
+		case strings.Contains(a.Pattern, "{"):
+			note = "braces in a pattern stand for themselves; search for each choice"
+		case strings.LastIndex(a.Pattern, "[") > strings.LastIndex(a.Pattern, "]"):
+			note = "a [ that is never closed stands for itself"
+		}
+		return success(keys{"matches", matches, "count", len(matches), "truncated?", f.More > 0, "total?",
+			totalIfMore(len(matches)+f.More, len(matches)),
+			"excluded?", f.Excluded, "skipped_git?", f.Git, "unreadable?", f.Unreadable, "note?", note}), nil
+	})
 
-var stackGrep = Tool{
-	Name: "grep",
-	Doc: "Find the lines that match a regular expression (RE2: no lookaround, no backreference), in a file or all files below a folder. " +
-		"Binary files and .git are left out.",
-	Params: []Param{
-		{Name: "path", Type: "string", Path: true, Required: true, Empty: true,
-			Doc: "the file or folder to search"},
-		{Name: "pattern", Type: "string", Required: true, Empty: true,
-			Doc: "the expression, for each line by itself; (?i) before it ignores case"},
-		{Name: "context", Type: "integer", Default: json.Number("0"),
-			Doc: "lines to show before and after each"}},
-	operation: func(in *call) (skill.Args, error) {
-		path, err := in.searchPath()
-		return skill.Grep{Path: path, Pattern: in.str("pattern"), Context: max(in.int("context"), 0),
-			Limit: maxMatches}, err
-	},
-	reword: stackMissing("Invalid path: %s", "path"),
-	reply:  typed(grepReply),
-}
+var stackGrep = row(Tool{Name: "grep",
+	Doc: "Find the lines that match a regular expression (RE2: no lookaround, no backreference), in a file " +
+		"or all files below a folder. Binary files and .git are left out."},
+	func(in *call, a struct {
+		Path    string `arg:"path" is:"path,required,empty" doc:"the file or folder to search"`
+		Pattern string `arg:"pattern" is:"required,empty" doc:"the expression, for each line by itself; (?i) before it ignores case"`
+		Context int    `arg:"context" default:"0" doc:"lines to show before and after each"`
+	}) (string, error) {
+		given, path, err := in.searchPath(a.Path)
+		if err != nil {
+			return "", err
+		}
+		g, err := do[skill.Grepped](in, skill.Grep{Path: path, Pattern: a.Pattern, Context: max(a.Context, 0),
+			Limit: maxMatches})
+		if err != nil {
+			return "", stackMissing("Invalid path: %s", given, err)
+		}
+		matches := []keys{}
+		for _, m := range g.Matches {
+			var context []string
+			for _, line := range m.Context {
+				context = append(context, strings.TrimSuffix(line, "\r"))
+			}
+			matches = append(matches, keys{"file", below(given, g.Path, m.File), "line", m.Line, "content",
+				words.Strip(m.Text), "context?", context, "truncated?", len(m.Text) < m.Size})
+		}
+		return success(keys{"matches", matches, "count", len(matches), "truncated?", g.More > 0, "total?",
+			totalIfMore(len(matches)+g.More, len(matches)),
+			"skipped_binary?", g.Binary, "unreadable?", g.Unreadable}), nil
+	})
 
 // maxMatches is how many matches one answer holds.
 const maxMatches = 1000
 
-// searchPath resolves a path that begins with ~, the home folder, or holds "..".
-// Replies show the home folder in place of ~.
-func (in *call) searchPath() (string, error) {
-	path, err := expandHome(in.str("path"))
-	if err != nil {
-		return "", err
+// searchPath resolves a path that begins with ~, the home folder, or holds "..". Replies and records
+// show the home folder in place of ~.
+func (in *call) searchPath(path string) (shown, resolved string, err error) {
+	if shown, err = expandHome(path); err != nil {
+		return "", "", err
 	}
-	in.values["path"] = path
-	return in.afterLinks("path", true)
+	in.values["path"] = shown
+	resolved, err = in.afterLinks(shown, true)
+	return shown, resolved, err
 }
 
 // below names abs, which is base or below it, as a continuation of the path in the call.
-func below(in *call, base, abs string) string {
-	given := plainPath(in.str("path"))
+func below(given, base, abs string) string {
+	given = plainPath(given)
 	rel, err := filepath.Rel(base, abs)
 	switch {
 	case err != nil || rel == ".":
@@ -83,38 +102,4 @@ func below(in *call, base, abs string) string {
 		given += "/"
 	}
 	return wellFormed(given + filepath.ToSlash(rel))
-}
-
-func searchReply(in *call, f skill.Found) string {
-	matches := []string{}
-	for _, abs := range f.Matches {
-		matches = append(matches, below(in, f.Path, abs))
-	}
-	var note string
-	switch pattern := in.str("pattern"); {
-	case len(matches) > 0:
-	case strings.Contains(pattern, "{"):
-		note = "braces in a pattern stand for themselves; search for each choice"
-	case strings.LastIndex(pattern, "[") > strings.LastIndex(pattern, "]"):
-		note = "a [ that is never closed stands for itself"
-	}
-	return success(keys{"matches", matches, "count", len(matches), "truncated?", f.More > 0, "total?",
-		totalIfMore(len(matches)+f.More, len(matches)),
-		"excluded?", f.Excluded, "skipped_git?", f.Git, "unreadable?", f.Unreadable, "note?", note})
-}
-
-func grepReply(in *call, g skill.Grepped) string {
-	matches := []keys{}
-	for _, m := range g.Matches {
-		var context []string
-		for _, line := range m.Context {
-			context = append(context, strings.TrimSuffix(line, "\r"))
-		}
-		matches = append(matches, keys{"file", below(in, g.Path, m.File), "line", m.Line, "content",
-			words.Strip(m.Text),
-			"context?", context, "truncated?", len(m.Text) < m.Size})
-	}
-	return success(keys{"matches", matches, "count", len(matches), "truncated?", g.More > 0, "total?",
-		totalIfMore(len(matches)+g.More, len(matches)),
-		"skipped_binary?", g.Binary, "unreadable?", g.Unreadable})
 }

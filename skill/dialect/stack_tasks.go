@@ -13,109 +13,88 @@ import (
 )
 
 var stackTasks = []Tool{
-	{
-		Name: "create_task", Doc: "Create a task, which is pending.",
-		Params: []Param{
-			{Name: "title", Type: "string", Required: true, Doc: "what to do"},
-			{Name: "description", Type: "string", Default: "", Doc: "more about it"},
-			{Name: "priority", Type: "string", Enum: priorities, Default: "medium",
-				Doc: "how much it matters"}},
-		Effect: Adds,
-		operation: func(in *call) (skill.Args, error) {
-			return skill.CreateTask{Title: in.str("title"), Description: in.str("description"),
-				Priority: in.str("priority")}, nil
-		},
-		reply: typed(func(_ *call, made skill.Recorded) string {
-			return success(keys{"task", made.Record}, dryRunOf(made.Changed))
+	row(Tool{Name: "create_task", Doc: "Create a task, which is pending.", Effect: Adds},
+		func(in *call, a struct {
+			Title       string `arg:"title" is:"required" doc:"what to do"`
+			Description string `arg:"description" default:"" doc:"more about it"`
+			Priority    string `arg:"priority" enum:"low,medium,high,critical" default:"medium" doc:"how much it matters"`
+		}) (string, error) {
+			made, err := do[skill.Recorded](in, skill.CreateTask{Title: a.Title, Description: a.Description,
+				Priority: a.Priority})
+			return success(keys{"task", made.Record}, dryRunOf(made.Changed)), err
 		}),
-	},
-	{
-		Name: "list_tasks", Doc: "List the tasks, or only the ones with a status or priority.",
-		Params: []Param{
-			{Name: "status", Type: "string", Default: "",
-				Doc: "one of pending, in_progress, done, blocked; all for any"},
-			{Name: "priority", Type: "string", Default: "",
-				Doc: "one of low, medium, high, critical; all for any"},
-			stackOffset},
-		operation: func(in *call) (skill.Args, error) {
-			offset, err := offsetOf(in)
-			return skill.ListTasks{Statuses: statuses, Priorities: priorities, Status: in.str("status"),
-				Priority: in.str("priority"), Offset: offset}, err
-		},
-		reply: typed(func(in *call, list skill.TaskList) string {
+	row(Tool{Name: "list_tasks", Doc: "List the tasks, or only the ones with a status or priority."},
+		func(in *call, a struct {
+			Status   string `arg:"status" default:"" doc:"one of pending, in_progress, done, blocked; all for any"`
+			Priority string `arg:"priority" default:"" doc:"one of low, medium, high, critical; all for any"`
+			stackOffset
+		}) (string, error) {
+			if err := a.check(); err != nil {
+				return "", err
+			}
+			list, err := do[skill.TaskList](in, skill.ListTasks{Statuses: statuses, Priorities: priorities,
+				Status: a.Status, Priority: a.Priority, Offset: a.Offset})
 			return success(keys{"tasks", append([]skill.Record{}, list.Tasks...), "count", len(list.Tasks)},
-				pageOf(in, len(list.Tasks), list.Total))
+				a.next(len(list.Tasks), list.Total)), err
 		}),
-	},
-	{
-		Name: "update_task", Doc: "Set the status of a task, and any other fields: title, description, priority, or what you like.",
-		Params: []Param{stackTaskID,
-			{Name: "status", Type: "string", Enum: statuses, Lenient: true, Doc: "its new status"}},
-		More: true, Effect: Destroys,
-		operation: func(in *call) (skill.Args, error) {
+	row(Tool{Name: "update_task", Effect: Destroys, More: true, Doc: "Set the status of a task, and any other " +
+		"fields: title, description, priority, or what you like."},
+		func(in *call, a struct {
+			stackTaskID
+			Status any `arg:"status" type:"string" enum:"pending,in_progress,done,blocked" is:"lenient" doc:"its new status"`
+		}) (string, error) {
 			fields, err := taskFields(in.values, in.raw)
-			return skill.UpdateTask{ID: in.str("task_id"), Fields: fields}, err
-		},
-		reword: recordsMissing("No tasks found"),
-		reply: typed(func(in *call, r skill.Recorded) string {
-			return success(keys{"task_id", in.str("task_id"), "updated", r.Applied}, dryRunOf(r.Changed))
+			if err != nil {
+				return "", err
+			}
+			r, err := do[skill.Recorded](in, skill.UpdateTask{ID: a.ID, Fields: fields})
+			return success(keys{"task_id", a.ID, "updated", r.Applied}, dryRunOf(r.Changed)),
+				recordsMissing("No tasks found", err)
 		}),
-	},
-	{
-		Name: "delete_task", Doc: "Delete a task.",
-		Params: []Param{stackTaskID},
-		Effect: Destroys,
-		operation: func(in *call) (skill.Args, error) {
-			return skill.DeleteTask{ID: in.str("task_id")}, nil
-		},
-		reword: recordsMissing("No tasks found"),
-		reply: typed(func(in *call, r skill.Recorded) string {
-			return success(keys{"task_id", in.str("task_id"), "deleted", r.Applied}, dryRunOf(r.Changed))
+	row(Tool{Name: "delete_task", Doc: "Delete a task.", Effect: Destroys},
+		func(in *call, a stackTaskID) (string, error) {
+			r, err := do[skill.Recorded](in, skill.DeleteTask{ID: a.ID})
+			return success(keys{"task_id", a.ID, "deleted", r.Applied}, dryRunOf(r.Changed)),
+				recordsMissing("No tasks found", err)
 		}),
-	},
-	{
-		Name: "create_plan", Doc: "Create a plan with its steps in their order.",
-		Params: []Param{
-			{Name: "goal", Type: "string", Required: true, Doc: "what the plan is for"},
-			{Name: "steps", Type: "array", Of: "string", Required: true, Doc: "the steps"}},
-		Effect: Adds,
-		operation: func(in *call) (skill.Args, error) {
-			steps := in.texts("steps")
-			for i, s := range steps {
+	row(Tool{Name: "create_plan", Doc: "Create a plan with its steps in their order.", Effect: Adds},
+		func(in *call, a struct {
+			Goal  string   `arg:"goal" is:"required" doc:"what the plan is for"`
+			Steps []string `arg:"steps" is:"required" doc:"the steps"`
+		}) (string, error) {
+			for i, s := range a.Steps {
 				if strings.TrimSpace(s) == "" {
-					return nil, fmt.Errorf("step %d is empty; say what is to be done", i+1)
+					return "", fmt.Errorf("step %d is empty; say what is to be done", i+1)
 				}
 			}
-			if len(steps) == 0 {
-				return nil, errors.New("steps is empty; give at least one")
+			if len(a.Steps) == 0 {
+				return "", errors.New("steps is empty; give at least one")
 			}
-			return skill.CreatePlan{Goal: in.str("goal"), Steps: steps}, nil
-		},
-		reply: typed(func(_ *call, made skill.Recorded) string {
-			return success(keys{"plan", made.Record}, dryRunOf(made.Changed))
+			made, err := do[skill.Recorded](in, skill.CreatePlan{Goal: a.Goal, Steps: a.Steps})
+			return success(keys{"plan", made.Record}, dryRunOf(made.Changed)), err
 		}),
-	},
-	{
-		Name: "execute_plan", Doc: "Mark a plan as started and return its steps. Nothing is run: do the steps one by one.",
-		Params: []Param{
-			{Name: "plan_id", Type: "string", Required: true, Doc: "the plan's id"}},
-		Effect: Destroys,
-		operation: func(in *call) (skill.Args, error) {
-			return skill.ExecutePlan{ID: in.str("plan_id")}, nil
-		},
-		reword: recordsMissing("No plans found"),
-		reply: typed(func(in *call, begun skill.Recorded) string {
-			return success(keys{"plan_id", in.str("plan_id"), "status", "executing", "steps",
-				stepsOf(begun.Record)}, dryRunOf(begun.Changed))
+	row(Tool{Name: "execute_plan", Effect: Destroys, Doc: "Mark a plan as started and return its steps. " +
+		"Nothing is run: do the steps one by one."},
+		func(in *call, a struct {
+			ID string `arg:"plan_id" is:"required" doc:"the plan's id"`
+		}) (string, error) {
+			begun, err := do[skill.Recorded](in, skill.ExecutePlan{ID: a.ID})
+			if err != nil {
+				return "", recordsMissing("No plans found", err)
+			}
+			return success(keys{"plan_id", a.ID, "status", "executing", "steps", stepsOf(begun.Record)},
+				dryRunOf(begun.Changed)), nil
 		}),
-	},
 }
 
 var (
-	priorities  = []string{"low", "medium", "high", "critical"}
-	statuses    = []string{"pending", "in_progress", "done", "blocked"}
-	stackTaskID = Param{Name: "task_id", Type: "string", Required: true, Doc: "the task's id"}
+	priorities = []string{"low", "medium", "high", "critical"}
+	statuses   = []string{"pending", "in_progress", "done", "blocked"}
 )
+
+type stackTaskID struct {
+	ID string `arg:"task_id" is:"required" doc:"the task's id"`
+}
 
 // stepsOf are the steps of a plan. In files of the original they may be missing, or
 // one text.
@@ -130,13 +109,11 @@ func stepsOf(plan skill.Record) []json.RawMessage {
 }
 
 // recordsMissing says that there is no file of records yet.
-func recordsMissing(text string) func(*call, error) error {
-	return func(_ *call, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return failf("%s", text)
-		}
-		return err
+func recordsMissing(text string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return failf("%s", text)
 	}
+	return err
 }
 
 // taskFields collects the fields to set, in their order. Those in an object kwargs count as

@@ -298,17 +298,20 @@ func TestStackNotText(t *testing.T) {
 
 // TestStackFetchParts says where a page continues, also if nothing was asked for.
 func TestStackFetchParts(t *testing.T) {
-	for _, tt := range []struct{ start, shown, want string }{
-		{"0", "", `"length":0,"total_length":5,"truncated":true,"next_index":0`},
-		{"1", "ée", `"length":2,"total_length":5,"truncated":true,"next_index":3`},
-		{"3", "lo", `"length":2,"total_length":5,"truncated":false`},
-		{"9", "", `"length":0,"total_length":5,"truncated":false`},
+	for _, tt := range []struct {
+		start       int
+		shown, want string
+	}{
+		{0, "", `"length":0,"total_length":5,"truncated":true,"next_index":0`},
+		{1, "ée", `"length":2,"total_length":5,"truncated":true,"next_index":3`},
+		{3, "lo", `"length":2,"total_length":5,"truncated":false`},
+		{9, "", `"length":0,"total_length":5,"truncated":false`},
 	} {
-		in := &call{values: values{"url": "u", "start_index": json.Number(tt.start)}}
-		got := fetchReply(in, skill.Fetched{Content: tt.shown, Total: 5})
+		a := fetchArgs{webURL: webURL{"u"}, Start: tt.start}
+		got := a.reply(skill.Fetched{Content: tt.shown, Total: 5})
 		got = strings.Replace(got, `"final_url":"","status_code":0,"content_type":"",`, "", 1)
 		if want := `{"success":true,"url":"u","content":"` + tt.shown + `",` + tt.want + "}"; got != want {
-			t.Errorf("from %s\n got %s\nwant %s", tt.start, got, want)
+			t.Errorf("from %d\n got %s\nwant %s", tt.start, got, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,96 +13,108 @@ import (
 
 // The tools that run the programs of a project.
 var (
-	testTool = projectTool(skill.Test, 300, Tool{
-		Name: "test",
-		Doc: "Run the tests of a project: go test, cargo test, pytest, the script test of package.json or make test, by the nearest " +
-			"file of these. Returns what they print, and fails where no test ran.",
-		Params: []Param{
-			projectPath,
-			{Name: "pattern", Type: "string", Default: "test*.py",
-				Doc: "names of the files with tests, for pytest"},
-			{Name: "verbose", Type: "boolean", Default: true, Doc: "report every test"},
-			{Name: "name", Type: "string", Doc: "run only tests whose name matches"},
-		},
-	})
-	lintTool = projectTool(skill.Lint, 120, Tool{
-		Name: "lint",
-		Doc:  "Lint code by the linter that is named, or by what the project has: go vet, cargo clippy, the script lint of package.json, else ruff.",
-		Params: []Param{
-			projectPath,
-			{Name: "linter", Type: "string", Enum: []string{"ruff", "pylint", "mypy"}, Lenient: true,
-				Doc: "instead of the project's own"},
-		},
-	})
-	formatTool = projectTool(skill.Format, 120, Tool{
-		Name: "format",
-		Doc:  "Format code by the formatter that is named, or by what the project has: gofmt, cargo fmt, prettier, else ruff. Returns which files changed.",
-		Params: []Param{
-			projectPath,
-			{Name: "formatter", Type: "string", Enum: []string{"ruff", "black"}, Lenient: true,
-				Doc: "instead of the project's own"},
-			{Name: "check", Type: "boolean", Default: false, Doc: "only list what would change"},
-		},
-	})
-	typecheckTool = projectTool(skill.Typecheck, 180, Tool{
-		Name:   "typecheck",
-		Doc:    "Check types by what the project has: go build, cargo check, tsc, else mypy.",
-		Params: []Param{projectPath},
-	})
-	installTool = projectTool(skill.Install, 300, Tool{
-		Name: "install",
-		Doc: "Install the dependencies of a project by the manager that is named or whose lockfile there is, else pip, always into a " +
-			"virtual environment. Needs --network.",
-		Params: []Param{
-			{Name: "path", Type: "string", Path: true, Default: ".", Doc: "the folder of the project"},
-			{Name: "package_manager", Type: "string", Enum: []string{"pip", "poetry", "npm"}, Lenient: true,
-				Doc: "instead of the project's own"},
-			{Name: "scripts", Type: "boolean", Default: false,
-				Doc: "let packages run programs of their own while they are installed"},
-		},
-	})
+	testTool = row(Tool{Name: "test", Effect: Destroys, Open: true,
+		Doc: "Run the tests of a project: go test, cargo test, pytest, the script test of package.json or " +
+			"make test, by the nearest file of these. Returns what they print, and fails where no test ran."},
+		func(in *call, a struct {
+			projectPath
+			Pattern string      `arg:"pattern" default:"test*.py" doc:"names of the files with tests, for pytest"`
+			Verbose bool        `arg:"verbose" default:"true" doc:"report every test"`
+			Name    string      `arg:"name" doc:"run only tests whose name matches"`
+			Timeout json.Number `arg:"timeout" default:"300" doc:"in seconds, 600 at most; 0 means 300"`
+		}) (string, error) {
+			return in.project(skill.Toolchain{Do: skill.Test, Path: a.Path, Pattern: a.Pattern, Name: a.Name,
+				Brief: !a.Verbose}, runner{}, a.Timeout, 300)
+		})
+	lintTool = row(Tool{Name: "lint", Effect: Destroys, Open: true,
+		Doc: "Lint code by the linter that is named, or by what the project has: go vet, cargo clippy, the " +
+			"script lint of package.json, else ruff."},
+		func(in *call, a struct {
+			projectPath
+			Linter  any         `arg:"linter" type:"string" enum:"ruff,pylint,mypy" is:"lenient" doc:"instead of the project's own"`
+			Timeout json.Number `arg:"timeout" default:"120" doc:"in seconds, 600 at most; 0 means 120"`
+		}) (string, error) {
+			return in.project(skill.Toolchain{Do: skill.Lint, Path: a.Path, Brief: true},
+				runner{"linter", a.Linter}, a.Timeout, 120)
+		})
+	formatTool = row(Tool{Name: "format", Effect: Destroys, Open: true,
+		Doc: "Format code by the formatter that is named, or by what the project has: gofmt, cargo fmt, " +
+			"prettier, else ruff. Returns which files changed."},
+		func(in *call, a struct {
+			projectPath
+			Formatter any         `arg:"formatter" type:"string" enum:"ruff,black" is:"lenient" doc:"instead of the project's own"`
+			Check     bool        `arg:"check" default:"false" doc:"only list what would change"`
+			Timeout   json.Number `arg:"timeout" default:"120" doc:"in seconds, 600 at most; 0 means 120"`
+		}) (string, error) {
+			return in.project(skill.Toolchain{Do: skill.Format, Path: a.Path, Brief: true, Check: a.Check},
+				runner{"formatter", a.Formatter}, a.Timeout, 120)
+		})
+	typecheckTool = row(Tool{Name: "typecheck", Effect: Destroys, Open: true,
+		Doc: "Check types by what the project has: go build, cargo check, tsc, else mypy."},
+		func(in *call, a struct {
+			projectPath
+			Timeout json.Number `arg:"timeout" default:"180" doc:"in seconds, 600 at most; 0 means 180"`
+		}) (string, error) {
+			return in.project(skill.Toolchain{Do: skill.Typecheck, Path: a.Path, Brief: true}, runner{},
+				a.Timeout, 180)
+		})
+	installTool = row(Tool{Name: "install", Effect: Destroys, Open: true,
+		Doc: "Install the dependencies of a project by the manager that is named or whose lockfile there is, " +
+			"else pip, always into a virtual environment. Needs --network."},
+		func(in *call, a struct {
+			Path    string      `arg:"path" is:"path" default:"." doc:"the folder of the project"`
+			Manager any         `arg:"package_manager" type:"string" enum:"pip,poetry,npm" is:"lenient" doc:"instead of the project's own"`
+			Scripts bool        `arg:"scripts" default:"false" doc:"let packages run programs of their own while they are installed"`
+			Timeout json.Number `arg:"timeout" default:"300" doc:"in seconds, 600 at most; 0 means 300"`
+		}) (string, error) {
+			return in.project(skill.Toolchain{Do: skill.Install, Path: a.Path, Brief: true, Scripts: a.Scripts},
+				runner{"package_manager", a.Manager}, a.Timeout, 300)
+		})
 )
 
-var projectPath = Param{Name: "path", Type: "string", Path: true, Default: ".",
-	Doc: "a folder or file of the project"}
-
-// runnerParams are the parameters that name the program to run. A tool has at most one.
-var runnerParams = []string{"linter", "formatter", "package_manager"}
-
-func unknownRunner(param, name string) error {
-	return failf("Unknown %s: %s", strings.ReplaceAll(param, "_", " "), name)
+type projectPath struct {
+	Path string `arg:"path" is:"path" default:"." doc:"a folder or file of the project"`
 }
 
-// projectTool is the row of a task, whose timeout is usual seconds by default.
-func projectTool(do skill.Purpose, usual int, t Tool) Tool {
-	t.Params = append(t.Params, timeoutParam(usual, maxTimeout))
-	t.Effect, t.Open = Destroys, true
-	t.operation = func(in *call) (skill.Args, error) {
-		a := skill.Toolchain{
-			Do: do, Path: in.str("path"), Pattern: in.str("pattern"), Name: in.str("name"),
-			Brief: !in.flag("verbose"), Check: in.flag("check"), Scripts: in.flag("scripts"),
-			MaxOutput: stackOutput,
-		}
-		for _, key := range runnerParams {
-			v, given := in.values[key]
-			text, ok := v.(string)
-			switch {
-			case given && !ok:
-				return nil, fmt.Errorf("%s must be a text", key)
-			case given && text == "":
-				return nil, unknownRunner(key, text)
-			case given:
-				a.Runner = text
-			}
-		}
-		var err error
-		a.Timeout, err = in.seconds("timeout", float64(usual))
-		return a, err
+// A runner is the argument that names the program to run.
+type runner struct {
+	param string
+	given any
+}
+
+func (r runner) unknown(name string) error {
+	return failf("Unknown %s: %s", strings.ReplaceAll(r.param, "_", " "), name)
+}
+
+// project runs a task, whose timeout is usual seconds by default.
+func (in *call) project(a skill.Toolchain, by runner, timeout json.Number, usual float64) (string, error) {
+	name, isText := by.given.(string)
+	var err error
+	switch a.Timeout, err = seconds("timeout", timeout, usual); {
+	case by.given != nil && !isText:
+		return "", fmt.Errorf("%s must be a text", by.param)
+	case by.given == "":
+		return "", by.unknown("")
+	case err != nil:
+		return "", err
 	}
-	t.failure = typed(projectFailure)
-	t.reword = projectError
-	t.reply = typed(func(_ *call, r skill.ToolRun) string { return success(projectKeys(r)) })
-	return t
+	a.Runner, a.MaxOutput = name, stackOutput
+	d, err := do[skill.ToolRun](in, a)
+	if err == nil {
+		return success(projectKeys(d)), projectFailure(d)
+	}
+	spawn, isSpawn := errors.AsType[*skill.SpawnError](err)
+	path, isPath := errors.AsType[*fs.PathError](err)
+	switch {
+	case errors.Is(err, skill.ErrUnknownRunner) && name != "":
+		err = by.unknown(name)
+	case isSpawn && spawn.Err == syscall.ENOENT:
+		err = withKeys(failf("%s not found", spawn.Command),
+			keys{"hint", installHint(in.tool.Name, spawn.Command)})
+	case isPath && path.Op == "stat" && errors.Is(err, fs.ErrNotExist):
+		err = failf("Path not found: %s", a.Path)
+	}
+	return "", err
 }
 
 // projectKeys are the members of these tools beside success and error.
@@ -125,7 +138,7 @@ func shellLine(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-func projectFailure(_ *call, d skill.ToolRun) error {
+func projectFailure(d skill.ToolRun) error {
 	if !d.Failed() {
 		return nil
 	}
@@ -147,24 +160,4 @@ func installHint(tool, program string) string {
 		return "no linter is installed: install ruff (pip install ruff), pylint, flake8 or mypy"
 	}
 	return "install " + program + ", or put it on PATH"
-}
-
-// projectError says why nothing was run, with the message of the manual if it has one.
-func projectError(in *call, err error) error {
-	if errors.Is(err, skill.ErrUnknownRunner) {
-		for _, key := range runnerParams {
-			if name := in.str(key); name != "" {
-				return unknownRunner(key, name)
-			}
-		}
-	}
-	if spawn, ok := errors.AsType[*skill.SpawnError](err); ok && spawn.Err == syscall.ENOENT {
-		return withKeys(failf("%s not found", spawn.Command),
-			keys{"hint", installHint(in.tool.Name, spawn.Command)})
-	}
-	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Op == "stat" &&
-		errors.Is(err, fs.ErrNotExist) {
-		return failf("Path not found: %s", in.str("path"))
-	}
-	return err
 }

@@ -136,8 +136,12 @@ func (in *call) name(abs string) string {
 // count returns an integer argument from 1 to most, or the usual one if it is missing. Where
 // that is 0, so may the argument be.
 func (in values) count(name string, usual, most int64) (int, error) {
-	given, ok := in[name].(json.Number)
-	if !ok {
+	given, _ := in[name].(json.Number)
+	return count(name, given, usual, most)
+}
+
+func count(name string, given json.Number, usual, most int64) (int, error) {
+	if given == "" {
 		return int(usual), nil
 	}
 	n, err := given.Int64()

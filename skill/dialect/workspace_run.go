@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,12 +22,10 @@ var shellTool = Tool{
 		{Name: "dry_run", Type: "boolean", Doc: "show the changes, make none"}},
 	Effect: Destroys, Open: true,
 	operation: func(in *call) (skill.Args, error) {
-		run, err := runOperation(in)
-		if e, ok := run.(skill.Exec); ok {
-			e.Shell, e.DryRun = true, in.flag("dry_run")
-			return e, nil
-		}
-		return run, err
+		timeout, _ := in.values["timeout"].(json.Number)
+		e, err := shellExec(in.str("command"), in.str("cwd"), timeout, nil)
+		e.Shell, e.DryRun = true, in.flag("dry_run")
+		return e, err
 	},
 	failure: typed(func(in *call, e skill.Executed) error {
 		if !e.Failed() {
@@ -137,7 +136,7 @@ func metFence(e skill.Executed) bool {
 }
 
 var backgroundTool = Tool{
-	Name: serverTool.Name, Title: "Server",
+	Name: "server", Title: "Server",
 	Doc: "Start what goes on running: a server, a watcher, a REPL. send types into one and returns the output.",
 	Params: []Param{
 		{Name: "action", Type: "string", Enum: []string{"start", "send", "list", "logs", "stop"},
@@ -183,15 +182,16 @@ func backgroundOperation(in *call) (skill.Args, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit, err := in.seconds("timeout", 10)
+	name := skill.ServerName{ID: in.str("id"), Port: port}
+	timeout, _ := in.values["timeout"].(json.Number)
+	limit, err := seconds("timeout", timeout, 10)
 	switch action := in.str("action"); {
 	case err != nil:
 		return nil, err
 	case action == "send":
-		return skill.TypeServer{ServerName: skill.ServerName{ID: in.str("id"), Port: port},
-			Text: in.str("input"), Wait: in.str("wait_for"), Limit: limit}, nil
+		return skill.TypeServer{ServerName: name, Text: in.str("input"), Wait: in.str("wait_for"), Limit: limit}, nil
 	case action != "start":
-		return serverTool.operation(in)
+		return serverAction(action, name, "")
 	case in.values["command"] == nil:
 		return nil, errors.New("command is required to start a server")
 	}
