@@ -233,6 +233,10 @@ trial's lines there, and makes the other changes all the same.`,
 			}
 			if conflict, ok := errors.AsType[*skill.TrialConflictError](err); ok {
 				c.say(conflict)
+				if conflict.Link != "" {
+					c.sayf("put the folder back first, or forget the trial: %s", c.again(&o.workspaceOptions, "drop", t.ID))
+					return exit(exitFailed)
+				}
 				c.sayf("to make them all the same: %s; or try the command again",
 					c.again(&o.workspaceOptions, "keep", "--force", t.ID))
 				return exit(exitFailed)

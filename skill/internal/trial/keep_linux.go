@@ -10,7 +10,8 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"textskill/skill/internal/merge"
 )
@@ -38,7 +39,10 @@ func (t *Trial) Check(folder string, force bool) error {
 		byPath[c.Path] = c
 		delete(t.made, c.Path)
 	}
-	conflict := &ConflictError{ID: t.ID}
+	conflict := &ConflictError{ID: t.ID, Link: t.linkAbove(folder)}
+	if conflict.Link != "" {
+		return conflict
+	}
 	for _, c := range t.Changes {
 		change, seen := byPath[c.Path]
 		is := change.Before
@@ -79,7 +83,7 @@ func (t *Trial) merge(folder string, c Change, is State, force bool) bool {
 		return false
 	}
 	base, err := os.ReadFile(t.before(c))
-	ours, oerr := os.ReadFile(filepath.Join(folder, c.Path))
+	ours, oerr := readIn(folder, c.Path)
 	theirs, terr := os.ReadFile(filepath.Join(t.upper(), c.Path))
 	if !c.Before.Exists || cmp.Or(err, oerr, terr) != nil {
 		return false
@@ -90,6 +94,23 @@ func (t *Trial) merge(folder string, c Change, is State, force bool) bool {
 	}
 	t.merged[c.Path] = text
 	return true
+}
+
+// linkAbove returns a link that stands in place of a folder in which the trial changes something, "" for none.
+func (t *Trial) linkAbove(folder string) string {
+	makes := map[string]bool{} // folders that the trial puts in place of something else
+	for _, c := range t.Changes {
+		makes[c.Path] = c.After.Mode.IsDir() && !c.Before.Mode.IsDir()
+		for i, r := range c.Path {
+			if r != '/' || makes[c.Path[:i]] {
+				continue
+			}
+			if info, err := os.Lstat(filepath.Join(folder, c.Path[:i])); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+				return c.Path[:i]
+			}
+		}
+	}
+	return ""
 }
 
 // Make makes the changes of a trial in a folder, after Check. It removes first what is removed, the innermost first.
@@ -113,13 +134,13 @@ func (t *Trial) Make(folder string) error {
 			err = root.Remove(c.Path)
 			t.step()
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
 			return err
 		}
 	}
 	for _, c := range t.Changes {
 		if c.After.Exists && !t.made[c.Path] {
-			if err := t.makeOne(root, folder, c); err != nil {
+			if err := t.makeOne(root, c); err != nil {
 				return err
 			}
 			t.made[c.Path] = true
@@ -179,7 +200,7 @@ func (t *Trial) Unmade() error {
 }
 
 // makeOne makes what a path has after the trial.
-func (t *Trial) makeOne(root *os.Root, folder string, c Change) error {
+func (t *Trial) makeOne(root *os.Root, c Change) error {
 	upper, name := filepath.Join(t.upper(), c.Path), path.Join(path.Dir(c.Path), t.temporary())
 	_, uid, gid := stateOf(upper)
 	mode := c.After.Mode
@@ -201,7 +222,11 @@ func (t *Trial) makeOne(root *os.Root, folder string, c Change) error {
 			err = root.Symlink(to, name)
 		}
 	case mode&fs.ModeNamedPipe != 0:
-		err = syscall.Mkfifo(filepath.Join(folder, name), 0o600)
+		var dir *os.File
+		if dir, err = root.Open(path.Dir(name)); err == nil {
+			err = unix.Mkfifoat(int(dir.Fd()), path.Base(name), 0o600)
+			dir.Close()
+		}
 	case !mode.IsRegular():
 		return nil // a socket, which nobody serves any more
 	default:

@@ -66,9 +66,8 @@ func (t *Trial) saveBefore(folder string, c Change) {
 	if !c.Before.Exists || !c.Before.Mode.IsRegular() || c.Before.Size > merge.MaxSize || !t.isOld(c.Before) {
 		return
 	}
-	path := filepath.Join(folder, c.Path)
-	data, err := os.ReadFile(path)
-	if now, _, _ := stateOf(path); err == nil && now == c.Before {
+	data, err := readIn(folder, c.Path)
+	if now, _, _ := stateOf(filepath.Join(folder, c.Path)); err == nil && now == c.Before {
 		os.WriteFile(t.before(c), data, 0o600)
 	}
 }
@@ -172,7 +171,7 @@ func (t *Trial) changes(folder string) (list []Change, err error) {
 			}
 			same := both && before.Mode == after.Mode && uid == uid2 && gid == gid2
 			if same && !after.Mode.IsDir() {
-				same = before.Size == after.Size && sameContent(lower, upper, after.Mode)
+				same = before.Size == after.Size && t.sameContent(folder, name, after.Mode)
 			}
 			if !same {
 				list = append(list, Change{Path: name, Before: before, After: after})
@@ -225,17 +224,18 @@ func (t *Trial) open(path string) (s State, uid, gid int) {
 	return s, uid, gid
 }
 
-// sameContent reports whether two files of the same kind and size hold the same.
-func sameContent(a, b string, mode fs.FileMode) bool {
+// sameContent reports whether a file of a folder holds the same in the trial, where it has the same kind and size.
+func (t *Trial) sameContent(folder, name string, mode fs.FileMode) bool {
+	upper := filepath.Join(t.upper(), name)
 	switch {
 	case mode&fs.ModeSymlink != 0:
-		to, err := os.Readlink(a)
-		other, err2 := os.Readlink(b)
+		to, err := os.Readlink(filepath.Join(folder, name))
+		other, err2 := os.Readlink(upper)
 		return err == nil && err2 == nil && to == other
 	case !mode.IsRegular():
 		return true
 	}
-	one, err := os.ReadFile(a)
-	two, err2 := os.ReadFile(b)
+	one, err := readIn(folder, name)
+	two, err2 := os.ReadFile(upper)
 	return err == nil && err2 == nil && bytes.Equal(one, two)
 }

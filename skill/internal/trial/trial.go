@@ -23,6 +23,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -106,9 +107,13 @@ type State struct {
 type ConflictError struct {
 	ID    string
 	Paths []string
+	Link  string // stands in place of a folder of the trial, so that not even force makes the changes; "" for none
 }
 
 func (e *ConflictError) Error() string {
+	if e.Link != "" {
+		return fmt.Sprintf("%s cannot be kept: %s is a link now, and keep changes nothing through it", e.ID, e.Link)
+	}
 	return fmt.Sprintf("%s cannot be kept: changed by others since it began: %s", e.ID, strings.Join(e.Paths, ", "))
 }
 
@@ -315,7 +320,7 @@ func removeAll(dir string) error {
 func (t *Trial) Contents(folder string, c Change) (before, after []byte, err error) {
 	if c.Before.Mode.IsRegular() && c.Before.Exists {
 		if before, err = os.ReadFile(t.before(c)); err != nil {
-			before, err = os.ReadFile(filepath.Join(folder, c.Path))
+			before, err = readIn(folder, c.Path)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -325,6 +330,16 @@ func (t *Trial) Contents(folder string, c Change) (before, after []byte, err err
 		after, err = os.ReadFile(filepath.Join(t.upper(), c.Path))
 	}
 	return before, after, err
+}
+
+// readIn reads a file below a folder. No link leads out of the folder.
+func readIn(folder, path string) ([]byte, error) {
+	f, err := os.OpenInRoot(folder, path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
 }
 
 // before returns the name of the file with what a changed text held as the trial began.

@@ -252,6 +252,41 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
+// Nothing is made through a link that stands in place of a folder of the trial, also with force: not inside, and
+// not outside. The next trial puts a folder of its own in place of a link.
+func TestNothingIsKeptThroughALink(t *testing.T) {
+	needs.Shell(t)
+	for _, script := range []string{"echo 2 > d/f", "echo 2 > d/new", "mkfifo d/p", "mkdir d/e", "ln -s x d/l", "rm d/f",
+		"chmod 600 d/f", "rm -r d; mkdir d; echo 3 > d/g", "mkdir -p d/e/g; echo 4 > d/e/g/f", "mv d/f f"} {
+		for _, to := range []string{"../out", "other"} {
+			base := t.TempDir()
+			folder := base + "/ws"
+			shell(t, base, "mkdir -p ws/d ws/other out; echo 1 > ws/d/f; echo 1 > ws/other/f; echo 1 > out/f")
+			tr := try(t, t.TempDir(), folder, script)
+			shell(t, folder, "mv d d0; ln -s "+to+" d")
+			var conflict *ConflictError
+			if err := tr.Check(folder, true); !errors.As(err, &conflict) || conflict.Link != "d" {
+				t.Errorf("%s: %v", script, err)
+			}
+			if err := tr.Make(folder); to == "../out" && err == nil { // a link that comes after the check
+				t.Errorf("%s was made", script)
+			}
+			if after := treeOf(t, base+"/out"); after != "/f -rw-r--r-- \"1\\n\"\n" {
+				t.Errorf("%s: outside is %s", script, after)
+			}
+		}
+	}
+	folder := t.TempDir()
+	shell(t, folder, "mkdir other; ln -s other d")
+	tr := try(t, t.TempDir(), folder, "rm d; mkdir d; echo 1 > d/f")
+	if err := errors.Join(tr.Check(folder, false), tr.Make(folder)); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(folder + "/d/f"); string(text) != "1\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
 // A text that others changed meanwhile is merged. In a conflict nothing is made, and with force only the lines
 // in conflict are replaced.
 func TestMerge(t *testing.T) {
