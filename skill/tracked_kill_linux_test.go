@@ -7,12 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"textskill/skill/internal/workspace"
 	"textskill/testdata/needs"
 )
 
@@ -165,5 +167,44 @@ func TestTrackedKilledIsRecorded(t *testing.T) {
 		if left, _ := os.ReadDir(historyOf(t, dir) + "/running"); len(left) > 0 {
 			t.Errorf("%q: left are %v", before, left)
 		}
+	}
+}
+
+// A program is killed while it runs a command, which goes on for a moment: its helper lets it end by itself. Another
+// process records the command only after its end, so the history has what it changed in that moment.
+func TestTrackedKilledGoesOn(t *testing.T) {
+	needs.Shell(t)
+	dir := t.TempDir()
+	x := newExecutor(t, Config{Dir: dir, NoSync: true})
+	carried(t, x, WriteFile{Path: "a", Content: "alpha"})
+	parent := exec.Command(self(t), dir, "sh", "-c", `trap "" TERM; echo x > f; sleep 0.2; echo late > a; sleep 60`)
+	parent.Env = append(os.Environ(), "EXEC_TEST_ROLE=parent")
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the command to write",
+		func() bool { _, err := os.Stat(filepath.Join(dir, "f")); return err == nil })
+	parent.Process.Kill()
+	parent.Wait()
+	eventually(t, "the command to write again", func() bool {
+		carried(t, x, WriteFile{Path: "b", Content: fmt.Sprint(time.Now())})
+		data, _ := os.ReadFile(filepath.Join(dir, "a"))
+		return string(data) == "late\n"
+	})
+	eventually(t, "the record", func() bool {
+		carried(t, x, WriteFile{Path: "b", Content: fmt.Sprint(time.Now())})
+		left, _ := os.ReadDir(historyOf(t, dir) + "/running")
+		return len(left) == 0
+	})
+	list := carried(t, x, History{}).(Changes).List
+	i := slices.IndexFunc(list, func(c workspace.HistoryEntry) bool { return strings.HasPrefix(c.Command, "trap") })
+	if i < 0 {
+		t.Fatalf("the history has %+v", list)
+	}
+	if _, err := x.Execute(t.Context(), &Session{}, Undo{ID: list[i].ID, Perhaps: true}); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "a")); string(data) != "alpha" {
+		t.Errorf("%q, %v", data, err)
 	}
 }

@@ -256,6 +256,10 @@ func (c *Command) leaveOpen() {
 	}
 }
 
+// Window returns a file that is locked while the command may change something. The process that ends the command if
+// this program is killed holds the file open until then, so that nobody takes the command for ended before.
+func (c *Command) Window() *os.File { return c.file }
+
 // Cancel forgets a command that did not start.
 func (c *Command) Cancel() {
 	if t, err := c.s.Lock(context.Background()); err == nil {

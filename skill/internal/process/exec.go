@@ -204,8 +204,9 @@ type Spec struct {
 type extras struct {
 	share *os.File // a socket at which the helper of a server meets other programs; may be nil
 	// sockets bound to a port of this machine, whose connections lead to that port in the network
-	relay []*os.File
-	count int // in the helper: of the files that came with these
+	relay  []*os.File
+	window *os.File // of the record of its changes, which the helper holds open; may be nil
+	count  int      // in the helper: of the files that came with these
 }
 
 func (e extras) close() {
@@ -270,8 +271,9 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 	}
 	tracked, err := x.track(ctx, x.lineOf(ctx, a), serves, func(ctx context.Context) (err error) {
 		x.session.refusedNames(nil) // the names of earlier commands
-		paths, _ := ctx.Value(trackedKey{}).([]string)
-		spec.fence.guardGit(x, paths)
+		t, _ := ctx.Value(trackedKey{}).(tracked)
+		spec.extras.window = t.window
+		spec.fence.guardGit(x, t.git)
 		done, err = x.run(ctx, a, spec)
 		if len(spec.fence.rules) > 0 && err == nil {
 			done.Hints = x.hints(a, dir.Path, spec.fence.rules, &done)

@@ -126,6 +126,7 @@ func orphaned(parent int) bool {
 // superviseOne runs a command, and reports whether none of its processes is left.
 func superviseOne(spec Spec, v *views, g *gateway) bool {
 	h := helper{views: v}
+	defer spec.extras.window.Close() // of nil too
 	g.serve(&spec)
 	defer h.guard.close()
 	if !h.start(spec, stdinFD, stdoutFD, stderrFD) {
@@ -157,6 +158,7 @@ func superviseOne(spec Spec, v *views, g *gateway) bool {
 	}
 	g.tell()
 	v.tellFull()
+	spec.extras.window.Close() // before the next command gets one
 	event{eventEnded, uint32(h.status), uint32(left)}.send()
 	return left == 0 && err == nil
 }

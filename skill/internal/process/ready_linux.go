@@ -69,8 +69,8 @@ func (h *helperProcess) run(spec Spec, report, stdin, stdout, stderr *os.File) e
 		stdinFD - 3: stdin}, spec.Files...) {
 		fds = append(fds, int(f.Fd()))
 	}
-	network, share, relay := spec.extraFiles()
-	fds = slices.Concat(fds, network, share, relay)
+	network, share, window, relay := spec.extraFiles()
+	fds = slices.Concat(fds, network, share, window, relay)
 	data := spec.encode()
 	if _, err := h.send(data[:4], fds); err != nil {
 		return err

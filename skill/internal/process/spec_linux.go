@@ -20,31 +20,34 @@ const maxSpec = 64 << 20 // bytes
 type specHead struct {
 	Args, Rules                                       uint32 // counts
 	Port, Connect                                     uint32
-	Files, Network, Share, Relay                      uint32 // counts of the files that come with it
+	Files, Network, Share, Window, Relay              uint32 // counts of the files that come with it
 	Server, TTY, Exact, Fence, Require, Shared, Plain bool
 	Limits                                            Limits
 }
 
-// maxExtras is how many files a Spec has besides Files: three of a network, a share and two of a relay.
-const maxExtras = 6
+// maxExtras is how many files a Spec has besides Files: three of a network, a share, a window and two of a relay.
+const maxExtras = 7
 
 // extraFiles returns these files in the order of specHead.
-func (s *Spec) extraFiles() (network, share, relay []int) {
+func (s *Spec) extraFiles() (network, share, window, relay []int) {
 	if s.fence.own != nil {
 		network = s.fence.own.files()
 	}
 	if s.extras.share != nil {
 		share = []int{int(s.extras.share.Fd())}
 	}
+	if s.extras.window != nil {
+		window = []int{int(s.extras.window.Fd())}
+	}
 	for _, f := range s.extras.relay {
 		relay = append(relay, int(f.Fd()))
 	}
-	return network, share, relay
+	return network, share, window, relay
 }
 
 // takeExtras moves the files to descriptors of their own: their places are for the next command.
 func (s *Spec) takeExtras(head specHead) (err error) {
-	s.extras.count = int(head.Network + head.Share + head.Relay)
+	s.extras.count = int(head.Network + head.Share + head.Window + head.Relay)
 	fds := make([]int, min(s.extras.count, maxExtras))
 	for i := range fds {
 		if fds[i], err = unix.FcntlInt(uintptr(firstFileFD+s.files+i), unix.F_DUPFD_CLOEXEC, highFD); err != nil {
@@ -58,7 +61,11 @@ func (s *Spec) takeExtras(head specHead) (err error) {
 	if head.Share > 0 {
 		s.extras.share = os.NewFile(uintptr(fds[0]), "share")
 	}
-	for _, fd := range fds[head.Share:] {
+	fds = fds[head.Share:]
+	if head.Window > 0 {
+		s.extras.window = os.NewFile(uintptr(fds[0]), "window")
+	}
+	for _, fd := range fds[head.Window:] {
 		s.extras.relay = append(s.extras.relay, os.NewFile(uintptr(fd), "relay"))
 	}
 	return err
@@ -74,12 +81,12 @@ type ruleHead struct {
 // encode returns s for [readSpec] in the helper: a length, the numbers, and the strings,
 // each ended by a NUL. It leaves out Dir, in which the helper is started.
 func (s Spec) encode() []byte {
-	network, share, relay := s.extraFiles()
+	network, share, window, relay := s.extraFiles()
 	head := specHead{
 		Args: uint32(len(s.Args)), Rules: uint32(len(s.fence.rules)),
 		Port: uint32(s.fence.port), Connect: uint32(s.fence.connect),
 		Files: uint32(len(s.Files)), Network: uint32(len(network)), Share: uint32(len(share)),
-		Relay: uint32(len(relay)), Server: s.server, TTY: s.tty, Exact: s.exact, Fence: s.fence.on,
+		Window: uint32(len(window)), Relay: uint32(len(relay)), Server: s.server, TTY: s.tty, Exact: s.exact, Fence: s.fence.on,
 		Require: s.fence.require, Shared: s.fence.network, Plain: s.fence.plain, Limits: s.fence.limits,
 	}
 	buf, _ := binary.Append(make([]byte, 4, 8192), binary.LittleEndian, head) // its size is fixed

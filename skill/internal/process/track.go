@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -50,8 +51,14 @@ const (
 	recordTimeout   = 30 * time.Second
 )
 
-// trackedKey is the key of the paths for [fence.guardGit] in the context of a program that is tracked.
+// trackedKey is the key of a tracked in the context of a program that is tracked.
 type trackedKey struct{}
+
+// tracked is what a program that is tracked gets of its record.
+type tracked struct {
+	git    []string // the paths for [fence.guardGit]
+	window *os.File // that its helper holds open, nil without a record
+}
 
 // Track calls run and records, under name, what it changes in the workspace. In a
 // nested call the changes belong to the outer one.
@@ -73,7 +80,11 @@ func (x *Runner) track(ctx context.Context, name string, serves <-chan struct{},
 		}
 		return c, err
 	}
-	inner := context.WithValue(ctx, trackedKey{}, x.gitPathsBefore(ctx, command))
+	t := tracked{git: x.gitPathsBefore(ctx, command)}
+	if command != nil {
+		t.window = command.Window()
+	}
+	inner := context.WithValue(ctx, trackedKey{}, t)
 	switch {
 	case berr != nil && !isTooMuch(berr):
 		return c, fmt.Errorf("the command was not started, because its changes cannot be recorded: %w; --no-journal runs it without undo", berr)

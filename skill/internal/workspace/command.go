@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"fmt"
+	"os"
 	"path"
 	"strings"
 
@@ -95,6 +96,9 @@ func (c *Command) Repositories() (paths []string) {
 	}
 	return paths
 }
+
+// Window returns the file to hold open while the command may change something: [history.Command.Window].
+func (c *Command) Window() *os.File { return c.c.Window() }
 
 // Cancel drops a command that was not started.
 func (c *Command) Cancel() { c.c.Cancel() }
