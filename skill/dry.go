@@ -74,7 +74,7 @@ func (x *Executor) dryRun(ctx context.Context, base string, a Exec) (done Execut
 	if err != nil {
 		return done, err
 	}
-	t, err := trial.New(dir, a.Command)
+	t, err := trial.New(dir, x.process.WithoutSecrets(ctx, a.Command))
 	if err != nil {
 		return done, err
 	}

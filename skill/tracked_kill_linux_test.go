@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -121,6 +122,20 @@ func hasBeaten(dir, name string) bool {
 	return beats > 0
 }
 
+// isFree reports whether no process holds the record of the command that a program runs.
+func isFree(pid int) bool {
+	name, _ := filepath.Glob(filepath.Join(os.Getenv("XDG_STATE_HOME"), "skill", "*", "running", fmt.Sprintf("%d-*", pid)))
+	if len(name) != 1 {
+		return false
+	}
+	f, err := os.Open(name[0])
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+}
+
 // TestTrackedKilledIsRecorded kills a program while it runs a command. The changes of the command
 // are undone like the changes of another one, and the history names the run that it was a step of. A command that
 // another process runs meanwhile does not count as killed, and may have made the changes.
@@ -144,6 +159,7 @@ func TestTrackedKilledIsRecorded(t *testing.T) {
 		eventually(t, "a heartbeat", func() bool { return hasBeaten(dir, "f") })
 		parent.Process.Kill()
 		parent.Wait()
+		eventually(t, "the helper to end", func() bool { return isFree(parent.Process.Pid) })
 		if before == "echo y > g" { // another command comes before the undo
 			undoes(t, x, shell(t, x, before).Undo)
 		}

@@ -57,7 +57,7 @@ func (x *Executor) Try(command string, arguments func(state string) []string, st
 	if err != nil {
 		return nil, err
 	}
-	t, err := trial.New(dir, command)
+	t, err := trial.New(dir, x.process.WithoutSecrets(context.Background(), command))
 	if err != nil {
 		return nil, err
 	}

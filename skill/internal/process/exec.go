@@ -499,15 +499,15 @@ func (x *Runner) lineOf(ctx context.Context, a Command) string {
 	if script, ok := scriptOf(a); ok {
 		line = script
 	}
-	if line = x.withoutSecrets(ctx, line); len(line) > most {
+	if line = x.WithoutSecrets(ctx, line); len(line) > most {
 		line = strings.ToValidUTF8(line[:most], "") + "…"
 	}
 	return line
 }
 
-// withoutSecrets returns a line that is recorded without the credentials in the environment, and without
+// WithoutSecrets returns a line that is recorded without the credentials in the environment, and without
 // the secrets of the run in whose name the command is run.
-func (x *Runner) withoutSecrets(ctx context.Context, line string) string {
+func (x *Runner) WithoutSecrets(ctx context.Context, line string) string {
 	for _, value := range x.secretValues() {
 		line = strings.ReplaceAll(line, value, redacted)
 	}
