@@ -10,8 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 
 	"textskill/skill/internal/merge"
 )
@@ -134,7 +133,7 @@ func (t *Trial) Make(folder string) error {
 			err = root.Remove(c.Path)
 			t.step()
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			return err
 		}
 	}
@@ -224,7 +223,7 @@ func (t *Trial) makeOne(root *os.Root, c Change) error {
 	case mode&fs.ModeNamedPipe != 0:
 		var dir *os.File
 		if dir, err = root.Open(path.Dir(name)); err == nil {
-			err = unix.Mkfifoat(int(dir.Fd()), path.Base(name), 0o600)
+			err = syscall.Mknodat(int(dir.Fd()), path.Base(name), syscall.S_IFIFO|0o600, 0)
 			dir.Close()
 		}
 	case !mode.IsRegular():
