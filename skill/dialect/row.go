@@ -14,8 +14,8 @@ import (
 // a string is the reply; else it is a [Reply]. The tags of a field say what clients are told:
 //
 //	arg      the name of the argument, and after commas further names, which are not shown
-//	is       marks with commas between them: content, empty, hidden, lenient, new, path, required;
-//	         see [Param]
+//	is       marks with commas between them: content, empty, hidden, lenient, new, path, required,
+//	         see [Param], and brief, for a list of objects whose members are not described
 //	doc      its description
 //	type     of JSON Schema, if that of the field does not say it
 //	of       the type of what an array or object holds, if that of the field does not say it
@@ -102,6 +102,10 @@ func (p *Param) read(key, value string) (err error) {
 	case "is":
 		for mark := range strings.SplitSeq(value, ",") {
 			switch mark {
+			case "brief":
+				for i := range p.Fields {
+					p.Fields[i].Doc = ""
+				}
 			case "content":
 				p.Content = true
 			case "empty":

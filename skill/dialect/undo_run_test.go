@@ -28,7 +28,6 @@ func TestRunTellsOfALessFence(t *testing.T) {
 
 // An answer ends with at most three lines about what the fence denied and what undo leaves.
 func TestRunTellsOfTheFenceInOnePlace(t *testing.T) {
-	b := newBase(t, skill.Config{})
 	whole := skill.Fence{ABI: 7, TCP: true, UDP: true, Alone: true}
 	tracked := skill.Tracked{Undo: "1", NotUndoable: []string{"db: it is large", "x: it is a socket"}}
 	const words = "commands write the workspace, $TMPDIR and caches only"
@@ -52,7 +51,7 @@ func TestRunTellsOfTheFenceInOnePlace(t *testing.T) {
 			Refused: []string{"b:1 (denied)"}},
 			"exit 0\n[refused: b:1 (denied); fence: Landlock ABI 3: files]\nundo ID 1\nnot undoable: db: it is large; x: it is a socket"},
 	} {
-		if got := shellText(&call{x: b.x}, tt.e); got != tt.want {
+		if got := shellText(tt.e); got != tt.want {
 			t.Errorf("\n got %s\nwant %s", got, tt.want)
 		}
 	}
@@ -138,7 +137,7 @@ func TestRunTellsWhatTheFenceForbids(t *testing.T) {
 		{skill.Executed{Stdout: []byte("permission denied"), Fence: whole}, "exit 0\npermission denied"},
 	}
 	for _, tt := range tests {
-		if got := shellText(nil, tt.e); got != tt.want {
+		if got := shellText(tt.e); got != tt.want {
 			t.Errorf("got %q\nwant %q", got, tt.want)
 		}
 	}

@@ -115,13 +115,11 @@ func missingName(err error) string {
 }
 
 // advise adds to an error of a kind what to do.
-func advise(kind error, what string) func(*call, error) error {
-	return func(_ *call, err error) error {
-		if errors.Is(err, kind) {
-			return &Failure{Message: plainMessage(err) + "; " + what, Cause: err}
-		}
-		return err
+func advise(kind error, what string, err error) error {
+	if errors.Is(err, kind) {
+		return &Failure{Message: plainMessage(err) + "; " + what, Cause: err}
 	}
+	return err
 }
 
 // name is what replies call a file: relative to where the client is, if it is below.
@@ -135,11 +133,6 @@ func (in *call) name(abs string) string {
 
 // count returns an integer argument from 1 to most, or the usual one if it is missing. Where
 // that is 0, so may the argument be.
-func (in values) count(name string, usual, most int64) (int, error) {
-	given, _ := in[name].(json.Number)
-	return count(name, given, usual, most)
-}
-
 func count(name string, given json.Number, usual, most int64) (int, error) {
 	if given == "" {
 		return int(usual), nil

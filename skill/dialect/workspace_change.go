@@ -7,47 +7,57 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"textskill/parser/rawjson"
 	"unicode/utf8"
 
+	"textskill/parser/rawjson"
 	"textskill/skill"
 )
 
 // changeOutput is what the object of a change has; undo is missing if it was not recorded.
 // Rare members, as in a dry run, are left out: all definitions have 9 KB.
-var changeOutput = []Param{{Name: "path", Type: "string", Required: true}, {Name: "undo", Type: "string"}}
+type changeOutput struct {
+	Path string `arg:"path" is:"required"`
+	Undo string `arg:"undo"`
+}
 
-var movedOutput = append([]Param{{Name: "from", Type: "string", Required: true}}, changeOutput...)
+type movedOutput struct {
+	From string `arg:"from" is:"required"`
+	changeOutput
+}
 
-var onePath = Param{Name: "path", Aliases: []string{"file_path"}, Type: "string", Path: true, Required: true,
-	Doc: "file"}
+// conditions are the hidden arguments of all tools that change files: see [call.condition].
+type conditions struct {
+	IfHash     string `arg:"if_hash" is:"hidden"`
+	CreateOnly bool   `arg:"create_only" is:"hidden"`
+	Force      bool   `arg:"force" is:"hidden"`
+}
 
-var writeTool = Tool{
-	Name: "write", Title: "Write a file",
-	Doc: "Create a file, or replace all of it; edit changes parts. Missing parents are made. Refused if others have changed it since you read it.",
-	Params: []Param{newFile(onePath),
-		{Name: "content", Type: "string", Aliases: []string{"contents", "file_text"}, Content: true,
-			Required: true, Empty: true, Doc: "text"},
-		{Name: "append", Type: "boolean", Doc: "add to the end"},
-		{Name: "if_hash", Type: "string",
-			Doc: "SHA-256 it must have, 8 digits or more; none: it must not exist"},
-		{Name: "force", Type: "boolean", Doc: "replace it all the same"},
-		{Name: "create_only", Type: "boolean", Hidden: true}},
-	Output: changeOutput, Effect: Destroys,
-	operation: func(in *call) (skill.Args, error) {
-		if in.flag("append") {
-			return skill.AppendFile{Path: in.str("path"), Content: in.str("content"), Parents: true,
-				Keep: true}, nil
+var writeTool = row(Tool{Name: "write", Title: "Write a file", Effect: Destroys,
+	Output: paramsOf(reflect.TypeFor[changeOutput]()),
+	Doc: "Create a file, or replace all of it; edit changes parts. Missing parents are made. Refused if " +
+		"others have changed it since you read it."},
+	func(in *call, a struct {
+		Path       string `arg:"path,file_path" is:"path,new,required" doc:"file"`
+		Content    string `arg:"content,contents,file_text" is:"content,required,empty" doc:"text"`
+		Append     bool   `arg:"append" doc:"add to the end"`
+		IfHash     string `arg:"if_hash" doc:"SHA-256 it must have, 8 digits or more; none: it must not exist"`
+		Force      bool   `arg:"force" doc:"replace it all the same"`
+		CreateOnly bool   `arg:"create_only" is:"hidden"`
+	}) (Reply, error) {
+		op := skill.Args(skill.WriteFile{Path: a.Path, Content: a.Content, Parents: true, Keep: true})
+		if a.Append {
+			op = skill.AppendFile{Path: a.Path, Content: a.Content, Parents: true, Keep: true}
 		}
-		return skill.WriteFile{Path: in.str("path"), Content: in.str("content"), Parents: true,
-			Keep: true}, nil
-	},
-	reply: typed(func(in *call, c skill.Changed) string {
+		c, err := do[skill.Changed](in, op)
+		if err != nil {
+			return Reply{}, err
+		}
 		text := fmt.Sprintf("wrote %s: %d bytes", in.name(c.Path), c.Bytes)
 		if len(c.Kept) > 0 {
 			text += "; kept the " + strings.Join(c.Kept, " and the ")
@@ -56,10 +66,8 @@ var writeTool = Tool{
 		if c.Unread > 0 {
 			text += fmt.Sprintf("; it replaced %s that you have not read", counted(c.Unread, "line"))
 		}
-		return changeText(in, c, text)
-	}),
-	data: changeData,
-}
+		return in.changeReply(c, text), nil
+	})
 
 // twin says that beside a file that was written, or a folder that it is in, another one looks alike.
 func (in *call) twin(abs string) string {
@@ -77,67 +85,64 @@ func (in *call) twin(abs string) string {
 // mayLookAlike reports whether a letter of a name is one that others look like.
 func mayLookAlike(r rune) bool { return r == ' ' || r == '\'' || r == '"' || r >= utf8.RuneSelf }
 
-var editTool = Tool{
-	Name: "edit", Title: "Edit a file",
-	Doc: "Change parts of a file that you have read, by texts or by lines: all edits or none. old_text must occur once, unless replace_all. Returns the diff.",
-	Params: slices.Concat([]Param{onePath}, editParams, []Param{
-		{Name: "edits", Type: "array", Of: "object", Content: true, Doc: "several of these",
-			Fields: undescribed(editParams)}}, conditions),
-	Effect: Destroys,
-	operation: func(in *call) (skill.Args, error) {
-		edits, err := in.edits()
-		return skill.EditFile{Path: in.str("path"), Edits: edits}, err
-	},
-	reword: func(_ *call, err error) error {
+var editTool = row(Tool{Name: "edit", Title: "Edit a file", Effect: Destroys,
+	Doc: "Change parts of a file that you have read, by texts or by lines: all edits or none. old_text must " +
+		"occur once, unless replace_all. Returns the diff."},
+	func(in *call, a struct {
+		Path string `arg:"path,file_path" is:"path,required" doc:"file"`
+		editArgs
+		Edits []editArgs `arg:"edits" is:"content,brief" doc:"several of these"`
+		conditions
+	}) (string, error) {
+		edits, err := editsOf(a.editArgs, a.Edits)
+		if err != nil {
+			return "", err
+		}
+		c, err := do[skill.Changed](in, skill.EditFile{Path: a.Path, Edits: edits})
 		if many, ok := errors.AsType[*skill.ManyMatchesError](err); ok {
 			// without its hint
-			return fmt.Errorf("%v; add lines around it to old_text, or set replace_all", many)
+			err = fmt.Errorf("%v; add lines around it to old_text, or set replace_all", many)
 		}
-		return err
-	},
-	reply: typed(func(in *call, c skill.Changed) string {
-		if c.Applied && c.Added+c.Removed == 0 {
-			return changeText(in, c, in.name(c.Path)+" is as it was: the new texts are the old ones")
+		switch {
+		case err != nil:
+			return "", err
+		case c.Applied && c.Added+c.Removed == 0:
+			return in.changeText(c, in.name(c.Path)+" is as it was: the new texts are the old ones"), nil
 		}
-		text := fmt.Sprintf("edited %s\n+%d -%d\n%s", in.name(c.Path), c.Added, c.Removed,
-			rowsText(c.Rows, in.usesLetters()))
-		return changeText(in, c, cutDiff(text))
-	}),
-}
+		letters := isFilled(a.Lines) || isFilled(a.After) || in.s.UsesLetters() // if the call or the session has used some
+		return in.changeText(c, cutDiff(fmt.Sprintf("edited %s\n+%d -%d\n%s", in.name(c.Path), c.Added, c.Removed,
+			rowsText(c.Rows, letters)))), nil
+	})
 
-// usesLetters reports whether a reply shows lines with letters: if the call or the session has
-// used some.
-func (in *call) usesLetters() bool {
-	return in.filled("lines") || in.filled("after") || in.s.UsesLetters()
-}
-
-var patchTool = Tool{
-	Name: "patch", Title: "Apply a patch",
-	Doc: "Change several files at once, also add, move and delete them, by one patch, all or nothing. Returns the diff.",
-	Params: slices.Concat([]Param{{Name: "patch", Aliases: []string{"input"}, Type: "string", Content: true,
-		Required: true,
-		Doc:      "*** Begin Patch … *** End Patch (Update File, Add File, Delete File, Move to), or a unified diff"}}, conditions),
-	Output:    append([]Param{{Name: "files", Type: "array", Of: "string", Required: true}}, changeOutput...),
-	Effect:    Destroys,
-	operation: func(in *call) (skill.Args, error) { return skill.Patch{Text: in.str("patch")}, nil },
-	reply: typed(func(in *call, p skill.Patched) string {
+var patchTool = row(Tool{Name: "patch", Title: "Apply a patch", Effect: Destroys,
+	Output: paramsOf(reflect.TypeFor[struct {
+		Files []string `arg:"files" is:"required"`
+		changeOutput
+	}]()),
+	Doc: "Change several files at once, also add, move and delete them, by one patch, all or nothing. " +
+		"Returns the diff."},
+	func(in *call, a struct {
+		Patch string `arg:"patch,input" is:"content,required" doc:"*** Begin Patch … *** End Patch (Update File, Add File, Delete File, Move to), or a unified diff"`
+		conditions
+	}) (Reply, error) {
+		done, err := do[skill.Patched](in, skill.Patch{Text: a.Patch})
+		if err != nil {
+			return Reply{}, err
+		}
 		var b strings.Builder
-		b.WriteString(p.Message() + "\n")
-		for i, line := range patchedFiles(in, p) {
-			b.WriteString(line + "\n" + rowsText(p.Files[i].Rows, in.s.UsesLetters()))
+		b.WriteString(done.Message() + "\n")
+		files := patchedFiles(in, done)
+		for i, line := range files {
+			b.WriteString(line + "\n" + rowsText(done.Files[i].Rows, in.s.UsesLetters()))
 		}
-		for _, note := range p.Notes {
+		for _, note := range done.Notes {
 			b.WriteString("[" + wellFormed(in.shorten(note)) + "]\n")
 		}
-		return changeText(in, p.Changed, cutDiff(b.String()))
-	}),
-	data: typed(func(in *call, p skill.Patched) any {
-		return struct {
+		return Reply{Body: in.changeText(done.Changed, cutDiff(b.String())), Structured: rawjson.Encode(struct {
 			Files []string `json:"files"`
 			changeMembers
-		}{patchedFiles(in, p), changeKeys(in, p.Changed)}
-	}),
-}
+		}{files, in.changeMembers(done.Changed)})}, nil
+	})
 
 // rowsText is the difference between two versions of a file, with numbers and letters as read
 // shows them, or as a unified diff.
@@ -192,23 +197,21 @@ func patchedFiles(in *call, p skill.Patched) []string {
 	return lines
 }
 
-var (
-	ownSource = Param{Name: "source", Type: "string", Path: true, Required: true,
-		Doc: "file, folder, or lines: a.go:10ab-40cd"}
-	ownDest = Param{Name: "destination", Type: "string", Path: true, Required: true,
-		Doc: "path or folder; for lines a.go:7ef (after it), a.go:0 or a.go:end"}
-	overwrite = Param{Name: "overwrite", Type: "boolean", Doc: "replace a file that is there"}
-	sameAs    = "as for move"
-)
+// transferArgs are the arguments of move and copy.
+type transferArgs struct {
+	Source    string `arg:"source" is:"path,required" doc:"file, folder, or lines: a.go:10ab-40cd"`
+	Dest      string `arg:"destination" is:"path,required" doc:"path or folder; for lines a.go:7ef (after it), a.go:0 or a.go:end"`
+	Overwrite bool   `arg:"overwrite" doc:"replace a file that is there"`
+	conditions
+}
 
 // destination is where a move or copy leads to. In a folder, which is there or for a file ends
 // with "/", the source keeps its name.
-func (in *call) destination() string {
-	from, to := in.str("source"), in.str("destination")
-	if in.isFolder(to) || strings.HasSuffix(to, "/") && !in.isFolder(from) {
-		return filepath.Join(to, filepath.Base(in.x.Abs(in.s, from)))
+func (a transferArgs) destination(in *call) string {
+	if in.isFolder(a.Dest) || strings.HasSuffix(a.Dest, "/") && !in.isFolder(a.Source) {
+		return filepath.Join(a.Dest, filepath.Base(in.x.Abs(in.s, a.Source)))
 	}
-	return to
+	return a.Dest
 }
 
 func (in *call) isFolder(path string) bool {
@@ -216,71 +219,81 @@ func (in *call) isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// refusedToReplace says of a destination that exists how a file is replaced.
-func refusedToReplace(in *call, err error) error {
-	if !errors.Is(err, fs.ErrExist) {
-		return err
+// transfer moves or copies lines if the source names lines, else a file or folder by another operation.
+func (in *call) transfer(a transferArgs, file skill.Args, duplicate bool) (Reply, error) {
+	op, err := in.linesOr(a, file, duplicate)
+	if err != nil {
+		return Reply{}, err
 	}
-	hint := "; set overwrite to replace a file"
-	if in.x.Abs(in.s, in.str("source")) == in.x.Abs(in.s, in.destination()) {
-		hint = "; source and destination are the same"
-	} else if in.isFolder(in.str("source")) || in.isFolder(in.destination()) {
-		hint = "; only a file replaces a file: name another path"
-	}
-	return &Failure{Message: plainMessage(err) + hint, Cause: err}
-}
-
-// transferred is the reply to a move or copy, of files or of lines.
-func transferred(did string) func(*call, skill.Result) string {
-	return func(in *call, r skill.Result) string {
-		if t, ok := r.(skill.Transferred); ok {
-			return transferReply(in, t)
+	r, err := do[skill.Result](in, op)
+	if errors.Is(err, fs.ErrExist) {
+		hint := "; set overwrite to replace a file"
+		if to := a.destination(in); in.x.Abs(in.s, a.Source) == in.x.Abs(in.s, to) {
+			hint = "; source and destination are the same"
+		} else if in.isFolder(a.Source) || in.isFolder(to) {
+			hint = "; only a file replaces a file: name another path"
 		}
-		c := r.(skill.Changed)
-		return changeText(in, c, did+" "+in.name(c.From)+" to "+in.name(c.Path))
+		err = &Failure{Message: plainMessage(err) + hint, Cause: err}
 	}
+	if err != nil {
+		return Reply{}, err
+	}
+	if t, ok := r.(skill.Transferred); ok {
+		members := in.changeMembers(t.Changed)
+		members.From, members.Path = in.name(t.Source), in.name(t.Dest)
+		return Reply{Body: in.changeText(t.Changed, in.shorten(t.Message())+"\n"+wellFormed(t.Rows)),
+			Structured: rawjson.Encode(members)}, nil
+	}
+	c, did := r.(skill.Changed), "moved "
+	if duplicate {
+		did = "copied "
+	}
+	return in.changeReply(c, did+in.name(c.From)+" to "+in.name(c.Path)), nil
 }
 
-var moveTool = Tool{
-	Name: "move", Title: "Move or rename", Doc: "Move or rename a file or folder, or move lines.",
-	Params: slices.Concat([]Param{ownSource, ownDest, overwrite}, conditions), Output: movedOutput,
-	Effect: Destroys,
-	operation: func(in *call) (skill.Args, error) {
-		return in.linesOr(skill.MoveFile{Source: in.str("source"), Dest: in.destination(), Parents: true,
-			NoReplace: !in.flag("overwrite")}, false)
-	},
-	reword: refusedToReplace,
-	reply:  transferred("moved"),
-	data:   changeData,
-}
+var moveTool = row(Tool{Name: "move", Title: "Move or rename", Effect: Destroys,
+	Output: paramsOf(reflect.TypeFor[movedOutput]()),
+	Doc:    "Move or rename a file or folder, or move lines."},
+	func(in *call, a transferArgs) (Reply, error) {
+		return in.transfer(a, skill.MoveFile{Source: a.Source, Dest: a.destination(in), Parents: true,
+			NoReplace: !a.Overwrite}, false)
+	})
 
-var copyTool = Tool{
-	Name: "copy", Title: "Copy", Doc: "Copy a file or folder, or lines.",
-	Params: slices.Concat([]Param{{Name: "source", Type: "string", Path: true, Required: true, Doc: sameAs},
-		{Name: "destination", Type: "string", Path: true, Required: true, Doc: sameAs},
-		{Name: "overwrite", Type: "boolean", Doc: overwrite.Doc}}, conditions),
-	Output: movedOutput, Effect: Destroys,
-	operation: func(in *call) (skill.Args, error) {
-		return in.linesOr(skill.CopyFile{Source: in.str("source"), Dest: in.destination(), Tree: true,
-			Parents: true, NoReplace: !in.flag("overwrite")}, true)
-	},
-	reword: refusedToReplace,
-	reply:  transferred("copied"),
-	data:   changeData,
-}
+var copyTool = row(Tool{Name: "copy", Title: "Copy", Effect: Destroys,
+	Output: paramsOf(reflect.TypeFor[movedOutput]()),
+	Doc:    "Copy a file or folder, or lines."},
+	func(in *call, a struct {
+		Source    string `arg:"source" is:"path,required" doc:"as for move"`
+		Dest      string `arg:"destination" is:"path,required" doc:"as for move"`
+		Overwrite bool   `arg:"overwrite" doc:"replace a file that is there"`
+		conditions
+	}) (Reply, error) {
+		t := transferArgs(a)
+		return in.transfer(t, skill.CopyFile{Source: a.Source, Dest: t.destination(in), Tree: true, Parents: true,
+			NoReplace: !a.Overwrite}, true)
+	})
 
-var deleteTool = Tool{
-	Name: "delete", Title: "Delete", Doc: "Delete a file, or a folder with everything in it.",
-	Params: slices.Concat([]Param{{Name: "path", Type: "string", Path: true, Required: true,
-		Doc: "file or folder"}}, conditions),
-	Output: changeOutput, Effect: Destroys,
-	operation: func(in *call) (skill.Args, error) { return skill.DeleteFile{Path: in.str("path"), Tree: true}, nil },
-	reply:     typed(func(in *call, c skill.Changed) string { return changeText(in, c, "deleted "+in.name(c.Path)) }),
-	data:      changeData,
+var deleteTool = row(Tool{Name: "delete", Title: "Delete", Effect: Destroys,
+	Output: paramsOf(reflect.TypeFor[changeOutput]()),
+	Doc:    "Delete a file, or a folder with everything in it."},
+	func(in *call, a struct {
+		Path string `arg:"path" is:"path,required" doc:"file or folder"`
+		conditions
+	}) (Reply, error) {
+		c, err := do[skill.Changed](in, skill.DeleteFile{Path: a.Path, Tree: true})
+		if err != nil {
+			return Reply{}, err
+		}
+		return in.changeReply(c, "deleted "+in.name(c.Path)), nil
+	})
+
+// changeReply is the reply to a change, as a text and as an object.
+func (in *call) changeReply(c skill.Changed, did string) Reply {
+	return Reply{Body: in.changeText(c, did), Structured: rawjson.Encode(in.changeMembers(c))}
 }
 
 // changeText adds to what a call did how it is undone, or in a dry run what it would have done.
-func changeText(in *call, c skill.Changed, did string) string {
+func (in *call) changeText(c skill.Changed, did string) string {
 	switch {
 	case !c.Applied:
 		return strings.TrimSuffix(c.Change.String()+"\n"+in.diff(c), "\n")
@@ -326,7 +339,7 @@ type changeMembers struct {
 	Kept []string `json:"kept,omitempty"`
 }
 
-func changeKeys(in *call, c skill.Changed) changeMembers {
+func (in *call) changeMembers(c skill.Changed) changeMembers {
 	k := changeMembers{Path: in.name(c.Path), Undo: c.ID, NotKept: c.NotKept, Diff: in.diff(c),
 		DryRun: !c.Applied, Kept: c.Kept}
 	if c.From != "" {
@@ -335,105 +348,95 @@ func changeKeys(in *call, c skill.Changed) changeMembers {
 	return k
 }
 
-func changeData(in *call, r skill.Result) any {
-	if t, ok := r.(skill.Transferred); ok {
-		keys := changeKeys(in, t.Changed)
-		keys.From, keys.Path = in.name(t.Source), in.name(t.Dest)
-		return keys
-	}
-	return changeKeys(in, r.(skill.Changed))
-}
-
-var takeBackTool = Tool{
-	Name: "undo", Title: "Undo",
-	Doc: "Undo the last change, one, or all since one. An undo can be undone.",
-	Params: []Param{
-		{Name: "id", Type: "string", Doc: "default: the last"},
-		{Name: "since", Type: "string", Doc: "this change and all later ones"},
-		{Name: "force", Type: "boolean", Doc: "even if a file has changed since"}},
-	Output: []Param{{Name: "undone", Type: "array", Of: "object", Required: true}}, Effect: Destroys,
-	operation: func(in *call) (skill.Args, error) {
-		return skill.Undo{ID: in.str("id"), Since: in.str("since"), Force: in.flag("force")}, nil
-	},
-	reply: func(in *call, r skill.Result) string {
+var takeBackTool = row(Tool{Name: "undo", Title: "Undo", Effect: Destroys,
+	Output: paramsOf(reflect.TypeFor[struct {
+		Undone []struct{} `arg:"undone" is:"required"`
+	}]()),
+	Doc: "Undo the last change, one, or all since one. An undo can be undone."},
+	func(in *call, a struct {
+		ID    string `arg:"id" doc:"default: the last"`
+		Since string `arg:"since" doc:"this change and all later ones"`
+		Force bool   `arg:"force" doc:"even if a file has changed since"`
+	}) (Reply, error) {
+		r, err := do[skill.Reverted](in, skill.Undo{ID: a.ID, Since: a.Since, Force: a.Force})
+		if err != nil {
+			return Reply{}, err
+		}
+		id := Reply{Result: r}.UndoID()
 		text := strings.TrimSuffix(cutTo(r.Message(), "history lists them"), "\n")
-		return strings.TrimSuffix(text+"\nundo ID "+Reply{Result: r}.UndoID(), "\nundo ID ")
-	},
-	data: func(_ *call, r skill.Result) any {
 		d := Data(r).(data)
 		all, _ := d["undone"].([]data)
 		for n := len(all); n > 1 && len(rawjson.Encode(d)) > maxReply; {
 			n /= 2
-			d["undone"], d["more"], d["undo"] = all[:n], len(all)-n, Reply{Result: r}.UndoID()
+			d["undone"], d["more"], d["undo"] = all[:n], len(all)-n, id
 		}
-		return d
-	},
-}
+		return Reply{Body: strings.TrimSuffix(text+"\nundo ID "+id, "\nundo ID "),
+			Structured: rawjson.Encode(d)}, nil
+	})
 
-var versionTool = Tool{
-	Name: "restore", Title: "Restore a version",
-	Doc: "Show what a file held before a change, or write it to a file.",
-	Params: []Param{
-		{Name: "id", Type: "string", Required: true, Doc: "the change"},
-		{Name: "path", Type: "string", Path: true, Doc: "the file, if it changed several"},
-		{Name: "to", Type: "string", Path: true, Doc: "the file to write"}},
-	Effect: Destroys,
-	operation: func(in *call) (skill.Args, error) {
-		return skill.Restore{ID: in.str("id"), Path: in.str("path"), To: in.str("to")}, nil
-	},
-	reply: func(in *call, r skill.Result) string {
+var versionTool = row(Tool{Name: "restore", Title: "Restore a version", Effect: Destroys,
+	Doc: "Show what a file held before a change, or write it to a file."},
+	func(in *call, a struct {
+		ID   string `arg:"id" is:"required" doc:"the change"`
+		Path string `arg:"path" is:"path" doc:"the file, if it changed several"`
+		To   string `arg:"to" is:"path" doc:"the file to write"`
+	}) (string, error) {
+		r, err := do[skill.Result](in, skill.Restore{ID: a.ID, Path: a.Path, To: a.To})
+		if err != nil {
+			return "", err
+		}
 		if c, ok := r.(skill.Changed); ok {
-			return changeText(in, c, "wrote "+in.name(c.Path))
+			return in.changeText(c, "wrote "+in.name(c.Path)), nil
 		}
-		return cutTo(r.Message(), "write it to a file, and read that")
-	},
+		return cutTo(r.Message(), "write it to a file, and read that"), nil
+	})
+
+var changesTool = row(Tool{Name: "history", Title: "History",
+	Doc: "List changes, the newest first; with id, show the diff of one."},
+	func(in *call, a struct {
+		Path  string      `arg:"path" is:"path" doc:"only of this file or folder"`
+		Limit json.Number `arg:"limit" type:"integer" doc:"default 50"`
+		ID    string      `arg:"id" doc:"the change to show"`
+	}) (string, error) {
+		if a.ID != "" {
+			text, err := in.say(skill.Difference{ID: a.ID})
+			return cutDiff(text), err
+		}
+		limit, err := historyLimit(a.Limit)
+		if err != nil {
+			return "", err
+		}
+		text, err := in.say(skill.History{Path: a.Path, Limit: limit})
+		return cutTo(text, "a path lists those of one file or folder"), err
+	})
+
+// editArgs are the arguments of one edit. Those that are hidden are what other tools call them.
+type editArgs struct {
+	Old    *string `arg:"old_text,old_string,oldText,old_str" is:"content,empty" doc:"what new_text replaces"`
+	New    any     `arg:"new_text,new_string,newText,new_str,text,content" type:"string" is:"content,empty,lenient" doc:"\"\" deletes"`
+	All    *bool   `arg:"replace_all,replaceAll" doc:"all of them"`
+	Lines  any     `arg:"lines" type:"string" is:"lenient" doc:"instead of old_text: 12ab or 12ab-14cd, as read numbers them"`
+	After  any     `arg:"after,insert_line" type:"string" is:"lenient" doc:"or put new_text after this line: 12ab, 0 or end"`
+	Before any     `arg:"before" type:"string" is:"hidden,lenient"`
+	First  any     `arg:"start_line" type:"string" is:"hidden,lenient"`
+	Last   any     `arg:"end_line" type:"string" is:"hidden,lenient"`
 }
 
-var changesTool = Tool{
-	Name: "history", Title: "History",
-	Doc: "List changes, the newest first; with id, show the diff of one.",
-	Params: []Param{
-		{Name: "path", Type: "string", Path: true, Doc: "only of this file or folder"},
-		{Name: "limit", Type: "integer", Doc: "default 50"},
-		{Name: "id", Type: "string", Doc: "the change to show"}},
-	operation: func(in *call) (skill.Args, error) {
-		if id := in.str("id"); id != "" {
-			return skill.Difference{ID: id}, nil
+// given are the names of the arguments that an edit has, old_text also if that is empty.
+func (a editArgs) given() (names []string) {
+	for _, arg := range []struct {
+		name string
+		has  bool
+	}{
+		{"old_text", a.Old != nil}, {"new_text", isFilled(a.New)}, {"replace_all", a.All != nil},
+		{"lines", isFilled(a.Lines)}, {"after", isFilled(a.After)}, {"before", isFilled(a.Before)},
+		{"start_line", isFilled(a.First)}, {"end_line", isFilled(a.Last)},
+	} {
+		if arg.has {
+			names = append(names, arg.name)
 		}
-		given, _ := in.values["limit"].(json.Number)
-		limit, err := historyLimit(given)
-		return skill.History{Path: in.str("path"), Limit: limit}, err
-	},
-	reply: func(_ *call, r skill.Result) string {
-		if _, ok := r.(skill.Changes); ok {
-			return cutTo(r.Message(), "a path lists those of one file or folder")
-		}
-		return cutDiff(r.Message())
-	},
-}
-
-// editParams are the arguments of one edit. Those that are hidden are what other tools call
-// them.
-var editParams = []Param{
-	{Name: "old_text", Aliases: []string{"old_string", "oldText", "old_str"}, Type: "string", Content: true,
-		Empty: true, Doc: "what new_text replaces"},
-	{Name: "new_text", Aliases: []string{"new_string", "newText", "new_str", "text", "content"},
-		Type: "string", Content: true, Empty: true, Lenient: true, Doc: `"" deletes`},
-	{Name: "replace_all", Aliases: []string{"replaceAll"}, Type: "boolean", Doc: "all of them"},
-	{Name: "lines", Type: "string", Lenient: true,
-		Doc: "instead of old_text: 12ab or 12ab-14cd, as read numbers them"},
-	{Name: "after", Aliases: []string{"insert_line"}, Type: "string", Lenient: true,
-		Doc: "or put new_text after this line: 12ab, 0 or end"},
-	{Name: "before", Type: "string", Lenient: true, Hidden: true},
-	{Name: "start_line", Type: "string", Lenient: true, Hidden: true},
-	{Name: "end_line", Type: "string", Lenient: true, Hidden: true},
-}
-
-// conditions are the hidden arguments of all tools that change files.
-var conditions = []Param{
-	{Name: "if_hash", Type: "string", Hidden: true},
-	{Name: "create_only", Type: "boolean", Hidden: true},
-	{Name: "force", Type: "boolean", Hidden: true},
+	}
+	return names
 }
 
 // condition is what the arguments of a call say of the file that it changes.
@@ -445,24 +448,12 @@ func (in *call) condition() skill.Condition {
 	return c
 }
 
-// undescribed returns arguments without their descriptions.
-func undescribed(params []Param) []Param {
-	params = slices.Clone(params)
-	for i := range params {
-		params[i].Doc = ""
-	}
-	return params
-}
-
-// filled reports whether an argument holds more than an empty text.
-func (in values) filled(name string) bool {
-	v, ok := in[name]
-	return ok && v != nil && v != ""
-}
+// isFilled reports whether an argument holds more than an empty text.
+func isFilled(v any) bool { return v != nil && v != "" }
 
 // newText is the new text of an edit, or its lines.
-func (in values) newText() (text string, err error) {
-	switch v := in["new_text"].(type) {
+func (a editArgs) newText() (text string, err error) {
+	switch v := a.New.(type) {
 	case string:
 		return v, nil
 	case json.Number:
@@ -482,24 +473,24 @@ func (in values) newText() (text string, err error) {
 }
 
 // replacement reads one edit.
-func (in values) replacement() (r skill.Replacement, err error) {
-	if in.filled("start_line") || in.filled("end_line") {
-		first, last := in["start_line"], in["end_line"]
-		if first == nil {
-			first = last
+func (a editArgs) replacement() (r skill.Replacement, err error) {
+	if isFilled(a.First) || isFilled(a.Last) {
+		if a.First == nil {
+			a.First = a.Last
 		}
-		if last == nil {
-			last = first
+		if a.Last == nil {
+			a.Last = a.First
 		}
-		in["lines"] = fmt.Sprintf("%v-%v", first, last)
+		a.Lines = fmt.Sprintf("%v-%v", a.First, a.Last)
 	}
 	var kinds []string
-	for _, name := range []string{"lines", "after", "before"} {
-		if in.filled(name) {
-			kinds = append(kinds, name)
+	var where any
+	for i, v := range []any{a.Lines, a.After, a.Before} {
+		if isFilled(v) {
+			kinds, where = append(kinds, []string{"lines", "after", "before"}[i]), v
 		}
 	}
-	if _, ok := in["old_text"].(string); ok && (in.filled("old_text") || len(kinds) == 0) {
+	if a.Old != nil && (*a.Old != "" || len(kinds) == 0) {
 		kinds = slices.Insert(kinds, 0, "old_text")
 	}
 	switch len(kinds) {
@@ -510,44 +501,38 @@ func (in values) replacement() (r skill.Replacement, err error) {
 		return r, errors.New("give one of old_text, lines, after and before, not " +
 			strings.Join(kinds, " and "))
 	}
-	if r.New, err = in.newText(); err != nil {
+	if r.New, err = a.newText(); err != nil {
 		return r, err
 	}
-	r.Old, r.All = in.str("old_text"), in.flag("replace_all")
+	r.All = a.All != nil && *a.All
 	if kinds[0] == "old_text" {
+		r.Old = *a.Old
 		return r, nil
 	}
-	r.Old = ""
 	place := map[string]skill.Place{"lines": skill.These, "after": skill.After,
 		"before": skill.Before}[kinds[0]]
-	r.Lines, err = lineRange(kinds[0], in[kinds[0]], place)
+	r.Lines, err = lineRange(kinds[0], where, place)
 	return r, err
 }
 
 // edits reads the edits of a call, one that is flat or a list.
-func (in *call) edits() ([]skill.Replacement, error) {
-	list, _ := in.values["edits"].([]any)
-	var flat []string
-	for _, p := range editParams {
-		if in.filled(p.Name) || p.Name == "old_text" && in.values["old_text"] != nil {
-			flat = append(flat, p.Name)
-		}
-	}
+func editsOf(one editArgs, list []editArgs) ([]skill.Replacement, error) {
+	flat := one.given()
 	switch {
 	case len(list) > 0 && len(flat) > 0:
 		return nil, fmt.Errorf("edits and %s are both given; give one of them", strings.Join(flat, ", "))
 	case len(list) == 0 && len(flat) == 0:
 		return nil, errors.New("edits is empty; give old_text and new_text, or lines and new_text")
 	case len(list) == 0:
-		list = []any{in.values}
+		list = []editArgs{one}
 	}
 	made := make([]skill.Replacement, len(list))
 	for i, e := range list {
-		one, err := e.(values).replacement()
-		if err != nil && len(list) > 1 {
-			err = fmt.Errorf("edit %d of %d: %w", i+1, len(list), err)
-		}
-		if made[i] = one; err != nil {
+		var err error
+		if made[i], err = e.replacement(); err != nil {
+			if len(list) > 1 {
+				err = fmt.Errorf("edit %d of %d: %w", i+1, len(list), err)
+			}
 			return nil, err
 		}
 	}
@@ -601,9 +586,9 @@ func lineRefOr(number, letters, end string) skill.LineRef {
 }
 
 // linesOr returns the move or copy of lines if the source names lines, else that of a file.
-func (in *call) linesOr(file skill.Args, duplicate bool) (skill.Args, error) {
-	dest := in.str("destination")
-	n, ok := in.namedLines(in.str("source"), false)
+func (in *call) linesOr(a transferArgs, file skill.Args, duplicate bool) (skill.Args, error) {
+	dest := a.Dest
+	n, ok := in.namedLines(a.Source, false)
 	if !ok || n.at > 0 || n.count > 0 {
 		return file, nil
 	}
@@ -621,51 +606,36 @@ func (in *call) linesOr(file skill.Args, duplicate bool) (skill.Args, error) {
 	return t, nil
 }
 
-func transferReply(in *call, t skill.Transferred) string {
-	return changeText(in, t.Changed, in.shorten(t.Message())+"\n"+wellFormed(t.Rows))
-}
-
-var replaceTool = Tool{
-	Name: "replace", Title: "Replace in files",
-	Doc: "Replace a text in many files, such as a name: all or none.",
-	Params: []Param{
-		{Name: "glob", Aliases: []string{"pattern"}, Type: "string", Required: true,
-			Doc: "like src/**/*.{js,ts}"},
-		{Name: "old_text", Aliases: []string{"old_string", "oldText", "old_str"}, Type: "string",
-			Content: true, Required: true, Empty: true, Doc: "what new_text replaces"},
-		{Name: "new_text", Aliases: []string{"new_string", "newText", "new_str"}, Type: "string",
-			Content: true, Required: true, Empty: true, Doc: `"" deletes`},
-		{Name: "regex", Type: "boolean", Doc: "old_text is RE2; $1 in new_text"},
-		{Name: "count", Type: "integer", Doc: "refuse unless it occurs so often"},
-		{Name: "preview", Aliases: []string{"dry_run"}, Type: "boolean", Doc: "only count"},
-		{Name: "path", Type: "string", Path: true, Hidden: true}},
-	Effect: Destroys,
-	operation: func(in *call) (skill.Args, error) {
-		count, err := in.count("count", -1, 1<<40)
-		if _, given := in.values["count"]; !given {
-			count = -1
+var replaceTool = row(Tool{Name: "replace", Title: "Replace in files", Effect: Destroys,
+	Doc: "Replace a text in many files, such as a name: all or none."},
+	func(in *call, a struct {
+		Glob    string      `arg:"glob,pattern" is:"required" doc:"like src/**/*.{js,ts}"`
+		Old     string      `arg:"old_text,old_string,oldText,old_str" is:"content,required,empty" doc:"what new_text replaces"`
+		New     string      `arg:"new_text,new_string,newText,new_str" is:"content,required,empty" doc:"\"\" deletes"`
+		Regex   bool        `arg:"regex" doc:"old_text is RE2; $1 in new_text"`
+		Count   json.Number `arg:"count" type:"integer" doc:"refuse unless it occurs so often"`
+		Preview bool        `arg:"preview,dry_run" doc:"only count"`
+		Path    string      `arg:"path" is:"path,hidden"`
+	}) (string, error) {
+		n, err := count("count", a.Count, -1, 1<<40)
+		glob, e := skill.LocalName(a.Glob)
+		if err = cmp.Or(e, err); err != nil {
+			return "", err
 		}
-		glob, e := skill.LocalName(in.str("glob"))
-		err = cmp.Or(e, err)
-		return skill.ReplaceText{Path: in.str("path"), Glob: glob, Old: in.str("old_text"),
-			New:   in.str("new_text"),
-			Regex: in.flag("regex"), Count: count, Preview: in.flag("preview")}, err
-	},
-	reword: func(in *call, err error) error {
+		r, err := do[skill.Replaced](in, skill.ReplaceText{Path: a.Path, Glob: glob, Old: a.Old, New: a.New,
+			Regex: a.Regex, Count: n, Preview: a.Preview})
 		if c, ok := errors.AsType[*skill.CountError](err); ok {
-			return fmt.Errorf("%w.\n%s", err, strings.Join(countsOf(in, c.Found), "\n"))
+			err = fmt.Errorf("%w.\n%s", err, strings.Join(countsOf(in, c.Found), "\n"))
 		}
-		return err
-	},
-	reply: typed(func(in *call, r skill.Replaced) string {
+		if err != nil {
+			return "", err
+		}
 		text := r.Message() + "\n" + strings.Join(countsOf(in, r), "\n")
 		if r.Preview {
-			return text + "\n" + strings.TrimSuffix(rowsText(r.Example[:min(len(r.Example), 12)],
-				false), "\n")
+			return text + "\n" + strings.TrimSuffix(rowsText(r.Example[:min(len(r.Example), 12)], false), "\n"), nil
 		}
-		return changeText(in, r.Changed, text)
-	}),
-}
+		return in.changeText(r.Changed, text), nil
+	})
 
 // countsOf says how often a text is in each file.
 func countsOf(in *call, r skill.Replaced) (list []string) {

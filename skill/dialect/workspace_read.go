@@ -13,62 +13,72 @@ import (
 	"textskill/skill"
 )
 
-var readTool = Tool{
-	Name: "read", Title: "Read files",
-	Doc: "Read files: text (64 KB in all), pictures and PDFs. A cut answer says how to go on.",
-	Params: []Param{
-		{Name: "paths", Aliases: []string{"path", "file_path"}, Type: "array", Of: "string", Path: true,
-			Required: true, Doc: "files, or lines of them: a.go:10-40, a.go:100-, a.go:-20 (the last 20)"},
-		{Name: "numbers", Type: "boolean", Doc: "number the lines, like 12ab, for edit"},
-		{Name: "offset", Type: "integer", Hidden: true}, {Name: "limit", Type: "integer", Hidden: true},
-		{Name: "start_line", Type: "integer", Hidden: true},
-		{Name: "end_line", Type: "integer", Hidden: true},
-		{Name: "view_range", Type: "array", Of: "integer", Hidden: true},
-		{Name: "head", Type: "integer", Hidden: true}, {Name: "tail", Type: "integer", Hidden: true}},
-	operation: readFilesOperation,
-	reword:    advise(syscall.EISDIR, "list shows a folder"),
-	reply:     typed(readFilesReply),
-	blocks:    typed(readFilesBlocks),
+type readFilesArgs struct {
+	Paths     []string `arg:"paths,path,file_path" is:"path,required" doc:"files, or lines of them: a.go:10-40, a.go:100-, a.go:-20 (the last 20)"`
+	Numbers   bool     `arg:"numbers" doc:"number the lines, like 12ab, for edit"`
+	Offset    *int     `arg:"offset" is:"hidden"`
+	Limit     *int     `arg:"limit" is:"hidden"`
+	Start     *int     `arg:"start_line" is:"hidden"`
+	End       *int     `arg:"end_line" is:"hidden"`
+	ViewRange []int    `arg:"view_range" is:"hidden"`
+	Head      int      `arg:"head" is:"hidden"`
+	Tail      int      `arg:"tail" is:"hidden"`
 }
+
+var readTool = row(Tool{Name: "read", Title: "Read files",
+	Doc: "Read files: text (64 KB in all), pictures and PDFs. A cut answer says how to go on."},
+	func(in *call, a readFilesArgs) (Reply, error) {
+		op := skill.ReadFiles{MaxBytes: maxReply, MaxMedia: maxShown, Letters: a.Numbers}
+		suffix := a.lines()
+		for _, path := range a.Paths {
+			f, err := in.fileRange(path + suffix)
+			if err != nil {
+				return Reply{}, err
+			}
+			op.Files = append(op.Files, f)
+		}
+		if len(op.Files) == 0 {
+			return Reply{}, errors.New("paths is empty; name a file")
+		}
+		r, err := do[skill.FilesRead](in, op)
+		reply := Reply{Body: in.filesText(r, a.Numbers)}
+		for _, f := range r.Files { // what was read and is not text, and links to what was not read
+			if f.Type != "" && f.Err == nil && (f.Note == "" || f.Content != nil) {
+				reply.Blocks = append(reply.Blocks, Block{Type: f.Type, Path: f.Path, Data: f.Content})
+			}
+		}
+		return reply, adviseFolder(err)
+	})
+
+// adviseFolder adds to the error of a path that is a folder what to do.
+func adviseFolder(err error) error { return advise(syscall.EISDIR, "list shows a folder", err) }
 
 // maxShown is how many bytes of pictures and documents one reply holds. In base64 they have
 // 10 million, and clients of MCP read 10 MiB.
 const maxShown = 7_500_000
 
-func readFilesOperation(in *call) (skill.Args, error) {
-	a := skill.ReadFiles{MaxBytes: maxReply, MaxMedia: maxShown, Letters: in.flag("numbers")}
-	suffix := in.rangeArguments()
-	for _, path := range in.texts("paths") {
-		f, err := in.fileRange(path + suffix)
-		if err != nil {
-			return nil, err
+// lines is what a path ends with for lines that are named in the way of other tools.
+func (a readFilesArgs) lines() string {
+	given := func(n *int) int {
+		if n == nil {
+			return 0
 		}
-		a.Files = append(a.Files, f)
+		return *n
 	}
-	if len(a.Files) == 0 {
-		return nil, errors.New("paths is empty; name a file")
-	}
-	return a, nil
-}
-
-// rangeArguments is what a path ends with for lines that are named in the way of other tools.
-func (in *call) rangeArguments() string {
-	pair, _ := in.values["view_range"].([]any)
 	first, last := 1, 0
 	switch {
-	case in.filled("offset") || in.filled("limit"):
-		if first = max(1, in.int("offset")); in.int("limit") > 0 {
-			last = first + in.int("limit") - 1
+	case a.Offset != nil || a.Limit != nil:
+		if first = max(1, given(a.Offset)); given(a.Limit) > 0 {
+			last = first + *a.Limit - 1
 		}
-	case in.filled("start_line") || in.filled("end_line"):
-		first, last = max(1, in.int("start_line")), in.int("end_line")
-	case len(pair) == 2:
-		in.values["first"], in.values["last"] = pair[0], pair[1]
-		first, last = max(1, in.int("first")), in.int("last")
-	case in.int("head") > 0:
-		last = in.int("head")
-	case in.int("tail") > 0:
-		return fmt.Sprintf(":-%d", in.int("tail"))
+	case a.Start != nil || a.End != nil:
+		first, last = max(1, given(a.Start)), given(a.End)
+	case len(a.ViewRange) == 2:
+		first, last = max(1, a.ViewRange[0]), a.ViewRange[1]
+	case a.Head > 0:
+		last = a.Head
+	case a.Tail > 0:
+		return fmt.Sprintf(":-%d", a.Tail)
 	default:
 		return ""
 	}
@@ -132,7 +142,7 @@ func (in *call) fileRange(text string) (skill.FileRange, error) {
 	return f, nil
 }
 
-func readFilesReply(in *call, r skill.FilesRead) string {
+func (in *call) filesText(r skill.FilesRead, numbers bool) string {
 	var b strings.Builder
 	for i, f := range r.Files {
 		if i > 0 {
@@ -140,7 +150,7 @@ func readFilesReply(in *call, r skill.FilesRead) string {
 		}
 		name := in.name(in.x.Abs(in.s, f.Path))
 		if f.Err != nil {
-			fmt.Fprintf(&b, "==> %s <==\n[%s]\n", name, workspaceFail(in, in.tool.reword(in, f.Err)).Body)
+			fmt.Fprintf(&b, "==> %s <==\n[%s]\n", name, workspaceFail(in, adviseFolder(f.Err)).Body)
 			continue
 		}
 		if len(r.Files) > 1 {
@@ -151,7 +161,7 @@ func readFilesReply(in *call, r skill.FilesRead) string {
 			continue
 		}
 		text := withCuts(name, f)
-		if in.flag("numbers") {
+		if numbers {
 			text = numbered(text, f)
 		} else {
 			text = wellFormed(text)
@@ -262,14 +272,4 @@ func numbered(text string, f skill.FilePart) string {
 		fmt.Fprintf(&b, "%d%s\t%s", f.From+n, letters, wellFormed(line))
 	}
 	return b.String()
-}
-
-// readFilesBlocks are the pictures and documents that were read, and links to what was not.
-func readFilesBlocks(_ *call, r skill.FilesRead) (list []Block) {
-	for _, f := range r.Files {
-		if f.Type != "" && f.Err == nil && (f.Note == "" || f.Content != nil) {
-			list = append(list, Block{Type: f.Type, Path: f.Path, Data: f.Content})
-		}
-	}
-	return list
 }

@@ -12,44 +12,40 @@ import (
 	"textskill/skill"
 )
 
-var (
-	searchedParam = Param{Name: "path", Type: "string", Path: true, Doc: "file or folder"}
-	ignoredParam  = Param{Name: "ignored", Type: "boolean", Doc: "also what git ignores"}
-)
-
-var grepTool = Tool{
-	Name: "grep", Title: "Search in files",
-	Doc: "Search what files hold: find lines by a regular expression (RE2), in all files but binary ones and those that git ignores.",
-	Params: []Param{
-		{Name: "pattern", Type: "string", Required: true, Empty: true,
-			Doc: "for one line; (?i) ignores case"},
-		searchedParam,
-		{Name: "glob", Type: "string", Aliases: []string{"include"},
-			Doc: "only files like *.go or {src,lib}/**"},
-		{Name: "literal", Type: "boolean", Doc: "pattern is plain text"},
-		{Name: "context", Type: "integer", Aliases: []string{"-C"}, Doc: "lines before and after each"},
-		{Name: "limit", Type: "integer", Aliases: []string{"head_limit"}, Doc: "default 200"},
-		{Name: "ignore_case", Type: "boolean", Aliases: []string{"-i", "case_insensitive"}, Hidden: true},
-		ignoredParam},
-	operation: func(in *call) (skill.Args, error) {
-		limit, err := in.count("limit", 200, 10000)
-		if in.str("pattern") == "" {
-			err = errors.New("pattern is empty; . finds every line with a character in it")
-		}
-		a := skill.Grep{Path: in.str("path"), Pattern: in.str("pattern"), Literal: in.flag("literal"),
-			FoldCase: in.flag("ignore_case"),
-			NoLast:   true, Context: in.int("context"), SkipIgnored: !in.flag("ignored"), Limit: limit,
-			MaxLine: 500, Excerpt: true, MaxBytes: 16 * maxReply}
-		if g := in.str("glob"); g != "" && err == nil {
-			g, err = skill.LocalName(g)
-			a.Include = []string{g}
-		}
-		return a, err
-	},
-	reply: typed(grepText),
+type ownGrepArgs struct {
+	Pattern  string      `arg:"pattern" is:"required,empty" doc:"for one line; (?i) ignores case"`
+	Path     string      `arg:"path" is:"path" doc:"file or folder"`
+	Glob     string      `arg:"glob,include" doc:"only files like *.go or {src,lib}/**"`
+	Literal  bool        `arg:"literal" doc:"pattern is plain text"`
+	Context  int         `arg:"context,-C" doc:"lines before and after each"`
+	Limit    json.Number `arg:"limit,head_limit" type:"integer" doc:"default 200"`
+	FoldCase bool        `arg:"ignore_case,-i,case_insensitive" is:"hidden"`
+	Ignored  bool        `arg:"ignored" doc:"also what git ignores"`
 }
 
-func grepText(in *call, g skill.Grepped) string {
+var grepTool = row(Tool{Name: "grep", Title: "Search in files",
+	Doc: "Search what files hold: find lines by a regular expression (RE2), in all files but binary ones " +
+		"and those that git ignores."}, ownGrep)
+
+func ownGrep(in *call, a ownGrepArgs) (string, error) {
+	limit, err := count("limit", a.Limit, 200, 10000)
+	if a.Pattern == "" {
+		err = errors.New("pattern is empty; . finds every line with a character in it")
+	}
+	op := skill.Grep{Path: a.Path, Pattern: a.Pattern, Literal: a.Literal, FoldCase: a.FoldCase,
+		NoLast: true, Context: a.Context, SkipIgnored: !a.Ignored, Limit: limit, MaxLine: 500, Excerpt: true,
+		MaxBytes: 16 * maxReply}
+	if a.Glob != "" && err == nil {
+		a.Glob, err = skill.LocalName(a.Glob)
+		op.Include = []string{a.Glob}
+	}
+	if err != nil {
+		return "", err
+	}
+	g, err := do[skill.Grepped](in, op)
+	if err != nil {
+		return "", err
+	}
 	var p page
 	shown, last := 0, 0 // last is the line of the file that was shown last
 	for i, m := range g.Matches {
@@ -76,7 +72,7 @@ func grepText(in *call, g skill.Grepped) string {
 			text += ", or raise limit"
 		}
 	}
-	return p.String() + "[" + text + grepNotes(in, g, shown+more) + "]"
+	return p.String() + "[" + text + a.notes(in, g, shown+more) + "]", nil
 }
 
 // linesAround returns the lines that are shown of a match, and the number of the first one.
@@ -104,24 +100,24 @@ func (p *page) match(m skill.Match, last, next int) int {
 	return last
 }
 
-// grepNotes says why a search may have found less than it should.
-func grepNotes(in *call, g skill.Grepped, found int) (notes string) {
-	pattern, glob := in.str("pattern"), in.str("glob")
-	if !in.flag("literal") {
+// notes says why a search may have found less than it should.
+func (a ownGrepArgs) notes(in *call, g skill.Grepped, found int) (notes string) {
+	pattern := a.Pattern
+	if !a.Literal {
 		pattern = strings.NewReplacer(`\\`, "", `\n`, "\n").Replace(pattern)
 	}
 	if found == 0 && strings.Contains(pattern, "\n") {
 		notes = "; pattern has a line break, and is matched against one line at a time"
 	}
-	if glob == "" || g.Searched+g.Binary+g.Links > 0 {
+	if a.Glob == "" || g.Searched+g.Binary+g.Links > 0 {
 		return notes
 	}
 	where := ""
-	if in.filled("path") {
+	if a.Path != "" {
 		where = " in " + in.name(g.Path)
 	}
-	notes += "; no file" + where + " is like " + glob
-	if strings.HasPrefix(glob, "!") {
+	notes += "; no file" + where + " is like " + a.Glob
+	if strings.HasPrefix(a.Glob, "!") {
 		notes += "; a ! does not exclude"
 	}
 	return notes
@@ -145,22 +141,24 @@ func matchText(m skill.Match) string {
 // lineText is a line of a file as a reply shows it.
 func lineText(text string) string { return wellFormed(strings.TrimSuffix(text, "\r")) }
 
-var globTool = Tool{
-	Name: "glob", Title: "Find files",
-	Doc: "Find files and folders by name at any depth, but those that git ignores.",
-	Params: []Param{
-		{Name: "pattern", Type: "string", Required: true, Doc: "like *.{js,ts}, src/**/*_test.*, dir*/"},
-		{Name: "path", Type: "string", Path: true, Doc: "folder"},
-		{Name: "limit", Type: "integer", Doc: "default 200"},
-		ignoredParam},
-	operation: func(in *call) (skill.Args, error) {
-		limit, err := in.count("limit", 200, 10000)
-		pattern, e := skill.LocalName(in.str("pattern"))
-		err = cmp.Or(e, err)
-		return skill.Find{Path: in.str("path"), Pattern: pattern, Braces: true,
-			SkipIgnored: !in.flag("ignored"), Limit: limit}, err
-	},
-	reply: typed(func(in *call, f skill.Found) string {
+var globTool = row(Tool{Name: "glob", Title: "Find files",
+	Doc: "Find files and folders by name at any depth, but those that git ignores."},
+	func(in *call, a struct {
+		Pattern string      `arg:"pattern" is:"required" doc:"like *.{js,ts}, src/**/*_test.*, dir*/"`
+		Path    string      `arg:"path" is:"path" doc:"folder"`
+		Limit   json.Number `arg:"limit" type:"integer" doc:"default 200"`
+		Ignored bool        `arg:"ignored" doc:"also what git ignores"`
+	}) (string, error) {
+		limit, err := count("limit", a.Limit, 200, 10000)
+		pattern, e := skill.LocalName(a.Pattern)
+		if err = cmp.Or(e, err); err != nil {
+			return "", err
+		}
+		f, err := do[skill.Found](in, skill.Find{Path: a.Path, Pattern: pattern, Braces: true,
+			SkipIgnored: !a.Ignored, Limit: limit})
+		if err != nil {
+			return "", err
+		}
 		var p page
 		shown := 0
 		for _, m := range f.Matches {
@@ -172,27 +170,30 @@ var globTool = Tool{
 		more := len(f.Matches) - shown + f.More
 		if more > 0 {
 			return p.String() + fmt.Sprintf("[%d of %d; narrow path or pattern, or raise limit]", shown,
-				shown+more)
+				shown+more), nil
 		}
-		return p.String() + "[" + strings.Replace(f.Message(), " below "+f.Path, "", 1) + "]"
-	}),
-}
+		return p.String() + "[" + strings.Replace(f.Message(), " below "+f.Path, "", 1) + "]", nil
+	})
 
-var listTool = Tool{
-	Name: "list", Title: "List a folder",
-	Doc: "See what a folder holds first: a tree with sizes in bytes, without what git ignores.",
-	Params: []Param{
-		{Name: "path", Type: "string", Path: true, Doc: "folder"},
-		{Name: "depth", Type: "integer", Default: json.Number("2"), Doc: "levels"}},
-	operation: func(in *call) (skill.Args, error) {
-		depth, err := in.count("depth", 2, 100)
-		return skill.ListTree{Path: in.str("path"), Depth: depth, Limit: 1000, SkipIgnored: true}, err
-	},
-	reword: advise(syscall.ENOTDIR, "read shows a file"),
-	reply:  typed(listText),
-}
+var listTool = row(Tool{Name: "list", Title: "List a folder",
+	Doc: "See what a folder holds first: a tree with sizes in bytes, without what git ignores."},
+	func(in *call, a struct {
+		Path  string      `arg:"path" is:"path" doc:"folder"`
+		Depth json.Number `arg:"depth" type:"integer" default:"2" doc:"levels"`
+	}) (string, error) {
+		depth, err := count("depth", a.Depth, 2, 100)
+		if err != nil {
+			return "", err
+		}
+		t, err := do[skill.TreeListed](in, skill.ListTree{Path: a.Path, Depth: depth, Limit: 1000,
+			SkipIgnored: true})
+		if err != nil {
+			return "", advise(syscall.ENOTDIR, "read shows a file", err)
+		}
+		return listText(t), nil
+	})
 
-func listText(_ *call, t skill.TreeListed) string {
+func listText(t skill.TreeListed) string {
 	var p page
 	shown := 0
 	var show func(t *skill.Tree, indent string)
