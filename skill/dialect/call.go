@@ -30,11 +30,6 @@ func (d *Dialect) call(x *skill.Executor, s *skill.Session, name string) *call {
 	return &call{dialect: d, tool: d.Lookup(name), sent: name, x: x, s: s}
 }
 
-// typed adapts a hook for the one type of result that the operation of its row has.
-func typed[R skill.Result, T any](hook func(in *call, r R) T) func(*call, skill.Result) T {
-	return func(in *call, r skill.Result) T { return hook(in, r.(R)) }
-}
-
 // Do carries out one call for s: it finds the row, reads the arguments, executes
 // the operation and formats the reply.
 func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, sent parser.ToolCall) Reply {
@@ -44,7 +39,7 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, s
 		return in.refuse(ctx, sent.Err)
 	case in.tool == nil:
 		return in.refuse(ctx, errUnknown)
-	case in.tool.run == nil && in.tool.reply == nil || in.tool.run == nil && in.tool.operation == nil && in.tool.function == nil && in.tool.act == nil:
+	case in.tool.run == nil:
 		return in.refuse(ctx, errors.New("the tool has no function; make it with dialect.Func, and the dialect with dialect.New"))
 	}
 	in.raw = sent.Arguments
@@ -114,43 +109,8 @@ func (in *call) run(ctx context.Context) (reply Reply) {
 	if c := in.condition(); c != (skill.Condition{}) && in.dialect.own && t.Effect != Reads {
 		ctx = skill.WithCondition(ctx, c)
 	}
-	if t.run != nil {
-		in.ctx = ctx
-		return in.answer(t.run(in))
-	}
-	var r skill.Result
-	var err error
-	switch {
-	case t.function != nil:
-		r, err = in.callFunction(ctx)
-	case t.act != nil:
-		r, err = t.act(ctx, in)
-	default:
-		var args skill.Args
-		if args, err = t.operation(in); err != nil {
-			return in.fail(err)
-		}
-		r, err = in.x.Execute(ctx, in.s, args)
-	}
-	if err != nil && t.tolerate != nil {
-		if body, ok := t.tolerate(in, err); ok {
-			return Reply{Tool: t.Name, Body: body, Result: r}
-		}
-	}
-	if err != nil && t.reword != nil {
-		err = t.reword(in, err)
-	}
-	if err == nil && t.failure != nil {
-		err = t.failure(in, r)
-	}
-	if err != nil {
-		reply = in.fail(err)
-		reply.ran = r
-		return reply
-	}
-	reply = Reply{Tool: t.Name, Body: t.reply(in, r), Result: r}
-	in.structure(&reply, r)
-	return reply
+	in.ctx = ctx
+	return in.answer(t.run(in))
 }
 
 // answer makes a reply of what the function of a row returns.

@@ -8,7 +8,6 @@
 package dialect
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -73,23 +72,7 @@ type Tool struct {
 	// carries out a call; see row
 	run func(in *call) (any, error)
 
-	// what Func has made, instead of an operation
-	function *function
-	// resolves the paths and makes the operation
-	operation func(in *call) (skill.Args, error)
-	// carries out several operations, instead of operation
-	act   func(ctx context.Context, in *call) (skill.Result, error)
-	reply func(in *call, r skill.Result) string // formats a result; see typed
-	// returns a result as Output describes it; nil if Output is
-	data func(in *call, r skill.Result) any
-	// returns what of a result is not text; may be nil
-	blocks func(in *call, r skill.Result) []Block
-	// finds a result that the client counts as a failure; may be nil
-	failure func(in *call, r skill.Result) error
-	// answers an error that the client counts as a success; may be nil
-	tolerate func(in *call, err error) (reply string, ok bool)
-	// replaces an error of the operation by this tool's own; may be nil
-	reword func(in *call, err error) error
+	function *function // what Func has made
 }
 
 // For returns the dialect without the tools that an executor with this configuration always

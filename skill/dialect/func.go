@@ -13,7 +13,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"textskill/parser/rawjson"
-	"textskill/skill"
 )
 
 // New returns a dialect of tools made by [Func]. You can serve it over MCP, give it to an
@@ -57,22 +56,36 @@ var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 func Func[In, Out any](name, doc string, f func(ctx context.Context, in In) (Out, error)) Tool {
 	fn := &function{}
 	fn.describe(reflect.TypeFor[In](), reflect.TypeFor[Out]())
-	fn.call = func(ctx context.Context, raw json.RawMessage) (any, error) {
-		var in In
-		if err := json.Unmarshal(raw, &in); err != nil {
+	t := Tool{Name: name, Doc: doc, Effect: Destroys, Open: true}
+	if f == nil {
+		return t // which New refuses
+	}
+	t.function = fn
+	t.run = func(in *call) (_ any, err error) {
+		if cfg := in.x.Config(); (cfg.ReadOnly || cfg.DryRun) && in.tool.Effect != Reads {
+			return nil, errors.New("it may change something, and nothing may be changed here")
+		}
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("the function panicked: %v", p)
+			}
+		}()
+		var a In
+		raw, _ := in.values[rawArguments].(json.RawMessage)
+		if err := json.Unmarshal(raw, &a); err != nil {
 			return nil, err
 		}
-		return f(ctx, in)
+		out, err := f(in.ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		return fn.reply(out)
 	}
-	if f == nil {
-		fn = nil // which New refuses
-	}
-	return Tool{Name: name, Doc: doc, Effect: Destroys, Open: true, function: fn, reply: message}
+	return t
 }
 
 // A function is what a tool calls that is not an operation.
 type function struct {
-	call       func(ctx context.Context, arguments json.RawMessage) (any, error)
 	in, out    json.RawMessage      // schemas; out is nil if replies are only text
 	arguments  *jsonschema.Resolved // that in is
 	structured bool                 // the result is an object
@@ -124,39 +137,18 @@ func decodeFunction(t *Tool, raw json.RawMessage) (values, error) {
 	return values{rawArguments: raw}, nil
 }
 
-type returned struct {
-	text   string
-	object []byte // nil if it is not an object
-}
-
-// Message returns the text.
-func (r returned) Message() string { return r.text }
-
-// callFunction calls the function of a tool. A function that panics fails.
-func (in *call) callFunction(ctx context.Context) (r skill.Result, err error) {
-	if cfg := in.x.Config(); (cfg.ReadOnly || cfg.DryRun) && in.tool.Effect != Reads {
-		return nil, errors.New("it may change something, and nothing may be changed here")
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			r, err = nil, fmt.Errorf("the function panicked: %v", p)
-		}
-	}()
-	raw, _ := in.values[rawArguments].(json.RawMessage)
-	out, err := in.tool.function.call(ctx, raw)
-	if err != nil {
-		return nil, err
-	}
+// reply makes a reply of what a function returns.
+func (f *function) reply(out any) (Reply, error) {
 	if text, ok := out.(string); ok {
-		return returned{text: text}, nil
+		return Reply{Body: text}, nil
 	}
 	data, err := json.Marshal(out)
 	if err != nil {
-		return nil, fmt.Errorf("the result is not JSON: %w", err)
+		return Reply{}, fmt.Errorf("the result is not JSON: %w", err)
 	}
-	answer := returned{text: string(data)}
-	if in.tool.function.structured && data[0] == '{' { // not null
-		answer.object = data
+	r := Reply{Body: string(data)}
+	if f.structured && data[0] == '{' { // not null
+		r.Structured = data
 	}
-	return answer, nil
+	return r, nil
 }

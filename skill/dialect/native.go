@@ -134,17 +134,17 @@ func (s worded) CannotUndo() string { return Reply{Result: s.of}.NotKept() }
 
 // native returns the row of a tool of this dialect.
 func native(name, doc string, effect Effect, act action, params ...Param) Tool {
-	return Tool{
-		Name: name, Doc: doc, Params: params, Effect: effect, act: act,
-		reply:  message,
-		blocks: typed(func(_ *call, s worded) []Block { return s.blocks }),
-		failure: func(_ *call, r skill.Result) error {
-			if s := r.(worded); s.failed {
-				return &Failure{Message: s.text}
-			}
-			return nil
-		},
-	}
+	return Tool{Name: name, Doc: doc, Params: params, Effect: effect, run: func(in *call) (any, error) {
+		r, err := act(in.ctx, in)
+		if in.did = r; err != nil {
+			return nil, err
+		}
+		s := r.(worded)
+		if s.failed {
+			return nil, &Failure{Message: s.text}
+		}
+		return Reply{Body: s.text, Structured: s.object, Blocks: s.blocks}, nil
+	}}
 }
 
 // answer is what a tool says.

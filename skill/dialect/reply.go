@@ -76,22 +76,6 @@ func (r Reply) outcome() skill.Result {
 	return r.Result
 }
 
-// structure adds to a reply what of a result is not its text.
-func (in *call) structure(reply *Reply, r skill.Result) {
-	if f, ok := r.(returned); ok && f.object != nil {
-		reply.Structured = f.object
-	}
-	if w, ok := r.(worded); ok && w.object != nil {
-		reply.Structured = w.object
-	}
-	if in.tool.data != nil {
-		reply.Structured = rawjson.Encode(in.tool.data(in, r))
-	}
-	if in.tool.blocks != nil {
-		reply.Blocks = in.tool.blocks(in, r)
-	}
-}
-
 // keys are members of a reply: names and values in turn. A name that ends in ? is left
 // out if its value is empty.
 type keys []any

@@ -72,9 +72,6 @@ func historyLimit(given json.Number) (int, error) {
 	return int(min(n, 1000)), nil
 }
 
-// message replies with the result's own sentence.
-func message(_ *call, r skill.Result) string { return r.Message() }
-
 func undoFail(in *call, err error) Reply {
 	f := &Failure{Message: fmt.Sprintf("%s: %v", in.sent, err), Code: codeOf(err), Hint: hintOf(err),
 		Cause: err}
