@@ -60,7 +60,7 @@ func (c *cli) exec(cmd *cobra.Command, o *workspaceOptions, args []string) error
 	ctx := skill.WithLabel(cmd.Context(), "", "exec")
 	done, err := x.Attach(ctx, args[0], args[1:], []*os.File{os.Stdin, os.Stdout, os.Stderr})
 	if errors.Is(err, syscall.ENOENT) && strings.ContainsAny(args[0], " \t\n;|&<>()$`*?=") {
-		shell := c.again(o, "exec", "--", "sh", "-c", strings.Join(args, " "))
+		shell := shellLine("sh", []string{"-c", strings.Join(args, " ")})
 		return c.failed(fmt.Errorf("%w\na shell reads such a line: %s", err, shell))
 	}
 	if err != nil {

@@ -122,7 +122,7 @@ func (c *cli) try(cmd *cobra.Command, o *tryOptions, args []string) error {
 		c.sayf("trial %s: %s; \"%s\" makes these changes, \"%s\" forgets them", t.ID, files,
 			c.again(&o.workspaceOptions, "keep", t.ID), c.again(&o.workspaceOptions, "drop", t.ID))
 	}
-	if !dry && (o.Network || len(o.FenceWrite)+len(o.Allow)+len(o.AllowDomains)+len(o.AllowLocal) > 0) {
+	if !dry && (o.Network || o.Fence == skill.FenceOff || len(o.FenceWrite)+len(o.Allow)+len(o.AllowDomains)+len(o.AllowLocal) > 0) {
 		c.say("what it did outside the workspace is not part of the trial")
 	}
 	if t.Exit != 0 {
@@ -131,28 +131,41 @@ func (c *cli) try(cmd *cobra.Command, o *tryOptions, args []string) error {
 	return nil
 }
 
+// A trialAnswer is a trial in an answer of JSON.
+type trialAnswer struct {
+	ID      string            `json:"id"`
+	Command string            `json:"command"`
+	Began   time.Time         `json:"began"`
+	Killed  bool              `json:"keep_killed,omitempty"` // a keep was, so some changes are made
+	Exit    int               `json:"exit_code"`
+	Changes []skill.TrialDiff `json:"changes"`
+}
+
+func answerOf(x *skill.Executor, t *skill.Trial, diff bool) trialAnswer {
+	a := trialAnswer{t.ID, t.Command, t.Began, t.Begun != "", t.Exit, []skill.TrialDiff{}}
+	for _, change := range t.Changes {
+		d := x.DiffTrial(t, change)
+		if !diff {
+			d.Diff = ""
+		}
+		a.Changes = append(a.Changes, d)
+	}
+	return a
+}
+
 // showTrial prints a line for each path that a trial changes, or its diff. It drops the trial before the first
 // write, because an output that was closed ends the program.
 func (c *cli) showTrial(x *skill.Executor, t *skill.Trial, o *tryOptions, drops bool) error {
-	lines := []skill.TrialDiff{}
-	var text strings.Builder
-	for _, change := range t.Changes {
-		d := x.DiffTrial(t, change)
-		if !o.diff {
-			d.Diff = ""
-		}
-		lines = append(lines, d)
-		text.WriteString(d.String() + d.Diff)
-	}
+	a := answerOf(x, t, o.diff)
 	if drops {
 		t.Drop()
 	}
 	if o.json {
-		return c.printJSON(struct {
-			ID      string            `json:"id"`
-			Exit    int               `json:"exit_code"`
-			Changes []skill.TrialDiff `json:"changes"`
-		}{t.ID, t.Exit, lines})
+		return c.printJSON(a)
+	}
+	var text strings.Builder
+	for _, d := range a.Changes {
+		text.WriteString(d.String() + d.Diff)
 	}
 	_, err := c.stdout.Write([]byte(text.String()))
 	return err
@@ -169,20 +182,23 @@ func (c *cli) listTrials(o *tryOptions) error {
 	if err != nil {
 		return c.failed(err)
 	}
-	if o.json {
-		return c.printJSON(list)
-	}
+	answers, text := []trialAnswer{}, ""
 	for _, t := range list {
-		line := t.ID + "  " + t.Began.Local().Format(time.DateTime) + "  " + t.Command + " (" + filesOf(t)
+		if o.json {
+			answers = append(answers, answerOf(x, t, o.diff))
+			continue
+		}
+		text += t.ID + "  " + t.Began.Local().Format(time.DateTime) + "  " + t.Command + " (" + filesOf(t)
 		if t.Begun != "" {
-			line += ", some made by a keep that was killed"
+			text += ", some made by a keep that was killed"
 		}
-		line += ")\n"
-		if _, err := c.stdout.Write([]byte(line)); err != nil {
-			return err
-		}
+		text += ")\n"
 	}
-	return nil
+	if o.json {
+		return c.printJSON(answers)
+	}
+	_, err = c.stdout.Write([]byte(text))
+	return err
 }
 
 // sayTrials names the trials that were neither kept nor dropped.
