@@ -87,7 +87,7 @@ type Executor struct {
 	git     *git.Git
 	project *project.Tools
 	opened  time.Time
-	helpers *process.Helpers // nil if none are kept ready; shared with those that [Executor.Narrow] returns
+	helpers *process.Helpers // shared with those that [Executor.Narrow] returns
 	narrow  bool             // helpers are another Executor's, which closes them
 }
 
@@ -104,11 +104,7 @@ func New(cfg Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	var helpers *process.Helpers
-	if cfg.KeepHelper {
-		helpers = &process.Helpers{}
-	}
-	return newExecutorOn(cfg, ws, helpers)
+	return newExecutorOn(cfg, ws, &process.Helpers{One: !cfg.KeepHelper})
 }
 
 // Program returns how a person starts the program: see [Config].
@@ -222,7 +218,7 @@ func (x *Executor) CheckReplaced() error { return x.ws.CheckReplaced() }
 // Close closes the workspace and removes the temporary files of commands.
 func (x *Executor) Close() error {
 	x.process.Close()
-	if x.helpers != nil && !x.narrow {
+	if !x.narrow {
 		x.helpers.Close()
 	}
 	return x.ws.Close()

@@ -42,7 +42,7 @@ func HelperMain() {}
 func Undumpable() error { return nil }
 
 // Helpers does nothing on this system.
-type Helpers struct{}
+type Helpers struct{ One bool }
 
 // Close does nothing on this system.
 func (p *Helpers) Close() {}

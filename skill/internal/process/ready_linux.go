@@ -132,6 +132,8 @@ func receiveFiles() (size [4]byte, err error) {
 // once a command has taken a while. The zero Helpers is ready for use. It is safe for
 // concurrent use.
 type Helpers struct {
+	One bool // keep a helper between the questions of one command, and none after the command
+
 	mu     sync.Mutex
 	ready  *helperProcess
 	closed bool
@@ -164,9 +166,11 @@ func (p *Helpers) take() *helperProcess {
 	return h
 }
 
+func (p *Helpers) isForOne() bool { return p == nil || p.One }
+
 // lent makes another helper ready soon, unless h has ended its command by then.
 func (p *Helpers) lent(h *helperProcess, path string) {
-	if p != nil {
+	if !p.isForOne() {
 		h.running(time.AfterFunc(soon, func() { p.prepare(path) }))
 	}
 }

@@ -63,7 +63,7 @@ func (h *supervisedCommand) stop(how func() error) {
 // waits for its end.
 func (h *supervisedCommand) release(reusable bool) {
 	h.mu.Lock()
-	keep := reusable && !h.stopped
+	keep := reusable && !h.stopped && !h.ready.isForOne()
 	h.over = keep
 	h.mu.Unlock()
 	if keep {

@@ -17,3 +17,6 @@ func (t *Trial) Check(string, bool) error { return errSystem }
 
 // Make returns an error: this system has no trials.
 func (t *Trial) Make(string) error { return errSystem }
+
+// Unmade returns an error: this system has no trials.
+func (t *Trial) Unmade() error { return errSystem }
