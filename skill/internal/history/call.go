@@ -416,7 +416,7 @@ func (s *Store) SeeCalls(ctx context.Context, base string, walk Walker) error {
 	if err != nil || !calls {
 		return err
 	}
-	err = s.look(ctx, &window{Base: base}, walk, func(*window) bool { return false }, nil)
+	_, err = s.look(ctx, &window{Base: base}, walk, func(*window) bool { return false }, nil)
 	if errors.Is(err, ErrTooManyFiles) { // the calls are not recorded, and other changes can be undone
 		err = nil
 	}
@@ -455,7 +455,7 @@ func (s *Store) closeOver(ctx context.Context, next *window, walk Walker, over f
 		}
 		return true
 	}
-	err = s.look(ctx, next, walk, closes, func(t *Tx, w *window) error { return t.closeCall(w, w.Call, false) })
+	_, err = s.look(ctx, next, walk, closes, func(t *Tx, w *window) error { return t.closeCall(w, w.Call, false) })
 	return errors.Join(err, s.settle(nil, true))
 }
 

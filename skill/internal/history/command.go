@@ -112,12 +112,11 @@ func (s *Store) beginWindow(ctx context.Context, w *window, limit int64, walk Wa
 	others = slices.DeleteFunc(others, func(o *window) bool { return o.Handle == w.Handle })
 	x, err := t.current()
 	t.End()
-	switch {
-	case err != nil:
-		return err
-	case len(others) > 0:
-		err = s.look(ctx, w, walk, func(*window) bool { return false }, nil)
-	default:
+	looked := false
+	if err == nil && len(others) > 0 {
+		looked, err = s.look(ctx, w, walk, func(*window) bool { return false }, nil)
+	}
+	if err == nil && !looked {
 		err = s.refresh(ctx, x, w, limit, walk)
 	}
 	if err != nil {
@@ -132,8 +131,8 @@ func (s *Store) beginWindow(ctx context.Context, w *window, limit int64, walk Wa
 			return err
 		}
 	}
+	t.keepMade(t.replayAll())
 	if len(others) == 0 {
-		t.keepMade(t.replayAll())
 		t.forgetFar(t.far())
 	}
 	w.Since = t.log.last()
@@ -467,16 +466,16 @@ func (s *Store) lookWith(ctx context.Context, base string, walk Walker,
 }
 
 // look records the changes so far of all open windows but next, which has not begun. Windows that closes
-// selects are over. done is called for each of these, after the record.
+// selects are over. done is called for each of these, after the record. look returns false if no window was open.
 func (s *Store) look(ctx context.Context, next *window, walk Walker, closes func(*window) bool,
-	done func(*Tx, *window) error) error {
-	return s.lookWith(ctx, next.Base, walk, func(t *Tx, found *scan, tooMany error) error {
+	done func(*Tx, *window) error) (looked bool, err error) {
+	err = s.lookWith(ctx, next.Base, walk, func(t *Tx, found *scan, tooMany error) error {
 		l := lookFor{owners: slices.DeleteFunc(t.windows(),
 			func(w *window) bool { return w.Handle == next.Handle })}
 		if found != nil {
 			next.git = found.repositories()
 		}
-		if len(l.owners) == 0 {
+		if looked = len(l.owners) > 0; !looked {
 			return nil
 		}
 		var over []*window
@@ -504,6 +503,7 @@ func (s *Store) look(ctx context.Context, next *window, walk Walker, closes func
 		}
 		return nil
 	})
+	return looked, err
 }
 
 var tooManyText = fmt.Sprintf("the workspace holds more than %d files", MaxVisited)
@@ -862,6 +862,9 @@ func (t *Tx) Follow(deltas ...Delta) {
 
 // keepMade is Follow, also while no command runs.
 func (t *Tx) keepMade(deltas []Delta) {
+	if t.index.lost {
+		return
+	}
 	if slices.ContainsFunc(deltas, func(d Delta) bool { return d.After.Whole }) {
 		defer func() { t.writeIndex(t.index.folded()) }()
 	}

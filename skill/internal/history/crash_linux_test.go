@@ -668,20 +668,42 @@ func TestKilledUndoRenews(t *testing.T) {
 // A command begins while tools make and change files: undo restores what the command then overwrites. A tool that
 // changes a file after the look at it knows of no command, so the begin keeps what the tool left.
 func TestToolsWhileACommandBegins(t *testing.T) {
+	for _, beside := range []bool{false, true} {
+		testToolsWhileACommandBegins(t, beside)
+	}
+}
+
+// With beside, another command ends just before the tools change files.
+func testToolsWhileACommandBegins(t *testing.T, beside bool) {
 	base := t.TempDir()
 	ws := base + "/ws"
 	os.Mkdir(ws, 0o755)
-	for _, name := range []string{"looked", "locked", "kept"} {
+	for _, name := range []string{"looked", "locked", "kept", "saved"} {
 		if err := os.WriteFile(ws+"/"+name, []byte("first"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	o := Options{Root: ws, Dir: base + "/state", NoSync: true}
 	s, other := open(t, o), open(t, o)
+	var first *Command
+	if beside {
+		var err error
+		if first, err = other.Begin(t.Context(), About{Command: "true"}, ".", 64<<20, walkOf(ws)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	looks := 0
 	walk := func(ctx context.Context, visit func(int, Visited) error) error {
 		err := walkOf(ws)(ctx, visit)
 		if looks++; looks == 1 {
+			if first != nil {
+				if _, err := first.End(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if err := os.WriteFile(ws+"/saved", []byte("of a person"), 0o644); err != nil {
+					t.Error(err)
+				}
+			}
 			write(t, other, "looked", "of a tool")
 			write(t, other, "new", "of a tool")
 		}
@@ -693,7 +715,7 @@ func TestToolsWhileACommandBegins(t *testing.T) {
 	}
 	write(t, other, "locked", "of a tool")
 	before := treeOf(t, ws)
-	for _, name := range []string{"looked", "new", "locked", "kept"} {
+	for _, name := range []string{"looked", "new", "locked", "kept", "saved"} {
 		if err := os.WriteFile(ws+"/"+name, []byte("of the command"), 0o644); err != nil {
 			t.Fatal(err)
 		}
