@@ -21,6 +21,7 @@ type CopyFile struct {
 	Parents   bool // create the directories above Dest
 	Times     bool // keep the modification times
 	NoReplace bool // Dest must not exist, otherwise EEXIST
+	If        Condition
 	SameOK    bool // copying a file onto itself succeeds and changes nothing, instead of [ErrSameFile]
 }
 
@@ -35,7 +36,7 @@ func (x *Executor) copyFile(ctx context.Context, s *Session, a CopyFile) (Result
 		to = filepath.Join(to, filepath.Base(from))
 	}
 	if !a.NoReplace {
-		if _, err := x.checkWhole(ctx, s, to, verb{"not overwritten", "copy"}, false); err != nil {
+		if _, err := x.checkWhole(ctx, s, to, a.If, verb{"not overwritten", "copy"}, false); err != nil {
 			return nil, err
 		}
 	}

@@ -16,6 +16,7 @@ type DeleteFile struct {
 	Tree      bool // also remove a directory with everything in it, instead of EISDIR
 	MissingOK bool // a missing file is no error: Changed.Applied is false
 	DryRun    bool // only describe the change
+	If        Condition
 }
 
 func (DeleteFile) op() {}
@@ -26,10 +27,10 @@ func (x *Executor) deleteFile(ctx context.Context, s *Session, a DeleteFile) (Re
 		return nil, err
 	}
 	if !a.DryRun {
-		if _, err := x.checkWhole(ctx, s, abs, verb{"not deleted", "delete"}, true); err != nil {
+		if _, err := x.checkWhole(ctx, s, abs, a.If, verb{"not deleted", "delete"}, true); err != nil {
 			return nil, err
 		}
-		if err := x.checkBelow(ctx, s, abs, verb{"nothing was deleted", "delete"}); err != nil {
+		if err := x.checkBelow(ctx, s, abs, a.If, verb{"nothing was deleted", "delete"}); err != nil {
 			return nil, err
 		}
 	}

@@ -23,6 +23,7 @@ type EditFile struct {
 	DryRun    bool   // describe the change only
 	CheckMore bool   // report in Changed.More whether Old occurs again, be it in a part of the replaced text
 
+	If    Condition
 	Edits []Replacement // made instead of Old and New: all of them, or none
 }
 
@@ -52,7 +53,7 @@ func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result
 	case a.Edits == nil && a.Old == "":
 		return nil, noOldText()
 	}
-	if err := conditionOf(ctx).checkHash(x, abs); err != nil {
+	if err := a.If.checkHash(x, abs); err != nil {
 		return nil, err
 	}
 	if a.Edits != nil {
@@ -113,7 +114,7 @@ func (x *Executor) editEach(ctx context.Context, s *Session, abs string, a EditF
 		}
 		e = editedFile{before: data}
 		if err := x.watched(s, abs, data,
-			func(v *view) error { return x.makeEdits(ctx, s, abs, v, a.Edits, &e) }); err != nil {
+			func(v *view) error { return x.makeEdits(ctx, s, abs, v, a, &e) }); err != nil {
 			return workspace.Splice{}, err
 		}
 		return spliceOf(e.before, e.after), nil
@@ -132,13 +133,13 @@ func (x *Executor) editEach(ctx context.Context, s *Session, abs string, a EditF
 }
 
 // makeEdits makes the edits in memory.
-func (x *Executor) makeEdits(ctx context.Context, s *Session, abs string, v *view, edits []Replacement,
+func (x *Executor) makeEdits(ctx context.Context, s *Session, abs string, v *view, a EditFile,
 	e *editedFile) error {
 	text, encoding, isText := decode(e.before)
 	if err := checkMark(abs, text); err != nil {
 		return err
 	}
-	at := addressOf(s, abs, text, v)
+	at, edits := addressOf(s, abs, text, v, a.If), a.Edits
 	now, err := x.spliceLines(ctx, at, text, edits)
 	if err != nil {
 		return err

@@ -50,6 +50,7 @@ type address struct {
 	lines   [][]byte // as they are
 	view    *view    // nil if nothing is known
 	guarded bool
+	forced  bool // lines that others have changed are changed all the same
 }
 
 // fail says why a line cannot be meant, and shows what is there.
@@ -152,7 +153,7 @@ func (a *address) shownAs(r LineRef, i int) (found []int, gone bool) {
 
 // untouched fails if others have changed lines [from, to) or those beside them.
 func (x *Executor) untouched(ctx context.Context, a *address, from, to int) error {
-	if a.view == nil || a.view.raw == nil || !a.guarded || conditionOf(ctx).Force {
+	if a.view == nil || a.view.raw == nil || !a.guarded || a.forced {
 		return nil
 	}
 	v := a.view
@@ -324,7 +325,7 @@ func usualEnd(lines [][]byte) string {
 // checkPart fails if an edit replaces a part of a line that others have changed.
 func (x *Executor) checkPart(ctx context.Context, a *address, text []byte, from, to int) error {
 	v := a.view
-	if v == nil || v.raw == nil || !a.guarded || conditionOf(ctx).Force {
+	if v == nil || v.raw == nil || !a.guarded || a.forced {
 		return nil
 	}
 	var bad []int
@@ -348,8 +349,8 @@ func (x *Executor) checkPart(ctx context.Context, a *address, text []byte, from,
 }
 
 // addressOf returns the address of lines of a text.
-func addressOf(s *Session, abs string, text []byte, v *view) *address {
-	return &address{abs: abs, lines: merge.Split(text), view: v, guarded: s.Guard.on()}
+func addressOf(s *Session, abs string, text []byte, v *view, c Condition) *address {
+	return &address{abs: abs, lines: merge.Split(text), view: v, guarded: s.Guard.on(), forced: c.Force}
 }
 
 // A Row is a line of a text, or of the difference between two.

@@ -163,7 +163,7 @@ func TestEditEach(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	e := editedFile{before: []byte(lines)}
 	err := new(Executor).makeEdits(t.Context(), &Session{}, "f", nil,
-		[]Replacement{{Old: "line", New: "word", All: true}}, &e)
+		EditFile{Edits: []Replacement{{Old: "line", New: "word", All: true}}}, &e)
 	runtime.ReadMemStats(&after)
 	if err != nil || string(e.after) != strings.ReplaceAll(lines, "line", "word") {
 		t.Errorf("%d bytes, %v", len(e.after), err)

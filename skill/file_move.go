@@ -19,6 +19,7 @@ type MoveFile struct {
 	Into         bool // if Dest is a directory, move the source into it under its own name
 	NoReplace    bool // Dest must not exist, otherwise EEXIST
 	Parents      bool // create the directories above Dest
+	If           Condition
 }
 
 func (MoveFile) op() {}
@@ -33,7 +34,7 @@ func (x *Executor) moveFile(ctx context.Context, s *Session, a MoveFile) (Result
 		to, o.NoReplace = filepath.Join(to, filepath.Base(from)), true
 	}
 	if !o.NoReplace && from != to {
-		if _, err := x.checkWhole(ctx, s, to, verb{"not overwritten", "move"}, false); err != nil {
+		if _, err := x.checkWhole(ctx, s, to, a.If, verb{"not overwritten", "move"}, false); err != nil {
 			return nil, err
 		}
 	}

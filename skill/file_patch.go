@@ -23,6 +23,7 @@ import (
 type Patch struct {
 	Text    string
 	Replace bool // a file that is added, or moved to, may replace another; else EEXIST
+	If      Condition
 }
 
 func (Patch) op() {}
@@ -68,7 +69,7 @@ func (x *Executor) patch(ctx context.Context, s *Session, a Patch) (Result, erro
 	}
 	var p patching
 	c, err := x.ws.ChangeFiles(ctx, func() ([]workspace.FileChange, error) {
-		p = patching{x: x, s: s, replace: a.Replace, room: maxPatched,
+		p = patching{x: x, s: s, replace: a.Replace, condition: a.If, room: maxPatched,
 			files: map[string]*workspace.FileChange{}, from: map[string]string{}}
 		for _, section := range sections {
 			if err := p.apply(ctx, section); err != nil {
@@ -126,11 +127,12 @@ func (x *Executor) patchName(ctx context.Context, s *Session, a Patch, one patch
 
 // patching is a patch that is being applied, so far in memory.
 type patching struct {
-	x       *Executor
-	s       *Session
-	replace bool
-	room    int64
-	files   map[string]*workspace.FileChange // by their absolute names
+	x         *Executor
+	s         *Session
+	replace   bool
+	condition Condition
+	room      int64
+	files     map[string]*workspace.FileChange // by their absolute names
 	// the files that sections name, without the old names of moved ones
 	order []string
 	from  map[string]string // of a moved file: its old name
@@ -238,7 +240,7 @@ func (p *patching) update(ctx context.Context, f *workspace.FileChange, s patch.
 	}
 	switch miss, _ := errors.AsType[*patch.Miss](err); {
 	case miss != nil:
-		at := addressOf(p.s, f.Path, text, nil)
+		at := addressOf(p.s, f.Path, text, nil, p.condition)
 		near := nearest(ctx, bytes.NewReader(text), int64(len(text)), miss.Wanted)
 		rows := at.near(text, near)
 		if miss.Near >= 0 {
@@ -273,7 +275,7 @@ func (p *patching) path(name string) (string, error) {
 func (p *patching) check(ctx context.Context, abs string, f *workspace.FileChange, s patch.Section) error {
 	return p.x.watched(p.s, abs, f.Before, func(v *view) error {
 		if v == nil || v.raw == nil ||
-			s.Kind != patch.Delete || s.Diff || conditionOf(ctx).Force {
+			s.Kind != patch.Delete || s.Diff || p.condition.Force {
 			return nil
 		}
 		return p.x.checkView(ctx, abs, v, verb{"nothing was changed", "patch"}, true)

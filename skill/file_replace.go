@@ -216,6 +216,7 @@ type TransferLines struct {
 	Dest     string  // made if it is not there
 	After    LineRef // the line of Dest after which they come
 	Copy     bool
+	If       Condition
 }
 
 func (TransferLines) op() {}
@@ -249,7 +250,7 @@ func (x *Executor) transferLines(ctx context.Context, s *Session, a TransferLine
 	t := Transferred{Source: src, Dest: dst, Copied: a.Copy}
 	var p patching
 	c, err := x.ws.ChangeFiles(ctx, func() ([]workspace.FileChange, error) {
-		p = patching{x: x, s: s, room: maxPatched, files: map[string]*workspace.FileChange{}}
+		p = patching{x: x, s: s, condition: a.If, room: maxPatched, files: map[string]*workspace.FileChange{}}
 		if err := x.transfer(ctx, &p, a, &t); err != nil {
 			return nil, err
 		}
@@ -338,7 +339,7 @@ func (b *lineBlock) within(duplicate bool, t *Transferred) []byte {
 func (p *patching) address(f *workspace.FileChange, use func(*address) error) error {
 	return p.x.watched(p.s, f.Path, f.Before, func(v *view) error {
 		text, _, _ := decode(f.Before)
-		return use(addressOf(p.s, f.Path, text, v))
+		return use(addressOf(p.s, f.Path, text, v, p.condition))
 	})
 }
 

@@ -14,7 +14,8 @@ type WriteFile struct {
 	Content   string // any bytes
 	Parents   bool   // create the directories above Path
 	NoReplace bool   // the file must not exist, otherwise EEXIST
-	Keep      bool   // a content that has only LF gets the file's line ends and byte order mark
+	If        Condition
+	Keep      bool // a content that has only LF gets the file's line ends and byte order mark
 }
 
 // AppendFile adds Content to the end of a file, or creates it. It returns a [Changed].
@@ -24,6 +25,7 @@ type AppendFile struct {
 	Parents bool   // create the directories above Path
 	Exists  bool   // the file must exist, otherwise ENOENT
 	Keep    bool   // as of WriteFile
+	If      Condition
 	// Content is whole lines, with the file's line ends: one goes behind it, and before it where
 	// the file's last line has none
 	Lines bool
@@ -78,7 +80,7 @@ func (x *Executor) writeFile(ctx context.Context, s *Session, a WriteFile) (Resu
 	if err != nil {
 		return nil, err
 	}
-	unread, err := x.checkWhole(ctx, s, abs, verb{"not written", "write"}, false)
+	unread, err := x.checkWhole(ctx, s, abs, a.If, verb{"not written", "write"}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +111,7 @@ func (x *Executor) appendFile(ctx context.Context, s *Session, a AppendFile) (Re
 	}
 	data, err := x.encodeEnd(abs, a.Content)
 	if err == nil {
-		err = conditionOf(ctx).checkHash(x, abs)
+		err = a.If.checkHash(x, abs)
 	}
 	if err == nil {
 		err = x.watched(s, abs, nil, func(*view) error { return nil })

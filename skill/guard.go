@@ -25,22 +25,10 @@ import (
 	"textskill/skill/internal/workspace"
 )
 
-// A Condition says under which condition a call changes a file.
+// A Condition says under which condition an operation changes a file.
 type Condition struct {
 	Hash  string // the SHA-256 that the file must have, 8 digits or more; "none" for no file; "" for any
 	Force bool   // change it although others have changed it
-}
-
-type conditionKey struct{}
-
-// WithCondition returns a context for operations that change a file on a condition.
-func WithCondition(ctx context.Context, c Condition) context.Context {
-	return context.WithValue(ctx, conditionKey{}, c)
-}
-
-func conditionOf(ctx context.Context) Condition {
-	c, _ := ctx.Value(conditionKey{}).(Condition)
-	return c
 }
 
 // A StaleError reports that a change was not made, because others have changed the file since
@@ -354,9 +342,8 @@ type verb struct{ not, does string }
 
 // checkWhole refuses to change all of a file that holds what the session was not shown. It
 // returns how many lines are lost that the session never read.
-func (x *Executor) checkWhole(ctx context.Context, s *Session, abs string, what verb, keeps bool) (unread int,
-	err error) {
-	c := conditionOf(ctx)
+func (x *Executor) checkWhole(ctx context.Context, s *Session, abs string, c Condition, what verb,
+	keeps bool) (unread int, err error) {
 	if err := c.checkHash(x, abs); err != nil || !s.Guard.on() {
 		return 0, err
 	}
@@ -443,7 +430,7 @@ func joinNumbers(list []int) string {
 }
 
 // checkBelow is checkWhole for everything in a folder.
-func (x *Executor) checkBelow(ctx context.Context, s *Session, abs string, what verb) error {
+func (x *Executor) checkBelow(ctx context.Context, s *Session, abs string, c Condition, what verb) error {
 	k := s.seen()
 	if k == nil {
 		return nil
@@ -453,7 +440,7 @@ func (x *Executor) checkBelow(ctx context.Context, s *Session, abs string, what 
 	k.mu.Unlock()
 	for _, name := range names {
 		if strings.HasPrefix(name, abs+string(filepath.Separator)) {
-			if _, err := x.checkWhole(ctx, s, name, what, true); err != nil {
+			if _, err := x.checkWhole(ctx, s, name, c, what, true); err != nil {
 				return err
 			}
 		}

@@ -106,9 +106,6 @@ func (in *call) run(ctx context.Context) (reply Reply) {
 	defer in.report(ctx, time.Now(), &reply)
 	t := in.tool
 	ctx = skill.WithLabel(ctx, in.dialect.Name, t.Name)
-	if c := in.condition(); c != (skill.Condition{}) && in.dialect.own && t.Effect != Reads {
-		ctx = skill.WithCondition(ctx, c)
-	}
 	in.ctx = ctx
 	return in.answer(t.run(in))
 }

@@ -31,11 +31,20 @@ type movedOutput struct {
 	changeOutput
 }
 
-// conditions are the hidden arguments of all tools that change files: see [call.condition].
+// conditions are the hidden arguments of all tools that change files.
 type conditions struct {
 	IfHash     string `arg:"if_hash" is:"hidden"`
 	CreateOnly bool   `arg:"create_only" is:"hidden"`
 	Force      bool   `arg:"force" is:"hidden"`
+}
+
+// condition is what the arguments of a call say of the file that it changes.
+func (a conditions) condition() skill.Condition {
+	c := skill.Condition{Hash: a.IfHash, Force: a.Force}
+	if a.CreateOnly && c.Hash == "" {
+		c.Hash = "none"
+	}
+	return c
 }
 
 var writeTool = row(Tool{Name: "write", Title: "Write a file", Effect: Destroys,
@@ -50,9 +59,10 @@ var writeTool = row(Tool{Name: "write", Title: "Write a file", Effect: Destroys,
 		Force      bool   `arg:"force" doc:"replace it all the same"`
 		CreateOnly bool   `arg:"create_only" is:"hidden"`
 	}) (Reply, error) {
-		op := skill.Args(skill.WriteFile{Path: a.Path, Content: a.Content, Parents: true, Keep: true})
+		on := conditions{a.IfHash, a.CreateOnly, a.Force}.condition()
+		op := skill.Args(skill.WriteFile{Path: a.Path, Content: a.Content, Parents: true, Keep: true, If: on})
 		if a.Append {
-			op = skill.AppendFile{Path: a.Path, Content: a.Content, Parents: true, Keep: true}
+			op = skill.AppendFile{Path: a.Path, Content: a.Content, Parents: true, Keep: true, If: on}
 		}
 		c, err := do[skill.Changed](in, op)
 		if err != nil {
@@ -98,7 +108,7 @@ var editTool = row(Tool{Name: "edit", Title: "Edit a file", Effect: Destroys,
 		if err != nil {
 			return "", err
 		}
-		c, err := do[skill.Changed](in, skill.EditFile{Path: a.Path, Edits: edits})
+		c, err := do[skill.Changed](in, skill.EditFile{Path: a.Path, Edits: edits, If: a.condition()})
 		if many, ok := errors.AsType[*skill.ManyMatchesError](err); ok {
 			// without its hint
 			err = fmt.Errorf("%v; add lines around it to old_text, or set replace_all", many)
@@ -125,7 +135,7 @@ var patchTool = row(Tool{Name: "patch", Title: "Apply a patch", Effect: Destroys
 		Patch string `arg:"patch,input" is:"content,required" doc:"*** Begin Patch … *** End Patch (Update File, Add File, Delete File, Move to), or a unified diff"`
 		conditions
 	}) (Reply, error) {
-		done, err := do[skill.Patched](in, skill.Patch{Text: a.Patch})
+		done, err := do[skill.Patched](in, skill.Patch{Text: a.Patch, If: a.condition()})
 		if err != nil {
 			return Reply{}, err
 		}
@@ -256,7 +266,7 @@ var moveTool = row(Tool{Name: "move", Title: "Move or rename", Effect: Destroys,
 	Doc:    "Move or rename a file or folder, or move lines."},
 	func(in *call, a transferArgs) (Reply, error) {
 		return in.transfer(a, skill.MoveFile{Source: a.Source, Dest: a.destination(in), Parents: true,
-			NoReplace: !a.Overwrite}, false)
+			NoReplace: !a.Overwrite, If: a.condition()}, false)
 	})
 
 var copyTool = row(Tool{Name: "copy", Title: "Copy", Effect: Destroys,
@@ -270,7 +280,7 @@ var copyTool = row(Tool{Name: "copy", Title: "Copy", Effect: Destroys,
 	}) (Reply, error) {
 		t := transferArgs(a)
 		return in.transfer(t, skill.CopyFile{Source: a.Source, Dest: t.destination(in), Tree: true, Parents: true,
-			NoReplace: !a.Overwrite}, true)
+			NoReplace: !a.Overwrite, If: a.condition()}, true)
 	})
 
 var deleteTool = row(Tool{Name: "delete", Title: "Delete", Effect: Destroys,
@@ -280,7 +290,7 @@ var deleteTool = row(Tool{Name: "delete", Title: "Delete", Effect: Destroys,
 		Path string `arg:"path" is:"path,required" doc:"file or folder"`
 		conditions
 	}) (Reply, error) {
-		c, err := do[skill.Changed](in, skill.DeleteFile{Path: a.Path, Tree: true})
+		c, err := do[skill.Changed](in, skill.DeleteFile{Path: a.Path, Tree: true, If: a.condition()})
 		if err != nil {
 			return Reply{}, err
 		}
@@ -439,15 +449,6 @@ func (a editArgs) given() (names []string) {
 	return names
 }
 
-// condition is what the arguments of a call say of the file that it changes.
-func (in *call) condition() skill.Condition {
-	c := skill.Condition{Hash: in.str("if_hash"), Force: in.flag("force")}
-	if in.flag("create_only") && c.Hash == "" {
-		c.Hash = "none"
-	}
-	return c
-}
-
 // isFilled reports whether an argument holds more than an empty text.
 func isFilled(v any) bool { return v != nil && v != "" }
 
@@ -593,7 +594,7 @@ func (in *call) linesOr(a transferArgs, file skill.Args, duplicate bool) (skill.
 		return file, nil
 	}
 	t := skill.TransferLines{Source: n.path, From: n.from, To: n.to, Dest: dest,
-		After: skill.LineRef{End: true}, Copy: duplicate}
+		After: skill.LineRef{End: true}, Copy: duplicate, If: a.condition()}
 	_, err := in.x.Look(in.s, dest, false)
 	switch colon := strings.LastIndexByte(dest, ':'); {
 	case err == nil:
