@@ -57,50 +57,31 @@ func (in values) int(name string) int {
 	return n
 }
 
-// A reading is how a dialect reads the arguments of a call. The zero reading ignores
-// arguments that the row does not name, and changes no value.
-type reading struct {
-	object bool // refuse null, which otherwise means no arguments
-	exact  bool // refuse missing arguments and any null; keep halves of surrogate pairs
-	// refuse an argument that the row does not name, unless the row accepts more
-	named     bool
-	once      bool                      // refuse an argument that is given twice with one value, too
-	aliases   bool                      // refuse one argument under two of its names with two values
-	unchecked bool                      // the rows check the arguments
-	value     func(p *Param, v any) any // converts a value where nothing is lost; nil converts none
-}
-
-// arguments reads the arguments of a call, which may be missing, and checks them against
-// the row.
-func (r reading) arguments(t *Tool, raw json.RawMessage) (values, error) {
-	raw = bytes.TrimSpace(raw)
-	if !r.exact && (len(raw) == 0 || !r.object && string(raw) == "null") {
-		raw = json.RawMessage("{}")
+// arguments reads the arguments of a call, which may be missing. Without a way of its own, the dialect
+// ignores those that the row does not name.
+func (d *Dialect) arguments(t *Tool, raw json.RawMessage) (values, error) {
+	if d.decode != nil {
+		return d.decode(t, raw)
 	}
-	given, err := r.members(raw)
-	switch {
-	case err != nil:
+	given, err := members(orNone(raw), false, false)
+	if err != nil {
 		return nil, err
-	case r.unchecked:
-		return given, nil
-	case r.aliases:
-		if err := checkAliases(t, given); err != nil {
-			return nil, err
-		}
 	}
-	return r.check(t, given)
+	return t.check(given)
 }
 
-// members decodes the members of an object. One that is given twice with two values is an error.
-func (r reading) members(raw json.RawMessage) (values, error) {
+// members decodes the members of an object. One that is given twice with two values is an error, and
+// with once if the values are the same too. With exact, texts keep halves of surrogate pairs.
+func members(raw json.RawMessage, once, exact bool) (values, error) {
+	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || raw[0] != '{' || !json.Valid(raw) {
 		return nil, errors.New("the arguments are not a JSON object")
 	}
 	given := make(values)
 	for key, value := range rawjson.EachMember(raw) {
 		name, _ := rawjson.String(key)
-		v := r.decoded(value, 2)
-		if before, twice := given[name]; twice && (r.once || !reflect.DeepEqual(before, v)) {
+		v := decoded(value, 2, exact)
+		if before, twice := given[name]; twice && (once || !reflect.DeepEqual(before, v)) {
 			return nil, fmt.Errorf("%s is given twice", name)
 		}
 		given[name] = v
@@ -110,10 +91,10 @@ func (r reading) members(raw json.RawMessage) (values, error) {
 
 // decoded decodes a valid JSON value, as encoding/json does in three times the time. EachMember
 // looks at each level again, so that encoding/json decodes what is more than depth levels down.
-func (r reading) decoded(value []byte, depth int) (v any) {
+func decoded(value []byte, depth int, exact bool) (v any) {
 	switch value[0] {
 	case '"':
-		if r.exact {
+		if exact {
 			return rawjson.Unquote(value)
 		}
 		text, _ := rawjson.String(value)
@@ -135,41 +116,29 @@ func (r reading) decoded(value []byte, depth int) (v any) {
 	case value[0] == '[':
 		list := []any{}
 		for element := range rawjson.EachElement(value) {
-			list = append(list, r.decoded(element, depth-1))
+			list = append(list, decoded(element, depth-1, exact))
 		}
 		return list
 	}
 	object := map[string]any{}
 	for key, member := range rawjson.EachMember(value) {
 		name, _ := rawjson.String(key)
-		object[name] = r.decoded(member, depth-1)
+		object[name] = decoded(member, depth-1, exact)
 	}
 	return object
 }
 
-// check checks decoded arguments against the row, and converts their values.
-func (r reading) check(t *Tool, given values) (values, error) {
+// named holds decoded arguments to the names of the row, and converts each value where nothing is lost.
+func (t *Tool) named(given values, convert func(p *Param, v any) any) error {
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		switch p := t.param(key); {
-		case p == nil && r.named && !t.More:
-			return nil, fmt.Errorf("there is no argument %s; %s", key, t.argumentNames())
-		case p == nil:
-		case given[key] == nil && r.exact:
-			return nil, &skill.ArgError{Arg: key, Reason: mustBe + "of type " + p.Type}
-		case r.value != nil:
-			given[key] = r.value(p, given[key])
+		case p != nil:
+			given[key] = convert(p, given[key])
+		case !t.More:
+			return fmt.Errorf("there is no argument %s; %s", key, t.argumentNames())
 		}
 	}
-	in, err := t.check(given)
-	if err != nil || !t.More {
-		return in, err
-	}
-	for key, v := range given {
-		if t.param(key) == nil {
-			in[key] = v
-		}
-	}
-	return in, nil
+	return nil
 }
 
 // checkAliases fails if one argument is given under two of its names, with two values.
@@ -214,6 +183,11 @@ func (t *Tool) check(given map[string]any) (values, error) {
 			}
 		}
 		in[p.Name] = v
+	}
+	for key, v := range given {
+		if t.More && t.param(key) == nil {
+			in[key] = v
+		}
 	}
 	return in, nil
 }
@@ -364,7 +338,7 @@ func (p *Param) coercedTexts(v any) any {
 // object as a text with its JSON.
 func (p *Param) unpacked(v any) any {
 	if text, ok := v.(string); ok && (p.Type == "array" || p.Type == "object") && json.Valid([]byte(text)) {
-		held := reading{}.decoded(bytes.TrimSpace([]byte(text)), 2)
+		held := decoded(bytes.TrimSpace([]byte(text)), 2, false)
 		if _, one := held.(map[string]any); p.wants(held) == "" || one && p.Fields != nil {
 			v = held
 		}
@@ -450,14 +424,6 @@ func surrogateIn(value []byte, packed bool) error {
 		}
 	}
 	return nil
-}
-
-// arguments reads the arguments of a call as the dialect does.
-func (d *Dialect) arguments(t *Tool, raw json.RawMessage) (values, error) {
-	if d.decode != nil {
-		return d.decode(t, raw)
-	}
-	return d.reading.arguments(t, raw)
 }
 
 // expandHome replaces a leading ~ by the home folder. Without one, the path is

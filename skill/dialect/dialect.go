@@ -37,8 +37,7 @@ type Dialect struct {
 	noSurrogates bool
 	// maps names that are the same to one; nil means that no two are
 	foldName func(name string) string
-	reading  reading // how arguments are read
-	// reads the arguments, which may be missing; nil means as reading says
+	// reads the arguments, which may be missing; nil means as [Dialect.arguments] says
 	decode func(t *Tool, raw json.RawMessage) (values, error)
 	// formats an error; in.tool is nil for an unknown tool
 	fail func(in *call, err error) Reply

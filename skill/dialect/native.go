@@ -23,10 +23,12 @@ import (
 // with the original names, arguments and answers. If two of these tools have the same name, the
 // arguments of a call decide.
 var Native = &Dialect{
-	Name:         "native",
-	Doc:          "the vendors' own tools: Anthropic's editor, bash and memory, OpenAI's apply_patch and shell",
-	foldName:     func(name string) string { return strings.TrimPrefix(name, "functions.") },
-	reading:      reading{unchecked: true},
+	Name:     "native",
+	Doc:      "the vendors' own tools: Anthropic's editor, bash and memory, OpenAI's apply_patch and shell",
+	foldName: func(name string) string { return strings.TrimPrefix(name, "functions.") },
+	decode: func(_ *Tool, raw json.RawMessage) (values, error) { // the tools check them
+		return members(orNone(raw), false, false)
+	},
 	noSurrogates: true,
 	fail:         nativeFail,
 	definitions:  nativeDefinitions,

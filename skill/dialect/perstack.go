@@ -2,6 +2,8 @@ package dialect
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 
 	"textskill/skill"
@@ -122,7 +124,16 @@ type basePath struct {
 // perstackArguments reads arguments as the original's schema validator does. A refusal begins with
 // the words of the protocol.
 func perstackArguments(t *Tool, raw json.RawMessage) (values, error) {
-	in, err := reading{exact: true}.arguments(t, raw)
+	given, err := members(raw, false, true)
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		if p := t.param(key); p != nil && given[key] == nil && err == nil {
+			err = &skill.ArgError{Arg: key, Reason: mustBe + "of type " + p.Type}
+		}
+	}
+	var in values
+	if err == nil {
+		in, err = t.check(given)
+	}
 	if err != nil {
 		text := "MCP error -32602: Input validation error: Invalid arguments for tool " + t.Name + ": " +
 			err.Error()

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,10 +19,25 @@ var Stack = &Dialect{
 	Name:         "stack",
 	Doc:          "Stack 2.9 calls: read(path: 'a.txt', limit: 100)",
 	noSurrogates: true,
-	reading:      reading{object: true, named: true, once: true, value: (*Param).coerced},
+	decode:       stackArguments,
 	fail:         stackFail,
 	Prompt:       &Prompt{own: wire.Hermes, answer: answerStack},
 	Tools:        slices.Concat(stackFiles, stackGit, stackRun, stackWeb, stackMemory, stackTasks),
+}
+
+// stackArguments reads arguments, which may be missing but not null.
+func stackArguments(t *Tool, raw json.RawMessage) (values, error) {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	given, err := members(raw, true, false)
+	if err == nil {
+		err = t.named(given, (*Param).coerced)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t.check(given)
 }
 
 // answerStack carries out the calls of a text, one after the other. A call of an unknown

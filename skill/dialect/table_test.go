@@ -278,12 +278,12 @@ func TestDecoded(t *testing.T) {
 		if err := d.Decode(&want); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := (reading{}).members([]byte(raw)); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := members([]byte(raw), false, false); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s\n got %#v, %v\nwant %#v", raw, got, err, want)
 		}
 	}
 	for _, raw := range []string{`{"a":1} x`, `{"a":1,"a":2}`, `{"a":01}`, `[]`, `null`, ``, "{\"a\":\"\t\"}"} {
-		if got, err := (reading{}).members([]byte(raw)); err == nil {
+		if got, err := members([]byte(raw), false, false); err == nil {
 			t.Errorf("%s is read as %v", raw, got)
 		}
 	}

@@ -25,13 +25,28 @@ var Workspace = &Dialect{
 	Resources:    true,
 	own:          true,
 	noSurrogates: true,
-	reading:      reading{named: true, once: true, aliases: true, value: (*Param).unpacked},
+	decode:       workspaceArguments,
 	fail:         workspaceFail,
 	Tools: []Tool{
 		readTool, writeTool, editTool, replaceTool, patchTool, grepTool, globTool, listTool, moveTool,
 		copyTool, deleteTool,
 		shellTool, backgroundTool, takeBackTool, changesTool, versionTool, pageTool,
 	},
+}
+
+// workspaceArguments reads arguments, which may be missing, under any of their names.
+func workspaceArguments(t *Tool, raw json.RawMessage) (values, error) {
+	given, err := members(orNone(raw), true, false)
+	if err == nil {
+		err = checkAliases(t, given)
+	}
+	if err == nil {
+		err = t.named(given, (*Param).unpacked)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t.check(given)
 }
 
 // maxReply is how many bytes of text a reply holds: less than 25,000 tokens, the most that
