@@ -35,28 +35,6 @@ func (in values) flag(name string) bool {
 	return b
 }
 
-// texts returns a list of strings, nil for none.
-func (in values) texts(name string) (list []string) {
-	given, _ := in[name].([]any)
-	for _, text := range given {
-		list = append(list, text.(string))
-	}
-	return list
-}
-
-// float returns a number; ok is false if it is missing.
-func (in values) float(name string) (f float64, ok bool) {
-	n, ok := in[name].(json.Number)
-	f, _ = n.Float64()
-	return f, ok
-}
-
-// int returns an integer argument, 0 if it is missing; the largest are cut to 32 bits.
-func (in values) int(name string) int {
-	n, _ := pyInt(in[name])
-	return n
-}
-
 // arguments reads the arguments of a call, which may be missing. Without a way of its own, the dialect
 // ignores those that the row does not name.
 func (d *Dialect) arguments(t *Tool, raw json.RawMessage) (values, error) {

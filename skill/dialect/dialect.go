@@ -129,12 +129,6 @@ func (d *Dialect) EffectOf(x *skill.Executor, s *skill.Session, name string,
 	return t.Effect
 }
 
-// newFile is a parameter with the path of a file that a call writes.
-func newFile(p Param) Param {
-	p.New = true
-	return p
-}
-
 // Lookup returns the tool with a name or alias, or nil.
 func (d *Dialect) Lookup(name string) *Tool {
 	if d.foldName != nil {

@@ -307,10 +307,12 @@ func fsRead(in *call, a fsReadArgs) (string, error) {
 	case unresolved != nil:
 		err = unresolved
 	case isLarge && large.Size > 0:
-		err = failf("%s holds %d bytes, more than the %d of one answer; read its first or last lines with head or tail",
+		err = failf("%s holds %d bytes, more than the %d of one answer; read its first or last lines "+
+			"with head or tail",
 			path, large.Size, large.Limit)
 	case isLarge:
-		err = failf("the lines asked for of %s hold more than the %d bytes of one answer; ask for fewer with head or tail",
+		err = failf("the lines asked for of %s hold more than the %d bytes of one answer; ask for fewer "+
+			"with head or tail",
 			path, large.Limit)
 	case errors.Is(err, syscall.EISDIR), errors.As(err, new(*skill.NotRegularError)):
 		err = failf("not a file: %s", path)

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -51,11 +52,12 @@ func TestPerstackArgumentsRead(t *testing.T) {
 	if env := in["env"].(map[string]any); len(env) != 2 || env["2"] != "two" || env["B"] != "3" {
 		t.Errorf("env is %v", env)
 	}
-	if args := in.texts("args"); args[0] != "a" || args[1] != "\xed\xa0\x80" {
+	var a perstackExecArgs
+	in.fill(Perstack.Lookup("exec").Params, reflect.ValueOf(&a).Elem())
+	if args := a.Args; args[0] != "a" || args[1] != "\xed\xa0\x80" {
 		t.Errorf("args are %q", args)
 	}
-	ms, ok := in.float("timeout")
-	if ms != 1500 || !ok || !in.flag("stdout") || in.flag("stderr") || in["more"] != nil {
+	if *a.Timeout != 1500 || !a.Stdout || a.Stderr || in["more"] != nil {
 		t.Errorf("read %v", in)
 	}
 }

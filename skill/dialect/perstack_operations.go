@@ -45,7 +45,8 @@ type readTextFileArgs struct {
 }
 
 // notText is what a reply says of a file in no known encoding.
-const notText = "not text: bytes that are not UTF-8 show as U+FFFD, and writing the content back would change them"
+const notText = "not text: bytes that are not UTF-8 show as U+FFFD, " +
+	"and writing the content back would change them"
 
 func readTextFile(in *call, a readTextFileArgs) (string, error) {
 	at, err := in.look(a.Path, false, mustNotLinkOutside, mustExist("File %s does not exist."))

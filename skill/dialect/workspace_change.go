@@ -119,9 +119,9 @@ var editTool = row(Tool{Name: "edit", Title: "Edit a file", Effect: Destroys,
 		case c.Applied && c.Added+c.Removed == 0:
 			return in.changeText(c, in.name(c.Path)+" is as it was: the new texts are the old ones"), nil
 		}
-		letters := isFilled(a.Lines) || isFilled(a.After) || in.s.UsesLetters() // if the call or the session has used some
-		return in.changeText(c, cutDiff(fmt.Sprintf("edited %s\n+%d -%d\n%s", in.name(c.Path), c.Added, c.Removed,
-			rowsText(c.Rows, letters)))), nil
+		letters := isFilled(a.Lines) || isFilled(a.After) || in.s.UsesLetters()
+		return in.changeText(c, cutDiff(fmt.Sprintf("edited %s\n+%d -%d\n%s", in.name(c.Path), c.Added,
+			c.Removed, rowsText(c.Rows, letters)))), nil
 	})
 
 var patchTool = row(Tool{Name: "patch", Title: "Apply a patch", Effect: Destroys,
@@ -541,7 +541,9 @@ func editsOf(one editArgs, list []editArgs) ([]skill.Replacement, error) {
 }
 
 var (
-	oneLine      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^\s*L?(\d+):?([a-z]{2})?(?:[\t|│: ].*)?$`) })
+	oneLine = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?s)^\s*L?(\d+):?([a-z]{2})?(?:[\t|│: ].*)?$`)
+	})
 	severalLines = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^\s*L?(\d+):?([a-z]{2})?\s*(?:-|\.\.|–|,|to)\s*L?(?:(\d+):?([a-z]{2})?|(end|\$))\s*$`)
 	})
