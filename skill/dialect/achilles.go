@@ -161,7 +161,8 @@ func (d *Dialect) text(ctx context.Context, x *skill.Executor, s *skill.Session,
 		r = in.fail(err)
 		r.Notes = notes
 	} else {
-		args := map[string]string{"path": c.Path, "content": in.str("content"), "destination": in.str("destination")}
+		args := map[string]string{"path": c.Path, "content": in.str("content"),
+			"destination": in.str("destination")}
 		if _, explicit := c.Content(); explicit {
 			delete(args, "content")
 		}
@@ -190,7 +191,8 @@ func Refused(operation string, notes []string) Reply {
 
 // refused is the error of a text that is not carried out because of these notes.
 func refused(notes []string) *Failure {
-	return &Failure{Message: strings.Join(notes, "; "), Hint: "nothing was done, because the setting strict is on"}
+	return &Failure{Message: strings.Join(notes, "; "),
+		Hint: "nothing was done, because the setting strict is on"}
 }
 
 // unread says what of a prompt was not read as the command: words after the path, or all but the
@@ -217,7 +219,8 @@ func (in *call) misplaced(c parser.Command) []string {
 	if in.tool.param("content") == nil || explicit || !found {
 		return nil
 	}
-	return []string{fmt.Sprintf("%.40q before content: was taken as content; a path with blanks is written in quotes", line[:len(words)])}
+	return []string{fmt.Sprintf("%.40q before content: was taken as content; "+
+		"a path with blanks is written in quotes", line[:len(words)])}
 }
 
 // surplus says which option of a command has no use.
@@ -242,7 +245,8 @@ func (in *call) unclosed(prompt string, c parser.Command) []string {
 	case !quote(name) || !strings.HasSuffix(c.Payload, name):
 		return nil
 	}
-	return []string{fmt.Sprintf("the quote before %s has no partner in the name, and was taken as a part of it", name[1:])}
+	return []string{fmt.Sprintf("the quote before %s has no partner in the name, and was taken "+
+		"as a part of it", name[1:])}
 }
 
 // Command carries out an operation with the arguments path, and content or destination. It
@@ -311,7 +315,8 @@ func (in *call) fill(c parser.Command) error {
 	in.values = values{"path": c.Path}
 	switch {
 	case c.Twice() != "":
-		return fmt.Errorf("%s: %s: is given twice, the second time at the start of a line; without options: all lines are text", in.sent, c.Twice())
+		return fmt.Errorf("%s: %s: is given twice, the second time at the start of a line; "+
+			"without options: all lines are text", in.sent, c.Twice())
 	case in.tool.param("content") != nil:
 		if c.Payload != "" && !c.Options {
 			in.values["content"] = c.Payload

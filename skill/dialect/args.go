@@ -10,11 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"textskill/parser/rawjson"
 	"textskill/skill"
@@ -340,7 +338,7 @@ func (p *Param) unpacked(v any) any {
 }
 
 // numeral matches a number as JSON has it, without an exponent.
-var numeral = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9]\d{0,14})(\.\d+)?$`) })
+var numeral = words.Pattern(`^-?(0|[1-9]\d{0,14})(\.\d+)?$`)
 
 // integral writes a whole number without a fraction or exponent: 2.0 is 2.
 func integral(v any) any {

@@ -40,7 +40,8 @@ func (d *Dialect) Do(ctx context.Context, x *skill.Executor, s *skill.Session, s
 	case in.tool == nil:
 		return in.refuse(ctx, errUnknown)
 	case in.tool.run == nil:
-		return in.refuse(ctx, errors.New("the tool has no function; make it with dialect.Func, and the dialect with dialect.New"))
+		return in.refuse(ctx, errors.New("the tool has no function; make it with dialect.Func, "+
+			"and the dialect with dialect.New"))
 	}
 	in.raw = sent.Arguments
 	var err error

@@ -2,13 +2,12 @@ package dialect
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"textskill/parser"
 	"textskill/skill"
+	"textskill/skill/internal/words"
 )
 
 // unfenced returns the text command in a prompt that is one fenced block; any other prompt it
@@ -89,11 +88,9 @@ func Slips(args map[string]string, typed string) (notes []string) {
 
 var (
 	// a key before a path, as in path=a.txt
-	pathKey = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)^["']?(--)?(path|content|file|file_?name|file_?path|name|dir|directory|folder|source|src|destination|dest|dst|target|from|to)["']?[=:]`)
-	})
+	pathKey = words.Pattern(`(?i)^["']?(--)?(path|content|file|file_?name|file_?path|name|dir|directory|folder|source|src|destination|dest|dst|target|from|to)["']?[=:]`)
 	// a key before content that is not content:
-	wrongKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^["']?(--)?content["']?\s*(=|")\s*:?`) })
+	wrongKey = words.Pattern(`(?i)^["']?(--)?content["']?\s*(=|")\s*:?`)
 )
 
 // meantPath returns a path without the key, the comma and the marks that a model put around it.
@@ -180,12 +177,10 @@ func (d *Dialect) goesOn(line string, fenced, below bool) bool {
 
 // dress matches what chat models put before a command: list markers, prompt signs, marks of
 // Markdown, and the name of the program.
-var dress = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("^(?:[-*+•–>$#%→]+\\s+|>+|\\$|[(\\[]?\\d{1,3}[.):\\]]+\\s*|\\[[ xX]?\\]\\s+|[`*_]+|(?:[\\w./\\\\-]*[/\\\\])?(?:text)?skill(?:\\.exe)?\\s+|[a-z][.)]\\s+|\\S+[$#]\\s+)")
-})
+var dress = words.Pattern("^(?:[-*+•–>$#%→]+\\s+|>+|\\$|[(\\[]?\\d{1,3}[.):\\]]+\\s*|\\[[ xX]?\\]\\s+|[`*_]+|(?:[\\w./\\\\-]*[/\\\\])?(?:text)?skill(?:\\.exe)?\\s+|[a-z][.)]\\s+|\\S+[$#]\\s+)")
 
 // label matches a label before a command, such as "Step 1:" or "**Command:**".
-var label = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^[\\w ()*`]{1,32}:[*`_]*\\s+") })
+var label = words.Pattern("^[\\w ()*`]{1,32}:[*`_]*\\s+")
 
 // undressed returns the text command on a line without what is around it, "" for none. dressed
 // reports whether something was around it.
@@ -293,11 +288,9 @@ var beyonds = []beyond{
 }
 
 var (
-	negated      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^\W*(please\s+)?(do\s+not|don['’]?t|never)\b`) })
-	folderDelete = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile("(?i)\\b(?:delete|remove|erase|rmdir|trash)\\b[^.\\n]*?(?:\\b(?:the|my|a|our|this)\\s+|\\s)(?:[\"'`]?([\\w./-]+)[\"'`]?\\s+)?(?:folder|directory|dir)\\b(?:\\s+(?:called\\s+|named\\s+)?[\"'`]?([\\w./-]+))?" +
-			"|^rm\\s+-\\w*r\\w*\\s+[\"']?([\\w./-]+)")
-	})
+	negated      = words.Pattern(`(?i)^\W*(please\s+)?(do\s+not|don['’]?t|never)\b`)
+	folderDelete = words.Pattern("(?i)\\b(?:delete|remove|erase|rmdir|trash)\\b[^.\\n]*?(?:\\b(?:the|my|a|our|this)\\s+|\\s)(?:[\"'`]?([\\w./-]+)[\"'`]?\\s+)?(?:folder|directory|dir)\\b(?:\\s+(?:called\\s+|named\\s+)?[\"'`]?([\\w./-]+))?" +
+		"|^rm\\s+-\\w*r\\w*\\s+[\"']?([\\w./-]+)")
 )
 
 // Meaning returns a hint for a prompt that is not a text command but asks for an operation by

@@ -75,9 +75,9 @@ type Tool struct {
 }
 
 // For returns the dialect without the tools that an executor with this configuration always
-// refuses. ReadOnly leaves out tools that change something. DryRun leaves out
-// tools that start programs but for run, and no Helper leaves out all. Without the network For leaves out tools that only reach other
-// machines. Dialects of other programs keep all their tools.
+// refuses. ReadOnly leaves out tools that change something. DryRun leaves out tools that start
+// programs but for run, and no Helper leaves out all. Without the network For leaves out tools that
+// only reach other machines. Dialects of other programs keep all their tools.
 func (d *Dialect) For(cfg skill.Config) *Dialect {
 	if !d.own {
 		return d

@@ -7,12 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
-	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"textskill/parser/rawjson"
+	"textskill/skill/internal/words"
 )
 
 // New returns a dialect of tools made by [Func]. You can serve it over MCP, give it to an
@@ -41,7 +40,7 @@ func New(name, doc string, tools ...Tool) (*Dialect, error) {
 }
 
 // toolName matches the names that all endpoints accept.
-var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) })
+var toolName = words.Pattern(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // Func returns a tool that calls a Go function. In is a struct whose JSON names are the
 // arguments. A tag `jsonschema:"…"` describes an argument; arguments without omitempty are

@@ -23,7 +23,8 @@ func (d *Dialect) message(ctx context.Context, x *skill.Executor, s *skill.Sessi
 	case err != nil:
 		return failureReply(&Failure{Message: err.Error(), Hint: hintOf(err), Cause: err})
 	case e.HasFinal && in.Named && d.holdsCalls(e.Final):
-		return failureReply(&Failure{Message: "the message has no calls, but its text holds some, which were not run", Hint: "give the text alone, without the message around it"})
+		return failureReply(&Failure{Message: "the message has no calls, but its text holds some, which were not run",
+			Hint: "give the text alone, without the message around it"})
 	}
 	var notes []string
 	if e.Repairs != nil {
@@ -35,7 +36,8 @@ func (d *Dialect) message(ctx context.Context, x *skill.Executor, s *skill.Sessi
 	case e.HasFinal:
 		return Reply{Tool: "final", Body: e.Final, Repairs: e.Repairs, Notes: notes}
 	}
-	r := Reply{JSON: !w.IsText(), Message: true, Calls: make([]Reply, len(e.Calls)), Repairs: e.Repairs, Notes: notes}
+	r := Reply{JSON: !w.IsText(), Message: true, Calls: make([]Reply, len(e.Calls)), Repairs: e.Repairs,
+		Notes: notes}
 	answers := make([]wire.Answer, len(e.Calls))
 	s, wrong := workingDir(x, s, e.WorkingDir)
 	d = d.speaking(w)

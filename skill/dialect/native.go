@@ -7,16 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"textskill/parser"
 	"textskill/parser/wire"
 	"textskill/skill"
+	"textskill/skill/internal/words"
 )
 
 // Native has the tools that vendors train their models on, and the tools of other coding agents,
@@ -452,7 +451,7 @@ func byAge(files []foundFile) {
 func (f foundFile) String() string { return f.path }
 
 // climbs matches a part of a pattern that leads out of a folder.
-var climbs = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|[\\/{},])\.\.($|[\\/{},])`) })
+var climbs = words.Pattern(`(^|[\\/{},])\.\.($|[\\/{},])`)
 
 func toolsetGlob(ctx context.Context, in *call) (skill.Result, error) {
 	pattern := in.str("pattern")

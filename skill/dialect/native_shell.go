@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"textskill/parser/rawjson"
 	"textskill/parser/wire"
 	"textskill/skill"
+	"textskill/skill/internal/words"
 )
 
 // nativeShells are the shells of Codex, of OpenAI's API and of Anthropic.
@@ -136,7 +136,7 @@ func quotedLine(text string) string {
 }
 
 // escapes matches the escape sequences of a terminal.
-var escapes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b\[[0-9;?]*[ -/]*[@-~]`) })
+var escapes = words.Pattern(`\x1b\[[0-9;?]*[ -/]*[@-~]`)
 
 // shellOutput is what a shell printed, without escapes and newlines at the end, and no longer than
 // its start and end of 32 KiB each.
@@ -994,10 +994,8 @@ func findLinesFrom(in, lines []string, from int) int {
 }
 
 // heredoc matches a command that gives a patch to apply_patch.
-var heredoc = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?s)^\s*(?:cd\s+('[^']*'|"[^"$` + "`" + `\\]*"|[^\s;&|$` + "`" +
-		`]+)\s*&&\s*)?(?:apply_patch|applypatch)\s*<<-?\s*(?:'(\w+)'|"(\w+)"|(\w+))[ \t]*\n(.*?\n)(\w+)\s*$`)
-})
+var heredoc = words.Pattern(`(?s)^\s*(?:cd\s+('[^']*'|"[^"$` + "`" + `\\]*"|[^\s;&|$` + "`" +
+	`]+)\s*&&\s*)?(?:apply_patch|applypatch)\s*<<-?\s*(?:'(\w+)'|"(\w+)"|(\w+))[ \t]*\n(.*?\n)(\w+)\s*$`)
 
 // patchIn returns the patch that a command of a shell is, and the folder in which it is applied.
 func patchIn(words []string) (dir, patch string, ok bool) {

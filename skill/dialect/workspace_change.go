@@ -8,15 +8,14 @@ import (
 	"io/fs"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"textskill/parser/rawjson"
 	"textskill/skill"
+	"textskill/skill/internal/words"
 )
 
 // changeOutput is what the object of a change has; undo is missing if it was not recorded.
@@ -541,12 +540,8 @@ func editsOf(one editArgs, list []editArgs) ([]skill.Replacement, error) {
 }
 
 var (
-	oneLine = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?s)^\s*L?(\d+):?([a-z]{2})?(?:[\t|│: ].*)?$`)
-	})
-	severalLines = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^\s*L?(\d+):?([a-z]{2})?\s*(?:-|\.\.|–|,|to)\s*L?(?:(\d+):?([a-z]{2})?|(end|\$))\s*$`)
-	})
+	oneLine      = words.Pattern(`(?s)^\s*L?(\d+):?([a-z]{2})?(?:[\t|│: ].*)?$`)
+	severalLines = words.Pattern(`^\s*L?(\d+):?([a-z]{2})?\s*(?:-|\.\.|–|,|to)\s*L?(?:(\d+):?([a-z]{2})?|(end|\$))\s*$`)
 )
 
 // lineRange reads a line, or a range of lines, as a model writes them.

@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
 	"textskill/skill"
+	"textskill/skill/internal/words"
 )
 
 type readFilesArgs struct {
@@ -90,9 +89,7 @@ func (a readFilesArgs) lines() string {
 
 // pathAndLines matches a path with lines: PATH:LINE@BYTE, PATH:LINE, PATH:FIRST-LAST, PATH:FIRST-,
 // PATH:FIRST-end and PATH:-COUNT. Letters may follow the number of a line.
-var pathAndLines = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?s)^(.*):(?:L?(\d+):?([a-z]{2})?(?:@(\d+)|(-)(?:L?(\d+):?([a-z]{2})?|(?:end|\$))?)?|-(\d+))$`)
-})
+var pathAndLines = words.Pattern(`(?s)^(.*):(?:L?(\d+):?([a-z]{2})?(?:@(\d+)|(-)(?:L?(\d+):?([a-z]{2})?|(?:end|\$))?)?|-(\d+))$`)
 
 // namedLines are the lines that follow a path.
 type namedLines struct {

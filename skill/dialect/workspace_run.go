@@ -73,7 +73,8 @@ func shellText(e skill.Executed) string {
 		fmt.Fprintf(&b, "[%s]\n", strings.Join(denied, "; "))
 	}
 	if e.Dry {
-		fmt.Fprintf(&b, "--- dry run: it would make these changes, and made none\n%s", wellFormed(shownText(e.Diff)))
+		fmt.Fprintf(&b, "--- dry run: it would make these changes, and made none\n%s",
+			wellFormed(shownText(e.Diff)))
 	}
 	if e.Undo != "" {
 		fmt.Fprintf(&b, "undo ID %s\n", e.Undo)
@@ -108,7 +109,8 @@ func fenceNotes(e skill.Executed) (notes []string) {
 	denied := "commands write the workspace, $TMPDIR and caches only"
 	switch {
 	case e.Fence.Alone && len(e.Refused) == 0:
-		denied += ", and reach no address but localhost: a person can allow a host by its name with --allow-domain HOST"
+		denied += ", and reach no address but localhost: " +
+			"a person can allow a host by its name with --allow-domain HOST"
 	case e.Fence.TCP && !e.Fence.Alone:
 		denied += ", and reach no network: the server has to be started with --network"
 	}
