@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,6 +39,7 @@ func row[A, Out any](t Tool, do func(in *call, a A) (Out, error)) Tool {
 
 // paramsOf returns the arguments that the fields of a struct are.
 func paramsOf(t reflect.Type) (params []Param) {
+	params = slices.Grow(params, t.NumField())
 	for f := range t.Fields() {
 		if !f.Anonymous {
 			params = append(params, paramOf(f))
