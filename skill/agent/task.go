@@ -42,7 +42,7 @@ type task struct {
 	cp        Checkpoint // of the step under way; messages are filled in at its end
 	step      Step
 	fruitless int
-	thoughts  int  // how many answers in a row were thoughts alone, up to the limit of tokens
+	thoughts  int  // how many answers in a row were thoughts alone
 	answered  bool // the last answer was a text
 
 	// The calls of the last message, while some have no result.
@@ -193,22 +193,31 @@ func (t *task) takeStep(ctx context.Context) (done bool, err error) {
 	return t.tooManyFruitless(ctx)
 }
 
-// maxThoughts is how many answers in a row may be thoughts alone that fill all the room there is.
-const maxThoughts = 2
+// How many answers in a row may be thoughts alone: of those that fill all the room there is, each costs
+// as much as the room for an answer.
+const (
+	maxFilled   = 2
+	maxThoughts = 5
+)
 
-// onlyThinks counts the answers that are thoughts alone and were cut off. It returns an error after
-// too many: each costs as much as the room for an answer.
+// onlyThinks counts the answers that are thoughts alone. It returns an error after too many.
 func (t *task) onlyThinks(a Answer) error {
 	thought := a.Thinking.Text != "" || a.Usage.ReasoningTokens > 0
-	if !a.Cut || !thought || strings.TrimSpace(a.Text) != "" || len(a.Calls) > 0 {
+	if !thought || strings.TrimSpace(a.Text) != "" || len(a.Calls) > 0 {
 		t.thoughts = 0
 		return nil
 	}
-	if t.thoughts++; t.thoughts < maxThoughts {
-		return nil
+	t.thoughts++
+	said := fmt.Sprintf("%d answers in a row were thoughts alone", t.thoughts)
+	switch {
+	case a.Cut && t.thoughts >= maxFilled:
+		return modelError(&remote.Error{Reason: said + ", up to the limit of tokens",
+			Advice: "let the model think less (--reasoning-budget), or give it more room for an answer"})
+	case t.thoughts >= maxThoughts:
+		return modelError(&remote.Error{Reason: said + ", without a text or a call",
+			Advice: "see whether the endpoint takes the model's answers for thoughts"})
 	}
-	return modelError(&remote.Error{Reason: fmt.Sprintf("%d answers in a row were thoughts alone, up to the limit of tokens",
-		maxThoughts), Advice: "let the model think less (--reasoning-budget), or give it more room for an answer"})
+	return nil
 }
 
 // mayReport reports whether a text without calls is the report: a second one, or the first in a

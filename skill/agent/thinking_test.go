@@ -74,3 +74,24 @@ func TestThinkingOfAnInterruptedStep(t *testing.T) {
 		t.Errorf("the step continues with %s, want %s", types, want)
 	}
 }
+
+// TestOnlyThoughts ends a run whose answers hold thoughts alone, sooner if each fills all the room.
+func TestOnlyThoughts(t *testing.T) {
+	thought := Answer{Thinking: Thinking{Text: "It is 42."}}
+	filled := Answer{Thinking: thought.Thinking, Cut: true}
+	for _, c := range []struct {
+		answers []any
+		asked   int
+		said    string // the begin of the reason, "" if the run ends well
+	}{
+		{[]any{thought, thought, thought, thought, thought}, 5, "5 answers in a row were thoughts alone, without a text"},
+		{[]any{filled, filled}, 2, "2 answers in a row were thoughts alone, up to the limit"},
+		{[]any{thought, calls("todo {}"), filled, calls("attemptCompletion"), thought, "done"}, 6, ""},
+	} {
+		l := newLab(t, c.answers...)
+		_, err := l.run("go")
+		if len(l.asked) != c.asked || (err == nil) != (c.said == "") || err != nil && !strings.Contains(err.Error(), c.said) {
+			t.Errorf("%d requests, error %v; want %d, %q", len(l.asked), err, c.asked, c.said)
+		}
+	}
+}
