@@ -2,7 +2,7 @@
 // gateways.mjs SKILL FOLDER. The folder holds a.txt ("hello").
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { readFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { connect, createServer as listen } from "node:net";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -83,13 +83,18 @@ async function shared() {
   await use(sse(port));
 }
 
-// A client over stdio reaches skill mcp over HTTP, and is told why if its token is wrong.
-async function toStdio() {
+// overHTTP starts skill mcp over HTTP and returns its address and token.
+async function overHTTP() {
   const child = spawn(skill, [...server, "--http", "127.0.0.1:0"], { stdio: ["ignore", "ignore", "pipe"] });
   started.push(child);
   let said = "";
   while (!said.includes("Bearer ")) said += (await once(child.stderr, "data"))[0];
-  const [url, token] = [/http:\S+/.exec(said)[0], /Bearer (\w+)/.exec(said)[1]];
+  return [/http:\S+/.exec(said)[0], readFileSync(`${process.env.XDG_STATE_HOME}/skill/http-token`, "utf8").trim()];
+}
+
+// A client over stdio reaches skill mcp over HTTP, and is told why if its token is wrong.
+async function toStdio() {
+  const [url, token] = await overHTTP();
   const to = (token) => new StdioClientTransport({ command: process.execPath, args: [remote, url, "--allow-http", "--header", `Authorization:Bearer ${token}`], stderr: "pipe", env: { ...process.env, MCP_REMOTE_CONFIG_DIR: `${folder}/remote` } });
   await use(to(token));
   const wrong = to("wrong");
@@ -101,16 +106,34 @@ async function toStdio() {
   await c.close();
 }
 
-// skill run calls the tools of skill mcp through a gateway whose sessions end early.
+// A gateway whose sessions end early, before skill run.
 async function asServer() {
   const port = await gateway((port) => [supergateway, "--stdio", quoted, "--outputTransport", "streamableHttp", "--stateful", "--sessionTimeout", "700", "--port", port, "--logLevel", "none"]);
+  await expert(`type = "mcpSseSkill"\nendpoint = "http://127.0.0.1:${port}/mcp"`, 2500);
+}
+
+async function proxyAsServer() {
+  const port = await gateway((port) => [proxy, "--host", "127.0.0.1", "--port", port, "--", skill, ...server]);
+  await expert(`type = "mcpSseSkill"\nendpoint = "http://127.0.0.1:${port}/mcp"`);
+  await expert(`type = "mcpSseSkill"\nendpoint = "http://127.0.0.1:${port}/sse"`);
+}
+
+// A gateway over stdio, before a server over HTTP, is a server of skill run.
+async function remoteAsServer() {
+  const [url, token] = await overHTTP();
+  const args = [remote, url, "--allow-http", "--header", `Authorization:Bearer ${token}`];
+  await expert(`type = "mcpStdioSkill"\ncommand = ${JSON.stringify(process.execPath)}\nargs = ${JSON.stringify(args)}`);
+}
+
+// expert has skill run read and write with the tools of a server, with a pause between.
+async function expert(settings, ms = 0) {
   const turns = [["read", { paths: ["a.txt"] }], ["write", { path: "late.txt", content: "late" }]];
   const asked = [];
   const model = createServer(async (request, response) => {
     let body = "";
     for await (const part of request) body += part;
     asked.push(JSON.parse(body));
-    if (asked.length === 2) await pause(2500); // the session ends
+    if (asked.length === 2) await pause(ms); // the session ends
     const turn = turns[asked.length - 1];
     const message = turn
       ? { role: "assistant", content: "", tool_calls: [{ id: `c${asked.length}`, type: "function", function: { name: turn[0], arguments: JSON.stringify(turn[1]) } }] }
@@ -119,9 +142,10 @@ async function asServer() {
     response.end(JSON.stringify({ choices: [{ index: 0, message, finish_reason: turn ? "tool_calls" : "stop" }], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } }));
   }).listen(0, "127.0.0.1");
   await once(model, "listening");
-  mkdirSync(`${folder}/expert`);
-  writeFileSync(`${folder}/expert/perstack.toml`, `[experts.e]\ninstruction = "Use the tools."\n[experts.e.skills.p]\ntype = "mcpSseSkill"\nendpoint = "http://127.0.0.1:${port}/mcp"\npick = ["read", "write"]\n`);
-  const env = { ...process.env, OPENAI_BASE_URL: `http://127.0.0.1:${model.address().port}/v1`, OPENAI_API_KEY: "k", SKILL_MODEL: "gpt-4o" };
+  rmSync(`${folder}/late.txt`, { force: true });
+  mkdirSync(`${folder}/expert`, { recursive: true });
+  writeFileSync(`${folder}/expert/perstack.toml`, `[experts.e]\ninstruction = "Use the tools."\n[experts.e.skills.p]\n${settings}\npick = ["read", "write"]\n`);
+  const env = { ...process.env, OPENAI_BASE_URL: `http://127.0.0.1:${model.address().port}/v1`, OPENAI_API_KEY: "k", SKILL_MODEL: "gpt-4o", MCP_REMOTE_CONFIG_DIR: `${folder}/remote` };
   const run = spawn(skill, ["run", "--trust-workspace", "-C", `${folder}/expert`, "e", "go"], { stdio: ["ignore", "pipe", "inherit"], env });
   let events = "";
   run.stdout.on("data", (part) => (events += part));
@@ -139,6 +163,8 @@ for (const [name, check] of Object.entries({
   "mcp-proxy to HTTP and SSE": shared,
   "mcp-remote to stdio": toStdio,
   "supergateway as a server of skill run": asServer,
+  "mcp-proxy as a server of skill run": proxyAsServer,
+  "mcp-remote as a server of skill run": remoteAsServer,
 })) {
   const begin = Date.now();
   try {
