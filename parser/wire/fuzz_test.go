@@ -23,6 +23,9 @@ var writers = map[string]writer{
 		return `{"output":[{"type":"function_call","call_id":"1","name":"write_file","arguments":` +
 			quote(arguments(c)) + `}]}`
 	}},
+	"langchain": {write: func(c string) string {
+		return `{"type":"ai","content":"","tool_calls":[{"name":"write_file","id":"1","args":` + arguments(c) + `}]}`
+	}},
 	"anthropic": {write: func(c string) string {
 		return `{"content":[{"type":"tool_use","id":"1","name":"write_file","input":` + arguments(c) + `}]}`
 	}},
@@ -233,7 +236,9 @@ func TestMedia(t *testing.T) {
 		"anthropic": `{"messages":[{"content":[{"content":[{"text":"t","type":"text"},{"source":{"data":"UA==","media_type":"image/png","type":"base64"},"type":"image"}],"tool_use_id":"1","type":"tool_result"},{"content":[{"text":"t","type":"text"},{"source":{"data":"UA==","media_type":"application/pdf","type":"base64"},"type":"document"}],"tool_use_id":"1","type":"tool_result"}],"role":"user"}]}`,
 		"gemini":    `{"contents":[{"parts":[{"functionResponse":{"id":"1","name":"f","parts":[{"inlineData":{"data":"UA==","mimeType":"image/png"}}],"response":{"output":"t"}}},{"functionResponse":{"id":"1","name":"f","parts":[{"inlineData":{"data":"UA==","mimeType":"application/pdf"}}],"response":{"output":"t"}}}],"role":"user"}]}`,
 		"ollama":    `{"messages":[{"content":"t","images":["UA=="],"role":"tool","tool_call_id":"1","tool_name":"f"},{"content":"t\n(application/pdf cannot be shown to this model.)","role":"tool","tool_call_id":"1","tool_name":"f"}]}`,
-		"llama":     "<|start_header_id|>ipython<|end_header_id|>\n\nt\n(image/png cannot be shown to this model.)<|eot_id|><|start_header_id|>ipython<|end_header_id|>\n\nt\n(application/pdf cannot be shown to this model.)<|eot_id|>",
+		"langchain": `{"messages":[{"content":[{"text":"t","type":"text"},{"base64":"UA==","mime_type":"image/png","type":"image"}],"name":"f","status":"success","tool_call_id":"1","type":"tool"},` +
+			`{"content":[{"text":"t","type":"text"},{"base64":"UA==","mime_type":"application/pdf","type":"file"}],"name":"f","status":"success","tool_call_id":"1","type":"tool"}]}`,
+		"llama": "<|start_header_id|>ipython<|end_header_id|>\n\nt\n(image/png cannot be shown to this model.)<|eot_id|><|start_header_id|>ipython<|end_header_id|>\n\nt\n(application/pdf cannot be shown to this model.)<|eot_id|>",
 	} {
 		a := Answer{Text: "t", Media: []Media{{Type: "image/png", Name: "a.png", Data: []byte("P")}}}
 		a.Call.ID, a.Call.Name = "1", "f"

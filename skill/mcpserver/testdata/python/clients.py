@@ -109,6 +109,9 @@ async def agents():
 
 async def langchain():
     from langchain.agents import create_agent
+    from langchain_core.load import dumpd, load
+    from langchain_core.messages import (AIMessage, HumanMessage, convert_to_messages, messages_from_dict,
+                                         messages_to_dict)
     from langchain_mcp_adapters.client import MultiServerMCPClient
     from langchain_openai import ChatOpenAI
     client = MultiServerMCPClient({"skill": {"transport": "stdio", "command": skill, "args": server[1:], "env": env}})
@@ -117,6 +120,16 @@ async def langchain():
         t.handle_tool_error = True
     done = await create_agent(ChatOpenAI(model="langchain", base_url=url), tools).ainvoke({"messages": [("user", "go")]})
     assert done["messages"][-1].content == "done", done
+    call = {"name": "read", "args": {"paths": ["a.txt"]}, "id": "c1"}
+    bad = {"name": "read", "args": "{", "id": "c2", "error": None}
+    asked = AIMessage("", tool_calls=[call], invalid_tool_calls=[bad])
+    for sent, read in ((asked.model_dump(), convert_to_messages), ([asked.model_dump()], convert_to_messages),
+                       (messages_to_dict([HumanMessage("go"), asked]), messages_from_dict), (dumpd(asked), load)):
+        out = subprocess.run([skill, "-C", ws, "--tools", "workspace"], input=json.dumps(sent), text=True,
+                             capture_output=True, env=env)
+        answers = read(json.loads(out.stdout)["messages"])
+        assert [(m.tool_call_id, m.status) for m in answers] == [("c1", "success"), ("c2", "error")], out
+        assert "hello" in answers[0].content, out
 
 
 async def pydantic():
