@@ -120,7 +120,11 @@ var (
 		ends: []string{"<|END_OF_TURN_TOKEN|>"}}
 	functoolsCalls = format{open: "functools", ends: []string{"<|end|>", "<|im_end|>"}}
 	functionary    = format{open: ">>>", ends: []string{"<|eot_id|>"}, after: "\n", values: inObject}
-	lfmCalls       = format{open: "<|tool_call_start|>", end: "<|tool_call_end|>", ends: chatML,
+	functionary2   = format{open: "<|recipient|>", ends: []string{"<|stop|>", "<|from|>assistant"},
+		after: "\n<|content|>", values: inObject}
+	functionaryLlama = format{open: "<|reserved_special_token_249|>", ends: []string{"<|eot_id|>"}, after: "\n",
+		values: inObject}
+	lfmCalls = format{open: "<|tool_call_start|>", end: "<|tool_call_end|>", ends: chatML,
 		values: inBrackets}
 	gemmaCalls = format{open: "<|tool_call>call:", end: "<tool_call|>", after: "{", keep: true,
 		values: inBraces, quote: `<|"|>`}

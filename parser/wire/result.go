@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,8 +36,8 @@ type revision struct {
 // revised is the item of calls in the form of a revision.
 const revised = `"revised"`
 
-// each joins the answers in a form, where NAME, ID and TEXT are of the call and its result,
-// and STREAM is stdout, or error if the call failed.
+// each joins the answers in a form, where NAME, ID and TEXT are of the call and its result; a call without an
+// ID has its name there. STREAM is stdout, or error if the call failed.
 func each(separator, form string, tokens ...string) func([]Answer) string {
 	return func(answers []Answer) string {
 		list := make([]string, len(answers))
@@ -45,7 +46,7 @@ func each(separator, form string, tokens ...string) func([]Answer) string {
 			if a.Failed {
 				stream = "error"
 			}
-			list[i] = strings.NewReplacer("NAME", a.Call.Name, "ID", a.Call.ID, "STREAM", stream,
+			list[i] = strings.NewReplacer("NAME", a.Call.Name, "ID", cmp.Or(a.Call.ID, a.Call.Name), "STREAM", stream,
 				"TEXT", quoted(a.shown(), tokens)).Replace(form)
 		}
 		return strings.Join(list, separator)

@@ -160,7 +160,7 @@ var (
 		text: each("", "<|start_header_id|>ipython<|end_header_id|>\n\nTEXT<|eot_id|>", llamaTokens...)}
 	// Functionary 3.2: the name on a line, then the arguments
 	Functionary = &Wire{Name: "functionary", Doc: ">>>f\n{}",
-		marker: matcher(`>>>[\w.-]+\r?\n\s*\{|^all\r?\n[^>]*>>>[\w.-]+\r?\n\s*\{`), read: readFunctionary,
+		marker: matcher(`>>>[\w.-]+\r?\n\s*\{|^all\r?\n[^>]*>>>[\w.-]+\r?\n\s*\{`), read: toRecipients(functionary),
 		text: each("", "<|start_header_id|>tool<|end_header_id|>\n\nTEXT<|eot_id|>", llamaTokens...)}
 )
 
@@ -186,20 +186,22 @@ func readLlama(text string, tools Schemas) (parser.Envelope, error) {
 	return s.Envelope, nil
 }
 
-func readFunctionary(text string, tools Schemas) (parser.Envelope, error) {
-	if functionaryName().MatchString(text) { // the prompt ends with >>>
-		text = functionary.open + strings.TrimLeft(text, rawjson.Space)
+// toRecipients returns the reader of a format whose messages name who gets them: a tool, or "all" for the
+// user. The prompt ends with the first token.
+func toRecipients(f format) func(text string, tools Schemas) (parser.Envelope, error) {
+	after := strings.ReplaceAll(regexp.QuoteMeta(f.after), "\n", `[ \t]*\r?\n`)
+	compiled := sync.OnceValues(func() (first, said *regexp.Regexp) {
+		return regexp.MustCompile(`^\s*(all` + after + `|[\w.-]+` + after + `\s*\{)`),
+			regexp.MustCompile(`(?s)^` + regexp.QuoteMeta(f.open+"all") + after + `.*?(` + regexp.QuoteMeta(f.open) + `|$)`)
+	})
+	return func(text string, tools Schemas) (parser.Envelope, error) {
+		first, said := compiled()
+		if first.MatchString(text) {
+			text = f.open + strings.TrimLeft(text, rawjson.Space)
+		}
+		return f.read(said.ReplaceAllString(text, "$1"), tools)
 	}
-	return functionary.read(functionaryText().ReplaceAllString(text, "$1"), tools)
 }
-
-// functionaryName matches a name that begins a text, with the begin of its arguments.
-var functionaryName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\s*(all[ \t]*\r?\n|[\w.-]+[ \t]*\r?\n\s*\{)`)
-})
-
-// functionaryText matches what comes before a text for the user.
-var functionaryText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^>>>all\r?\n.*?(>>>|$)`) })
 
 var invokeTag = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?: ?to=[\w.-]+<\|message\|>\s*)?(?:<(?:[\w-]+:)?(?:function_calls|tool_calls?)>\s*)?<((?:[\w-]+:)?)invoke name=(["'])[^"'<>\n]+["']>\s*</?(?:[\w-]+:)?(?:parameter|invoke)`)
@@ -233,6 +235,11 @@ var kin = []*Wire{
 	{family: Invoke, marker: matcher(`<function name="[^"<>\n]+">\s*<`), format: miniCPM.always},
 	{family: MiniMax, marker: matcher(`(?:\]<\]minimax\[>\[<tool_call>\s*)?\]<\]minimax\[>\[<invoke `), format: miniMax3.always},
 	{family: Kimi, marker: matcher(`(?:<\|open\|>tools<\|sep\|>)?<\|open\|>call tool="`), format: kimi3.always},
+	// Functionary 2, and 2 with Llama 3's tokens
+	{family: Functionary, marker: matcher(`<\|recipient\|>[\w.-]+\r?\n<\|content\|>\s*\{|^[\w.-]+\r?\n<\|content\|>`),
+		read: toRecipients(functionary2), text: each("\n", "<|from|>NAME\n<|recipient|>all\n<|content|>TEXT",
+			"<|from|>", "<|recipient|>", "<|content|>", "<|stop|>")},
+	{family: Functionary, marker: matcher(`<\|reserved_special_token_249\|>[\w.-]+\s*\{`), format: functionaryLlama.always},
 	{family: Hermes, marker: matcher(`<\|tools_prefix\|>`), format: apertusCalls.always},
 	{family: Hermes, marker: matcher(`<\|function_call\|>\s*\{`), format: giga31Calls.always},
 	inFront(Kimi, `functions\.([\w.-]+):\d+\s*`),     // whose tokens were taken out
