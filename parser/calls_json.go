@@ -38,7 +38,7 @@ func (r *callReader) bracket() (name string, err error) {
 	if err == nil {
 		r.pos = end
 		switch calls, ok := r.callsOf(value); {
-		case ok && r.stands(start):
+		case ok && r.stands(start) && !r.goesOn():
 			r.add(start, calls...)
 		case len(calls) > 0 && ok:
 			r.mentioned(calls[0].Name, start, inSentence).weak = true

@@ -173,6 +173,8 @@ func TestCallsPlaces(t *testing.T) {
 			`error: delete on line 1, column 6 stands within a sentence, so it was not run`},
 		{"read(path: 'a') and read(path: 'b')",
 			`error: read on line 1, column 1 stands within a sentence, so it was not run`},
+		{`So: {"name": "delete", "arguments": {"path": "a"}} Shall I?`, `error: there is no call in the text`},
+		{`So: {"name": "delete", "arguments": {"path": "a"}}`, `delete{"path": "a"}`},
 		{"e.g. delete(path: 'a')",
 			`error: delete on line 1, column 6 stands within a sentence, so it was not run`},
 		{"x\n  def read(path: str, limit=1):",
