@@ -117,7 +117,8 @@ func (t *Tx) Void(op *Op, cause error) error {
 // reindex updates the index at the paths that the recovery of an op left as the deltas say, and keeps their
 // contents again. Otherwise a running command would count as their author. Other states are somebody's change.
 func (t *Tx) reindex(deltas []Delta) {
-	if x, err := t.current(); err != nil || x.lost {
+	names := pathsOf(deltas)
+	if t.current(names...).lost {
 		return
 	}
 	r := t.pathRecorder(&Op{})
@@ -135,7 +136,7 @@ func (t *Tx) reindex(deltas []Delta) {
 		}
 	}
 	if r.changed {
-		t.writeIndex(t.index.folded())
+		t.saveIndex()
 	}
 }
 

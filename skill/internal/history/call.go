@@ -86,15 +86,12 @@ func (s *Store) beginEdit(ctx context.Context, w *window) error {
 	if t.isOpen(w.Call) {
 		return nil
 	}
-	x, err := t.current()
-	if err != nil {
-		return err
-	}
+	x := t.current(w.Paths...)
 	fresh := x.lost && len(t.windows()) == 0
 	if fresh {
-		x = newIndex(nil)
-		x.upTo = t.log.last()
-		t.index = x
+		t.shutIndex()
+		t.index = newIndex(nil)
+		t.index.upTo = t.log.last()
 	}
 	others := t.edited("")
 	names := slices.DeleteFunc(slices.Clone(w.Paths), func(name Name) bool { return others[string(name)] })
@@ -105,9 +102,8 @@ func (s *Store) beginEdit(ctx context.Context, w *window) error {
 	if t.commands {
 		err = t.CatchUp(ctx, deltas...)
 	} else {
-		r := t.pathRecorder(&Op{})
-		if err = r.paths(ctx, names); err == nil && (r.changed || fresh) {
-			err = t.writeIndex(t.index.folded())
+		if err = t.pathRecorder(&Op{}).paths(ctx, names); err == nil {
+			err = t.saveIndex()
 		}
 	}
 	if err != nil {
@@ -117,9 +113,9 @@ func (s *Store) beginEdit(ctx context.Context, w *window) error {
 	return t.saveWindow(w)
 }
 
+// pathRecorder returns a recorder of the differences at some paths.
 func (t *Tx) pathRecorder(op *Op) *recorder {
-	t.index = t.index.folded()
-	return &recorder{Tx: t, scan: t.newScan(t.index, ".", 0), op: op}
+	return &recorder{Tx: t, scan: &scan{s: t.Store, old: t.index.snapshot(), begin: time.Now().UnixNano()}, op: op}
 }
 
 // paths records the differences at some paths and the folders above them, and updates the index.
@@ -262,10 +258,7 @@ func (s *Store) EndCall(ctx context.Context, call Call, base string, walk Walker
 
 // recordEdit records the changes of an edit.
 func (t *Tx) recordEdit(ctx context.Context, w *window, unsure string) error {
-	x, err := t.current()
-	if err != nil {
-		return err
-	}
+	x := t.current(w.Paths...)
 	op := w.About.op(kindEdit)
 	switch {
 	case x.lost && w.name != "": // the index was written when the edit began, and is lost now
@@ -302,11 +295,8 @@ func (t *Tx) recordEdit(ctx context.Context, w *window, unsure string) error {
 			return err
 		}
 	}
-	t.index = t.index.folded()
-	if t.index.upTo = t.log.last(); !r.changed {
-		return nil
-	}
-	return named(t.Path(), t.writeIndex(t.index))
+	t.index.upTo = t.log.last()
+	return named(t.Path(), t.saveIndex())
 }
 
 // Kinds of an op of an edit, as package workspace calls them.
@@ -498,8 +488,7 @@ func (s *Store) recordAfter(ctx context.Context, next string) error {
 		if w.Session == next {
 			list[i].Edit, over = nil, true
 		}
-		x, err := t.current()
-		if err != nil || x.lost || t.commands {
+		if t.current(w.Paths...).lost || t.commands {
 			continue
 		}
 		op := w.About.op(kindEdit)
@@ -523,11 +512,8 @@ func (s *Store) recordAfter(ctx context.Context, next string) error {
 			}
 			t.index.upTo = t.log.last()
 		}
-		if r.changed {
-			err := t.writeIndex(t.index.folded())
-			if err != nil && !isFull(err) { // on a full disk, replayAll updates the old index
-				return named(t.Path(), err)
-			}
+		if err := t.saveIndex(); err != nil && !isFull(err) { // on a full disk, replayAll updates the old index
+			return named(t.Path(), err)
 		}
 	}
 	if !over {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -110,14 +111,14 @@ func (s *Store) beginWindow(ctx context.Context, w *window, limit int64, walk Wa
 	}
 	others := t.windows()
 	others = slices.DeleteFunc(others, func(o *window) bool { return o.Handle == w.Handle })
-	x, err := t.current()
+	x, since := t.whole(), t.log.last()
 	t.End()
 	looked := false
-	if err == nil && len(others) > 0 {
+	if len(others) > 0 {
 		looked, err = s.look(ctx, w, walk, func(*window) bool { return false }, nil)
 	}
 	if err == nil && !looked {
-		err = s.refresh(ctx, x, w, limit, walk)
+		err = s.refresh(ctx, x, since, w, limit, walk)
 	}
 	if err != nil {
 		return err
@@ -126,12 +127,13 @@ func (s *Store) beginWindow(ctx context.Context, w *window, limit int64, walk Wa
 		return err
 	}
 	defer t.End()
-	if w.Stamp = s.clock(); t.index == nil {
-		if _, err := t.current(); err != nil {
-			return err
-		}
+	w.Stamp = s.clock()
+	if t.index != nil {
+		since = t.index.upTo
 	}
-	t.keepMade(t.replayAll())
+	t.current()
+	t.keepMade(t.madeSince(since)) // of tools since the look
+	t.saveIndex()                  // else the next process reads these files again
 	if len(others) == 0 {
 		t.forgetFar(t.far())
 	}
@@ -146,7 +148,8 @@ func (s *Store) beginWindow(ctx context.Context, w *window, limit int64, walk Wa
 
 // refresh updates the index from the disk and saves the contents. Edits by other programs before the
 // command belong to no op.
-func (s *Store) refresh(ctx context.Context, old *index, w *window, limit int64, walk Walker) error {
+func (s *Store) refresh(ctx context.Context, old *index, since int64, w *window, limit int64,
+	walk Walker) error {
 	found, err := s.scan(ctx, old, w.Base, walk, false)
 	if err != nil {
 		return err
@@ -158,19 +161,25 @@ func (s *Store) refresh(ctx context.Context, old *index, w *window, limit int64,
 	}
 	edited := t.edited("")
 	t.End()
-	x := found.updated()
-	if x != old {
+	x := old
+	if fresh := found.updated(); fresh != nil {
+		x = fresh
 		for name := range edited { // differences here belong to another agent's open edit
 			x.set(name, old.find(name))
 		}
 		x = x.folded()
 	}
+	some := false // only the unsaved items differ from the old index
 	if x != old || old.limit != limit {
 		if x == old {
 			x = newIndex(slices.Clone(old.list))
 			x.upTo = old.upTo
 		}
-		whole, err := s.keepAll(ctx, x.choose(limit), found.begin)
+		todo, dropped := x.choose(limit)
+		for _, e := range todo {
+			x.unsaved[e.path] = true
+		}
+		whole, err := s.keepAll(ctx, todo, found.begin)
 		if err != nil {
 			s.dropCopies(x, found.begin, err)
 			return err
@@ -178,17 +187,23 @@ func (s *Store) refresh(ctx context.Context, old *index, w *window, limit int64,
 		if whole {
 			x.limit = limit
 		}
+		some = whole && !dropped && old.limit == limit
 	}
 	if t, err = s.Lock(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	defer t.End()
-	s.index = x
-	t.keepMade(t.replayAll()) // of tools since the scan
-	if x != old {
-		return named(s.Path(), s.writeIndex(x.folded()))
+	if now := t.current(); x != old {
+		if some && now == old && len(now.over) == 0 {
+			x.file = now.file
+			maps.Copy(x.unsaved, now.unsaved)
+		}
+		s.shutIndex()
+		s.index = x
+		t.replayAll()
 	}
-	return nil
+	t.keepMade(t.madeSince(since)) // of tools since the scan
+	return named(s.Path(), s.saveIndex())
 }
 
 // Repositories returns the paths of the files and folders with the names .git and HEAD that there were
@@ -325,11 +340,7 @@ func (t *Tx) closeOne(ctx context.Context, name string, alive time.Time) error {
 			w.until, base = alive.UnixNano(), w.Base
 		}
 	}
-	x, err := t.current()
-	if err != nil {
-		return err
-	}
-	found, err := t.scan(ctx, x, base, t.plainWalk(base), true)
+	found, err := t.scan(ctx, t.whole(), base, t.plainWalk(base), true)
 	if err != nil {
 		op := l.op()
 		op.Note = "it is not known what the command changed: skill was killed while it ran, and then " +
@@ -441,11 +452,8 @@ func (s *Store) lookWith(ctx context.Context, base string, walk Walker,
 	if err != nil {
 		return err
 	}
-	x, err := t.current()
+	x := t.whole()
 	t.End()
-	if err != nil {
-		return err
-	}
 	stamp := s.clock()
 	found, err := s.scan(ctx, x, base, walk, true)
 	if err != nil && !errors.Is(err, ErrTooManyFiles) {
@@ -458,9 +466,7 @@ func (s *Store) lookWith(ctx context.Context, base string, walk Walker,
 		return lerr
 	} else {
 		defer t.End()
-		if _, cerr := t.current(); cerr != nil {
-			return cerr
-		}
+		t.current()
 		return use(t, found, err)
 	}
 }
@@ -513,7 +519,8 @@ var tooManyText = fmt.Sprintf("the workspace holds more than %d files", MaxVisit
 func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err error) {
 	defer func() {
 		if err != nil {
-			op, t.index, t.indexStamp = nil, nil, 0
+			t.shutIndex()
+			op, t.index, t.indexStamp = nil, nil, indexStamp{}
 		}
 	}()
 	ended := l.dropEnded()
@@ -526,7 +533,7 @@ func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err er
 		}
 	}()
 	op = l.op()
-	if t.index.lost {
+	if t.index.load(); t.index.lost {
 		op.Note = "it is not known what the command changed: the record of what was there before it is lost"
 		return op, t.addMade(op)
 	}
@@ -540,9 +547,6 @@ func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err er
 	op.forgetMade()
 	op.Began, op.Ended = r.began, found.clock
 	op.bound()
-	x := t.index.folded()
-	changed := x != t.index || r.changed
-	t.index = x
 	ends := op.IsEnd() && t.endsParts(op)
 	op.Quiet = op.Quiet || ends
 	if len(op.Deltas)+len(op.Left)+len(op.Times) > 0 || op.Note != "" || ends {
@@ -550,7 +554,7 @@ func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err er
 			return op, err
 		}
 	}
-	x.upTo = t.log.last()
+	t.index.upTo = t.log.last()
 	t.forgetFar(l.far)
 	for _, w := range l.owners {
 		if !w.told && w.until == 0 {
@@ -559,10 +563,7 @@ func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err er
 			}
 		}
 	}
-	if !changed {
-		return op, nil
-	}
-	if err := t.writeIndex(x); !isFull(err) { // on a full disk, replayAll updates the old index
+	if err := t.saveIndex(); !isFull(err) { // on a full disk, replayAll updates the old index
 		return op, named(t.Path(), err)
 	}
 	return op, nil
@@ -656,35 +657,41 @@ func (s *Store) RecordUnknown(ctx context.Context, about About, why string, quie
 	return errors.Join(err, s.Flush())
 }
 
-// current returns the index, updated with all ops in the log.
-func (t *Tx) current() (*index, error) {
-	if stamp := t.indexTime(); t.index == nil || stamp != t.indexStamp { // another process has written it
-		if x := t.readIndex(); t.index == nil || !x.lost { // else the index in memory is still valid
-			t.index = x
-		}
-		t.indexStamp = stamp
-	}
+// current returns the index, updated with all ops in the log. It has read what the file has about the given paths.
+func (t *Tx) current(names ...Name) *index {
+	t.freshIndex()
 	t.replayAll()
-	t.index = t.index.folded()
-	return t.index, nil
+	for _, name := range withParents(names) {
+		t.index.find(string(name))
+	}
+	return t.index
+}
+
+// whole is current with all items in the list, for a look at everything.
+func (t *Tx) whole() *index {
+	t.index = t.current().folded()
+	return t.index
 }
 
 // replayAll updates the index with the ops that were added after x.upTo: of tools, undos and running
-// commands. It returns their deltas.
-func (t *Tx) replayAll() (made []Delta) {
-	x := t.index
-	for _, at := range t.log.lines {
-		if at.id <= x.upTo {
-			continue
+// commands.
+func (t *Tx) replayAll() {
+	for _, d := range t.madeSince(t.index.upTo) {
+		t.replay(t.index, d)
+	}
+	t.index.upTo = t.log.last()
+}
+
+// madeSince returns the deltas of the ops after the op id.
+func (t *Tx) madeSince(id int64) (made []Delta) {
+	for at := range t.log.newest() {
+		if at.id <= id {
+			break
 		}
 		if op := t.log.op(at); op != nil && t.log.undoes[at.id] != at.id {
-			for _, d := range op.Deltas {
-				t.replay(x, d)
-			}
-			made = append(made, op.Deltas...)
+			made = append(slices.Clone(op.Deltas), made...)
 		}
 	}
-	x.upTo = t.log.last()
 	return made
 }
 
@@ -760,13 +767,14 @@ func (t *Tx) CatchUp(ctx context.Context, deltas ...Delta) error {
 	if !t.commands {
 		return nil
 	}
-	if x, err := t.current(); err != nil || x.lost {
-		return err
+	if t.current(pathsOf(deltas)...).lost {
+		return nil
 	}
 	l := lookFor{owners: t.windows()}
 	l.dropEnded()
 	l.far = t.far()
-	r := &recorder{Tx: t, scan: t.newScan(t.index, ".", 0), op: l.op(), look: &l}
+	r := t.pathRecorder(l.op())
+	r.look = &l
 	for _, name := range withParents(pathsOf(deltas)) {
 		if filepath.IsAbs(string(name)) {
 			continue
@@ -795,10 +803,6 @@ func (t *Tx) CatchUp(ctx context.Context, deltas ...Delta) error {
 // records the paths below.
 func (r *recorder) oneAndBelow(ctx context.Context, name string) error {
 	was := r.index.find(name)
-	var below []*item
-	if was != nil && was.kind == aFolder {
-		below = r.index.below(name)
-	}
 	if err := r.recordPath(name); err != nil {
 		return err
 	}
@@ -809,7 +813,7 @@ func (r *recorder) oneAndBelow(ctx context.Context, name string) error {
 	if now != nil && now.kind == aFolder {
 		return r.allBelow(ctx, name)
 	}
-	for _, e := range below {
+	for _, e := range r.index.below(name) {
 		if err := r.recordPath(e.path); err != nil {
 			return err
 		}
@@ -866,7 +870,7 @@ func (t *Tx) keepMade(deltas []Delta) {
 		return
 	}
 	if slices.ContainsFunc(deltas, func(d Delta) bool { return d.After.Whole }) {
-		defer func() { t.writeIndex(t.index.folded()) }()
+		defer t.saveIndex()
 	}
 	for _, name := range pathsOf(deltas) {
 		if e := t.index.find(string(name)); e != nil && !filepath.IsAbs(string(name)) {

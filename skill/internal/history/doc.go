@@ -128,7 +128,7 @@
 //
 //	log       the ops: op.go, log.go, list.go, retain.go
 //	blobs/    the contents: entry.go, blob.go, files.go
-//	index     the last recorded state: index.go, scan.go, git.go
+//	index     the last recorded state: index.go, index_file.go, scan.go, git.go
 //	objects/  links to git's objects: objects.go
 //	running/  the open windows, here and in workspaces around this one and in it: window.go, far.go,
 //	          command.go, call.go, record.go

@@ -1,34 +1,41 @@
 package history
 
 import (
-	"encoding/binary"
+	"bytes"
+	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"textskill/skill/internal/workspace/tree"
 )
 
 // An index is the state of the workspace at the last op: for each path the metadata and the blob of
-// its content. Other goroutines may read list, so it does not change; later changes are in over. The
-// index is a cache: without its file, all files are read again.
+// its content. Its file holds the items of the last whole look, sorted and in blocks, and then the items
+// that changed later. So an edit reads a few blocks and appends a few items, however large the workspace
+// is; only a look at everything loads the whole list. The index is a cache: without its file, all files
+// are read again.
+//
+// Goroutines without the lock may read list and folders, so these do not change. Changes are in over.
 type index struct {
-	list  []item // mostly in the order of a walk
 	upTo  int64  // the number of the last op that is in the index
 	limit int64  // the limit with which the last keepAll saved all files that fit
 	boot  string // the boot in which the index was written: see [tree.Boot]
 	lost  bool   // the file is missing or damaged: the state is unknown
 
-	over  map[string]*item // changes of the list, by path; nil means that the path does not exist
-	first map[string]int32 // by path: the items of list that follow an item of another folder
-	once  sync.Once
-	at    map[string]int32 // by path: all items of list; see all
+	list    []item           // sorted by byFolder
+	folders map[string]span  // by path: the items of list in each folder; nil until load
+	over    map[string]*item // changes of the list, by path; nil means that the path does not exist
+	unsaved map[string]bool  // paths that changed since the file was written
+	file    *indexFile       // nil if the file does not have the list
 }
+
+// A span is a range of the items of a list.
+type span struct{ from, to int }
 
 // An item describes one path.
 type item struct {
@@ -49,6 +56,7 @@ const (
 	aLink    = 'l'
 	aFolder  = 'd'
 	aSpecial = 's' // a pipe, socket or device
+	isGone   = '-' // only in a record of the file: the path has no item any more
 )
 
 // A stamp is the metadata of a file that changes when the file does.
@@ -142,47 +150,90 @@ func (e *item) diskSize() int64 {
 	return (e.size + block - 1) / block * block
 }
 
+// newIndex returns an index of items that are sorted by byFolder.
 func newIndex(list []item) *index {
-	x := &index{list: list, boot: tree.Boot(), over: map[string]*item{}, first: map[string]int32{}}
-	folder := "/"
-	for i := range list {
-		if dir, _ := path.Split(list[i].path); dir != folder {
-			folder, x.first[list[i].path] = dir, int32(i)
-		}
-	}
+	x := &index{boot: tree.Boot(), over: map[string]*item{}, unsaved: map[string]bool{}}
+	x.setList(list)
 	return x
 }
 
-// all returns a map from each path of the list to the number of its item.
-func (x *index) all() map[string]int32 {
-	x.once.Do(func() {
-		x.at = make(map[string]int32, len(x.list))
-		for i := range x.list {
-			x.at[x.list[i].path] = int32(i)
+func (x *index) setList(list []item) {
+	x.list, x.folders = list, map[string]span{}
+	for from := 0; from < len(list); {
+		folder, to := folderOf(list[from].path), from+1
+		for to < len(list) && folderOf(list[to].path) == folder {
+			to++
 		}
-	})
-	return x.at
+		x.folders[folder] = span{from, to}
+		from = to
+	}
 }
 
-// find returns the item of a path, nil if the path has no item.
+// folderOf returns the folder of a path, "" at the top.
+func folderOf(name string) string { return name[:max(0, strings.LastIndexByte(name, '/'))] }
+
+// byFolder compares paths: first the folders, each before the folders below it, and then the names. So the items
+// of a folder, and those of all folders below it, follow one another.
+func byFolder(a, b string) int {
+	in, other := folderOf(a), folderOf(b)
+	return cmp.Or(byPath(in, other), strings.Compare(a[len(in):], b[len(other):]))
+}
+
+func itemsByFolder(a, b item) int { return byFolder(a.path, b.path) }
+
+// load reads the whole list. If the file is damaged, the index is lost.
+func (x *index) load() {
+	if x.folders != nil {
+		return
+	}
+	list, err := x.file.all()
+	x.lost = x.lost || err != nil
+	x.setList(list)
+}
+
+// find returns the item of a path, nil if the path has no item. If the file is damaged, the index is lost.
 func (x *index) find(name string) *item {
 	if e, ok := x.over[name]; ok {
 		return e
 	}
-	if i, ok := x.all()[name]; ok {
+	if x.folders == nil {
+		e, err := x.file.find(name)
+		x.lost = x.lost || err != nil
+		return e
+	}
+	if i, ok := x.number([]byte(name)); ok {
 		return &x.list[i]
 	}
 	return nil
 }
 
 // set makes e the item of a path; nil removes it.
-func (x *index) set(name string, e *item) { x.over[name] = e }
+func (x *index) set(name string, e *item) { x.over[name], x.unsaved[name] = e, true }
+
+// all returns all items, in no order.
+func (x *index) all() iter.Seq[*item] {
+	x.load()
+	return func(yield func(*item) bool) {
+		for i := range x.list {
+			if _, over := x.over[x.list[i].path]; !over && !yield(&x.list[i]) {
+				return
+			}
+		}
+		for _, e := range x.over {
+			if e != nil && !yield(e) {
+				return
+			}
+		}
+	}
+}
 
 // below returns the items below a folder, sorted by path, a folder before its entries.
 func (x *index) below(folder string) (list []*item) {
+	x.load()
 	prefix := folder + "/"
-	for i := range x.list {
-		if _, over := x.over[x.list[i].path]; !over && strings.HasPrefix(x.list[i].path, prefix) {
+	first, _ := slices.BinarySearchFunc(x.list, prefix, func(e item, p string) int { return byFolder(e.path, p) })
+	for i := first; i < len(x.list) && strings.HasPrefix(x.list[i].path, prefix); i++ {
+		if _, over := x.over[x.list[i].path]; !over {
 			list = append(list, &x.list[i])
 		}
 	}
@@ -202,278 +253,64 @@ func (x *index) removeBelow(folder string) {
 	}
 }
 
-// number returns the number of a path in the list. It first tries next, the number after the walk's
-// last path. For 100,000 unchanged files this takes 20 ms, with a map of all paths 90 ms.
-func (x *index) number(name []byte, next int32) (i int32, ok bool) {
-	if int(next) < len(x.list) && x.list[next].path == string(name) {
-		return next, true
+// number returns the number of a path in the list.
+func (x *index) number(name []byte) (i int, ok bool) {
+	n := bytes.LastIndexByte(name, '/')
+	in, ok := x.folders[string(name[:max(0, n)])]
+	if !ok {
+		return 0, false
 	}
-	if i, ok = x.first[string(name)]; !ok {
-		i, ok = x.all()[string(name)]
+	base := name[n+1:]
+	for in.from < in.to { // slices.BinarySearchFunc would make a string of base at each step
+		i = (in.from + in.to) / 2
+		switch at := x.list[i].path[n+1:]; {
+		case at == string(base):
+			return i, true
+		case at < string(base):
+			in.from = i + 1
+		default:
+			in.to = i
+		}
 	}
-	return i, ok
+	return 0, false
 }
 
-// folded returns an index with the same items and an empty over.
+// folded returns an index with the same items, all in its list.
 func (x *index) folded() *index {
+	x.load()
 	if len(x.over) == 0 {
 		return x
 	}
-	list := make([]item, 0, len(x.list)+len(x.over))
-	for i := range x.list {
-		if _, over := x.over[x.list[i].path]; !over {
-			list = append(list, x.list[i])
+	var later []item
+	for _, e := range x.over {
+		if e != nil {
+			later = append(later, *e)
 		}
 	}
-	for _, name := range slices.SortedFunc(maps.Keys(x.over), byPath) {
-		if e := x.over[name]; e != nil {
-			list = append(list, *e)
-		}
-	}
-	n := newIndex(list)
-	n.upTo, n.limit, n.lost = x.upTo, x.limit, x.lost
+	n := newIndex(merged(x.list, func(i int) bool { _, over := x.over[x.list[i].path]; return !over }, later))
+	n.upTo, n.limit, n.lost, n.boot, n.unsaved, n.file = x.upTo, x.limit, x.lost, x.boot, x.unsaved, x.file
 	return n
 }
 
-// The file of an index has a checksum, the version, the boot, upTo, limit and the items. Numbers are
-// varints; a text follows its length.
-
-const (
-	indexName    = "index"
-	indexVersion = 1
-	maxIndex     = 128 << 20 // bytes of the file
-)
-
-// readIndex reads the index. If its file is missing or damaged, it returns an empty, lost index.
-func (s *Store) readIndex() *index {
-	data, err := s.dir.Load().ReadFile(indexName)
-	var x *index
-	if err == nil && len(data) <= maxIndex {
-		x = decodeIndex(data)
-	}
-	if x == nil {
-		x = newIndex(nil)
-		x.lost = true
-		return x
-	}
-	// after a power cut the index may name blobs that are not on the disk
-	if boot := tree.Boot(); x.boot != boot {
-		x.boot = boot
-		for i := range x.list {
-			e := &x.list[i]
-			if e.kind == aFolder {
-				e.digest = ""
-			}
-			if e.kind != aFile || e.digest == "" {
-				continue
-			}
-			if info, err := s.blobs.Lstat(e.digest); err != nil || info.Size != e.size {
-				s.blobs.Remove(e.digest, false)
-				e.digest, x.limit = "", 0
-			}
-		}
-	}
-	return x
-}
-
-// writeIndex saves the index, unless it is lost.
-func (s *Store) writeIndex(x *index) error {
-	if x.lost {
-		return nil
-	}
-	const fresh = indexName + ".new"
-	err := s.dir.Load().WriteFile(fresh, x.encode(), 0o600)
-	if err == nil {
-		err = s.dir.Load().Rename(fresh, indexName)
-	}
-	if err != nil {
-		s.dir.Load().Remove(fresh)
-	}
-	s.indexStamp = s.indexTime()
-	return err
-}
-
-// indexTime returns the modification time of the index file, 0 if it does not exist.
-func (s *Store) indexTime() int64 {
-	info, err := s.dir.Load().Lstat(indexName)
-	if err != nil {
-		return 0
-	}
-	return info.ModTime().UnixNano()
-}
-
-func (x *index) encode() []byte {
-	b := make([]byte, 4, 64+len(x.list)*110)
-	b = binary.AppendUvarint(b, indexVersion)
-	b = appendText(b, x.boot)
-	b = binary.AppendVarint(b, x.upTo)
-	b = binary.AppendVarint(b, x.limit)
-	b = binary.AppendUvarint(b, uint64(len(x.list)))
-	for i := range x.list {
-		b = x.list[i].append(b)
-	}
-	binary.LittleEndian.PutUint32(b, checksum(b[4:]))
-	return b
-}
-
-const (
-	flagRacy = 1 << iota
-	flagIgnored
-	flagGit
-)
-
-func (e *item) append(b []byte) []byte {
-	flags := byte(0)
-	for _, f := range []struct {
-		on  bool
-		bit byte
-	}{{e.racy, flagRacy}, {e.ignored, flagIgnored}, {e.git, flagGit}} {
-		if f.on {
-			flags |= f.bit
-		}
-	}
-	b = append(appendText(b, e.path), e.kind, flags)
-	b = binary.AppendUvarint(b, e.id.Dev)
-	b = binary.AppendUvarint(b, e.id.Ino)
-	for _, n := range [...]int64{e.size, e.mod, e.changed} {
-		b = binary.LittleEndian.AppendUint64(b, uint64(n))
-	}
-	for _, n := range [...]uint32{e.mode, e.links, e.uid, e.gid} {
-		b = binary.AppendUvarint(b, uint64(n))
-	}
-	return appendText(b, e.digest)
-}
-
-func appendText(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-// decodeIndex is the inverse of encode. It returns nil for invalid data.
-func decodeIndex(data []byte) *index {
-	if len(data) < 4 || binary.LittleEndian.Uint32(data) != checksum(data[4:]) {
-		return nil
-	}
-	d := &indexReader{data: string(data[4:])}
-	if d.number() != indexVersion {
-		return nil
-	}
-	boot := d.text()
-	upTo, limit := d.signed(), d.signed()
-	n := d.number()
-	if d.bad || n > 2*MaxVisited || upTo < 0 || limit < 0 {
-		return nil
-	}
-	list := make([]item, n)
+// merged returns the items of a sorted list whose numbers keep selects, and other items, sorted.
+func merged(list []item, keep func(i int) bool, others []item) []item {
+	slices.SortFunc(others, itemsByFolder)
+	all := make([]item, 0, len(list)+len(others))
 	for i := range list {
-		d.item(&list[i])
-	}
-	if d.bad || d.data != "" {
-		return nil
-	}
-	x := newIndex(list)
-	x.boot, x.upTo, x.limit = boot, upTo, limit
-	return x
-}
-
-// An indexReader decodes an index. The texts that it returns share memory with data.
-type indexReader struct {
-	data   string
-	bad    bool
-	folder string // folder of the last path, with a final slash; it is valid
-}
-
-func (d *indexReader) take(n uint64) string {
-	if n > uint64(len(d.data)) {
-		d.bad, d.data = true, ""
-		return ""
-	}
-	s := d.data[:n]
-	d.data = d.data[n:]
-	return s
-}
-
-func (d *indexReader) number() (n uint64) {
-	for i := range min(len(d.data), binary.MaxVarintLen64) {
-		b := d.data[i]
-		n |= uint64(b&0x7f) << (7 * i)
-		if b < 0x80 {
-			d.data = d.data[i+1:]
-			return n
+		if !keep(i) {
+			continue
 		}
-	}
-	d.bad, d.data = true, ""
-	return 0
-}
-
-func (d *indexReader) signed() int64 {
-	n := d.number()
-	return int64(n>>1) ^ -int64(n&1)
-}
-
-func (d *indexReader) byte() byte {
-	if s := d.take(1); s != "" {
-		return s[0]
-	}
-	return 0
-}
-
-func (d *indexReader) fixed() (n int64) {
-	s := d.take(8)
-	for i := range len(s) {
-		n |= int64(s[i]) << (8 * i)
-	}
-	return n
-}
-
-func (d *indexReader) text() string { return d.take(d.number()) }
-
-func (d *indexReader) item(e *item) {
-	e.path, e.kind = d.text(), d.byte()
-	flags := d.byte()
-	e.racy, e.ignored, e.git = flags&flagRacy != 0, flags&flagIgnored != 0, flags&flagGit != 0
-	e.id = tree.FileID{Dev: d.number(), Ino: d.number()}
-	e.size, e.mod, e.changed = d.fixed(), d.fixed(), d.fixed()
-	e.mode, e.links, e.uid, e.gid = uint32(d.number()), uint32(d.number()), uint32(d.number()),
-		uint32(d.number())
-	e.digest = d.text()
-	known := strings.IndexByte("fdls", e.kind) >= 0
-	d.bad = d.bad || !d.validPath(e.path) || e.size < 0 || !known
-	d.bad = d.bad || e.digest != "" && (e.kind == aFile || e.kind == aFolder && e.digest != noAttributes) &&
-		!validDigest(e.digest)
-}
-
-// hexDigits are the digits of a digest. Looking up a digit takes a third of the time of comparisons,
-// because the processor need not predict a branch.
-var hexDigits = [256]bool{
-	'0': true, '1': true, '2': true, '3': true, '4': true, '5': true, '6': true, '7': true,
-	'8': true, '9': true, 'a': true, 'b': true, 'c': true, 'd': true, 'e': true, 'f': true,
-}
-
-// validDigest reports whether s may be the name of a blob: the hash of a content, and the hash of the
-// attributes if the file has any.
-func validDigest(s string) bool {
-	for i := range len(s) {
-		if !hexDigits[s[i]] {
-			return false
+		for len(others) > 0 && itemsByFolder(others[0], list[i]) < 0 {
+			all, others = append(all, others[0]), others[1:]
 		}
+		all = append(all, list[i])
 	}
-	return len(s) >= 2*sumLength && len(s) <= 4*sumLength
+	return append(all, others...)
 }
 
-// validPath is the function validPath, faster for several paths in the same folder.
-func (d *indexReader) validPath(name string) bool {
-	n := strings.LastIndexByte(name, '/') + 1
-	if name[:n] == d.folder {
-		return validPath(name[n:])
-	}
-	d.folder = name[:n]
-	return validPath(name)
-}
-
-// validPath reports whether a path of an index is clean and inside the root.
-func validPath(name string) bool {
-	if strings.IndexByte(name, 0) >= 0 || !filepath.IsLocal(name) {
-		return false
-	}
-	return name != "." && (strings.IndexByte(name, '/') < 0 || path.Clean(name) == name)
+// snapshot returns a copy that later changes of the index leave as it is.
+func (x *index) snapshot() *index {
+	same := *x
+	same.over = maps.Clone(x.over)
+	return &same
 }

@@ -107,6 +107,7 @@ func (s *Store) begin() error {
 
 // leave releases the lock.
 func (s *Store) leave() {
+	s.shutIndex()
 	if s.lock != nil {
 		tree.Unlock(int(s.lock.Fd()))
 	}

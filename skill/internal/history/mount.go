@@ -42,7 +42,8 @@ func (s *Store) checkMount() {
 	}
 	if !same {
 		s.dir.Load().Remove(indexName)
-		s.index, s.indexStamp = nil, 0
+		s.shutIndex()
+		s.index, s.indexStamp = nil, indexStamp{}
 		s.setClean(s.log.last())
 	}
 	f.Seen, f.Strange = now, s.strange

@@ -110,8 +110,7 @@ func (t *Tx) gitFolders() (list []string) {
 	if x == nil || x.lost {
 		return nil
 	}
-	for i := range x.list {
-		e := &x.list[i]
+	for e := range x.all() {
 		if !e.git || path.Base(e.path) != "HEAD" || len(list) == most {
 			continue
 		}

@@ -318,8 +318,8 @@ func (r *recorder) untouched(name string, was, now *item) bool {
 		return false
 	}
 	for _, folder := range above(name) { // a moved folder leaves the times of its files alone
-		was, ok := r.scan.old.all()[folder]
-		if is := r.found[folder]; !ok || is != nil && is.id != r.scan.old.list[was].id {
+		was := r.scan.old.find(folder)
+		if is := r.found[folder]; was == nil || is != nil && is.id != was.id {
 			return false
 		}
 	}
@@ -345,8 +345,8 @@ func (r *recorder) isOlder(name string, now *item) (older, known bool) {
 	}
 	if r.inodes == nil {
 		r.inodes = map[uint64]*item{}
-		for i := range r.scan.old.list {
-			r.inodes[r.scan.old.list[i].id.Ino] = &r.scan.old.list[i]
+		for e := range r.scan.old.all() {
+			r.inodes[e.id.Ino] = e
 		}
 		r.addRemoved()
 	}

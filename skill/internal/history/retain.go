@@ -197,17 +197,9 @@ func (t *Tx) neededBlobs() map[string]bool {
 			needed[lost.Blob] = true
 		}
 	}
-	x := t.index
-	if x == nil {
-		x = t.readIndex()
-	}
-	for i := range x.list {
-		needed[x.list[i].digest] = true
-	}
-	for _, e := range x.over {
-		if e != nil {
-			needed[e.digest] = true
-		}
+	x := t.current()
+	for e := range x.all() {
+		needed[e.digest] = true
 	}
 	return needed
 }

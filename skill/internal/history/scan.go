@@ -99,7 +99,6 @@ type scan struct {
 // A scanPart is the result of one worker.
 type scanPart struct {
 	path  []byte
-	next  int32     // see index.number
 	names int32     // names that are not in scan.count yet
 	fresh []item    // new and changed items
 	left  []Left    // paths that were skipped, and why
@@ -114,7 +113,7 @@ const countEach = 64
 
 // newScan returns a scan of the folder base of the root; "." is the whole root.
 func (s *Store) newScan(old *index, base string, device uint64) *scan {
-	c := &scan{s: s, old: old, device: device, seen: make([]bool, len(old.list)),
+	c := &scan{s: s, old: old.snapshot(), device: device, seen: make([]bool, len(old.list)),
 		begin: time.Now().UnixNano()}
 	if base == "." {
 		return c
@@ -205,7 +204,7 @@ func (c *scan) ignoredBefore(part *scanPart, info tree.Info, now bool) bool {
 	if !c.scope {
 		return now
 	}
-	if i, ok := c.old.number(part.path, part.next); ok {
+	if i, ok := c.old.number(part.path); ok {
 		if was := &c.old.list[i]; (was.kind == aFolder) == info.IsDir() {
 			return was.ignored
 		}
@@ -216,10 +215,7 @@ func (c *scan) ignoredBefore(part *scanPart, info tree.Info, now bool) bool {
 // check compares the file at part.path with the index, and adds a new or changed item to part.fresh.
 func (c *scan) check(part *scanPart, info tree.Info, e item) {
 	e.kind, e.stamp = letterOf(info), stampOf(info)
-	i, ok := c.old.number(part.path, part.next)
-	if ok {
-		part.next = i + 1
-	}
+	i, ok := c.old.number(part.path)
 	if ok && c.old.list[i].unchanged(&e) {
 		c.seen[i] = true
 		return
@@ -376,26 +372,29 @@ func (c *scan) missing(fresh []item) (list []*item) {
 	return list
 }
 
-// updated returns a new index with the scan's results, or the old index if nothing has changed.
+// updated returns a new index with the scan's results, nil if nothing has changed.
 func (c *scan) updated() *index {
 	fresh := c.fresh()
 	if len(fresh) == 0 && !slices.Contains(c.seen, false) {
-		return c.old
+		return nil
 	}
-	list := make([]item, 0, len(c.old.list)+len(fresh))
-	for i := range c.old.list {
-		if c.seen[i] {
-			list = append(list, c.old.list[i])
+	n := newIndex(merged(c.old.list, func(i int) bool { return c.seen[i] }, fresh))
+	n.upTo = c.old.upTo
+	for i, seen := range c.seen {
+		if !seen {
+			n.unsaved[c.old.list[i].path] = true
 		}
 	}
-	n := newIndex(append(list, fresh...))
-	n.upTo = c.old.upTo
+	for _, e := range fresh {
+		n.unsaved[e.path] = true
+	}
 	return n
 }
 
 // choose chooses the contents that the index keeps: up to limit bytes, the smallest files first. It clears
-// the digests of the other files, and returns the items whose content must still be saved.
-func (x *index) choose(limit int64) (todo []*item) {
+// the digests of the other files, and returns the items whose content must still be saved. dropped reports whether
+// some files do not fit.
+func (x *index) choose(limit int64) (todo []*item, dropped bool) {
 	var files, ignored []*item
 	for i := range x.list {
 		e := &x.list[i]
@@ -418,7 +417,7 @@ func (x *index) choose(limit int64) (todo []*item) {
 	}{{files, limit}, {ignored, allIgnored}} {
 		fits, rest := smallest(f.list, f.limit)
 		for _, e := range rest {
-			e.digest = ""
+			e.digest, dropped = "", true
 		}
 		for _, e := range fits {
 			if e.digest == "" {
@@ -427,7 +426,7 @@ func (x *index) choose(limit int64) (todo []*item) {
 		}
 	}
 	slices.SortFunc(todo, func(a, b *item) int { return byPath(a.path, b.path) })
-	return todo
+	return todo, dropped
 }
 
 // keeps reports whether a look saves the content or the attributes of an item.

@@ -70,7 +70,7 @@ type Store struct {
 	shut  bool
 
 	index      *index // nil until it is needed; guarded by the lock
-	indexStamp int64  // modification time of the index file when it was last read or written
+	indexStamp indexStamp
 	running    tree.Folder
 
 	mountChecked bool  // by checkMount; guarded by the lock

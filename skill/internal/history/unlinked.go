@@ -8,8 +8,8 @@ func (r *recorder) otherName(was, now *item) Name {
 	if !isFile(was) || was.links < 2 || now != nil && now.id == was.id {
 		return ""
 	}
-	for i := range r.index.list {
-		if e := &r.index.list[i]; e.id == was.id && e.path != was.path {
+	for e := range r.scan.old.all() {
+		if e.id == was.id && e.path != was.path {
 			return Name(e.path)
 		}
 	}

@@ -158,6 +158,74 @@ func BenchmarkHistoryCommand(b *testing.B) {
 	}
 }
 
+// An edit of another agent, reported by two processes, and a write while a command is open, each in a workspace
+// of many files in which a command was recorded: "large/small" says how many times the time they take as in one of
+// 100 files.
+func BenchmarkHistoryEditInMany(b *testing.B) {
+	many := 20_000
+	if os.Getenv("SKILL_TEST_LONG") != "" {
+		many = 100_000
+	}
+	for _, how := range []string{"hooks", "write in a call"} {
+		b.Run(how, func(b *testing.B) {
+			var sites []*site
+			for _, n := range []int{100, many} {
+				s := newSite(b, false)
+				s.many(b, n)
+				w := s.benched(b, Options{NoSync: true})
+				c := Call{Key: "c", Session: "s"}
+				if err := w.BeginCall(bg, c, s.dir, nil, 1<<30, s.walk); err != nil {
+					b.Fatal(err)
+				}
+				if how == "hooks" {
+					if err := w.EndCall(bg, c, s.dir, nil, s.walk); err != nil {
+						b.Fatal(err)
+					}
+				}
+				w.Close()
+				sites = append(sites, s)
+			}
+			times := make([]time.Duration, len(sites))
+			for i := 0; b.Loop(); i++ {
+				for at, s := range sites {
+					start := time.Now()
+					switch how {
+					case "hooks":
+						c := Call{Key: fmt.Sprint("e", i), Session: "s", Edit: true}
+						for _, end := range []bool{false, true} {
+							w, err := Open(Options{Dir: s.dir, NoSync: true})
+							if err != nil {
+								b.Fatal(err)
+							}
+							if !end {
+								err = w.BeginCall(bg, c, s.dir, []string{"d0/0"}, 1<<30, s.walk)
+								s.put(s.p("d0/0"), fmt.Sprint(i))
+							} else {
+								err = w.EndCall(bg, c, s.dir, []string{"d0/0"}, s.walk)
+							}
+							if w.Close(); err != nil {
+								b.Fatal(err)
+							}
+						}
+					default:
+						w, err := Open(Options{Dir: s.dir, NoSync: true})
+						if err != nil {
+							b.Fatal(err)
+						}
+						if _, err := w.WriteFile(bg, s.p("d0/0"), []byte(fmt.Sprint(i)), WriteOptions{}); err != nil {
+							b.Fatal(err)
+						}
+						w.Close()
+					}
+					times[at] += time.Since(start)
+				}
+			}
+			b.ReportMetric(times[0].Seconds()*1000/float64(b.N), "small-ms")
+			b.ReportMetric(times[1].Seconds()/times[0].Seconds(), "large/small")
+		})
+	}
+}
+
 // A command that changes 5,000 files, and its undo.
 func BenchmarkHistoryChange5000(b *testing.B) {
 	const n = 5000
