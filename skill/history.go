@@ -71,8 +71,8 @@ func (c Compared) Message() string {
 	return strings.TrimSuffix(c.Diff, "\n")
 }
 
-// MaxMore is how many changes beyond the limit are counted: all of those that are kept by default.
-const MaxMore = 1000
+// MaxMore is how many changes beyond the limit are counted.
+const MaxMore = 100
 
 func (x *Executor) history(ctx context.Context, s *Session, a History) (Result, error) {
 	c := Changes{program: x.cfg.Program}

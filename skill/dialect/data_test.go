@@ -45,7 +45,7 @@ func TestDataOfUndo(t *testing.T) {
 // TestDataOfHistory says whether there may be more changes than were counted.
 func TestDataOfHistory(t *testing.T) {
 	for more, want := range map[int]string{2: `{"changes":[],"more":2}`,
-		skill.MaxMore: `{"changes":[],"more":1000,"uncounted":true}`} {
+		skill.MaxMore: `{"changes":[],"more":100,"uncounted":true}`} {
 		got, err := json.Marshal(Data(skill.Changes{More: more}))
 		if string(got) != want || err != nil {
 			t.Errorf("%s, %v; want %s", got, err, want)

@@ -31,8 +31,7 @@ type Listed struct {
 }
 
 // Ops iterates over the ops with a number above after, the newest first. If name is not "", it
-// returns only ops that may be about that path. The iteration holds the lock until it ends. A
-// damaged op has only its ID.
+// returns only ops that may be about that path. A damaged op has only its ID.
 func (s *Store) Ops(ctx context.Context, after int64, name Name) iter.Seq2[Listed, error] {
 	return func(yield func(Listed, error) bool) {
 		t, err := s.Lock(ctx)
@@ -42,15 +41,29 @@ func (s *Store) Ops(ctx context.Context, after int64, name Name) iter.Seq2[Liste
 		}
 		lines := slices.Clone(t.log.lines)
 		t.End()
-		for _, at := range slices.Backward(lines) {
-			if at.id <= after {
+		slices.Reverse(lines)
+		const atOnce = 16 // ops that are read with the lock
+		for some := range slices.Chunk(lines, atOnce) {
+			if err := s.enter(ctx); err != nil {
+				yield(Listed{}, err)
 				return
 			}
-			l, ok, err := s.listed(ctx, at, name)
-			if err != nil || ok && !yield(l, nil) {
-				if err != nil {
-					yield(Listed{}, err)
+			var list []Listed
+			for _, at := range some {
+				if at.id <= after {
+					break
 				}
+				if l, ok := s.listed(at, name); ok {
+					list = append(list, l)
+				}
+			}
+			s.leave()
+			for _, l := range list {
+				if !yield(l, nil) {
+					return
+				}
+			}
+			if some[len(some)-1].id <= after {
 				return
 			}
 		}
@@ -58,26 +71,22 @@ func (s *Store) Ops(ctx context.Context, after int64, name Name) iter.Seq2[Liste
 }
 
 // listed reads an op. ok is false if the op is not about name, or was dropped meanwhile.
-func (s *Store) listed(ctx context.Context, at line, name Name) (l Listed, ok bool, err error) {
-	if err := s.enter(ctx); err != nil {
-		return l, false, err
-	}
-	defer s.leave()
+func (s *Store) listed(at line, name Name) (l Listed, ok bool) {
 	if at, ok = s.log.find(at.id); !ok || !at.owned && !at.mayBeAbout(name) {
-		return l, false, nil
+		return l, false
 	}
 	if l = s.asListed(at); len(l.Owners) == 0 && l.IsEnd() {
-		return l, false, nil
+		return l, false
 	}
 	if len(l.Owners) > 0 && (l.Kind == KindRun || l.Undoes == 0) {
 		if ok = (&Tx{Store: s}).joinParts(&l); !ok {
-			return l, false, nil
+			return l, false
 		}
 	}
 	if l.Kind != kindDamaged && !l.IsUndo {
 		l.Grade, l.Doubt = (&Tx{Store: s}).Doubt(l.Op)
 	}
-	return l, name == "" || l.IsDamaged() || l.Mentions(name), nil
+	return l, name == "" || l.IsDamaged() || l.Mentions(name)
 }
 
 // joinParts adds to an op the changes of older ops that are parts of the same change. It returns false for an op
@@ -495,6 +504,18 @@ func (t *Tx) Newest() iter.Seq[Listed] {
 			}
 		}
 	}
+}
+
+// Standing returns the numbers of the ops that are in force, the newest first. A redone change counts from the time
+// when it was first made.
+func (t *Tx) Standing() (list []int64) {
+	for at := range t.log.newest() {
+		if t.log.undoes[at.id] != at.id && t.InForceNow(at.id) {
+			list = append(list, at.id)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b int64) int { return cmp.Compare(t.Origin(b), t.Origin(a)) })
+	return list
 }
 
 // Find returns the op with an ID.

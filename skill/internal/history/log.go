@@ -14,6 +14,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -124,10 +125,22 @@ func headOf(body []byte) (h head, rest []byte, ok bool) {
 	if len(body) <= headSize || body[0] == '{' {
 		return h, body, false
 	}
-	var flags int
-	n, err := fmt.Sscanf(string(body[:headSize]), "%012x %012x %02x %016x ", &h.id, &h.undoes, &flags, &h.paths)
-	h.void, h.owned = flags&1 != 0, flags&2 != 0
-	return h, body[headSize:], n == 4 && err == nil
+	fields, at := [4]uint64{}, 0
+	for i, digits := range [...]int{12, 12, 2, 16} {
+		for range digits {
+			n := strings.IndexByte("0123456789abcdef", body[at])
+			if n < 0 {
+				return h, body, false
+			}
+			fields[i], at = fields[i]<<4|uint64(n), at+1
+		}
+		if body[at] != ' ' {
+			return h, body, false
+		}
+		at++
+	}
+	h = head{int64(fields[0]), int64(fields[1]), fields[2]&1 != 0, fields[2]&2 != 0, fields[3]}
+	return h, body[at:], true
 }
 
 // header is the first line of a log.

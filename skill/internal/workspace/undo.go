@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -233,19 +234,55 @@ func (u *undoing) candidates(wanted func(j *journal, l history.Listed) (take, mo
 			if !take || !u.w.holdsAll(j, l.Op) || l.IsEnd() {
 				continue
 			}
-			c := candidate{j: j, id: l.ID, op: l, at: l.ID, time: l.Time}
-			// a redone change counts from the time when it was first made
-			if tx := u.l.tx(j); tx.InForceNow(l.ID) && tx.Origin(l.ID) != l.ID {
-				c.at = tx.Origin(l.ID)
-				if o, ok := tx.Find(c.at); ok {
-					c.time = o.Time
-				}
-			}
-			list = append(list, c)
+			list = append(list, u.candidate(j, l))
 		}
 	}
 	slices.SortStableFunc(list, newestFirst)
 	return list
+}
+
+func (u *undoing) candidate(j *journal, l history.Listed) candidate {
+	c := candidate{j: j, id: l.ID, op: l, at: l.ID, time: l.Time}
+	// a redone change counts from the time when it was first made
+	if tx := u.l.tx(j); tx.InForceNow(l.ID) && tx.Origin(l.ID) != l.ID {
+		c.at = tx.Origin(l.ID)
+		if o, ok := tx.Find(c.at); ok {
+			c.time = o.Time
+		}
+	}
+	return c
+}
+
+// standing iterates over the ops of all histories that are in force when it begins, the newest first. It reads an op
+// only when it is asked for.
+func (u *undoing) standing() iter.Seq[candidate] {
+	return func(yield func(candidate) bool) {
+		left, heads := map[*journal][]int64{}, []candidate{} // of each history the numbers, and the newest op
+		take := func(j *journal) {
+			for len(left[j]) > 0 {
+				l, ok := u.l.tx(j).Find(left[j][0])
+				left[j] = left[j][1:]
+				if ok && u.w.holdsAll(j, l.Op) && !l.IsEnd() {
+					heads = append(heads, u.candidate(j, l))
+					return
+				}
+			}
+		}
+		for _, j := range u.w.journals {
+			if !j.off {
+				left[j] = u.l.tx(j).Standing()
+				take(j)
+			}
+		}
+		for len(heads) > 0 {
+			slices.SortStableFunc(heads, newestFirst)
+			c := heads[0]
+			if heads = heads[1:]; !yield(c) {
+				return
+			}
+			take(c.j)
+		}
+	}
 }
 
 // holdsAll reports whether all paths of an op are inside w. They may be outside if the history belongs
@@ -463,14 +500,15 @@ func mainPath(op *history.Op) history.Name {
 // last undoes the newest change in force. If that fails, it undoes no older change, which may be about
 // the same files. It skips a change that has nothing left to undo.
 func (u *undoing) last(ctx context.Context) ([]Undone, error) {
-	list := u.candidates(func(j *journal, l history.Listed) (take, more bool) { return u.l.tx(j).InForceNow(l.ID), true })
 	missed, forget, err := u.missed(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var passed []error
 	u.how.Newest = !u.how.Force
-	for i, c := range list {
+	next, stop := iter.Pull(u.standing())
+	defer stop()
+	for c, more := next(); more; c, more = next() {
 		if !u.how.Perhaps && missed.Time.After(c.time) {
 			return nil, &UndoError{ID: u.w.changeID(c.j, c.id), Grade: string(history.Unproven), Reason: fmt.Sprintf(
 				"is not undone: calls of %s were not recorded since, the last one at %s: %s",
@@ -492,9 +530,8 @@ func (u *undoing) last(ctx context.Context) ([]Undone, error) {
 		case refused && u.how.Force:
 			passed = append(passed, conflict)
 		case refused:
-			for _, older := range list[i+1:] {
+			if older, more := next(); more {
 				conflict.Before = u.w.changeID(older.j, u.l.tx(older.j).Origin(older.id))
-				break
 			}
 			return nil, conflict
 		default:
