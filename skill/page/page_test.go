@@ -300,8 +300,8 @@ func TestPageIsBounded(t *testing.T) {
 
 // TestPageCountsToABound has more changes than a page counts.
 func TestPageCountsToABound(t *testing.T) {
-	for n, want := range map[int]string{1100: "Show at least 1000 more changes",
-		1099: "Show 999 more changes"} {
+	for n, want := range map[int]string{200: "Show at least 100 more changes",
+		199: "Show 99 more changes"} {
 		b := open(t, serve(t, (&fake{n: n}).config()))
 		if _, _, text := b.ask("GET", "changes", "", nil); !strings.Contains(text, want) {
 			t.Errorf("it does not say %q", want)

@@ -343,8 +343,9 @@ func (p *planner) stillRuns(id int64) error {
 		fmt.Sprintf("was changed by a command that still runs; change %d is what it did so far", id))
 }
 
-// allDeltas returns the deltas of an op. A redo has no deltas for paths that were already in the state
-// after the change. allDeltas takes these deltas from the change.
+// allDeltas returns the deltas of an op. A redo has no deltas for paths that the undo had left in the state after the
+// change. allDeltas takes these deltas from the change. A path that the undo had taken back is not among them: if it
+// was in that state again before the redo, somebody else's change put it there.
 func (t *Tx) allDeltas(op *Op) []Delta {
 	all := slices.Clone(op.Deltas)
 	if t.log.depth[op.ID]%2 != 0 {
@@ -360,8 +361,12 @@ func (t *Tx) allDeltas(op *Op) []Delta {
 		if !ok || undo.undoes == 0 {
 			break
 		}
-		if at = t.log.op(earlier); at == nil {
+		took := t.log.op(undo)
+		if at = t.log.op(earlier); at == nil || took == nil {
 			break
+		}
+		for _, d := range took.Deltas {
+			has[d.Path] = true
 		}
 		for _, d := range at.Deltas {
 			if !has[d.Path] {

@@ -725,7 +725,7 @@ func plays(t *testing.T, base string, seed uint64, steps int) (*field, error) {
 }
 
 // caught are the seeds of scripts that found a fault.
-var caught = []uint64{2479, 2959, 3347, 4674, 10026, 10228, 11425, 12087, 13678}
+var caught = []uint64{2479, 2959, 3347, 4674, 10026, 10228, 11425, 12087, 13678, 510286}
 
 func TestOwners(t *testing.T) {
 	needs.Program(t, "sleep")
