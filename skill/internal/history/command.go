@@ -77,9 +77,12 @@ func (s *Store) Begin(ctx context.Context, about About, base string, limit int64
 	return c, nil
 }
 
+// beginName is a file that a process locks while a command begins.
+const beginName = "begin"
+
 // beginAlone locks out other commands that begin, so that each sees the commands that began before.
 func (s *Store) beginAlone(ctx context.Context) (release func(), err error) {
-	f, err := s.dir.Load().OpenFile("begin", os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := s.dir.Load().OpenFile(beginName, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, named(s.Path(), err)
 	}

@@ -173,7 +173,7 @@ func (x *index) setList(list []item) {
 func folderOf(name string) string { return name[:max(0, strings.LastIndexByte(name, '/'))] }
 
 // byFolder compares paths: first the folders, each before the folders below it, and then the names. So the items
-// of a folder, and those of all folders below it, follow one another.
+// of a folder and of all folders below it follow one another.
 func byFolder(a, b string) int {
 	in, other := folderOf(a), folderOf(b)
 	return cmp.Or(byPath(in, other), strings.Compare(a[len(in):], b[len(other):]))

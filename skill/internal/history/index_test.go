@@ -46,7 +46,7 @@ func readBack(data []byte) *index {
 	return x
 }
 
-// FuzzIndex reads damaged indexes, with checksums that are right. What is read can be written and read again.
+// FuzzIndex reads damaged indexes whose checksums are right. Each index that it reads can be written and read again.
 func FuzzIndex(f *testing.F) {
 	data := someIndex().content()
 	head := partHead + int(binary.LittleEndian.Uint32(data[4:]))

@@ -47,7 +47,8 @@ type logFile struct {
 	depth   map[int64]int // by number: 0 for a change, 1 for its undo, 2 for its redo, and so on
 	damaged []int64       // numbers of ops that cannot be read
 
-	owners map[int64]*Op // by the offset of a line: the kind and the owners of the op; see owning
+	owners map[int64]*Op      // by the offset of a line: the kind and the owners of the op; see owning
+	known  map[int64]*opFacts // by number: see facts
 }
 
 // A line is the position of an op in the log.
@@ -177,6 +178,7 @@ func (l *logFile) open(readOnly bool) error {
 	}
 	l.file, l.end, l.lines, l.made, l.first, l.lost, l.damaged = f, 0, nil, 0, 0, 0, nil
 	l.undoes, l.depth, l.owners = map[int64]int64{}, map[int64]int{}, map[int64]*Op{}
+	l.known = map[int64]*opFacts{}
 	l.written.Store(1) // more than durable: earlier lines may not be flushed
 	l.durable.Store(0)
 	return nil
@@ -280,6 +282,7 @@ func (l *logFile) take(data []byte) error {
 
 // count adds the line of an op to l. With void, the line says instead that the op is void.
 func (l *logFile) count(at line, void bool) {
+	delete(l.known, at.id)
 	if void {
 		l.undoes[at.id] = at.id
 		if l.undoes[at.undoes] == at.id {
@@ -322,7 +325,9 @@ func (l *logFile) add(op *Op) error {
 	at.size = int(l.end - at.off)
 	h := op.head()
 	at.id, at.undoes, at.owned, at.paths = h.id, h.undoes, h.owned, h.paths
-	l.count(at, op.Void)
+	if l.count(at, op.Void); !op.Void {
+		l.known[op.ID] = op.facts()
+	}
 	return nil
 }
 
@@ -463,7 +468,14 @@ func (l *logFile) drop(gone map[int64]bool, first int64) error {
 	if !l.noSync {
 		syncName(l.dir, ".") // must precede the deletion of the dropped ops' blobs
 	}
-	return l.read(true)
+	known := l.known
+	if err = l.read(true); err == nil {
+		l.known = known // the other lines are the same
+		for id := range gone {
+			delete(l.known, id)
+		}
+	}
+	return err
 }
 
 // texts iterates over all lines of the file.

@@ -21,8 +21,8 @@ const slack = 256
 // keptAlways is how many of the newest changes are kept whatever their size.
 const keptAlways = 20
 
-// retain drops the oldest ops beyond the limits, and the blobs that no op needs any more. If a blob
-// cannot be deleted now, a later call deletes it.
+// retain drops the oldest ops beyond the limits, and the blobs that only these name. Once a day it also looks for
+// blobs that killed processes left. If a blob cannot be deleted now, a later sweep deletes it.
 func (t *Tx) retain() {
 	if t.log.last()%slack != slack-1 {
 		return
@@ -34,15 +34,85 @@ func (t *Tx) retain() {
 				first = max(first, id)
 			}
 		}
-		all := map[int64]bool{}
+		all, names := map[int64]bool{}, map[string]bool{}
 		for id := range gone {
 			all[id] = true
+			if at, ok := t.log.find(id); ok {
+				for _, name := range t.log.facts(at).names {
+					names[name] = true
+				}
+			}
 		}
-		if t.keepDerived(all) == nil {
-			t.log.drop(all, first)
+		if t.keepDerived(all) == nil && t.log.drop(all, first) == nil {
+			t.dropBlobs(names)
 		}
 	}
-	t.sweepBlobs()
+	dir := t.dir.Load()
+	switch info, err := dir.Lstat(sweptName); {
+	case err != nil:
+		dir.WriteFile(sweptName, nil, 0o600)
+	case time.Since(info.ModTime()) > sweepEach:
+		now := time.Now()
+		dir.Chtimes(sweptName, now, now)
+		t.sweepBlobs()
+	}
+}
+
+const (
+	sweptName = "swept" // a file of the history whose time is that of the last sweep
+	sweepEach = 24 * time.Hour
+)
+
+// opFacts are what retain asks of an op. They are kept while the log is open, so that each op is decoded once.
+type opFacts struct {
+	time    time.Time
+	changes bool       // it has deltas
+	kept    []keptBlob // what was there before it
+	names   []string   // blobs that it names
+	derived []Delta    // deltas whose content before is derived from a later op
+}
+
+type keptBlob struct {
+	name string
+	size int64
+}
+
+// facts returns the facts of an op, nil for a damaged line.
+func (l *logFile) facts(at line) *opFacts {
+	if f, ok := l.known[at.id]; ok {
+		return f
+	}
+	op := l.op(at)
+	if op == nil {
+		return nil
+	}
+	l.known[at.id] = op.facts()
+	return l.known[at.id]
+}
+
+func (op *Op) facts() *opFacts {
+	f := &opFacts{time: op.Time, changes: len(op.Deltas) > 0}
+	add := func(name string) {
+		if name != "" && !slices.Contains(f.names, name) {
+			f.names = append(f.names, name)
+		}
+	}
+	for _, d := range op.Deltas {
+		if name := d.Before.blob(); name != "" && d.Before.Derived == 0 {
+			f.kept = append(f.kept, keptBlob{name, d.Before.Size})
+		}
+		if d.Before.Derived != 0 {
+			f.derived = append(f.derived, d)
+		}
+		for _, e := range []Entry{d.Before, d.After} {
+			add(e.blob())
+			add(e.Attributes)
+		}
+	}
+	for _, lost := range op.Objects {
+		add(lost.Blob)
+	}
+	return f
 }
 
 // surplus returns the ops beyond the limits. The value is true for a change, and false for an op without
@@ -53,21 +123,25 @@ func (t *Tx) surplus() map[int64]bool {
 	changes, notes, full := int64(0), int64(0), false
 	counted, l := map[string]bool{}, t.o.Limits
 	for _, at := range slices.Backward(t.log.lines) {
-		op := t.log.op(at)
+		op := t.log.facts(at)
 		if op == nil {
 			if full {
 				gone[at.id] = true
 			}
 			continue
 		}
-		isChange := len(op.Deltas) > 0
-		sum += op.newBytes(counted)
-		old := l.Age > 0 && time.Since(op.Time) > l.Age
+		for _, b := range op.kept {
+			if !counted[b.name] {
+				counted[b.name] = true
+				sum += b.size
+			}
+		}
+		old := l.Age > 0 && time.Since(op.time) > l.Age
 		full = full || old || l.exceeded(changes, sum)
 		switch {
-		case isChange && full:
+		case op.changes && full:
 			gone[at.id] = true
-		case isChange:
+		case op.changes:
 			changes++
 		case full && old, l.Count > 0 && notes >= l.Count:
 			gone[at.id] = false
@@ -85,29 +159,15 @@ func (l Limits) exceeded(changes, bytes int64) bool {
 	return tooMany || tooLarge
 }
 
-// newBytes returns the bytes of the op's blobs that are not in counted yet, and adds them to counted.
-func (op *Op) newBytes(counted map[string]bool) (sum int64) {
-	for _, d := range op.Deltas {
-		if name := d.Before.blob(); name != "" && d.Before.Derived == 0 && !counted[name] {
-			counted[name] = true
-			sum += d.Before.Size
-		}
-	}
-	return sum
-}
-
 // keepDerived saves blobs for the contents that are derived from splices of the ops in gone.
 func (t *Tx) keepDerived(gone map[int64]bool) error {
 	kept := false
 	for _, at := range t.log.lines {
-		if gone[at.id] || !t.log.has(at, `"derived":`) {
+		op := t.log.facts(at)
+		if gone[at.id] || op == nil {
 			continue
 		}
-		op := t.log.op(at)
-		if op == nil {
-			continue
-		}
-		for _, d := range op.Deltas {
+		for _, d := range op.derived {
 			e := d.Before
 			if !gone[e.Derived] || e.Sum == "" || t.blobs.has(e.Sum) {
 				continue
@@ -130,6 +190,53 @@ func (t *Tx) keepDerived(gone map[int64]bool) error {
 	return nil
 }
 
+// dropBlobs deletes blobs of dropped ops that nothing else names. A command that begins now may rely on any of them.
+func (t *Tx) dropBlobs(names map[string]bool) {
+	begins, err := t.dir.Load().OpenFile(beginName, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return
+	}
+	defer begins.Close()
+	if ok, err := tree.TryLock(int(begins.Fd()), true); !ok || err != nil {
+		return
+	}
+	for _, at := range t.log.lines {
+		op := t.log.facts(at)
+		if op == nil {
+			return // it is not known what a damaged op names
+		}
+		for _, name := range op.names {
+			delete(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	t.freshIndex()
+	const digits = 4
+	var maybe [1 << 16]bool // by the first digits of a name: most digests of the index need no look into names
+	key := func(name string) (n uint16) {
+		for i := range min(digits, len(name)) {
+			n = n<<4 | uint16(name[i]&15)
+		}
+		return n
+	}
+	for name := range names {
+		maybe[key(name)] = true
+	}
+	for e := range t.index.all() {
+		if maybe[key(e.digest)] {
+			delete(names, e.digest)
+		}
+	}
+	if t.index.lost && t.commands {
+		return
+	}
+	for name := range names {
+		Discard(t.blobs.Folder, name)
+	}
+}
+
 // orphanAge is how long an orphaned blob is kept. A power cut can leave a blob whose op is not in the
 // log.
 const orphanAge = 30 * 24 * time.Hour
@@ -146,8 +253,11 @@ func (t *Tx) sweepBlobs() {
 		return
 	}
 	for _, e := range entries {
+		if needed[e.Name] {
+			continue
+		}
 		info, err := t.blobs.Lstat(e.Name)
-		if err != nil || needed[e.Name] {
+		if err != nil {
 			continue
 		}
 		copied := info.Mode.IsRegular() && isSum(e.Name) && info.Mode.Perm() == 0o600
@@ -184,17 +294,10 @@ func (s *Store) dropCopies(x *index, begin int64, cause error) {
 func (t *Tx) neededBlobs() map[string]bool {
 	needed := map[string]bool{}
 	for _, at := range t.log.lines {
-		op := t.log.op(at)
-		if op == nil {
-			continue
-		}
-		for _, d := range op.Deltas {
-			for _, e := range []Entry{d.Before, d.After} {
-				needed[e.blob()], needed[e.Attributes] = true, true
+		if op := t.log.facts(at); op != nil {
+			for _, name := range op.names {
+				needed[name] = true
 			}
-		}
-		for _, lost := range op.Objects {
-			needed[lost.Blob] = true
 		}
 	}
 	x := t.current()

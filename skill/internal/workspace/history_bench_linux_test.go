@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -224,6 +225,59 @@ func BenchmarkHistoryEditInMany(b *testing.B) {
 			b.ReportMetric(times[1].Seconds()/times[0].Seconds(), "large/small")
 		})
 	}
+}
+
+// 1,500 writes of one process in a workspace of many files in which a command was recorded: the slowest as a multiple
+// of the median, and the disk that the history takes after 5,000 changes as a multiple of that after 1,250.
+func BenchmarkHistoryHousekeeping(b *testing.B) {
+	many := 20_000
+	if os.Getenv("SKILL_TEST_LONG") != "" {
+		many = 100_000
+	}
+	for b.Loop() {
+		s := newSite(b, false)
+		s.many(b, many)
+		w := s.benched(b, Options{NoSync: true})
+		run, err := w.Begin(bg, "true", 1<<30, s.walk)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, _, err := run.End(bg); err != nil {
+			b.Fatal(err)
+		}
+		var times []time.Duration
+		var disk []int64
+		before := s.historySize(b)
+		for i := range 5000 {
+			start := time.Now()
+			if _, err := w.WriteFile(bg, s.p("d0/0"), []byte(strings.Repeat(fmt.Sprint(i), 1000)), WriteOptions{}); err != nil {
+				b.Fatal(err)
+			}
+			times = append(times, time.Since(start))
+			if i == 1250 || i == 4999 {
+				disk = append(disk, s.historySize(b)-before)
+			}
+		}
+		times = times[1000:2500]
+		slices.Sort(times)
+		b.ReportMetric(times[len(times)-1].Seconds()/times[len(times)/2].Seconds(), "slowest/median")
+		b.ReportMetric(float64(disk[1])/float64(disk[0]), "disk-5000/1250")
+	}
+}
+
+// historySize returns the bytes of all histories of the test.
+func (s *site) historySize(b *testing.B) (sum int64) {
+	b.Helper()
+	err := filepath.WalkDir(filepath.Join(s.base, stateHome), func(_ string, e fs.DirEntry, err error) error {
+		if info, ierr := e.Info(); err == nil && ierr == nil {
+			sum += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return sum
 }
 
 // A command that changes 5,000 files, and its undo.

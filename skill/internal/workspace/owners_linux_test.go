@@ -221,12 +221,17 @@ func (f *field) act(who string) {
 
 // told reports whether a tool or an edit has written to a path since the windows began, which looks at the path.
 func (f *field) told(name string) bool {
-	for _, t := range f.history[name] {
-		if len(t.owners) > 0 && f.authors[t.owners[0]].call == nil && f.authors[t.owners[0]].run == nil {
-			return true
+	of := func(t ownedText) bool {
+		return len(t.owners) > 0 && f.authors[t.owners[0]].call == nil && f.authors[t.owners[0]].run == nil
+	}
+	for _, list := range f.taken { // an undo has taken it back since
+		for _, t := range list {
+			if t.path == name && slices.ContainsFunc(t.texts, of) {
+				return true
+			}
 		}
 	}
-	return false
+	return slices.ContainsFunc(f.history[name], of)
 }
 
 // step makes one step of the script.
@@ -725,7 +730,7 @@ func plays(t *testing.T, base string, seed uint64, steps int) (*field, error) {
 }
 
 // caught are the seeds of scripts that found a fault.
-var caught = []uint64{2479, 2959, 3347, 4674, 10026, 10228, 11425, 12087, 13678, 510286}
+var caught = []uint64{2479, 2959, 3347, 4674, 10026, 10228, 11425, 12087, 13678, 510286, 520706}
 
 func TestOwners(t *testing.T) {
 	needs.Program(t, "sleep")
