@@ -95,6 +95,7 @@ type callReader struct {
 	flat  bool
 	out   []byte // the JSON of the arguments being read
 	depth int
+	wide  bool // strings have the escapes of Python and JSON, as Stack's calls do not
 
 	mentions []Mention
 }

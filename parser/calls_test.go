@@ -380,3 +380,13 @@ func decoded(t *testing.T, object json.RawMessage) map[string]any {
 	}
 	return v
 }
+
+// TestCallAtEscapes reads the escapes of Python and JSON. A backslash before another character stands for itself.
+func TestCallAtEscapes(t *testing.T) {
+	text := `f(a='\f\b\x1b\x0\u00e9\U0001F600\d\n', b=[{'c': "\v\a"}])`
+	want := "{\"a\":\"\\f\\b\\u001b\\\\x0\\u00e9😀\\\\d\\n\",\"b\":[{\"c\":\"\\u000b\\u0007\"}]}"
+	call, end, err := parser.CallAt(text, 0)
+	if err != nil || end != len(text) || string(call.Arguments) != want {
+		t.Errorf("%s, %d, %v; want %s", call.Arguments, end, err, want)
+	}
+}

@@ -265,26 +265,37 @@ func (r *callReader) backslash(raw bool) {
 	case strings.IndexByte("nrt", after[0]) >= 0:
 		r.out = append(r.out, '\\', after[0])
 		r.pos++
-	case after[0] == 'u' && fourDigits(after[1:]):
+	case after[0] == 'u' && hexDigits(after[1:], 4):
 		r.out = append(append(r.out, '\\'), after[:5]...)
 		r.pos += 5
+	case r.wide && strings.IndexByte("abfv", after[0]) >= 0:
+		r.out = append(r.out, map[byte]string{'a': `\u0007`, 'b': `\b`, 'f': `\f`, 'v': `\u000b`}[after[0]]...)
+		r.pos++
+	case r.wide && after[0] == 'x' && hexDigits(after[1:], 2):
+		r.out = append(append(r.out, `\u00`...), after[1:3]...)
+		r.pos += 3
+	case r.wide && after[0] == 'U' && hexDigits(after[1:], 8):
+		code, _ := strconv.ParseUint(after[1:9], 16, 32)
+		r.out = rawjson.AppendText(r.out, string(rune(code)))
+		r.pos += 9
 	default:
 		r.out = append(r.out, '\\', '\\')
 	}
 }
 
-func fourDigits(s string) bool {
-	if len(s) < 4 {
+// hexDigits reports whether a text begins with n hexadecimal digits.
+func hexDigits(s string, n int) bool {
+	if len(s) < n {
 		return false
 	}
-	_, err := strconv.ParseUint(s[:4], 16, 16)
+	_, err := strconv.ParseUint(s[:n], 16, 32)
 	return err == nil
 }
 
 // CallAt reads the call name(key: value, …) or name{key: value, …} at a position of a text, and
-// returns where it ends. With an error the call has the name at least, if one is there.
+// returns where it ends. Its strings have all escapes of Python and JSON. With an error the call has the name at least, if one is there.
 func CallAt(text string, at int) (call ToolCall, end int, err error) {
-	r := &callReader{text: text, pos: at, known: func(string) bool { return true }}
+	r := &callReader{text: text, pos: at, known: func(string) bool { return true }, wide: true}
 	n := strings.IndexFunc(text[at:], func(c rune) bool { return !inWord(c) && c != '.' && c != '-' })
 	if n <= 0 || text[at+n] != '(' && text[at+n] != '{' {
 		return call, at, r.want("name(key: value)")
