@@ -228,7 +228,9 @@ func (r *endpointRow) play(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.RunID, cfg.Continue = "", "run"
-	if _, err := ran(t, cfg, "and now?"); err != nil {
+	_, err = ran(t, cfg, "and now?")
+	onlyThinks := err != nil && strings.Contains(err.Error(), "thoughts alone") // it repeats a report that was one
+	if err != nil && !onlyThinks {
 		t.Errorf("going on: %v", err)
 	}
 	for _, rule := range again {

@@ -197,7 +197,7 @@ func (s *Store) refresh(ctx context.Context, old *index, since int64, w *window,
 	}
 	defer t.End()
 	if now := t.current(); x != old {
-		if some && now == old && len(now.over) == 0 {
+		if some && now.hasList(old) && len(now.over) == 0 {
 			x.file = now.file
 			maps.Copy(x.unsaved, now.unsaved)
 		}
@@ -670,10 +670,10 @@ func (t *Tx) current(names ...Name) *index {
 	return t.index
 }
 
-// whole is current with all items in the list, for a look at everything.
+// whole returns a snapshot of the current index with all items in the list, for a look at everything without the lock.
 func (t *Tx) whole() *index {
 	t.index = t.current().folded()
-	return t.index
+	return t.index.snapshot()
 }
 
 // replayAll updates the index with the ops that were added after x.upTo: of tools, undos and running
@@ -827,7 +827,7 @@ func (r *recorder) oneAndBelow(ctx context.Context, name string) error {
 // allBelow records the differences below a folder, and updates the index.
 func (r *recorder) allBelow(ctx context.Context, folder string) error {
 	r.index = r.index.folded()
-	found, err := r.Tx.scan(ctx, r.index, folder, r.plainWalk(folder), true)
+	found, err := r.Tx.scan(ctx, r.index.snapshot(), folder, r.plainWalk(folder), true)
 	if err == nil {
 		r.scan = found
 		return r.compare(ctx)

@@ -311,6 +311,11 @@ func merged(list []item, keep func(i int) bool, others []item) []item {
 // snapshot returns a copy that later changes of the index leave as it is.
 func (x *index) snapshot() *index {
 	same := *x
-	same.over = maps.Clone(x.over)
+	same.over, same.unsaved = maps.Clone(x.over), nil
 	return &same
+}
+
+// hasList reports whether an index has the list and the file of a snapshot.
+func (x *index) hasList(s *index) bool {
+	return x.file == s.file && len(x.list) == len(s.list) && (len(x.list) == 0 || &x.list[0] == &s.list[0])
 }

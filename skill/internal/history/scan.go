@@ -111,9 +111,9 @@ type scanPart struct {
 // countEach is how many names a worker visits before it adds them to scan.count.
 const countEach = 64
 
-// newScan returns a scan of the folder base of the root; "." is the whole root.
+// newScan returns a scan of the folder base of the root; "." is the whole root. old does not change any more.
 func (s *Store) newScan(old *index, base string, device uint64) *scan {
-	c := &scan{s: s, old: old.snapshot(), device: device, seen: make([]bool, len(old.list)),
+	c := &scan{s: s, old: old, device: device, seen: make([]bool, len(old.list)),
 		begin: time.Now().UnixNano()}
 	if base == "." {
 		return c

@@ -131,7 +131,7 @@ func TestTerminalThatFails(t *testing.T) {
 			unix.Close(s.ours)
 			unix.Close(s.theirs)
 		}
-		if now := filesOpen(t); now != before {
+		if now := filesOpen(t); now > before { // a file that nothing names any more may be closed meanwhile
 			t.Errorf("%d more files: %v, and %d files are open, were %d", extra, err, now, before)
 		}
 	}
