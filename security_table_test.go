@@ -36,6 +36,7 @@ Commands: the fence
   a person's hooks and settings from the end of a command: TestGitGuardKeepsOtherFiles
   settings of Mercurial, and files that they include, from commands: TestMercurialIsGuarded
   repositories that a command makes, by the names of their hooks and settings: TestGitProgramsAreNamed
+  the user's terminal, its modes and what is typed for other programs from commands, wherever their streams lead: TestTerminalOfCommand TestTerminalOfOthers
   temporary files and shared memory of other programs from reads and writes: TestOwnDirectories TestOwnDirectoriesAreFixed
   files of the user outside from set-id bits: TestFenceProbes
   keys, tokens, passwords, files of other projects from reads: TestFenceFiles TestFencePATH

@@ -5,33 +5,46 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // A terminal is that of a person's command, which never gets the person's own: it could push characters
-// into that. A relay passes keys and output on. The keys for signals are the command's.
+// into that, read what is typed for others, and change its modes. A relay passes keys and output on. The keys for
+// signals are the command's.
 type terminal struct {
-	person   *os.File
+	person   *os.File      // what keys are read from
+	shows    *os.File      // what output is written to
 	stream                 // theirs is the command's
 	slave    *os.File      // theirs
 	mode     *unix.Termios // of the person's
+	front    bool          // the person types for the command, and the terminal is in raw mode
 	end      [2]int        // a pipe, closed to end the relay
 	done     chan struct{}
 	overhear headTail
 }
 
-// openTerminalFor makes the terminal of a command on three streams; nil if the person's is not for the command
-// alone: in a pipeline another program may read it, and a job in the background must not.
+// openTerminalFor makes the terminal of a command on three streams; nil if none is a terminal, or if another
+// program of a pipeline may read keys, too.
 func openTerminalFor(streams []*os.File) *terminal {
-	t := &terminal{person: streams[0], done: make(chan struct{}),
-		overhear: headTail{limit: 2 * hintedOutput}}
-	var err error
-	t.mode, err = unix.IoctlGetTermios(int(t.person.Fd()), unix.TCGETS)
-	if err != nil || !isSameTerminal(streams[0], streams[1]) {
+	t := &terminal{done: make(chan struct{}), overhear: headTail{limit: 2 * hintedOutput}}
+	piped := false
+	for _, f := range streams {
+		switch info, err := f.Stat(); {
+		case terminalOf(f) == 0:
+			piped = piped || err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
+		case t.person == nil:
+			t.person, t.shows = f, f
+		case isSameTerminal(f, t.person):
+			t.shows = f
+		}
+	}
+	if t.person == nil || piped && t.inFront() {
 		return nil
 	}
-	if group, err := unix.IoctlGetInt(int(t.person.Fd()), unix.TIOCGPGRP); err != nil || group != unix.Getpgrp() {
+	var err error
+	if t.mode, err = unix.IoctlGetTermios(int(t.person.Fd()), unix.TCGETS); err != nil {
 		return nil
 	}
 	if t.stream, err = openTerminal(); err != nil {
@@ -54,20 +67,42 @@ func openTerminalFor(streams []*os.File) *terminal {
 // readsKeys reports whether the command reads keys one by one.
 func (t *terminal) readsKeys() bool { return readsKeys(t.ours) }
 
-func isSameTerminal(a, b *os.File) bool {
-	one, err := a.Stat()
-	two, err2 := b.Stat()
-	return err == nil && err2 == nil && os.SameFile(one, two)
+// terminalOf returns the number of the terminal that a file is; 0 if it is none.
+func terminalOf(f *os.File) uint32 {
+	device, err := unix.IoctlGetUint32(int(f.Fd()), unix.TIOCGDEV)
+	if err != nil {
+		return 0
+	}
+	return device
+}
+
+func isSameTerminal(a, b *os.File) bool { return terminalOf(a) != 0 && terminalOf(a) == terminalOf(b) }
+
+// inFront reports whether a person types for this program: a job in the background must not read keys, nor may a
+// program of another session.
+func (t *terminal) inFront() bool {
+	group, err := unix.IoctlGetInt(int(t.person.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
+
+// takeKeys reports whether keys are the command's now. If they have become so, it sets the terminal's mode.
+func (t *terminal) takeKeys() bool {
+	was := t.front
+	if t.front = t.inFront(); t.front && !was {
+		raw := *t.mode
+		raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL |
+			unix.IXON
+		raw.Oflag &^= unix.OPOST
+		raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
+		raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
+		unix.IoctlSetTermios(int(t.person.Fd()), unix.TCSETS, &raw)
+	}
+	return t.front
 }
 
 // begin starts the relay, and returns the command's streams in the place of a person's.
 func (t *terminal) begin(of []*os.File) []*os.File {
-	raw := *t.mode
-	raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
-	raw.Oflag &^= unix.OPOST
-	raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
-	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
-	unix.IoctlSetTermios(int(t.person.Fd()), unix.TCSETS, &raw)
+	t.takeKeys()
 	go t.relay()
 	of = slices.Clone(of)
 	for i, f := range of {
@@ -83,6 +118,9 @@ func (t *terminal) resize() {
 		unix.IoctlSetWinsize(t.ours, unix.TIOCSWINSZ, size)
 	}
 }
+
+// frontTime is the longest time until a job that comes to the front gets keys.
+const frontTime = 200 * time.Millisecond
 
 // relay passes on keys and output until the command has ended, and then the rest of its output.
 func (t *terminal) relay() {
@@ -102,6 +140,9 @@ func (t *terminal) relay() {
 		fds := []unix.PollFd{{Fd: int32(t.ours), Events: unix.POLLIN}, {Fd: int32(t.end[0])},
 			{Fd: int32(t.person.Fd()), Events: unix.POLLIN}}
 		wait := -1
+		if !t.takeKeys() {
+			fds[2].Events, wait = 0, int(frontTime/time.Millisecond) // it may come to the front
+		}
 		switch {
 		case over:
 			fds, wait = fds[:1], 0
@@ -121,12 +162,12 @@ func (t *terminal) relay() {
 		if fds[0].Revents&^unix.POLLOUT != 0 {
 			n, err := descriptor(t.ours).Read(buf)
 			t.overhear.Write(buf[:n])
-			t.person.Write(buf[:n])
+			t.shows.Write(buf[:n])
 			if err != nil && err != unix.EAGAIN { // nobody has the other side open
 				return
 			}
 		}
-		if len(fds) > 2 && fds[2].Revents != 0 {
+		if len(fds) > 2 && fds[2].Revents != 0 && (fds[2].Revents != unix.POLLIN || t.takeKeys()) {
 			n, err := descriptor(t.person.Fd()).Read(buf)
 			keys = append(keys, buf[:n]...)
 			over = err != nil // it was hung up
@@ -139,7 +180,9 @@ func (t *terminal) relay() {
 func (t *terminal) finish() []byte {
 	unix.Close(t.end[1])
 	<-t.done
-	unix.IoctlSetTermios(int(t.person.Fd()), unix.TCSETS, t.mode)
+	if t.front && t.inFront() {
+		unix.IoctlSetTermios(int(t.person.Fd()), unix.TCSETS, t.mode)
+	}
 	text, _ := t.overhear.bytes()
 	return text
 }
