@@ -331,6 +331,8 @@ var quotations = [][3]string{
 	{"It writes `", "", "` then."}, {"- `", "", "`\n- b"}, {`He said "`, "", `" to me.`}, {"The format is ", "", " here."},
 	{"<think>\n", "", "\n</think>\nIt is done."}, {"As here:\n<pre>\n", "", "\n</pre>"},
 	{"It is <code class=\"x\">\n", "", "\n</code> then."}, {"<tool_response>\n", "", "\n</tool_response>\nok"},
+	{"It has:\n<document index=\"1\">\n", "", "\n</document>"}, {"<file name=\"a\">", "", "</file>\nok"},
+	{"<function_results>\n", "", "\n</function_results>\nok"}, {"<example>\n", "", "\n</example>\nok"},
 }
 
 // TestContents has calls of every format, whole or cut, in the content of every other, between what models and files

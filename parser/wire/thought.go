@@ -186,9 +186,14 @@ func begins(text string, at int) bool {
 	return !opensQuote(before) && !unicode.IsSpace(c) && !isQuoted(before) && !strings.ContainsRune("([{<=*_~|/\\", c)
 }
 
-// quoteTag matches a tag at the end of a text after which calls are shown and not made.
+// quotes are the names of tags in which calls are shown and not made: of samples, files, pages and results.
+const quotes = `(?:pre|code|samp|q|quote|blockquote|cite|examples?|sample|snippet|excerpt|source|page|web_?page|` +
+	`search_results?|(?:document|file)(?:s|_contents?)?|(?:tool|function)_(?:response|result|output)s?|results?|` +
+	`observation|stdout)`
+
+// quoteTag matches such a tag at the end of a text.
 var quoteTag = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)<(?:pre|code|samp|blockquote|tool_response)(?:\s[^<>]*)?>\z`)
+	return regexp.MustCompile(`(?i)<` + quotes + `(?:\s[^<>]*)?>\z`)
 })
 
 // wrapper matches tokens around some calls, before the first of them.
