@@ -21,7 +21,7 @@ var limits = []limit{
 	{"containers without user namespaces", "no own mounts: commands see which files exist, change modes, " +
 		"times and attributes of the user's files, connect to any Unix socket, make no terminals", false,
 		func(f Fence, _ bool) bool { return f.ABI > 0 && f.ABI < abiNamedSockets && !f.Sockets }},
-	{"containers that hide parts of `/proc`", "no process namespace: commands see the list of processes", false,
+	{"containers that hide parts of `/proc`", "no process namespace: commands see all processes", false,
 		func(f Fence, _ bool) bool { return f.ABI > 0 && !f.Processes }},
 	{"processors other than amd64 and arm64", "no filter of system calls", true,
 		func(f Fence, filtered bool) bool { return f.ABI > 0 && !filtered }},

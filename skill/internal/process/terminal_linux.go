@@ -67,7 +67,7 @@ func openTerminalFor(streams []*os.File) *terminal {
 // readsKeys reports whether the command reads keys one by one.
 func (t *terminal) readsKeys() bool { return readsKeys(t.ours) }
 
-// terminalOf returns the number of the terminal that a file is; 0 if it is none.
+// terminalOf returns the number of a terminal, 0 for another file.
 func terminalOf(f *os.File) uint32 {
 	device, err := unix.IoctlGetUint32(int(f.Fd()), unix.TIOCGDEV)
 	if err != nil {
