@@ -69,7 +69,7 @@ type opFacts struct {
 	changes bool       // it has deltas
 	kept    []keptBlob // what was there before it
 	names   []string   // blobs that it names
-	derived []Delta    // deltas whose content before is derived from a later op
+	derived []Delta    // path and Before of each delta whose content before is derived from a later op
 }
 
 type keptBlob struct {
@@ -102,7 +102,7 @@ func (op *Op) facts() *opFacts {
 			f.kept = append(f.kept, keptBlob{name, d.Before.Size})
 		}
 		if d.Before.Derived != 0 {
-			f.derived = append(f.derived, d)
+			f.derived = append(f.derived, Delta{Path: d.Path, Before: d.Before}) // without the text of its splice
 		}
 		for _, e := range []Entry{d.Before, d.After} {
 			add(e.blob())
@@ -300,8 +300,8 @@ func (t *Tx) neededBlobs() map[string]bool {
 			}
 		}
 	}
-	x := t.current()
-	for e := range x.all() {
+	t.freshIndex() // and no more: to replay ops may save contents
+	for e := range t.index.all() {
 		needed[e.digest] = true
 	}
 	return needed

@@ -3,6 +3,8 @@ package workspace
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"textskill/skill/internal/history"
@@ -47,4 +49,40 @@ func TestDroppedContents(t *testing.T) {
 	}
 	s.has("b", "one")
 	s.has("f", "text 1170")
+}
+
+// To describe a history changes nothing in it, also while its index lacks a folder that a tool has made.
+func TestInspectChangesNothing(t *testing.T) {
+	needs.Shell(t)
+	s := newSite(t, false)
+	if err := os.MkdirAll(s.p("from/in"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.put(s.p("from/in/f"), "one")
+	w := s.open(Options{NoSync: true})
+	s.ran(t, w, "true")
+	s.put(s.p("from/in/f"), "changed since")
+	c, err := w.Copy(bg, s.p("from"), s.p("to"), CopyOptions{Tree: true})
+	must(t, c, err)
+	files := func() (list []string) {
+		for _, pattern := range []string{"/*", "/blobs/*"} {
+			names, err := filepath.Glob(s.history() + pattern)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range names {
+				if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+					list = append(list, fmt.Sprint(name, info.Size(), info.ModTime()))
+				}
+			}
+		}
+		return list
+	}
+	before := files()
+	if _, err := w.Inspect(bg); err != nil {
+		t.Fatal(err)
+	}
+	if after := files(); !slices.Equal(before, after) {
+		t.Errorf("Inspect made of\n%v\nthis\n%v", before, after)
+	}
 }
