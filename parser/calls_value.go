@@ -293,7 +293,8 @@ func hexDigits(s string, n int) bool {
 }
 
 // CallAt reads the call name(key: value, …) or name{key: value, …} at a position of a text, and
-// returns where it ends. Its strings have all escapes of Python and JSON. With an error the call has the name at least, if one is there.
+// returns where it ends. Its strings have all escapes of Python and JSON. With an error the call has the
+// name at least, if one is there.
 func CallAt(text string, at int) (call ToolCall, end int, err error) {
 	r := &callReader{text: text, pos: at, known: func(string) bool { return true }, wide: true}
 	n := strings.IndexFunc(text[at:], func(c rune) bool { return !inWord(c) && c != '.' && c != '-' })

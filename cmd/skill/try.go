@@ -122,7 +122,8 @@ func (c *cli) try(cmd *cobra.Command, o *tryOptions, args []string) error {
 		c.sayf("trial %s: %s; \"%s\" makes these changes, \"%s\" forgets them", t.ID, files,
 			c.again(&o.workspaceOptions, "keep", t.ID), c.again(&o.workspaceOptions, "drop", t.ID))
 	}
-	if !dry && (o.Network || o.Fence == skill.FenceOff || len(o.FenceWrite)+len(o.Allow)+len(o.AllowDomains)+len(o.AllowLocal) > 0) {
+	beside := len(o.FenceWrite) + len(o.Allow) + len(o.AllowDomains) + len(o.AllowLocal)
+	if !dry && (o.Network || o.Fence == skill.FenceOff || beside > 0) {
 		c.say("what it did outside the workspace is not part of the trial")
 	}
 	if t.Exit != 0 {
@@ -300,7 +301,8 @@ func (c *cli) dropCommand(*configuration) *cobra.Command {
 			}
 			defer x.Close()
 			if t.Begun != "" {
-				c.sayf("a keep of %s was killed: \"%s\" lists what it had made", t.ID, c.again(&o.workspaceOptions, "history"))
+				c.sayf("a keep of %s was killed: \"%s\" lists what it had made", t.ID,
+					c.again(&o.workspaceOptions, "history"))
 			}
 			return c.failed(t.Drop())
 		},

@@ -135,9 +135,7 @@ func (t *Tx) reindex(deltas []Delta) {
 			break
 		}
 	}
-	if r.changed {
-		t.saveIndex()
-	}
+	t.saveIndex()
 }
 
 // Supersede voids an op whose change was taken back.

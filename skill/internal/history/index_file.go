@@ -288,7 +288,7 @@ func (x *index) readRecords(in io.ReaderAt, size int64) bool {
 	return true
 }
 
-// seal sets the head of a part.
+// sealPart sets the head of a part.
 func sealPart(part []byte) []byte {
 	binary.LittleEndian.PutUint32(part[4:], uint32(len(part)-partHead))
 	binary.LittleEndian.PutUint32(part, checksum(part[4:]))

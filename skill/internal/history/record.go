@@ -20,7 +20,6 @@ type recorder struct {
 	*Tx
 	scan        *scan
 	op          *Op
-	changed     bool              // the index has changed
 	found       map[string]*item  // the items that the scan found, by path
 	moved       map[string]string // folders that were moved whole: old path to new path
 	movedTo     map[uint64]string // paths of new files with one link, by inode
@@ -213,7 +212,6 @@ func (r *recorder) recordPath(name string) error {
 		r.difference(name, was, now)
 		r.noteTime(name, was, now)
 	}
-	r.changed = true
 	r.index.set(name, now)
 	return nil
 }
@@ -250,7 +248,6 @@ func (r *recorder) recordMoved(name string) bool {
 			r.index.removeBelow(from)
 			r.index.set(from, nil)
 			r.index.set(to, now)
-			r.changed = true
 			return true
 		case strings.HasPrefix(name, from+"/"), name == to:
 			return true

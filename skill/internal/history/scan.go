@@ -111,21 +111,7 @@ type scanPart struct {
 // countEach is how many names a worker visits before it adds them to scan.count.
 const countEach = 64
 
-// newScan returns a scan of the folder base of the root; "." is the whole root. old does not change any more.
-func (s *Store) newScan(old *index, base string, device uint64) *scan {
-	c := &scan{s: s, old: old, device: device, seen: make([]bool, len(old.list)),
-		begin: time.Now().UnixNano()}
-	if base == "." {
-		return c
-	}
-	c.prefix = base + "/"
-	for i := range old.list {
-		c.seen[i] = !strings.HasPrefix(old.list[i].path, c.prefix)
-	}
-	return c
-}
-
-// scan compares the folder base with an index. With scope, it enters the folders that the scan for the
+// scan compares the folder base of the root with an index, which must not change any more. With scope, it enters the folders that the scan for the
 // index entered, whatever git ignores now. It returns ErrTooManyFiles above MaxVisited names.
 func (s *Store) scan(ctx context.Context, old *index, base string, walk Walker, scope bool) (*scan, error) {
 	top, err := s.o.Tree.OpenFolder(base)
@@ -133,8 +119,14 @@ func (s *Store) scan(ctx context.Context, old *index, base string, walk Walker, 
 		return nil, err
 	}
 	defer top.Close()
-	c := s.newScan(old, base, top.ID().Dev)
-	c.scope = scope && !old.lost
+	c := &scan{s: s, old: old, device: top.ID().Dev, scope: scope && !old.lost, seen: make([]bool, len(old.list)),
+		begin: time.Now().UnixNano()}
+	if base != "." {
+		c.prefix = base + "/"
+		for i := range old.list {
+			c.seen[i] = !strings.HasPrefix(old.list[i].path, c.prefix)
+		}
+	}
 	if err := walk(ctx, c.visit); err != nil {
 		return nil, err
 	}
