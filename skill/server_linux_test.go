@@ -161,6 +161,27 @@ func TestServerThatEndsOrDoesNotListen(t *testing.T) {
 	}
 }
 
+// A server without a port has started once it prints or listens.
+func TestServerWithoutAPortIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	x := newExecutor(t, Config{Helper: self(t)})
+	endServers(t, x)
+	for _, command := range []string{"echo up; exec sleep 1000", listening(t, needs.Port(t)) + " > /dev/null"} {
+		s := must[ServerState](t, x, StartServer{Command: command, Wait: time.Hour})
+		if !s.Running || s.Pid == 0 {
+			t.Errorf("%s: %+v", command, s)
+		}
+	}
+	_, err := x.Execute(t.Context(), &Session{}, StartServer{Command: "exit 3", Wait: time.Hour})
+	if not, ok := errors.AsType[*NotServingError](err); !ok || not.ExitCode != 3 {
+		t.Errorf("a command that only ends: %v", err)
+	}
+	silent := must[ServerState](t, x, StartServer{Command: "exec sleep 1000", Wait: time.Millisecond})
+	if !silent.Running {
+		t.Errorf("%+v", silent)
+	}
+}
+
 // If several programs start a server for one port at the same time, one server starts.
 func TestServersAreStartedOneByOne(t *testing.T) {
 	dir := t.TempDir()
@@ -349,4 +370,28 @@ func TestServerIsRefused(t *testing.T) {
 			t.Errorf("%T: %v", a, err)
 		}
 	}
+}
+
+// A server without a port that prints, and one that only waits: silent/prints says how much sooner the first is there.
+func BenchmarkServerStart(b *testing.B) {
+	x, err := New(Config{Dir: b.TempDir(), Helper: self(b)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer x.Close()
+	took := map[string]time.Duration{}
+	for b.Loop() {
+		for _, command := range []string{"echo up; exec sleep 1000", "exec sleep 1000"} {
+			begin := time.Now()
+			r, err := x.Execute(b.Context(), &Session{}, StartServer{Command: command})
+			if err != nil {
+				b.Fatal(err)
+			}
+			took[command] += time.Since(begin)
+			x.Execute(b.Context(), &Session{}, StopServer{ServerName{ID: r.(ServerState).ID}})
+		}
+	}
+	prints, silent := took["echo up; exec sleep 1000"].Seconds(), took["exec sleep 1000"].Seconds()
+	b.ReportMetric(prints*1000/float64(b.N), "prints-ms")
+	b.ReportMetric(silent/prints, "silent/prints")
 }

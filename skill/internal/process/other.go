@@ -71,7 +71,7 @@ func (processID) isRunning() bool             { return false }
 func (processID) stop()                       {}
 func exitStatus(event) (int, string)          { return 0, "" }
 func listeningPid(int) int                    { return 0 }
-func descendants() []int                      { return nil }
+func descendants(int) []int                   { return nil }
 func processorTime([]int) int64               { return 0 }
 func waits([]int) bool                        { return false }
 func readsKeys(int) bool                      { return false }

@@ -21,7 +21,7 @@ type ServerCommand struct {
 	TTY        bool          // with a terminal
 	Port       int           // TCP port on which it will listen, on this machine; 0 means none
 	Dir        string        // working directory
-	Wait       time.Duration // how long to wait until it listens; 0 means one second
+	Wait       time.Duration // how long to wait until it listens, or prints if it has no port; 0 means one second
 	MustListen bool          // after Wait, stop a server that does not listen yet
 }
 

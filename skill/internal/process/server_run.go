@@ -22,6 +22,9 @@ import (
 // pollInterval is how often the state of a starting server is read.
 const pollInterval = 20 * time.Millisecond
 
+// settles is how long a server without a port runs on after its first output: a mistyped command prints, and ends.
+const settles = 100 * time.Millisecond
+
 // StartServer starts a server and waits until it listens, ends, or a.Wait is over. A
 // relative a.Dir starts at base. A server that does not become ready is a
 // [*NotServingError].
@@ -137,16 +140,25 @@ func (x *Runner) launchServer(dir *os.Root, r *serverRecord, spec Spec) error {
 	return err
 }
 
-// awaitServer waits until a server listens, has ended, or a.Wait is over.
+// awaitServer waits until a server listens, has ended, or a.Wait is over. A server without a port is also awaited
+// no longer than until it prints.
 func (x *Runner) awaitServer(ctx context.Context, dir *os.Root, r serverRecord,
 	a ServerCommand) (ServerState, error) {
 	wait := cmp.Or(a.Wait, time.Second)
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
+	awaited := "port " + strconv.Itoa(a.Port)
+	if a.Port == 0 {
+		awaited = "its first output"
+	}
+	shown := a.Port != 0
 	for left := patient(wait); ; {
 		s := x.serverState(dir, r)
-		if s.Pid == 0 { // the command has not begun
+		switch {
+		case s.Pid == 0: // the command has not begun
 			left = patient(wait)
+		case !shown && x.shows(s):
+			shown, left = true, patient(min(left.left, settles))
 		}
 		over := left.over()
 		switch _, last := readEvents(dir, r.ID); last.Kind {
@@ -176,12 +188,18 @@ func (x *Runner) awaitServer(ctx context.Context, dir *os.Root, r serverRecord,
 		default:
 			return s, nil
 		}
-		workspace.Report(ctx, 0, 0, "waiting for port "+strconv.Itoa(a.Port))
+		workspace.Report(ctx, 0, 0, "waiting for "+awaited)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 		}
 	}
+}
+
+// shows reports whether a server has printed something, listens at a port, or watches files.
+func (x *Runner) shows(s ServerState) bool {
+	_, printed := x.logFrom(s.ID, 0)
+	return printed > 0 || waits(append(descendants(s.Pid), s.Pid))
 }
 
 // endServer stops a server if it runs, and returns its state afterwards.

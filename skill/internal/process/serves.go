@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"os"
 	"time"
 )
 
@@ -28,7 +29,7 @@ func serving(ctx context.Context, readsKeys func() bool) <-chan struct{} {
 			case <-ctx.Done():
 				return
 			case now := <-tick.C:
-				switch all := descendants(); {
+				switch all := descendants(os.Getpid()); {
 				case len(all) == 0:
 				case processorTime(all) != used || readsKeys() || !waits(all):
 					used, since = processorTime(all), now

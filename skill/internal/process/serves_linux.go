@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descendants returns the processes that this one and its children have started.
-func descendants() (all []int) {
-	all = children(os.Getpid())
+// descendants returns the processes that a process and its children have started.
+func descendants(pid int) (all []int) {
+	all = children(pid)
 	for i := 0; i < len(all) && len(all) < 1000; i++ {
 		all = append(all, children(all[i])...)
 	}
