@@ -18,10 +18,6 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// TempName is the temporary name of a new file before it replaces an old one. If a killed process
-// left such a file, the next change of the folder removes it.
-const TempName = ".skill.tmp"
-
 // Add writes an op to the log before its change is made. It sets the number and time of the op, and
 // names the blobs without a sum. After an error the caller must not make the change.
 func (t *Tx) Add(op *Op) error {
@@ -595,46 +591,24 @@ func (a *applier) putFile(k *Keeper, dir tree.Folder, base string, now Entry) er
 	if old != nil && a.swaps(k, dir, info) {
 		return a.swapIn(k, c, dir, base, info)
 	}
-	n, named, err := a.draft(dir, c, *d, base, old)
+	n, err := Create(dir, true)
 	if err != nil {
 		return err
 	}
 	defer n.Close()
-	if named {
-		defer dir.Remove(TempName, false)
+	if err = a.fill(n.File, dir, c, *d, base, old); err != nil {
+		return err
 	}
-	if old == nil {
-		return install(n, named, dir, base)
+	n.InPlace = old != nil && d.InPlace && info.Links > 1
+	err = n.Put(base, old, k, a.o.NoSync)
+	if old != nil && errors.Is(err, syscall.EBUSY) { // a mount point
+		n.InPlace = true
+		err = n.Put(base, old, k, a.o.NoSync)
 	}
-	if d.InPlace && info.Links > 1 {
-		return a.overwrite(k, n, dir, base, info)
-	}
-	err = a.replace(k, n, named, dir, base, info)
-	if errors.Is(err, syscall.EBUSY) { // a mount point
-		dir.Remove(TempName, false)
-		return a.overwrite(k, n, dir, base, info)
+	if err == nil && n.InPlace {
+		err = dir.Chmod(base, modeOf(d.After.Mode))
 	}
 	return err
-}
-
-// replace replaces the file at base by the new file n.
-func (a *applier) replace(k *Keeper, n *os.File, named bool, dir tree.Folder, base string,
-	info tree.Info) error {
-	if named {
-		if err := k.Save(dir, base); err != nil {
-			return err
-		}
-	} else {
-		done, err := k.Exchange(n, dir, base, info)
-		if done || err != nil {
-			return err
-		}
-		if err := dir.LinkUnnamed(n, TempName); err != nil {
-			return err
-		}
-	}
-	a.crash("named")
-	return k.exchangeHere(dir, base, info)
 }
 
 // swaps reports whether putFile can write the new file among the blobs and exchange it for the old file.
@@ -666,26 +640,6 @@ func (a *applier) swapIn(k *Keeper, c *content, dir tree.Folder, base string, in
 	return err
 }
 
-// draft writes a new file without a name. If the system lacks unnamed files, it has the temporary name.
-func (a *applier) draft(dir tree.Folder, c *content, d Delta, base string,
-	old *tree.Info) (n *os.File, named bool, err error) {
-	n, err = dir.CreateUnnamed(0o600)
-	if err != nil {
-		named = true
-		if n, err = dir.OpenFile(TempName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0); err != nil {
-			return nil, false, err
-		}
-	}
-	if err := a.fill(n, dir, c, d, base, old); err != nil {
-		n.Close()
-		if named {
-			dir.Remove(TempName, false)
-		}
-		return nil, false, err
-	}
-	return n, named, nil
-}
-
 // fill gives a new file its content and metadata. The file old is at base; nil means that nothing is there. The new file
 // becomes durable, unless run syncs the whole file system later.
 func (a *applier) fill(n *os.File, dir tree.Folder, c *content, d Delta, base string, old *tree.Info) error {
@@ -713,58 +667,6 @@ func (a *applier) fill(n *os.File, dir tree.Folder, c *content, d Delta, base st
 		err = tree.Datasync(n)
 	}
 	return tree.Cause(err)
-}
-
-// install gives the new file n the name base.
-func install(n *os.File, named bool, dir tree.Folder, base string) error {
-	if named {
-		return dir.Rename(TempName, dir, base, false)
-	}
-	return dir.LinkUnnamed(n, base)
-}
-
-// overwrite writes the content of n into the file at base, after saving the old content.
-func (a *applier) overwrite(k *Keeper, n *os.File, dir tree.Folder, base string, info tree.Info) error {
-	if err := k.Copy(dir, base); err != nil {
-		return err
-	}
-	a.crash("in place")
-	if err := Overwrite(n, dir, base, a.o.NoSync); err != nil {
-		return err
-	}
-	return dir.Chmod(base, modeOf(k.delta().After.Mode))
-}
-
-// Overwrite replaces the content of the file at name with the content of full. If the system can,
-// it reserves the space first, so that a full disk changes nothing.
-func Overwrite(full *os.File, d tree.Folder, name string, noSync bool) error {
-	dst, old, err := tree.RegularFile(d.OpenFile(name, os.O_WRONLY, 0))
-	if err != nil {
-		return err
-	}
-	defer dst.Close()
-	size, err := full.Seek(0, io.SeekEnd)
-	if err != nil {
-		return tree.Cause(err)
-	}
-	if err := tree.Reserve(dst, size); err != nil {
-		dst.Truncate(old.Size)
-		d.Chtimes(name, old)
-		return err
-	}
-	if _, err := full.Seek(0, io.SeekStart); err != nil {
-		return tree.Cause(err)
-	}
-	if _, err := io.Copy(dst, full); err != nil {
-		return tree.Cause(err)
-	}
-	if err := dst.Truncate(size); err != nil {
-		return tree.Cause(err)
-	}
-	if noSync {
-		return nil
-	}
-	return tree.Cause(tree.Datasync(dst))
 }
 
 // appended is step for a delta that appends to a file or truncates its end.

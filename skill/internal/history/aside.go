@@ -166,37 +166,6 @@ func (k *Keeper) removeHere(e Entry, d tree.Folder, name string) error {
 	return err
 }
 
-// exchangeHere exchanges the new file TempName for the file at base in dir, and removes the old one. The error is
-// [ErrChanged] if that is not old: then it is back.
-func (k *Keeper) exchangeHere(dir tree.Folder, base string, old tree.Info) error {
-	fresh, err := dir.Lstat(TempName)
-	if err != nil {
-		return err
-	}
-	if err := dir.Exchange(TempName, dir, base); errors.Is(err, errors.ErrUnsupported) {
-		return dir.Rename(TempName, dir, base, true)
-	} else if err != nil {
-		return err
-	}
-	k.t.crash("exchanged")
-	if is, err := dir.Lstat(TempName); err == nil && (!Untouched(is, old) || k.isOpen(dir, TempName)) {
-		return TakeBack(dir, base, fresh.ID)
-	}
-	return dir.Remove(TempName, false)
-}
-
-// TakeBack reverses an exchange of TempName in dir, and removes the new file. The error is [ErrChanged].
-func TakeBack(dir tree.Folder, base string, fresh tree.FileID) error {
-	err := dir.Exchange(TempName, dir, base)
-	if now, serr := dir.Lstat(TempName); err == nil && serr == nil && now.ID != fresh { // saved again
-		err = dir.Exchange(TempName, dir, base)
-	}
-	if err == nil {
-		err = dir.Remove(TempName, false)
-	}
-	return cmp.Or(err, ErrChanged)
-}
-
 // recoverAside completes or takes back what a killed process had set aside.
 func (t *Tx) recoverAside(op *Op) {
 	var lost []Left

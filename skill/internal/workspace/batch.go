@@ -234,12 +234,12 @@ func (b *batch) draft(f *batchFile) (err error) {
 	f.ready.old = f.old
 	switch {
 	case f.old != nil:
-		f.ready.mustOverwrite = f.old.Links > 1 || !tree.CopyMetadata(f.ready.file, f.d, f.p.base(), *f.old)
+		f.ready.InPlace = f.old.Links > 1 || !tree.CopyMetadata(f.ready.File, f.d, f.p.base(), *f.old)
 	case f.Mode != 0:
-		err = f.ready.file.Chmod(f.Mode)
+		err = f.ready.File.Chmod(f.Mode)
 	}
 	if err == nil {
-		err = b.w.flush(f.ready.file)
+		err = b.w.flush(f.ready.File)
 	}
 	return tree.Cause(err)
 }
@@ -264,7 +264,7 @@ func (b *batch) plan(l *heldLocks) (plan, error) {
 			var note string
 			var err error
 			d.InPlace = f.After != nil && f.old.Links > 1
-			d.Torn = d.InPlace || f.ready != nil && f.ready.mustOverwrite
+			d.Torn = d.InPlace || f.ready != nil && f.ready.InPlace
 			if d.Before, note, err = j.describeTaken(l, f.p, f.d, d.Torn, false); err != nil {
 				return plan{}, err
 			}
@@ -273,7 +273,7 @@ func (b *batch) plan(l *heldLocks) (plan, error) {
 		if f.After != nil {
 			d.After = history.Entry{Kind: history.File, Mode: uint32(cmp.Or(f.Mode, 0o644))}.Holds(f.After)
 			if f.ready != nil {
-				info, err := tree.StatRegular(f.ready.file)
+				info, err := tree.StatRegular(f.ready.File)
 				if err != nil {
 					return plan{}, err
 				}
@@ -335,10 +335,11 @@ func (b *batch) restore(made []location) {
 		if err != nil {
 			continue
 		}
-		if f.After != nil {
-			history.Overwrite(old.file, f.d, f.p.base(), b.w.opts.NoSync)
-		} else if old.file.Chmod(f.old.Mode.Perm()) == nil {
-			old.install(f.p.base(), false, nil)
+		if now, err := f.d.Lstat(f.p.base()); err == nil && f.After != nil {
+			old.InPlace = true
+			old.Put(f.p.base(), &now, nil, b.w.opts.NoSync)
+		} else if f.After == nil && old.Chmod(f.old.Mode.Perm()) == nil {
+			old.Put(f.p.base(), nil, nil, b.w.opts.NoSync)
 		}
 		old.close()
 	}
@@ -375,20 +376,11 @@ func (b *batch) change(ctx context.Context, l *heldLocks, k *history.Keeper, f *
 			return err
 		}
 	}
-	f.ready.alone = func() error { return l.alone(ctx) }
-	if !f.ready.mustOverwrite {
-		err := f.ready.install(f.p.base(), f.old != nil, k)
-		if !errors.Is(err, syscall.EBUSY) {
-			return err
-		}
+	f.ready.Alone = func() error { return l.alone(ctx) }
+	err = f.ready.Put(f.p.base(), f.old, k, b.w.opts.NoSync)
+	if f.old != nil && errors.Is(err, syscall.EBUSY) { // a mount point
+		f.ready.InPlace = true
+		err = f.ready.Put(f.p.base(), f.old, k, b.w.opts.NoSync)
 	}
-	if err := f.ready.fits(f.d, f.p.base()); err != nil {
-		return err
-	}
-	if k != nil {
-		if err := k.Copy(f.d, f.p.base()); err != nil {
-			return err
-		}
-	}
-	return history.Overwrite(f.ready.file, f.d, f.p.base(), b.w.opts.NoSync)
+	return err
 }

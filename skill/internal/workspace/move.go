@@ -284,6 +284,10 @@ func (w *Workspace) copyAcross(from tree.Folder, name string, to tree.Folder, ne
 		return err
 	}
 	defer src.Close()
+	old, err := describeFile(to, newName, o.NoReplace)
+	if err != nil {
+		return err
+	}
 	n, err := createFile(to, true, fill{write: func(dst *os.File) error {
 		return tree.CopyContent(dst, src, info.Size)
 	}})
@@ -291,15 +295,15 @@ func (w *Workspace) copyAcross(from tree.Folder, name string, to tree.Folder, ne
 		return err
 	}
 	defer n.close()
-	if !tree.CopyMetadata(n.file, from, name, info) {
-		if err := n.file.Chmod(info.Mode.Perm()); err != nil {
+	if !tree.CopyMetadata(n.File, from, name, info) {
+		if err := n.File.Chmod(info.Mode.Perm()); err != nil {
 			return tree.Cause(err)
 		}
 	}
-	if err := w.flush(n.file); err != nil {
+	if err := w.flush(n.File); err != nil {
 		return tree.Cause(err)
 	}
-	if err := n.install(newName, !o.NoReplace, nil); err != nil {
+	if err := n.Put(newName, old, nil, w.opts.NoSync); err != nil {
 		return err
 	}
 	to.Chtimes(newName, info)

@@ -102,7 +102,7 @@ func holdsSpecial(d tree.Folder, name string) bool {
 
 // describeNew describes the new content of a file, if possible before the lock is taken.
 func (w *Workspace) describeNew(n *newFile, splice *Splice) (err error) {
-	info, err := tree.StatRegular(n.file)
+	info, err := tree.StatRegular(n.File)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (w *Workspace) describeNew(n *newFile, splice *Splice) (err error) {
 	case n.data != nil:
 		n.after = n.after.Holds(n.data)
 	case splice == nil || info.Size <= maxSummed:
-		n.after, err = history.Content(n.file, info)
+		n.after, err = history.Content(n.File, info)
 	}
 	return err
 }
@@ -119,31 +119,31 @@ func (w *Workspace) describeNew(n *newFile, splice *Splice) (err error) {
 // maxSummed limits the size of a file that is read only to compute its hash, in bytes.
 const maxSummed = 1 << 20
 
-// planReplace plans to give the file p, in d, the content of n. With n.mustOverwrite it is
+// planReplace plans to give the file p, in d, the content of n. With n.InPlace it is
 // overwritten in place.
 func (w *Workspace) planReplace(l *heldLocks, p location, d tree.Folder, n *newFile) (plan, error) {
 	j := w.recorder(p.root)
 	if j == nil {
 		return plan{}, nil
 	}
-	delta := history.Delta{Path: j.name(p), After: n.after, InPlace: n.mustOverwrite && n.old != nil &&
-		n.old.Links > 1, Torn: n.mustOverwrite}
+	delta := history.Delta{Path: j.name(p), After: n.after, InPlace: n.InPlace && n.old != nil &&
+		n.old.Links > 1, Torn: n.InPlace}
 	note := ""
 	switch tx := l.tx(j); {
 	case n.before.Kind != "" && tx != nil && j.near(d):
 		delta.Before = tx.Describe(delta.Path, n.before)
-	case n.mustOverwrite || n.old != nil:
+	case n.InPlace || n.old != nil:
 		var err error
-		if delta.Before, note, err = j.describeTaken(l, p, d, n.mustOverwrite, false); err != nil {
+		if delta.Before, note, err = j.describeTaken(l, p, d, n.InPlace, false); err != nil {
 			return plan{}, err
 		}
 	}
-	if n.mustOverwrite {
+	if n.InPlace {
 		delta.After.Mode, delta.After.Ino = delta.Before.Mode, delta.Before.Ino
 		if delta.After.Sum == "" {
-			info, err := tree.StatRegular(n.file)
+			info, err := tree.StatRegular(n.File)
 			if err == nil {
-				delta.After.Sum, err = sumOf(n.file, info.Size)
+				delta.After.Sum, err = sumOf(n.File, info.Size)
 			}
 			if err != nil {
 				return plan{}, err
@@ -153,7 +153,7 @@ func (w *Workspace) planReplace(l *heldLocks, p location, d tree.Folder, n *newF
 	delta.Splice = n.splice
 	planned := w.planOf(p, delta)
 	planned.Note = note
-	if n.mustOverwrite {
+	if n.InPlace {
 		planned.steps = 2
 	}
 	return planned, nil
@@ -175,7 +175,7 @@ func (n *newFile) describeOld(was tree.File, info Info, splice *Splice) {
 	if splice != nil {
 		n.splice = smallSplice(&history.Splice{Offset: splice.Offset, Old: splice.Old, New: splice.New})
 	}
-	if was == (tree.File{}) || n.mustOverwrite || !sameStamp(info, *n.old) {
+	if was == (tree.File{}) || n.InPlace || !sameStamp(info, *n.old) {
 		return
 	}
 	if info.Size > maxSummed {

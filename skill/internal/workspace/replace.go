@@ -35,16 +35,16 @@ func (s target) replace(ctx context.Context, old *Info, write fill, splice *Spli
 		}
 		defer n.close()
 	}
-	if n.mustOverwrite {
+	if n.InPlace {
 		return s.overwrite(ctx, n)
 	}
-	n.dir, n.alone = s.d, func() error { return s.l.alone(ctx) }
+	n.Dir, n.Alone = s.d, func() error { return s.l.alone(ctx) }
 	planned, err := s.w.planReplace(s.l, s.p, s.d, n)
 	if err != nil {
 		return err
 	}
 	err = s.w.commit(ctx, s.c, s.l, planned,
-		func(k *history.Keeper) error { return n.install(s.p.base(), old != nil, k) })
+		func(k *history.Keeper) error { return n.Put(s.p.base(), old, k, s.w.opts.NoSync) })
 	if old != nil && errors.Is(err, syscall.EBUSY) {
 		return s.overwrite(ctx, n)
 	}
@@ -65,11 +65,11 @@ func (w *Workspace) draft(p location, d tree.Folder, old *Info, write fill, spli
 		if was, info, err = d.OpenContent(p.base()); err == nil {
 			defer was.Close()
 		}
-		n.mustOverwrite = old.Links > 1 || !tree.CopyMetadataFrom(n.file, was, *old)
+		n.InPlace = old.Links > 1 || !tree.CopyMetadataFrom(n.File, was, *old)
 	}
 	err = nil
-	if !n.mustOverwrite {
-		err = w.flush(n.file)
+	if !n.InPlace {
+		err = w.flush(n.File)
 	}
 	if err == nil && w.recorder(p.root) != nil {
 		n.describeOld(was, info, splice)
@@ -115,7 +115,7 @@ func (r *root) makesUnnamed(d tree.Folder) bool {
 // changed since.
 func (n *newFile) fitsNow(d tree.Folder, old *Info) bool {
 	switch {
-	case n == nil || n.named || n.dir.ID() != d.ID() || (n.old == nil) != (old == nil):
+	case n == nil || n.Named() || n.Dir.ID() != d.ID() || (n.old == nil) != (old == nil):
 		return false
 	case old == nil:
 		return true
@@ -128,142 +128,41 @@ func sameStamp(a, b Info) bool {
 	return a.ID == b.ID && a.Size == b.Size && a.ModTime.Equal(b.ModTime) && a.Changed.Equal(b.Changed)
 }
 
-// A newFile is a file that is written before it gets its name.
+// A newFile is a [history.NewFile] with the descriptions that the record needs.
 type newFile struct {
-	file  *os.File
-	dir   tree.Folder
-	named bool   // the file has the temporary name
-	data  []byte // the content, if it is in memory; else nil
+	*history.NewFile
+	data []byte // the content, if it is in memory; else nil
 
-	old           *Info           // the file to replace; nil for a new name
-	mustOverwrite bool            // the file cannot replace the old file, which must be overwritten in place
-	before        history.Entry   // describes the old file; zero if it is not known yet
-	after         history.Entry   // describes the new file
-	splice        *history.Splice // the edit from the old content to the new; nil if it is not recorded
-	alone         func() error    // see [heldLocks.alone]; nil if nobody else changes the old file
+	old    *Info           // the file to replace; nil for a new name
+	before history.Entry   // describes the old file; zero if it is not known yet
+	after  history.Entry   // describes the new file
+	splice *history.Splice // the edit from the old content to the new; nil if it is not recorded
 }
 
-// fits fails if the file at name in d is not the one to replace any more.
-func (n *newFile) fits(d tree.Folder, name string) error {
-	if n.alone != nil {
-		if err := n.alone(); err != nil {
-			return err
-		}
-	}
-	if now, err := d.Lstat(name); n.old != nil && err == nil && !history.Untouched(now, *n.old) {
-		return history.ErrChanged
-	}
-	return nil
-}
-
-// createFile creates a file in d and calls write to fill it. It creates an unnamed file if possible, so
-// that a killed process leaves nothing behind. With private, only this user may read a named file until
-// its mode is set. The newFile is nil if no file could be created.
+// createFile creates a file in d and calls write to fill it. The newFile is nil if no file could be created.
 func createFile(d tree.Folder, private bool, write fill) (*newFile, error) {
-	perm := fs.FileMode(0o666)
-	if private {
-		perm = 0o600
-	}
-	n := &newFile{dir: d, data: write.data}
-	var err error
-	if n.file, err = d.CreateUnnamed(0o666); err != nil { // no other process can open it
-		n.file, err = d.OpenFile(tempName, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
-		n.named = true
-	}
+	f, err := history.Create(d, private)
 	if err != nil {
 		return nil, err
 	}
-	if err = write.write(n.file); err != nil {
+	n := &newFile{NewFile: f, data: write.data}
+	if err = write.write(f.File); err != nil {
 		n.close()
 		return n, tree.Cause(err)
 	}
 	return n, nil
 }
 
-// close closes the file, and removes it unless it was installed. It does nothing for a nil newFile.
+// close is [history.NewFile.Close]. It does nothing for a nil newFile.
 func (n *newFile) close() {
-	if n == nil {
-		return
-	}
-	n.file.Close()
-	if n.named {
-		n.dir.Remove(tempName, false)
+	if n != nil {
+		n.Close()
 	}
 }
 
 // cannotCreate reports whether err means that no file can be created in a folder.
 func cannotCreate(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
-}
-
-// install gives a finished file its name. With replace, it passes the old file of that name to the
-// keeper k, or removes it if k is nil.
-func (n *newFile) install(name string, replace bool, k *history.Keeper) error {
-	switch {
-	case !replace && n.named:
-		return n.rename(name, false)
-	case !replace:
-		return n.dir.LinkUnnamed(n.file, name)
-	}
-	if k != nil && n.named {
-		if err := k.Save(n.dir, name); err != nil {
-			return err
-		}
-	} else if k != nil {
-		if done, err := k.Exchange(n.file, n.dir, name, *n.old); done || err != nil {
-			return err
-		}
-	}
-	if err := n.giveTempName(); err != nil {
-		return err
-	}
-	if err := n.exchange(name); err == nil || !errors.Is(err, errors.ErrUnsupported) &&
-		!errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := n.fits(n.dir, name); err != nil {
-		return err
-	}
-	return n.rename(name, true)
-}
-
-// giveTempName gives the file the temporary name, unless the file has it already.
-func (n *newFile) giveTempName() error {
-	if n.named {
-		return nil
-	}
-	err := n.dir.LinkUnnamed(n.file, tempName)
-	n.named = err == nil
-	return err
-}
-
-func (n *newFile) rename(name string, replace bool) error {
-	err := n.dir.Rename(tempName, n.dir, name, replace)
-	n.named = err != nil
-	return err
-}
-
-// exchange swaps the file with the file called name, and removes that. After a rename over a file, ext4
-// writes the new file to disk at once; after an exchange it does not. Replacing a file of 64 KiB then
-// takes 45 µs instead of 200.
-func (n *newFile) exchange(name string) error {
-	fresh, err := n.dir.Lstat(tempName)
-	if err != nil {
-		return err
-	}
-	if err := n.dir.Exchange(tempName, n.dir, name); err != nil {
-		return err
-	}
-	if was, err := n.dir.Lstat(tempName); n.old != nil && err == nil && !history.Untouched(was, *n.old) {
-		n.named = false
-		return history.TakeBack(n.dir, name, fresh.ID)
-	}
-	err = n.dir.Remove(tempName, false)
-	if err != nil && n.dir.Exchange(tempName, n.dir, name) != nil {
-		n.named = false // the old file keeps the temporary name until the next change removes it
-	}
-	n.named = n.named && err != nil
-	return err
 }
 
 // flush makes the content of f durable, unless the workspace is opened with NoSync.
@@ -286,15 +185,12 @@ func (s target) overwriteFrom(ctx context.Context, write fill, old *Info) error 
 	if err := write.write(f); err != nil {
 		return tree.Cause(err)
 	}
-	return s.overwrite(ctx, &newFile{file: f, old: old, mustOverwrite: true})
+	return s.overwrite(ctx, &newFile{NewFile: &history.NewFile{File: f}, old: old})
 }
 
 // overwrite replaces the content of the file with the content of n, in place.
 func (s target) overwrite(ctx context.Context, n *newFile) error {
-	n.mustOverwrite, n.alone = true, func() error { return s.l.alone(ctx) }
-	if err := n.fits(s.d, s.p.base()); err != nil {
-		return err
-	}
+	n.Dir, n.InPlace, n.Alone = s.d, true, func() error { return s.l.alone(ctx) }
 	if s.w.recorder(s.p.root) != nil && n.after.Kind == "" {
 		if err := s.w.describeNew(n, nil); err != nil {
 			return err
@@ -305,11 +201,6 @@ func (s target) overwrite(ctx context.Context, n *newFile) error {
 		return err
 	}
 	return s.w.commit(ctx, s.c, s.l, planned, func(k *history.Keeper) error {
-		if k != nil {
-			if err := k.Copy(s.d, s.p.base()); err != nil {
-				return err
-			}
-		}
-		return history.Overwrite(n.file, s.d, s.p.base(), s.w.opts.NoSync)
+		return n.Put(s.p.base(), n.old, k, s.w.opts.NoSync)
 	})
 }
