@@ -218,11 +218,12 @@ func TestServersHaveTerminals(t *testing.T) {
 	x := newExecutor(t, Config{Helper: self(t)})
 	endServers(t, x)
 	s := must[ServerState](t, x,
-		StartServer{Command: "test -t 0 && test -t 1 && stty size; printf '\\033[31mred\\033[0m %s\\n' $TERM; read line < /dev/tty; echo got $line; sleep 1000; echo woken; sleep 1000", TTY: true, Wait: 300 * time.Millisecond})
+		StartServer{Command: "test -t 0 && test -t 1 && tty >$(tty) && stty size; printf '\\033[31mred\\033[0m %s\\n' $TERM; read line < /dev/tty; echo got $line; sleep 1000; echo woken; sleep 1000", TTY: true, Wait: 300 * time.Millisecond})
 	name := ServerName{ID: s.ID}
 	eventually(t, "it to print", func() bool {
 		log := must[ServerLog](t, x, ReadServerLog{ServerName: name})
-		return strings.Contains(string(log.Text), "40 120") && strings.Contains(string(log.Text), "red")
+		text := string(log.Text)
+		return strings.Contains(text, "/dev/pts/") && strings.Contains(text, "40 120") && strings.Contains(text, "red")
 	})
 	if got := must[ServerLog](t, x, TypeServer{ServerName: name, Text: "typed\n", Wait: "got typed"}); string(got.Text) != "typed\ngot typed\n" {
 		t.Errorf("%q", got.Text)

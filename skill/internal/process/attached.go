@@ -20,10 +20,13 @@ func (x *Runner) attached(ctx context.Context, a Command, spec Spec) (Executed, 
 	begin := time.Now()
 	streams, shown := a.Streams, func() []byte { return nil }
 	if spec.terminal != nil {
-		streams, shown = spec.terminal.begin(streams), spec.terminal.finish
+		streams, shown = spec.terminal.sockets(streams), spec.terminal.finish
 	}
 	stdout, stderr, finish := overheard(streams[1], streams[2])
 	p, err := x.startCommand(spec, streams[0], stdout, stderr)
+	if spec.terminal != nil {
+		spec.terminal.begin()
+	}
 	if err != nil {
 		finish()
 		shown()

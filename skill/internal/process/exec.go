@@ -127,6 +127,8 @@ func (e *SpawnError) Error() string {
 		reason = "another program holds a lock on a .git folder; end it, or allow changes of .git with --allow-config"
 	case e.Err == syscall.ENOSPC:
 		reason = "no space left on the disk for what protects .git; delete files first"
+	case e.Err == syscall.ENOTTY:
+		reason = "this system makes no terminal for it; give it files or pipes"
 	case e.Err == syscall.EACCES:
 		reason = "it is not an executable file"
 	case e.Err == syscall.ENOENT && !strings.Contains(e.Command, "/"):
@@ -190,9 +192,8 @@ type Spec struct {
 	fence  fence
 	reach  reach
 	extras extras
-	tty    bool // the command has a terminal of its own at its standard input
 
-	terminal *terminal // through which a person reaches it; nil for none
+	terminal *terminal // of its streams; nil for none
 	// of the user, which the log of a server does not show
 	secrets []string
 	exact   bool // [Command].ExactEnv
@@ -265,7 +266,7 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 		}
 		if spec.terminal != nil {
 			defer spec.terminal.close()
-			spec.tty, keys = true, spec.terminal.readsKeys
+			keys = spec.terminal.readsKeys
 		}
 		serves = serving(waiting, keys)
 	}

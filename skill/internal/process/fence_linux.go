@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math/bits"
 	"os"
 	"slices"
 
@@ -24,7 +25,7 @@ func (f fence) launch(spec Spec, files []uintptr, v *views, g *guard) (pid, pidf
 	if err != nil {
 		return 0, -1, 0, err
 	}
-	l.limits, l.tty = f.limits.resources(f.on), spec.tty
+	l.limits = f.limits.resources(f.on)
 	if f.on {
 		l.noNewPrivs, l.bounding, l.net = true, f.bounding(), f.own
 		places, prepared, err := f.prepare(&l)
@@ -49,6 +50,11 @@ func (f fence) launch(spec Spec, files []uintptr, v *views, g *guard) (pid, pidf
 					return 0, -1, 0, err
 				}
 			}
+		}
+	}
+	if spec.terminal != nil {
+		if err := l.seat(spec.terminal); err != nil {
+			return 0, -1, 0, err
 		}
 	}
 	for {
@@ -100,6 +106,15 @@ func (l *launch) enter(v *views, places []place, abi int) (held uint32, err erro
 		}
 	}
 	return viewed | apart, nil
+}
+
+// seat opens the terminal of the program, of its view if that has terminals.
+func (l *launch) seat(t *terminal) error {
+	if t.ours == 0 && t.open(l.view.terminals) != nil {
+		return unix.ENOTTY
+	}
+	l.files, l.terminal = replace(t.seat, l.files, uintptr(t.theirs)), bits.TrailingZeros8(t.Streams)
+	return nil
 }
 
 // allowTerminals allows the use of all in a /dev/pts, and of its ptmx, which has another name, too.

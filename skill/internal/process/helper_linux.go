@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"math/bits"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -132,6 +133,11 @@ func superviseOne(spec Spec, v *views, g *gateway) bool {
 	if !h.start(spec, stdinFD, stdoutFD, stderrFD) {
 		h.guard.release()
 		return false
+	}
+	if t := spec.terminal; t != nil {
+		sendDescriptors([]int{stdinFD, stdoutFD, stderrFD}[bits.TrailingZeros8(t.Streams)], []int{t.ours, t.theirs}, nil)
+		unix.Close(t.ours)
+		unix.Close(t.theirs)
 	}
 	net := h.connect(spec, -1)
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)

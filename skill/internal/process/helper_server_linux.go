@@ -2,7 +2,6 @@ package process
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"os"
 	"os/signal"
@@ -24,7 +23,7 @@ func superviseServer(spec Spec, v *views, g *gateway) int {
 	if err != nil {
 		return 1
 	}
-	in, out, err := openStreams(spec.tty)
+	in, out, err := openPipes()
 	if err != nil {
 		return 1
 	}
@@ -35,9 +34,12 @@ func superviseServer(spec Spec, v *views, g *gateway) int {
 		return 0
 	}
 	unix.Close(in.theirs)
-	if out.theirs != in.theirs {
-		unix.Close(out.theirs)
+	unix.Close(out.theirs)
+	if t := spec.terminal; t != nil {
+		in, out = t.stream, t.stream
+		unix.Close(t.theirs)
 	}
+	unix.SetNonblock(in.ours, true) // to write without waiting
 	unix.Close(stderrFD)
 	net := h.connect(spec, in.ours)
 	logged := make(chan struct{})
@@ -60,36 +62,28 @@ func superviseServer(spec Spec, v *views, g *gateway) int {
 	return 0
 }
 
-// A stream is a pipe or a terminal between a server and its helper.
+// A stream is a pipe or a terminal between a command and another process.
 type stream struct{ theirs, ours int }
 
-// openStreams returns what a server reads, and what it writes. To its input the helper writes
-// without waiting.
-func openStreams(tty bool) (in, out stream, err error) {
-	if !tty {
-		var p, q [2]int
-		if err = unix.Pipe2(p[:], unix.O_CLOEXEC); err == nil {
-			err = unix.Pipe2(q[:], unix.O_CLOEXEC)
-		}
-		in, out = stream{p[0], p[1]}, stream{q[1], q[0]}
-	} else {
-		in, err = openTerminal()
-		out = in
+// openPipes returns what a server reads, and what it writes, if it has no terminal.
+func openPipes() (in, out stream, err error) {
+	var p, q [2]int
+	if err = unix.Pipe2(p[:], unix.O_CLOEXEC); err == nil {
+		err = unix.Pipe2(q[:], unix.O_CLOEXEC)
 	}
-	if err == nil {
-		err = unix.SetNonblock(in.ours, true)
-	}
-	return in, out, err
+	return stream{p[0], p[1]}, stream{q[1], q[0]}, err
 }
 
-// openTerminal makes a terminal.
-func openTerminal() (s stream, err error) {
-	if s.ours, err = unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0); err != nil {
+// openTerminal makes a terminal, in this /dev/pts if that is more than 0.
+func openTerminal(pts int) (s stream, err error) {
+	ptmx := "/dev/ptmx"
+	if pts > 0 {
+		ptmx = fmt.Sprint("/proc/self/fd/", pts, "/ptmx")
+	}
+	if s.ours, err = unix.Open(ptmx, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0); err != nil {
 		return s, err
 	}
-	err = cmp.Or(unix.IoctlSetPointerInt(s.ours, unix.TIOCSPTLCK, 0),
-		unix.IoctlSetWinsize(s.ours, unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 120}))
-	if err == nil {
+	if err = unix.IoctlSetPointerInt(s.ours, unix.TIOCSPTLCK, 0); err == nil {
 		fd, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(s.ours), unix.TIOCGPTPEER,
 			unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
 		if s.theirs = int(fd); errno != 0 {

@@ -16,7 +16,7 @@ type launch struct {
 	argv, envp []*byte
 	files      []uintptr // descriptors 0 and up of the program
 
-	tty        bool            // descriptor 0 becomes its controlling terminal
+	terminal   int             // becomes its controlling terminal; -1 for none
 	limits     []resourceLimit //
 	bounding   []uintptr       // capabilities to drop
 	noNewPrivs bool            //
@@ -56,7 +56,7 @@ func newLaunch(spec Spec, files []uintptr) (l launch, err error) {
 		return l, err
 	}
 	l.envp, err = syscall.SlicePtrFromStrings(spec.Env)
-	l.rules, l.files = -1, files
+	l.rules, l.terminal, l.files = -1, -1, files
 	return l, err
 }
 
@@ -156,8 +156,8 @@ func (l *launch) plan(sources []int) *plan {
 	for i, fd := range sources {
 		p.call(unix.SYS_DUP3, fd, i, 0)
 	}
-	if l.tty {
-		p.call(unix.SYS_IOCTL, 0, unix.TIOCSCTTY, 0).mayFail()
+	if l.terminal >= 0 {
+		p.call(unix.SYS_IOCTL, l.terminal, unix.TIOCSCTTY, 0).mayFail()
 	}
 	l.restrict(p)
 	p.part = partExec

@@ -16,11 +16,13 @@ import (
 
 type terminal struct{}
 
-func openTerminalFor([]*os.File) *terminal            { return nil }
-func (*terminal) begin(streams []*os.File) []*os.File { return streams }
-func (*terminal) finish() []byte                      { return nil }
-func (*terminal) readsKeys() bool                     { return false }
-func (*terminal) close()                              {}
+func openTerminalFor([]*os.File) *terminal         { return nil }
+func terminalOfServer() *terminal                  { return nil }
+func (*terminal) sockets(of []*os.File) []*os.File { return of }
+func (*terminal) begin()                           {}
+func (*terminal) finish() []byte                   { return nil }
+func (*terminal) readsKeys() bool                  { return false }
+func (*terminal) close()                           {}
 
 // canSupervise reports whether this system lets a process adopt the orphans of its
 // descendants.

@@ -331,7 +331,7 @@ func (s probeSite) fileProbes() (list []probe) {
 func (s probeSite) terminalProbes() (list []probe) {
 	add := func(name string, allowed bool, try func(t stream) error) {
 		list = append(list, probe{name + " /dev/ptmx", allowed, func() error {
-			t, err := openTerminal()
+			t, err := openTerminal(0)
 			if err == nil {
 				err = try(t)
 				unix.Close(t.theirs)

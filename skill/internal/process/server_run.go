@@ -73,7 +73,10 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 		set = append(set, "TERM=xterm")
 	}
 	spec := Spec{Path: sh, Args: []string{sh, "-c", a.Command}, Env: x.Environment(set, wd.Path),
-		Dir: wd.Handle, fence: fence, server: true, reach: x.reach(), tty: a.TTY, secrets: x.secretValues()}
+		Dir: wd.Handle, fence: fence, server: true, reach: x.reach(), secrets: x.secretValues()}
+	if a.TTY {
+		spec.terminal = terminalOfServer()
+	}
 	spec.fence.guardGit(x, x.gitPaths(ctx))
 	if err := x.shareServer(dir, &r, &spec); err != nil {
 		return ServerState{}, err

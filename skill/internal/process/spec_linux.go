@@ -18,11 +18,12 @@ const maxSpec = 64 << 20 // bytes
 
 // specHead is the fixed-size part of an encoded Spec.
 type specHead struct {
-	Args, Rules                                       uint32 // counts
-	Port, Connect                                     uint32
-	Files, Network, Share, Window, Relay              uint32 // counts of the files that come with it
-	Server, TTY, Exact, Fence, Require, Shared, Plain bool
-	Limits                                            Limits
+	Args, Rules                                  uint32 // counts
+	Port, Connect                                uint32
+	Files, Network, Share, Window, Relay         uint32 // counts of the files that come with it
+	Server, Exact, Fence, Require, Shared, Plain bool
+	Limits                                       Limits
+	Terminal                                     seat
 }
 
 // maxExtras is how many files a Spec has besides Files: three of a network, a share, a window and two of a relay.
@@ -86,8 +87,11 @@ func (s Spec) encode() []byte {
 		Args: uint32(len(s.Args)), Rules: uint32(len(s.fence.rules)),
 		Port: uint32(s.fence.port), Connect: uint32(s.fence.connect),
 		Files: uint32(len(s.Files)), Network: uint32(len(network)), Share: uint32(len(share)),
-		Window: uint32(len(window)), Relay: uint32(len(relay)), Server: s.server, TTY: s.tty, Exact: s.exact, Fence: s.fence.on,
+		Window: uint32(len(window)), Relay: uint32(len(relay)), Server: s.server, Exact: s.exact, Fence: s.fence.on,
 		Require: s.fence.require, Shared: s.fence.network, Plain: s.fence.plain, Limits: s.fence.limits,
+	}
+	if s.terminal != nil {
+		head.Terminal = s.terminal.seat
 	}
 	buf, _ := binary.Append(make([]byte, 4, 8192), binary.LittleEndian, head) // its size is fixed
 	reach, _ := json.Marshal(s.reach)
@@ -136,7 +140,10 @@ func readSpec(r io.Reader) (spec Spec, err error) {
 		return spec, errors.New("not a spec")
 	}
 	spec = Spec{Path: words[0], Args: words[fixed : fixed+int(head.Args)], Env: words[fixed+int(head.Args):],
-		server: head.Server, tty: head.TTY, exact: head.Exact, files: int(head.Files)}
+		server: head.Server, exact: head.Exact, files: int(head.Files)}
+	if head.Terminal.Streams != 0 {
+		spec.terminal = &terminal{seat: head.Terminal}
+	}
 	spec.fence = fence{on: head.Fence, require: head.Require, network: head.Shared, plain: head.Plain,
 		port: int(head.Port), connect: int(head.Connect), temp: words[1], limits: head.Limits}
 	for i, r := range rules {

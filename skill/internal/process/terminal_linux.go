@@ -12,20 +12,31 @@ import (
 
 // A terminal is that of a person's command, which never gets the person's own: it could push characters
 // into that, read what is typed for others, and change its modes. A relay passes keys and output on. The keys for
-// signals are the command's.
+// signals are the command's. The helper makes it, where the command finds it by its name.
 type terminal struct {
-	person   *os.File      // what keys are read from
-	shows    *os.File      // what output is written to
-	stream                 // theirs is the command's
-	slave    *os.File      // theirs
-	mode     *unix.Termios // of the person's
-	front    bool          // the person types for the command, and the terminal is in raw mode
-	end      [2]int        // a pipe, closed to end the relay
+	seat
+	stream            // until [terminal.begin], sockets: the helper sends its terminal through theirs
+	person   *os.File // what keys are read from
+	shows    *os.File // what output is written to
+	socket   *os.File // theirs, until then
+	front    bool     // the person types for the command, and the terminal is in raw mode
+	end      [2]int   // a pipe, closed to end the relay
 	done     chan struct{}
 	overhear headTail
 }
 
-// openTerminalFor makes the terminal of a command on three streams; nil if none is a terminal, or if another
+// A seat describes a terminal to the helper.
+type seat struct {
+	Streams uint8 // bit n: it is stream n of the command
+	Mode    unix.Termios
+	Size    unix.Winsize
+}
+
+func terminalOfServer() *terminal {
+	return &terminal{seat: seat{Streams: 0b111, Size: unix.Winsize{Row: 40, Col: 120}}}
+}
+
+// openTerminalFor begins the terminal of a command on three streams; nil if none is a terminal, or if another
 // program of a pipeline may read keys, too.
 func openTerminalFor(streams []*os.File) *terminal {
 	t := &terminal{done: make(chan struct{}), overhear: headTail{limit: 2 * hintedOutput}}
@@ -43,25 +54,53 @@ func openTerminalFor(streams []*os.File) *terminal {
 	if t.person == nil || piped && t.inFront() {
 		return nil
 	}
-	var err error
-	if t.mode, err = unix.IoctlGetTermios(int(t.person.Fd()), unix.TCGETS); err != nil {
+	for i, f := range streams {
+		if isSameTerminal(f, t.person) {
+			t.Streams |= 1 << i
+		}
+	}
+	mode, err := unix.IoctlGetTermios(int(t.person.Fd()), unix.TCGETS)
+	size, serr := unix.IoctlGetWinsize(int(t.person.Fd()), unix.TIOCGWINSZ)
+	if cmp.Or(err, serr) != nil {
 		return nil
 	}
-	if t.stream, err = openTerminal(); err != nil {
-		return nil
-	}
-	t.slave = os.NewFile(uintptr(t.theirs), "terminal")
-	err = cmp.Or(unix.SetNonblock(t.ours, true), unix.IoctlSetTermios(t.theirs, unix.TCSETS, t.mode))
-	if err == nil {
-		err = unix.Pipe2(t.end[:], unix.O_CLOEXEC)
-	}
+	t.Mode, t.Size = *mode, *size
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		unix.Close(t.ours)
-		t.slave.Close()
 		return nil
 	}
-	t.resize()
+	t.stream, t.socket = stream{ours: ends[0], theirs: ends[1]}, os.NewFile(uintptr(ends[1]), "terminal")
+	if err := unix.Pipe2(t.end[:], unix.O_CLOEXEC); err != nil {
+		unix.Close(t.ours)
+		t.socket.Close()
+		return nil
+	}
 	return t
+}
+
+// sockets returns the streams of a command with a socket for each that becomes the terminal.
+func (t *terminal) sockets(of []*os.File) []*os.File { return replace(t.seat, of, t.socket) }
+
+// open makes the terminal, in this /dev/pts of a view if that is more than 0.
+func (t *terminal) open(pts int) (err error) {
+	if t.stream, err = openTerminal(pts); err != nil {
+		return err
+	}
+	if t.Mode != (unix.Termios{}) {
+		err = unix.IoctlSetTermios(t.theirs, unix.TCSETS, &t.Mode)
+	}
+	return cmp.Or(err, unix.IoctlSetWinsize(t.ours, unix.TIOCSWINSZ, &t.Size))
+}
+
+// replace puts a file in the place of each stream of the terminal.
+func replace[F any](s seat, of []F, by F) []F {
+	of = slices.Clone(of)
+	for i := range min(3, len(of)) {
+		if s.Streams&(1<<i) != 0 {
+			of[i] = by
+		}
+	}
+	return of
 }
 
 // readsKeys reports whether the command reads keys one by one.
@@ -89,7 +128,7 @@ func (t *terminal) inFront() bool {
 func (t *terminal) takeKeys() bool {
 	was := t.front
 	if t.front = t.inFront(); t.front && !was {
-		raw := *t.mode
+		raw := t.Mode
 		raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL |
 			unix.IXON
 		raw.Oflag &^= unix.OPOST
@@ -100,17 +139,21 @@ func (t *terminal) takeKeys() bool {
 	return t.front
 }
 
-// begin starts the relay, and returns the command's streams in the place of a person's.
-func (t *terminal) begin(of []*os.File) []*os.File {
-	t.takeKeys()
-	go t.relay()
-	of = slices.Clone(of)
-	for i, f := range of {
-		if isSameTerminal(f, t.person) {
-			of[i] = t.slave
-		}
+// begin gets the terminal from the helper of a command that was started, and starts the relay.
+func (t *terminal) begin() {
+	t.socket.Close()
+	fds, err := receiveDescriptors(t.ours)
+	if err != nil || len(fds) != 2 { // the command could not be started
+		close(t.done)
+		return
 	}
-	return of
+	unix.Dup3(fds[0], t.ours, unix.O_CLOEXEC) // fails for no terminal
+	unix.Close(fds[0])
+	unix.SetNonblock(t.ours, true)
+	t.theirs = fds[1]
+	t.takeKeys()
+	t.resize()
+	go t.relay()
 }
 
 func (t *terminal) resize() {
@@ -181,7 +224,7 @@ func (t *terminal) finish() []byte {
 	unix.Close(t.end[1])
 	<-t.done
 	if t.front && t.inFront() {
-		unix.IoctlSetTermios(int(t.person.Fd()), unix.TCSETS, t.mode)
+		unix.IoctlSetTermios(int(t.person.Fd()), unix.TCSETS, &t.Mode)
 	}
 	text, _ := t.overhear.bytes()
 	return text
@@ -190,5 +233,7 @@ func (t *terminal) finish() []byte {
 func (t *terminal) close() {
 	unix.Close(t.end[0])
 	unix.Close(t.ours)
-	t.slave.Close()
+	if t.socket.Close() != nil { // it was closed, for the command's side of the terminal
+		unix.Close(t.theirs)
+	}
 }

@@ -45,6 +45,7 @@ func TestTerminalOfCommand(t *testing.T) {
 		code   int
 	}{
 		{script: "test -t 0 && test -t 1 && test -t 2 && echo all >/dev/tty; exit 3", want: "all\r\n", code: 3},
+		{"tty; echo named >$(tty)", nil, "/dev/pts/0\r\nnamed\r\n", 0},
 		{"trap 'echo caught' INT; echo ready; until read x; do :; done; echo got $x", []terminalStep{{after: "ready", keys: "\x03"},
 			{after: "caught", keys: "word\n"}}, "got word", 0},
 		{"stty size; read x; stty size", []terminalStep{{after: "40 120", do: resize}, {keys: "\n"}}, "50 100", 0},
@@ -85,6 +86,7 @@ func TestTerminalOfOthers(t *testing.T) {
 		{"$T >/dev/null 2>&1; stty -a", "stty raw -echo -isig", nil, " icanon"},
 		{"$T </dev/null; stty -a", "stty raw -echo -isig <&1", nil, " icanon"},
 		{"$T <$(tty)", "echo shown", nil, "shown"},
+		{"$T </dev/null", "echo sho''wn >/dev/tty", nil, "shown"},
 	} {
 		text, _, same := atTerminal(t, []string{"sh", "-c", tt.line}, []string{terminalRole + "=" + tt.script,
 			"T=/proc/" + strconv.Itoa(os.Getpid()) + "/exe -test.run=^TestTerminalOfCommand$"}, tt.steps)
@@ -104,10 +106,11 @@ type terminalStep struct {
 // terminal's modes are as before.
 func atTerminal(t *testing.T, args, env []string, steps []terminalStep) (text string, code int, same bool) {
 	t.Helper()
-	s, err := openTerminal()
+	s, err := openTerminal(0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	unix.IoctlSetWinsize(s.ours, unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 120})
 	terminal := os.NewFile(uintptr(s.theirs), "terminal")
 	defer terminal.Close()
 	defer unix.Close(s.ours)
@@ -154,7 +157,7 @@ func atTerminal(t *testing.T, args, env []string, steps []terminalStep) (text st
 
 // If only one side of a terminal can be opened, it is closed again.
 func TestTerminalThatFails(t *testing.T) {
-	first, err := openTerminal()
+	first, err := openTerminal(0)
 	needs.That(t, err == nil, "terminals", "mount a devpts at /dev/pts")
 	unix.Close(first.ours)
 	unix.Close(first.theirs)
@@ -168,7 +171,7 @@ func TestTerminalThatFails(t *testing.T) {
 		limited := was
 		limited.Cur = uint64(first.ours) + extra // first.ours was the first free number
 		unix.Setrlimit(unix.RLIMIT_NOFILE, &limited)
-		s, err := openTerminal()
+		s, err := openTerminal(0)
 		unix.Setrlimit(unix.RLIMIT_NOFILE, &was)
 		if err == nil {
 			unix.Close(s.ours)
