@@ -65,7 +65,7 @@ func TestHints(t *testing.T) {
 		{"npm() { :; }; npm run build", ""},
 		{"false", ""}, {"cat nope", ""}, {"ls /nonexistent/x", ""}, {"cat /usr/nope", ""}, {"echo $DISPLAY", ""},
 		{"echo ~/.npmrc", ""}, {"echo 'connect ECONNREFUSED 127.0.0.1:1' >&2; exit 1", ""}, {"echo " + beside + "/f", ""},
-		{": write /bin/sh; exit 1", ""},
+		{": write /bin/sh; exit 1", ""}, {"echo /dev/pts/ptmx and /dev/ptmx; exit 1", ""},
 		{"echo PATH is wrong >&2; exit 1", ""}, {"ls /tmp/x /dev/shm/x; cat /etc/passwd/x", ""},
 		{"mkdir -p a; echo cannot open a/../../../f >&2; exit 1", ""},
 	} {
