@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
@@ -14,89 +15,135 @@ import (
 	"textskill/skill/internal/process"
 	"textskill/skill/internal/refusal"
 	"textskill/skill/internal/trial"
+	"textskill/skill/internal/words"
 )
 
-// A dry run of a command runs it in a trial that is dropped. The process that does so is started on the
-// view of the workspace, is told what to do on its standard input, and answers on its standard output.
+// A command is tried by a process that is started on a view of the workspace. It is told what to do on one
+// pipe, and answers on another. A dry run is a trial that is dropped.
 
-// dryName is the name by which that process knows what it is.
-const dryName = "skill: dry run"
+// viewName is the name by which that process knows what it is.
+const viewName = "skill: view"
+
+// Its pipes, after the report of [process.OnView].
+const (
+	calledFD = 4 + iota
+	answerFD
+)
 
 // maxDryDiff is how many bytes of a diff are answered.
 const maxDryDiff = 64 << 10
 
-type dryCall struct {
-	Config Config
-	Dir    string
-	Exec   Exec
+type viewCall struct {
+	Config   Config
+	Dir      string
+	Exec     Exec
+	Attached bool // to the standard streams of the process
 }
 
-type dryAnswer struct {
+type viewAnswer struct {
 	Done  Executed
 	Error string
 	Errno syscall.Errno // of a command that could not be started; else 0
 }
 
 // dryConfig is what a dry run may use: nothing of it may reach beyond the trial.
-func dryConfig(cfg Config, state string) Config {
+func dryConfig(cfg Config) Config {
 	socket := func(path string) bool {
 		info, err := os.Stat(path)
 		return err != nil || info.Mode().Type() == os.ModeSocket
 	}
-	dry := Config{Dir: cfg.Dir, AllowConfig: cfg.AllowConfig, NoSync: true, Journal: Journal{Off: true}, State: state,
-		Helper: cfg.Helper, Secrets: cfg.Secrets, Fence: FenceRequire, Limits: cfg.Limits, AllowHooks: cfg.AllowHooks}
+	dry := Config{AllowConfig: cfg.AllowConfig, Helper: cfg.Helper, Secrets: cfg.Secrets, Fence: FenceRequire,
+		Limits: cfg.Limits, AllowHooks: cfg.AllowHooks}
 	dry.FenceRead = slices.DeleteFunc(slices.Concat(cfg.FenceRead, cfg.FenceWrite, cfg.Allow), socket)
 	dry.PassEnv = slices.DeleteFunc(slices.Clone(cfg.PassEnv), process.IsDoor)
 	return dry
 }
 
-// dryRun runs a command on a view of the workspace, says what it would change, and forgets that.
-func (x *Executor) dryRun(ctx context.Context, base string, a Exec) (done Executed, err error) {
-	cannot := func(why string) error { return refusal.Under("running a program", "--dry-run: "+why) }
-	switch {
-	case x.cfg.ReadOnly:
-		return done, refusal.Under("running a program", "--read-only")
-	case a.Port != 0:
-		return done, cannot("nobody would reach its port")
-	case x.cfg.Helper == "":
-		return done, cannot("no helper runs it on a view of the workspace")
-	case x.cfg.Fence == FenceOff:
-		return done, cannot("with --fence=off, what it changes elsewhere would not be undone")
+// Try runs a command on a view of the workspace, on three streams if there are any. The caller keeps or drops the
+// trial. In a dry run the command reaches nothing beyond the view. Errors say why there can be no view, too.
+func (x *Executor) Try(ctx context.Context, base string, a Exec, streams []*os.File) (done Executed, t *Trial, err error) {
+	cfg, dry := x.cfg, a.DryRun || x.cfg.DryRun
+	cannot := func(why string) error {
+		if dry {
+			return refusal.Under("running a program", "--dry-run: "+why)
+		}
+		return errors.New(why)
 	}
-	cfg := x.cfg
+	switch {
+	case cfg.ReadOnly:
+		return done, nil, refusal.Under("running a program", "--read-only")
+	case a.Port != 0:
+		return done, nil, cannot("nobody would reach its port")
+	case cfg.Helper == "":
+		return done, nil, cannot("no helper runs it on a view of the workspace")
+	case dry && cfg.Fence == FenceOff:
+		return done, nil, cannot("with --fence=off, what it changes elsewhere would not be undone")
+	}
 	cfg.DryRun, cfg.KeepHelper = false, false
 	y, err := New(cfg)
 	if err != nil {
-		return done, err
+		return done, nil, err
 	}
 	defer y.Close()
 	dir, err := y.trials()
 	if err != nil {
-		return done, err
+		return done, nil, err
 	}
-	t, err := trial.New(dir, x.process.WithoutSecrets(ctx, a.Command))
+	if t, err = trial.New(dir, x.process.WithoutSecrets(ctx, strings.Join(append([]string{a.Command}, a.Args...), " "))); err != nil {
+		return done, nil, err
+	}
+	if dry {
+		cfg = dryConfig(cfg)
+	}
+	cfg.Dir, cfg.State, cfg.Journal, cfg.NoSync = x.Dir(), t.State(), Journal{Off: true}, true
+	a.Log, a.DryRun = false, false
+	answer, err := x.onView(ctx, t, viewCall{cfg, base, a, streams != nil}, streams)
+	switch {
+	case err != nil:
+		err = cannot(err.Error())
+	case answer.Errno != 0:
+		err = &SpawnError{Command: a.Command, Err: answer.Errno}
+	case answer.Error != "":
+		err = errors.New(answer.Error)
+	}
+	if err != nil {
+		return done, nil, errors.Join(err, t.Drop())
+	}
+	if dry {
+		noFlags(&answer.Done)
+	}
+	return answer.Done, t, nil
+}
+
+var beyondDry = words.Pattern("^(commands |the localhost of commands |the command did not get the variable )")
+
+// noFlags names, in an answer, the things that a dry run lacks whatever flags say.
+func noFlags(done *Executed) {
+	for i, hint := range done.Hints {
+		what, _, flag := strings.Cut(hint, ": --")
+		if flag && beyondDry().MatchString(what) {
+			done.Hints[i] = what + " in a dry run"
+		}
+	}
+	for i, host := range done.Refused {
+		if !strings.HasSuffix(host, ")") {
+			done.Refused[i] += " (in a dry run)"
+		}
+	}
+}
+
+// dryRun runs a command on a view of the workspace, says what it would change, and forgets that.
+func (x *Executor) dryRun(ctx context.Context, base string, a Exec) (Executed, error) {
+	done, t, err := x.Try(ctx, base, a, nil)
 	if err != nil {
 		return done, err
 	}
-	defer t.Drop()
-	a.Log, a.DryRun = false, false
-	cfg.Dir = x.Dir()
-	answer, err := dryAnswerOf(ctx, x, t, dryCall{dryConfig(cfg, t.State()), base, a})
-	switch {
-	case err != nil:
-		return done, cannot(err.Error())
-	case answer.Errno != 0:
-		return done, &SpawnError{Command: a.Command, Err: answer.Errno}
-	case answer.Error != "":
-		return done, errors.New(answer.Error)
-	}
-	done = answer.Done
 	done.Dry, done.Diff = true, x.describeTrial(t)
-	return done, nil
+	return done, t.Drop()
 }
 
-// dryAnswerOf starts the process of a dry run, and returns what it answers.
-func dryAnswerOf(ctx context.Context, x *Executor, t *Trial, call dryCall) (answer dryAnswer, err error) {
+// onView starts the process of a trial, and returns what it answers.
+func (x *Executor) onView(ctx context.Context, t *Trial, call viewCall, streams []*os.File) (answer viewAnswer, err error) {
 	var pipes [2][2]*os.File
 	for i := range pipes {
 		if pipes[i][0], pipes[i][1], err = os.Pipe(); err != nil {
@@ -110,30 +157,33 @@ func dryAnswerOf(ctx context.Context, x *Executor, t *Trial, call dryCall) (answ
 	go json.NewEncoder(in[1]).Encode(call)
 	read := make(chan error, 1)
 	go func() { read <- json.NewDecoder(out[0]).Decode(&answer) }()
-	err = t.Run(x.cfg.Helper, x.Dir(), []string{dryName}, []*os.File{in[0], out[1], nil})
+	if streams == nil {
+		streams = make([]*os.File, 3)
+	}
+	err = t.Run(x.cfg.Helper, x.Dir(), []string{viewName}, append(slices.Clone(streams), in[0], out[1]))
 	out[1].Close()
 	return answer, errors.Join(err, <-read)
 }
 
-// dryMain is the main function of the process of a dry run.
-func dryMain() {
-	if len(os.Args) == 0 || os.Args[0] != dryName {
+// viewMain is the main function of the process of a trial. It ends with the exit code of the command.
+func viewMain() {
+	if len(os.Args) == 0 || os.Args[0] != viewName {
 		return
 	}
-	var call dryCall
-	var answer dryAnswer
-	err := errors.Join(GuardSecrets(), json.NewDecoder(os.Stdin).Decode(&call))
+	called, answers := os.NewFile(calledFD, "called"), os.NewFile(answerFD, "answers")
+	syscall.CloseOnExec(calledFD)
+	syscall.CloseOnExec(answerFD)
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // the caller ends it
+	var call viewCall
+	var answer viewAnswer
+	err := errors.Join(GuardSecrets(), json.NewDecoder(called).Decode(&call))
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		io.Copy(io.Discard, os.Stdin)
+		io.Copy(io.Discard, called)
 		cancel()
 	}()
 	if err == nil {
-		var x *Executor
-		if x, err = New(call.Config); err == nil {
-			answer.Done, err = x.exec(ctx, call.Dir, call.Exec)
-			x.Close()
-		}
+		answer.Done, err = call.run(ctx)
 	}
 	if err != nil {
 		answer.Error = err.Error()
@@ -141,10 +191,22 @@ func dryMain() {
 			answer.Errno, _ = errors.AsType[syscall.Errno](spawn.Err)
 		}
 	}
-	if json.NewEncoder(os.Stdout).Encode(answer) != nil {
+	if json.NewEncoder(answers).Encode(answer) != nil {
 		os.Exit(1)
 	}
-	os.Exit(0)
+	os.Exit(answer.Done.Status())
+}
+
+func (c viewCall) run(ctx context.Context) (Executed, error) {
+	x, err := New(c.Config)
+	if err != nil {
+		return Executed{}, err
+	}
+	defer x.Close()
+	if c.Attached {
+		return x.Attach(ctx, c.Exec.Command, c.Exec.Args, []*os.File{os.Stdin, os.Stdout, os.Stderr})
+	}
+	return x.exec(ctx, c.Dir, c.Exec)
 }
 
 // describeTrial returns a line for each path that a trial changes, and its diff.

@@ -102,7 +102,7 @@ func (x *Executor) StartProcess(p Program) (*Process, error) { return x.process.
 // anything else. In any other process HelperMain does nothing.
 func HelperMain() {
 	process.HelperMain()
-	dryMain()
+	viewMain()
 }
 
 // GuardSecrets calls [Undumpable] if the environment holds a credential of this program.

@@ -46,28 +46,6 @@ func (x *Executor) trials() (string, error) {
 	return dir.Name(), nil
 }
 
-// Try has this program run with arguments, the name first, on a view of the workspace, with three
-// streams. arguments gets a folder for its history and its caches, which ends with it. Its errors
-// say why there can be no view.
-func (x *Executor) Try(command string, arguments func(state string) []string, streams []*os.File) (*Trial, error) {
-	if err := x.process.CheckAllowed("running a program"); err != nil {
-		return nil, err
-	}
-	dir, err := x.trials()
-	if err != nil {
-		return nil, err
-	}
-	t, err := trial.New(dir, x.process.WithoutSecrets(context.Background(), command))
-	if err != nil {
-		return nil, err
-	}
-	if err := t.Run(x.cfg.Helper, x.Dir(), arguments(t.State()), streams); err != nil {
-		t.Drop()
-		return nil, err
-	}
-	return t, nil
-}
-
 // TrialReport says where trials of commands hold their changes, and how much each holds.
 func (x *Executor) TrialReport(found Inspected) string {
 	where, err := x.trialPlace(found)
@@ -101,7 +79,7 @@ func (x *Executor) trialPlace(found Inspected) (string, error) {
 		return "", err
 	}
 	defer t.Drop()
-	if err := t.Run(x.cfg.Helper, x.Dir(), []string{dryName}, []*os.File{nil, nil, nil}); err != nil {
+	if err := t.Run(x.cfg.Helper, x.Dir(), []string{viewName}, make([]*os.File, 3)); err != nil {
 		return "", err
 	}
 	if t.Layers == filepath.Join(tried.Path, t.ID) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -54,17 +53,10 @@ func (c *cli) exec(cmd *cobra.Command, o *workspaceOptions, args []string) error
 		return err
 	}
 	defer x.Close()
-	if o.Fence == skill.FenceOff && c.interrupts != nil {
-		c.interrupts() // Ctrl-C is the command's
-	}
 	ctx := skill.WithLabel(cmd.Context(), "", "exec")
-	done, err := x.Attach(ctx, args[0], args[1:], []*os.File{os.Stdin, os.Stdout, os.Stderr})
-	if errors.Is(err, syscall.ENOENT) && strings.ContainsAny(args[0], " \t\n;|&<>()$`*?=") {
-		shell := shellLine("sh", []string{"-c", strings.Join(args, " ")})
-		return c.failed(fmt.Errorf("%w\na shell reads such a line: %s", err, shell))
-	}
+	done, err := x.Attach(ctx, args[0], args[1:], c.attached(o))
 	if err != nil {
-		return c.failed(err)
+		return c.cannotRun(args, err)
 	}
 	if done.Undo != "" {
 		c.sayf("change %s; \"%s\" takes it back", done.Undo, c.again(o, "undo", done.Undo))
@@ -82,9 +74,34 @@ func (c *cli) exec(cmd *cobra.Command, o *workspaceOptions, args []string) error
 	if note := done.GitNote(); note != "" {
 		c.say(note)
 	}
+	return c.sayEnd(done)
+}
+
+// attached returns the streams of a command in the place of this program.
+func (c *cli) attached(o *workspaceOptions) []*os.File {
+	if o.Fence == skill.FenceOff && c.interrupts != nil {
+		c.interrupts() // Ctrl-C is the command's
+	}
+	return []*os.File{os.Stdin, os.Stdout, os.Stderr}
+}
+
+// cannotRun returns the error of a command that was not run.
+func (c *cli) cannotRun(args []string, err error) error {
+	if errors.Is(err, syscall.ENOENT) && strings.ContainsAny(args[0], " \t\n;|&<>()$`*?=") {
+		shell := shellLine("sh", []string{"-c", strings.Join(args, " ")})
+		err = fmt.Errorf("%w\na shell reads such a line: %s", err, shell)
+	}
+	return c.failed(err)
+}
+
+// sayEnd says what a command missed and how it ended, and ends as it did.
+func (c *cli) sayEnd(done skill.Executed) error {
 	if len(done.Refused) > 0 {
-		c.say("it may not reach", strings.Join(done.Refused, ", ")+
-			"; --network or --allow-domain HOST lets it")
+		flags := ""
+		if len(done.Allowable()) > 0 {
+			flags = "; --network or --allow-domain HOST lets it"
+		}
+		c.say("it may not reach", strings.Join(done.Refused, ", ")+flags)
 	}
 	for _, hint := range done.Hints {
 		c.say(hint)
@@ -92,12 +109,11 @@ func (c *cli) exec(cmd *cobra.Command, o *workspaceOptions, args []string) error
 	switch {
 	case done.TimedOut || done.Cancelled || done.Lost:
 		c.say(done.Message())
-		return exit(cmp.Or(max(done.ExitCode, 0), exitFailed))
 	case done.Signal != "":
 		fmt.Fprintln(c.stderr, done.Message())
-		return exit(128 - min(done.ExitCode, 0))
-	case done.ExitCode != 0:
-		return exit(done.ExitCode)
+	}
+	if status := done.Status(); status != 0 {
+		return exit(status)
 	}
 	return nil
 }

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"textskill/internal/usage"
 	"textskill/skill"
@@ -60,61 +58,27 @@ The command has caches and a /tmp of its own. A trial ends after a day.`,
 	return cmd
 }
 
-// passedOn returns the flags of a command line that exec gets for a trial. A dry run reaches nothing beyond
-// the trial.
-func passedOn(f *pflag.FlagSet, dry bool) (flags []string) {
-	own := []string{"diff", "json", "list", "workspace", "state", "dry-run", "config", "no-journal"}
-	if dry {
-		own = append(own, "network", "allow-domain", "allow-local", "share-cache", "fence")
-		flags = append(flags, "--fence=require")
-	}
-	f.Visit(func(g *pflag.Flag) {
-		if slices.Contains(own, g.Name) || strings.HasPrefix(g.Name, "journal") || g.Name == "snapshot-bytes" {
-			return
-		}
-		name := g.Name
-		if dry && (name == "allow" || name == "fence-write") {
-			name = "fence-read"
-		}
-		values := []string{g.Value.String()}
-		if list, ok := g.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
-		}
-		for _, value := range values {
-			flags = append(flags, "--"+name+"="+value)
-		}
-	})
-	return flags
-}
-
 // try runs a command on a view of the workspace, and says what it changes there. With --dry-run it
 // forgets that.
 func (c *cli) try(cmd *cobra.Command, o *tryOptions, args []string) error {
-	dry := o.DryRun
-	o.DryRun = false
 	x, err := c.executor(&o.workspaceOptions)
 	if err != nil {
 		return err
 	}
 	defer x.Close()
-	inner := func(state string) []string {
-		line := append([]string{os.Args[0], "exec"}, passedOn(cmd.Flags(), dry)...)
-		line = append(line, "--workspace", x.Dir(), "--state", state, "--no-journal", "--")
-		return append(line, args...)
-	}
-	streams := []*os.File{os.Stdin, os.Stdout, os.Stderr}
+	streams := c.attached(&o.workspaceOptions)
 	if o.json { // the answer is the only output
 		streams[1] = os.Stderr
 	}
-	t, err := x.Try(strings.Join(args, " "), inner, streams)
+	done, t, err := x.Try(cmd.Context(), x.Dir(), skill.Exec{Command: args[0], Args: args[1:]}, streams)
 	if err != nil {
-		return c.failed(err)
+		return c.cannotRun(args, err)
 	}
-	if err := c.showTrial(x, t, o, dry || len(t.Changes) == 0); err != nil {
+	if err := c.showTrial(x, t, o, o.DryRun || len(t.Changes) == 0); err != nil {
 		return err
 	}
 	switch files := filesOf(t); {
-	case dry:
+	case o.DryRun:
 		c.sayf("would change %s; nothing was changed", files)
 	case len(t.Changes) == 0:
 		c.sayf("the command changes nothing in the workspace")
@@ -123,13 +87,10 @@ func (c *cli) try(cmd *cobra.Command, o *tryOptions, args []string) error {
 			c.again(&o.workspaceOptions, "keep", t.ID), c.again(&o.workspaceOptions, "drop", t.ID))
 	}
 	beside := len(o.FenceWrite) + len(o.Allow) + len(o.AllowDomains) + len(o.AllowLocal)
-	if !dry && (o.Network || o.Fence == skill.FenceOff || beside > 0) {
+	if !o.DryRun && (o.Network || o.Fence == skill.FenceOff || beside > 0) {
 		c.say("what it did outside the workspace is not part of the trial")
 	}
-	if t.Exit != 0 {
-		return exit(t.Exit)
-	}
-	return nil
+	return c.sayEnd(done)
 }
 
 // A trialAnswer is a trial in an answer of JSON.

@@ -83,6 +83,17 @@ type Executed struct {
 // Failed reports whether the program did anything but exit with code 0 in time.
 func (e Executed) Failed() bool { return e.ExitCode != 0 || e.TimedOut || e.Cancelled || e.Lost }
 
+// Status returns the exit status that a shell gives the program.
+func (e Executed) Status() int {
+	switch {
+	case e.TimedOut || e.Cancelled || e.Lost:
+		return cmp.Or(max(e.ExitCode, 0), 1)
+	case e.Signal != "":
+		return 128 - min(e.ExitCode, 0)
+	}
+	return e.ExitCode
+}
+
 // Allowable returns what of e.Refused a person can allow.
 func (e Executed) Allowable() []string {
 	return slices.DeleteFunc(slices.Clone(e.Refused),

@@ -15,7 +15,7 @@ import (
 const enterName = "skill: trial"
 
 // OnView runs a helper (see [Config].Helper) with arguments, the name first, on a view of a folder, with
-// three streams. All that it starts sees the view at the path of the folder: an overlay, whose upper layer is the folder upper
+// three streams, and more descriptors from 4 up. All that it starts sees the view at the path of the folder: an overlay, whose upper layer is the folder upper
 // of dir. work of dir must be empty. OnView returns the exit code. Its error says why there is no view.
 func OnView(program, folder, dir string, argv []string, streams []*os.File) (code int, err error) {
 	r, w, err := os.Pipe()
@@ -24,7 +24,7 @@ func OnView(program, folder, dir string, argv []string, streams []*os.File) (cod
 	}
 	defer r.Close()
 	cmd := &exec.Cmd{Path: program, Args: append([]string{enterName, folder, dir}, argv...), Dir: "/",
-		Stdin: streams[0], Stdout: streams[1], Stderr: streams[2], ExtraFiles: []*os.File{w},
+		Stdin: streams[0], Stdout: streams[1], Stderr: streams[2], ExtraFiles: append([]*os.File{w}, streams[3:]...),
 		SysProcAttr: &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}}
 	if needsUsers() {
 		id := func(n int) []syscall.SysProcIDMap {
