@@ -60,6 +60,11 @@ func TestFind(t *testing.T) {
 		{"Let me see.[write_file(content='x')]", "", "Let me see.", "x"},
 		{"Action: ```json\n[{\"tool_name\": \"write_file\", \"parameters\": {\"content\": \"x\"}}]\n```", "", "", "x"},
 		{"I look.[TOOL_CALLS]write_file[ARGS]{\"content\":\"x\"}", "", "I look.", "x"},
+		{"<pre>\nx\n</pre>\n" + call("x"), "", "<pre>\nx\n</pre>", "x"},
+		{"I type cat <file>\n" + call("x"), "", "I type cat <file>", "x"},
+		{"I type cat <file> and\n\nthen:\n" + call("</file>\n"), "", "I type cat <file> and\n\nthen:", "</file>\n"},
+		{"<code> is for code.\n\n" + call("<code>x</code>\n"), "", "<code> is for code.", "<code>x</code>\n"},
+		{"`<pre>` begins it.\n\n" + call("a\n</pre>\n"), "", "`<pre>` begins it.", "a\n</pre>\n"},
 		// what has begun first is read to its end
 		{`{"name": "write_file", "arguments": {"content": "say "hi"` + "\n" + call("y") + "\n" + `"}}`, "", "", "error"},
 		{`{"name": "write_file", "arguments": ` + arguments(call("y")) + `}`, "", "", call("y")},

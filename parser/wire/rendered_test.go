@@ -333,10 +333,13 @@ var quotations = [][3]string{
 	{"It is <code class=\"x\">\n", "", "\n</code> then."}, {"<tool_response>\n", "", "\n</tool_response>\nok"},
 	{"It has:\n<document index=\"1\">\n", "", "\n</document>"}, {"<file name=\"a\">", "", "</file>\nok"},
 	{"<function_results>\n", "", "\n</function_results>\nok"}, {"<example>\n", "", "\n</example>\nok"},
+	{"<pre>\nTo call:\n", "", "\n</pre>\nok"}, {"It has:\n<document index=\"1\">\n# A\n\nIt is:\n\n", "", "\n\nend\n</document>"},
+	{"He wrote <q>so:\n", "", "</q>."}, {"<file name=\"a\">\n<file>\n</file>\nso:\n", "", "\n</file>\nok"},
+	{"<document>\nIt is:\n", "", "\nand no end"}, {"Its output:<output>\nI ran:\n", "", "\n</output>\n"},
 }
 
 // TestContents has calls of every format, whole or cut, in the content of every other, between what models and files
-// have beside such samples, and quotes them. With SKILL_TEST_LONG there are 11,520 contents.
+// have beside such samples. With SKILL_TEST_LONG there are 11,520 contents.
 func TestContents(t *testing.T) {
 	names := slices.Sorted(maps.Keys(rendered))
 	known := func(name string) bool { return len(schemas(name)) > 0 }
@@ -380,22 +383,30 @@ func TestContents(t *testing.T) {
 						t.Errorf("%s in %s, cut: read %q of %q", inner, outer, c, cut)
 					}
 				}
-				if strings.HasPrefix(inner, "functionary") { // whose first call has no token
-					continue
-				}
-				as := quotations[draw.IntN(len(quotations))]
-				sample = in.call("write_file", []given{{"path", "evil"}, {"content", "x\n\ny"}})
-				sample = strings.TrimSpace(in.before) + sample + in.between + sample + in.after
-				quoted := as[0] + strings.ReplaceAll(sample, "\n", "\n"+as[1]) + as[2]
-				for _, c := range Find(quoted, known, schemas).Calls {
-					if c.Err == nil {
-						t.Errorf("%s, quoted: read %q of %q", inner, c, quoted)
-					}
-				}
 			}
 		}
 	}
 	if t.Logf("%d contents: %d exact, %d refused", exact+refused, exact, refused); refused*100 > exact {
 		t.Errorf("%d of %d contents are refused", refused, exact+refused)
+	}
+}
+
+// TestQuoted has calls of every format in each quotation.
+func TestQuoted(t *testing.T) {
+	known := func(name string) bool { return len(schemas(name)) > 0 }
+	for inner, in := range rendered {
+		if strings.HasPrefix(inner, "functionary") { // whose first call has no token
+			continue
+		}
+		sample := in.call("write_file", []given{{"path", "evil"}, {"content", "x\n\ny"}})
+		sample = strings.TrimSpace(in.before) + sample + in.between + sample + in.after
+		for _, as := range quotations {
+			quoted := as[0] + strings.ReplaceAll(sample, "\n", "\n"+as[1]) + as[2]
+			for _, c := range Find(quoted, known, schemas).Calls {
+				if c.Err == nil {
+					t.Errorf("%s: read %q of %q", inner, c, quoted)
+				}
+			}
+		}
 	}
 }

@@ -46,6 +46,7 @@ type stretch struct {
 type stretches struct {
 	text    string
 	endless map[string]bool // the beginnings that no later end belongs to
+	samples map[int]int     // where the tags of samples begin and their elements end; nil as long as nobody asked
 	work    int             // of looking for ends of quoted calls that have none
 }
 
@@ -72,6 +73,9 @@ func (s *stretches) next(from, to int) stretch {
 			}
 			at += len(mark) - 1
 			continue
+		}
+		if end := s.sampleEnd(at); end > 0 {
+			return stretch{at: at, end: end}
 		}
 		for _, t := range thoughtTags {
 			switch {
@@ -151,12 +155,11 @@ func isQuoted(before string) bool {
 	return before != "" && strings.ContainsRune("`'\"“‘«„", c)
 }
 
-// opensQuote reports whether a text ends with a mark or a tag that begins a quotation, a code span or a result.
+// opensQuote reports whether a text ends with a mark that begins a quotation or a code span.
 func opensQuote(text string) bool {
 	line := text[strings.LastIndexByte(text, '\n')+1:]
 	c, _ := utf8.DecodeLastRuneInString(line)
-	return c == '>' && quoteTag().MatchString(line) ||
-		line != "" && strings.ContainsRune("`\"“«„", c) && strings.Count(line, string(c))%2 == 1 && strings.Trim(line, "` ") != ""
+	return line != "" && strings.ContainsRune("`\"“«„", c) && strings.Count(line, string(c))%2 == 1 && strings.Trim(line, "` ") != ""
 }
 
 // begins reports whether a call or a thought may begin at a position: it begins its line, or
@@ -186,15 +189,46 @@ func begins(text string, at int) bool {
 	return !opensQuote(before) && !unicode.IsSpace(c) && !isQuoted(before) && !strings.ContainsRune("([{<=*_~|/\\", c)
 }
 
-// quotes are the names of tags in which calls are shown and not made: of samples, files, pages and results.
-const quotes = `(?:pre|code|samp|q|quote|blockquote|cite|examples?|sample|snippet|excerpt|source|page|web_?page|` +
-	`search_results?|(?:document|file)(?:s|_contents?)?|(?:tool|function)_(?:response|result|output)s?|results?|` +
-	`observation|stdout)`
-
-// quoteTag matches such a tag at the end of a text.
-var quoteTag = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)<` + quotes + `(?:\s[^<>]*)?>\z`)
+// sampleTag matches the tags in which calls are shown and not made: of samples, files, pages and results.
+var sampleTag = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)</?(pre|code|samp|kbd|tt|q|quote|blockquote|cite|details|html|examples?|sample|` +
+		`snippet|excerpt|source|page|web_?page|article|e?mail|issue|comment|transcript|logs?|readme|text|data|context|` +
+		`contents?|search_results?|(?:doc|document|file)(?:s|_contents?)?|` +
+		`(?:tool|function)_(?:response|result|output)s?|results?|outputs?|observation|stdout|stderr)(?:\s[^<>]*)?>`)
 })
+
+// sampleEnd returns where the element of a sample ends whose tag is at a position, 0 for none. An end tag that
+// closes nothing shows that the one before was content. Without an end, an element that begins its line is the
+// rest of the text.
+func (s *stretches) sampleEnd(at int) int {
+	if s.samples != nil {
+		return s.samples[at]
+	}
+	s.samples = map[int]int{}
+	open, closed := map[string][]int{}, map[string]int{} // by name
+	for _, m := range sampleTag().FindAllStringSubmatchIndex(s.text, -1) {
+		begin, end, name := m[0], m[1], strings.ToLower(s.text[m[2]:m[3]])
+		line := s.text[max(0, begin-maxName):begin]
+		alone := strings.TrimSpace(line[strings.LastIndexByte(line, '\n')+1:]) == ""
+		quoted, isTag := isQuoted(s.text[:begin]), isTag(s.text[end:])
+		if s.text[begin+1] != '/' {
+			if open[name] = append(open[name], begin); alone && isTag {
+				s.samples[begin] = len(s.text)
+			} else if !quoted && (alone || isTag) {
+				s.samples[begin] = 0
+			}
+			continue
+		}
+		if n := len(open[name]); n > 0 && !quoted {
+			closed[name], open[name] = open[name][n-1], open[name][:n-1]
+		}
+		first, ok := closed[name]
+		if _, begun := s.samples[first]; ok && begun && !quoted {
+			s.samples[first] = end
+		}
+	}
+	return s.samples[at]
+}
 
 // wrapper matches tokens around some calls, before the first of them.
 var wrapper = sync.OnceValue(func() *regexp.Regexp {
