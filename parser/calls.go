@@ -30,7 +30,7 @@ const maxMarks = 256
 // A call begins its line, after list markers or quote signs at most, or follows a full
 // stop, a colon or another call. Prose and code fences may surround calls. Calls skips
 // calls inside a sentence, names without arguments such as read(…), JSON values that
-// are not calls, and <think> blocks. It returns a [Mention] of text that looks like a
+// are not calls, <think> blocks and samples such as <pre>. It returns a [Mention] of text that looks like a
 // call, so that the caller can say that it was not carried out.
 //
 // A string has one or three quotes, single or double, at each end. Its escapes are
@@ -98,6 +98,9 @@ type callReader struct {
 	wide  bool // strings have the escapes of Python and JSON, as Stack's calls do not
 
 	mentions []Mention
+
+	samples Samples
+	fenced  int // where the code fence ends that the text around makes a sample
 }
 
 // next reads a call or skips what is not one. An error is a [*SyntaxError] in the
@@ -111,6 +114,13 @@ func (r *callReader) next() (name string, err error) {
 		return r.bracket()
 	case inWord(c):
 		return r.word()
+	case c == '`' || c == '~':
+		end, size := r.samples.Fence(r.text, r.pos)
+		if end > 0 && (trimSpace(r.text[:r.pos]) != "" || trimSpace(r.text[end:]) != "") {
+			r.fenced = end
+		}
+		r.pos += size
+		return "", nil
 	}
 	r.pos += size
 	return "", nil
@@ -180,6 +190,7 @@ const (
 	afterBlank  = "has a blank before its bracket"
 	inSentence  = "stands within a sentence"
 	inReasoning = "is in a reasoning block"
+	inSample    = "is in a sample"
 	inList      = "is in a list of other things"
 )
 

@@ -38,7 +38,7 @@ func (r *callReader) bracket() (name string, err error) {
 	if err == nil {
 		r.pos = end
 		switch calls, ok := r.callsOf(value); {
-		case ok && r.stands(start) && !r.goesOn():
+		case ok && r.stands(start) && !r.goesOn() && !r.sampled(start):
 			r.add(start, calls...)
 		case len(calls) > 0 && ok:
 			r.mentioned(calls[0].Name, start, inSentence).weak = true
@@ -104,7 +104,11 @@ func (r *callReader) tag() (name string, err error) {
 		}
 		r.at = nil
 	case size > 0:
-		r.reason(size)
+		r.pass(size, inReasoning)
+	default:
+		if size = r.samples.Element(r.text, r.pos) - r.pos; size > 0 {
+			r.pass(size, inSample)
+		}
 	}
 	if size > 0 {
 		r.pos += size
@@ -136,16 +140,28 @@ func (r *callReader) tag() (name string, err error) {
 	return "", nil
 }
 
-// quoted reports whether the tag at pos is in a quotation, a code span, a cell or a sentence.
+// quoted reports whether the tag at pos is in a quotation, a code span, a fence, a sample, a cell or a sentence.
 func (r *callReader) quoted() bool {
+	if r.pos < r.fenced || r.sampled(r.pos) {
+		return true
+	}
 	c, _ := utf8.DecodeLastRuneInString(r.text[:r.pos])
 	return r.pos > 0 && strings.ContainsRune("`'\"“«„|(", c) || c == ' ' && !r.stands(r.pos)
 }
 
-// reason records what looks like a call in the reasoning block of a size at pos.
-func (r *callReader) reason(size int) {
-	inner := &callReader{text: r.text[:r.pos+strings.LastIndex(r.text[r.pos:r.pos+size], "</")],
-		pos: r.pos + 1, free: r.pos + len("<think>"), known: r.known}
+// sampled reports whether a position is in a quotation or an indented sample.
+func (r *callReader) sampled(at int) bool {
+	line := r.text[max(0, at-maxMarks):at]
+	line = strings.ReplaceAll(line[strings.LastIndexByte(line, '\n')+1:], "\t", "    ")
+	return strings.HasPrefix(line, "    ") || strings.HasPrefix(strings.TrimLeft(line, " "), ">")
+}
+
+// pass records what looks like a call in the reasoning block or sample of a size at pos.
+func (r *callReader) pass(size int, reason string) {
+	inside := r.text[:r.pos+size]
+	inside = inside[:max(r.pos+1, strings.LastIndex(inside, "</"))]
+	inner := &callReader{text: inside, pos: r.pos + 1, known: r.known, samples: Samples{ends: map[int]int{}}}
+	inner.free = r.pos + strings.IndexByte(r.text[r.pos:], '>') + 1
 	for inner.pos < len(inner.text) {
 		start := inner.pos
 		if name, err := inner.next(); err != nil {
@@ -154,7 +170,7 @@ func (r *callReader) reason(size int) {
 		}
 	}
 	for i, c := range inner.calls {
-		r.mentioned(c.Name, inner.at[i], inReasoning).weak = true
+		r.mentioned(c.Name, inner.at[i], reason).weak = true
 	}
 }
 

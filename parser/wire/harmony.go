@@ -2,8 +2,10 @@ package wire
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"textskill/parser"
 )
@@ -24,6 +26,8 @@ const (
 	harmonyStart   = "<|start|>"
 )
 
+var harmonyHeader = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<\|channel\|>|\bto=`) })
+
 var harmonyEnds = []string{"<|call|>", "<|end|>", "<|return|>"}
 
 // readHarmony reads the messages of a text. Those to nobody are analysis, or the final
@@ -32,11 +36,31 @@ func readHarmony(text string, tools Schemas) (parser.Envelope, error) {
 	s := &scanner{format: format{open: harmonyMessage, end: harmonyEnds[0]}, text: text, tools: tools,
 		found: map[string]int{}}
 	var m message
-	for from := 0; s.find(harmonyMessage) < len(text); from = s.pos {
+	passed := &stretches{text: text, endless: map[string]bool{}}
+	header := ""
+	find := func(from int) int {
+		s.pos = from
 		at := s.find(harmonyMessage)
-		header := text[from:at]
-		header = header[strings.LastIndex(header, harmonyStart)+1:]
-		s.pos = at + len(harmonyMessage)
+		header = text[max(from, at-4*maxName):at]
+		if i := strings.LastIndex(header, harmonyStart); i >= 0 {
+			header = header[i:]
+		} else if m := harmonyHeader().FindStringIndex(header); m != nil {
+			header = header[m[0]:]
+		}
+		return at - len(header)
+	}
+	for {
+		at, thought := passed.opening(s.pos, format{}, tools, find)
+		switch {
+		case thought > 0:
+			return parser.Envelope{}, errThought(thought)
+		case s.find(harmonyMessage) == len(text):
+			at = len(text)
+		}
+		if at == len(text) {
+			break
+		}
+		s.pos = at + len(header) + len(harmonyMessage)
 		_, recipient, ok := strings.Cut(" "+header, " to=")
 		if !ok {
 			m.pass(s, header)

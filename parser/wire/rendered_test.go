@@ -391,7 +391,7 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// TestQuoted has calls of every format in each quotation.
+// TestQuoted has calls of every format in each quotation, alone and before a call that is made.
 func TestQuoted(t *testing.T) {
 	known := func(name string) bool { return len(schemas(name)) > 0 }
 	for inner, in := range rendered {
@@ -402,9 +402,16 @@ func TestQuoted(t *testing.T) {
 		sample = strings.TrimSpace(in.before) + sample + in.between + sample + in.after
 		for _, as := range quotations {
 			quoted := as[0] + strings.ReplaceAll(sample, "\n", "\n"+as[1]) + as[2]
-			for _, c := range Find(quoted, known, schemas).Calls {
-				if c.Err == nil {
-					t.Errorf("%s: read %q of %q", inner, c, quoted)
+			text := quoted + "\n" + in.before + in.call("write_file", []given{{"path", "good"}, {"content", "x"}}) + in.after
+			calls := slices.Concat(Find(quoted, known, schemas).Calls, Find(text, known, schemas).Calls)
+			if w, _ := OfText(text); w != nil {
+				alone, _ := w.Read(quoted, schemas)
+				before, _ := w.Read(text, schemas)
+				calls = slices.Concat(calls, alone.Calls, before.Calls)
+			}
+			for _, c := range calls {
+				if c.Err == nil && strings.Contains(string(c.Arguments), "evil") {
+					t.Errorf("%s: read %q of %q", inner, c, text)
 				}
 			}
 		}

@@ -269,16 +269,28 @@ func inTokens(open, end string) *Wire {
 func inFront(family *Wire, pattern string) *Wire {
 	compiled := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 	return &Wire{family: family, marker: matcher(pattern + `\s*\{`),
-		read: func(text string, _ Schemas) (parser.Envelope, error) {
-			var e parser.Envelope
+		read: func(text string, tools Schemas) (e parser.Envelope, _ error) {
+			passed := &stretches{text: text, endless: map[string]bool{}}
+			var m []int
+			find := func(from int) int {
+				if m = compiled().FindStringSubmatchIndex(text[from:]); m == nil {
+					return len(text)
+				}
+				for i := range m {
+					m[i] += from
+				}
+				return m[0]
+			}
 			for pos := 0; len(e.Calls) < maxCalls; {
-				m := compiled().FindStringSubmatchIndex(text[pos:])
-				if m == nil {
+				at, thought := passed.opening(pos, format{}, tools, find)
+				if thought > 0 {
+					return e, errThought(thought)
+				}
+				if at == len(text) {
 					break
 				}
-				c := parser.ToolCall{Name: text[pos+m[2] : pos+m[3]]}
-				at := len(text) - len(strings.TrimLeft(text[pos+m[1]:], rawjson.Space))
-				v, end, err := rawjson.DecodeAt(text, at)
+				c := parser.ToolCall{Name: text[m[2]:m[3]]}
+				v, end, err := rawjson.DecodeAt(text, len(text)-len(strings.TrimLeft(text[m[1]:], rawjson.Space)))
 				if err == nil {
 					c.Arguments, _, err = objectArguments(v)
 				}
@@ -286,6 +298,9 @@ func inFront(family *Wire, pattern string) *Wire {
 				if e.Calls = append(e.Calls, c); err != nil {
 					break
 				}
+			}
+			if e.Calls == nil {
+				return e, parser.NoCalls("a call begins with "+pattern, nil)
 			}
 			return e, nil
 		}}

@@ -124,22 +124,13 @@ func (s *scanner) inDoubt() bool { return s.values == inTags && !strings.Contain
 // opening returns where the next frame begins, the end of the text for none. It passes over thoughts
 // and code fences.
 func (s *scanner) opening() int {
-	s.pos = len(s.text) - len(s.trimLeft(s.text[s.pos:]))
-	for next := s.pos; ; s.pos = next {
-		open := s.find(s.open)
-		passed := s.passed.next(next, open)
-		switch {
-		case passed.lone:
-			s.thought = passed.end
-			return len(s.text)
-		case passed.at < open:
-			next = passed.end
-		case open < len(s.text) && open != next && !begins(s.text, open):
-			next = s.passed.quoteEnd(s.format, open, s.tools)
-		default:
-			return open
-		}
-	}
+	from := len(s.text) - len(s.trimLeft(s.text[s.pos:]))
+	at, thought := s.passed.opening(from, s.format, s.tools, func(from int) int {
+		s.pos = from
+		return s.find(s.open)
+	})
+	s.thought = thought
+	return at
 }
 
 // close skips the end of a frame and reports whether it is there.

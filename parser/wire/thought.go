@@ -46,8 +46,8 @@ type stretch struct {
 type stretches struct {
 	text    string
 	endless map[string]bool // the beginnings that no later end belongs to
-	samples map[int]int     // where the tags of samples begin and their elements end; nil as long as nobody asked
-	work    int             // of looking for ends of quoted calls that have none
+	samples parser.Samples
+	work    int // of looking for ends of quoted calls that have none
 }
 
 // next returns the first stretch that begins in a part of the text; without one, at is to.
@@ -59,22 +59,14 @@ func (s *stretches) next(from, to int) stretch {
 			continue
 		}
 		if c == '`' || c == '~' {
-			rest := text[at:]
-			mark := rest[:len(rest)-len(strings.TrimLeft(rest, rest[:1]))]
-			line, _, _ := strings.Cut(rest[len(mark):min(len(rest), len(mark)+maxName)], "\n")
-			line = text[max(0, at-4):at] + line
-			if before := strings.TrimRight(text[max(0, at-4):at], " "); len(mark) > 2 && !s.endless[mark] &&
-				!strings.Contains(line, "`") && (before == "" || before[len(before)-1] == '\n') {
-				end := fenceEnd(text, at, mark)
-				if end > 0 && strings.TrimSpace(text[from:at])+strings.TrimSpace(text[end:]) != "" {
-					return stretch{at: at, end: end}
-				}
-				s.endless[mark] = end == 0
+			end, size := s.samples.Fence(text, at)
+			if end > 0 && (strings.TrimSpace(text[from:at]) != "" || strings.TrimSpace(text[end:]) != "") {
+				return stretch{at: at, end: end}
 			}
-			at += len(mark) - 1
+			at += size - 1
 			continue
 		}
-		if end := s.sampleEnd(at); end > 0 {
+		if end := s.samples.Element(text, at); end > 0 {
 			return stretch{at: at, end: end}
 		}
 		for _, t := range thoughtTags {
@@ -95,29 +87,10 @@ func (s *stretches) next(from, to int) stretch {
 	return stretch{at: to}
 }
 
-// fenceEnd returns where a code fence ends that begins at a position, 0 if it does not end.
-func fenceEnd(text string, at int, mark string) int {
-	for pos := at; ; {
-		next := strings.Index(text[pos:], "\n")
-		if next < 0 {
-			return 0
-		}
-		pos += next + 1
-		rest := strings.TrimLeft(text[pos:min(len(text), pos+maxName)], " ")
-		if !strings.HasPrefix(rest, mark) {
-			continue
-		}
-		rest = strings.TrimLeft(rest, mark[:1]+" \t\r")
-		if rest == "" || rest[0] == '\n' {
-			return pos + strings.Index(text[pos:], mark) + len(mark)
-		}
-	}
-}
-
 // thoughtEnd returns where a thought ends that begins at a position, and the size of its last tag;
 // -1 if the first tag is only spoken of. A thought without an end is all of the text.
 func thoughtEnd(text string, from int, last string) (end, size int) {
-	open := isTag(text[from:])
+	open := parser.IsTag(text[from:])
 	for pos := from; ; {
 		i := strings.Index(text[pos:], last)
 		switch {
@@ -127,7 +100,7 @@ func thoughtEnd(text string, from int, last string) (end, size int) {
 			return -1, 0
 		}
 		at := pos + i
-		if pos = at + len(last); !isQuoted(text[:at]) && (open || isTag(text[pos:])) {
+		if pos = at + len(last); !parser.IsQuoted(text[:at]) && (open || parser.IsTag(text[pos:])) {
 			return at, len(last)
 		}
 	}
@@ -138,21 +111,8 @@ func thoughtEnd(text string, from int, last string) (end, size int) {
 func endsThought(text string, at, end int) bool {
 	before := text[max(0, at-maxName):at]
 	marks := strings.TrimSpace(before[strings.LastIndexByte(before, '\n')+1:])
-	return !isQuoted(text[:at]) && isTag(text[end:]) && strings.TrimSpace(text[end:]) != "" &&
+	return !parser.IsQuoted(text[:at]) && parser.IsTag(text[end:]) && strings.TrimSpace(text[end:]) != "" &&
 		(marks == "" || strings.ContainsFunc(marks, unicode.IsLetter) || strings.HasSuffix(marks, ">"))
-}
-
-// isTag reports whether what follows a tag shows that it is one, and no word of a sentence.
-func isTag(after string) bool {
-	c, _ := utf8.DecodeRuneInString(after)
-	return after == "" || strings.ContainsRune("\n\r[{<#", c) && !strings.HasPrefix(after, "</") ||
-		unicode.IsLetter(c) || unicode.IsDigit(c) || strings.HasPrefix(strings.TrimLeft(after, " \t"), "\n")
-}
-
-// isQuoted reports whether a quotation mark or a mark of code is the last thing of a text.
-func isQuoted(before string) bool {
-	c, _ := utf8.DecodeLastRuneInString(before)
-	return before != "" && strings.ContainsRune("`'\"“‘«„", c)
 }
 
 // opensQuote reports whether a text ends with a mark that begins a quotation or a code span.
@@ -186,54 +146,31 @@ func begins(text string, at int) bool {
 		return true
 	}
 	c, _ := utf8.DecodeLastRuneInString(before)
-	return !opensQuote(before) && !unicode.IsSpace(c) && !isQuoted(before) && !strings.ContainsRune("([{<=*_~|/\\", c)
-}
-
-// sampleTag matches the tags in which calls are shown and not made: of samples, files, pages and results.
-var sampleTag = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)</?(pre|code|samp|kbd|tt|q|quote|blockquote|cite|details|html|examples?|sample|` +
-		`snippet|excerpt|source|page|web_?page|article|e?mail|issue|comment|transcript|logs?|readme|text|data|context|` +
-		`contents?|search_results?|(?:doc|document|file)(?:s|_contents?)?|` +
-		`(?:tool|function)_(?:response|result|output)s?|results?|outputs?|observation|stdout|stderr)(?:\s[^<>]*)?>`)
-})
-
-// sampleEnd returns where the element of a sample ends whose tag is at a position, 0 for none. An end tag that
-// closes nothing shows that the one before was content. Without an end, an element that begins its line is the
-// rest of the text.
-func (s *stretches) sampleEnd(at int) int {
-	if s.samples != nil {
-		return s.samples[at]
-	}
-	s.samples = map[int]int{}
-	open, closed := map[string][]int{}, map[string]int{} // by name
-	for _, m := range sampleTag().FindAllStringSubmatchIndex(s.text, -1) {
-		begin, end, name := m[0], m[1], strings.ToLower(s.text[m[2]:m[3]])
-		line := s.text[max(0, begin-maxName):begin]
-		alone := strings.TrimSpace(line[strings.LastIndexByte(line, '\n')+1:]) == ""
-		quoted, isTag := isQuoted(s.text[:begin]), isTag(s.text[end:])
-		if s.text[begin+1] != '/' {
-			if open[name] = append(open[name], begin); alone && isTag {
-				s.samples[begin] = len(s.text)
-			} else if !quoted && (alone || isTag) {
-				s.samples[begin] = 0
-			}
-			continue
-		}
-		if n := len(open[name]); n > 0 && !quoted {
-			closed[name], open[name] = open[name][n-1], open[name][:n-1]
-		}
-		first, ok := closed[name]
-		if _, begun := s.samples[first]; ok && begun && !quoted {
-			s.samples[first] = end
-		}
-	}
-	return s.samples[at]
+	return !opensQuote(before) && !unicode.IsSpace(c) && !parser.IsQuoted(before) && !strings.ContainsRune("([{<=*_~|/\\", c)
 }
 
 // wrapper matches tokens around some calls, before the first of them.
 var wrapper = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:(?:<\|open\|>tools<\|sep\|>|\]<\]minimax\[>\[<tool_call>|<[^<>/\s]*(?:call|tools)[^<>/\s]*>)\s*)+\z`)
+	return regexp.MustCompile(`(?:to=[\w.-]+<\|message\|>)?(?:(?:<\|open\|>tools<\|sep\|>|\]<\]minimax\[>\[<tool_call>|<[^<>/\s]*(?:call|tools)[^<>/\s]*>)\s*)+\z`)
 })
+
+// opening returns where the next call of a format begins that a function finds, the end of the text for none. It
+// passes over thoughts, samples and quotations, up to a thought that ends alone, whose end it returns.
+func (s *stretches) opening(pos int, f format, tools Schemas, find func(from int) int) (at, thought int) {
+	for next := pos; ; {
+		at := find(next)
+		switch passed := s.next(next, at); {
+		case passed.lone:
+			return len(s.text), passed.end
+		case passed.at < at:
+			next = passed.end
+		case at < len(s.text) && at != next && !begins(s.text, at):
+			next = s.quoteEnd(f, at, tools)
+		default:
+			return at, 0
+		}
+	}
+}
 
 // quoteEnd returns where calls end that are only quoted at a position: behind their last frame if they have a
 // format and are whole, else where their code span, quotation, indented sample or line ends.
