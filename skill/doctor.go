@@ -48,6 +48,9 @@ func inspected(r history.Report) (lines []string) {
 	if len(r.Missing) > 0 {
 		add("changes that cannot be undone, because what they took away is missing: %v", r.Missing)
 	}
+	for _, path := range r.Packs {
+		add("damaged, and some contents of it are lost: %s", path)
+	}
 	for _, path := range r.Orphans {
 		add("kept for 30 days, though no change names it: %s", path)
 	}

@@ -25,25 +25,35 @@ var ErrChanged = errors.New("something else changed it at the same time")
 type blobFolder struct {
 	tree.Folder
 	tree   tree.Tree
+	packs  *packFolder
 	noSync bool
 }
 
-func openBlobs(s *Store, dir string) (*blobFolder, error) {
-	t, err := tree.Open(dir, false)
+func openBlobs(s *Store) (*blobFolder, error) {
+	t, err := tree.Open(s.Path(), false)
 	if err != nil {
 		return nil, err
 	}
-	d, err := t.OpenFolder(".")
+	d, err := t.OpenFolder(blobsName)
 	if err != nil {
 		t.Close()
 		return nil, err
 	}
-	d.FD() // some folders open their descriptor on the first call
-	return &blobFolder{d, t, s.o.NoSync}, nil
+	packs, err := t.OpenFolder(packsName)
+	if err != nil {
+		d.Close()
+		t.Close()
+		return nil, err
+	}
+	for _, d := range []tree.Folder{d, packs} {
+		d.FD() // some folders open their descriptor on the first call
+	}
+	return &blobFolder{d, t, &packFolder{Folder: packs}, s.o.NoSync}, nil
 }
 
 func (b *blobFolder) close() {
 	b.Folder.Close()
+	b.packs.close()
 	b.tree.Close()
 }
 
@@ -68,8 +78,25 @@ func (b *blobFolder) has(name string) bool {
 	if name == "" {
 		return false
 	}
-	_, err := b.Lstat(name)
-	return err == nil
+	if _, err := b.Lstat(name); err == nil {
+		return true
+	}
+	data, _ := b.packs.find(name)
+	return data != nil
+}
+
+// read returns a whole content of at most limit bytes.
+func (b *blobFolder) read(name string, limit int64) ([]byte, error) {
+	if data, _ := b.packs.find(name); data != nil {
+		return data, nil
+	}
+	return b.tree.ReadFile(blobsName+"/"+name, limit)
+}
+
+// drop deletes a blob.
+func (b *blobFolder) drop(name string) {
+	Discard(b.Folder, name)
+	b.packs.drop(name)
 }
 
 // isSum reports whether a blob's name is the hash of its content, perhaps followed by the hash of its
@@ -89,14 +116,22 @@ func (b *blobFolder) whole(name string) bool {
 
 // verified reports whether a blob exists with the right content. It removes a blob with a wrong content.
 func (b *blobFolder) verified(name string) bool {
-	if !b.has(name) {
-		return false
+	if _, err := b.Lstat(name); err == nil {
+		if !isSum(name) || b.whole(name) {
+			return true
+		}
+		b.Remove(name, false)
 	}
-	if !isSum(name) || b.whole(name) {
-		return true
+	data, _ := b.packs.find(name)
+	return data != nil
+}
+
+// flushBlob makes the content of a blob durable, and the name of its pack.
+func (b *blobFolder) flushBlob(name string) error {
+	if b.noSync || name == "" {
+		return nil
 	}
-	b.Remove(name, false)
-	return false
+	return errors.Join(flushFile(b.Folder, name), b.packs.flush(name))
 }
 
 // A Keeper saves the content that one delta of an op replaces or removes as a blob.
@@ -249,12 +284,7 @@ const freshBlob = "~"
 // durable. The blob gets its name when it is complete.
 func (b *blobFolder) copyFrom(d tree.Folder, name, blob string) error {
 	if b.verified(blob) {
-		f, _, err := tree.RegularFile(b.OpenFile(blob, os.O_RDONLY, 0))
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		return b.flush(f)
+		return b.flushBlob(blob)
 	}
 	fresh := blob + freshBlob
 	b.Remove(fresh, false)
@@ -398,13 +428,18 @@ func (s *Store) contentOf(name Name, e Entry) (*content, error) {
 		return nil, errGone
 	}
 	if blob := e.blob(); blob != "" {
-		f, info, err := s.blobs.OpenContent(blob)
+		c, err := s.rawBlob(blob)
 		if err == nil {
-			if isSum(blob) && !s.blobs.whole(blob) {
-				f.Close()
-				return nil, errWritten
+			if !isSum(blob) || s.blobs.whole(blob) {
+				return c, nil
 			}
-			return &content{f, info.Size, func() { f.Close() }, f, blob}, nil
+			c.close()
+		}
+		if data, _ := s.blobs.packs.find(blob); data != nil {
+			return &content{readerOf(data), int64(len(data)), func() {}, tree.File{}, ""}, nil
+		}
+		if err == nil {
+			return nil, errWritten
 		}
 	}
 	if e.Derived == 0 || e.Depth > maxDepth {
@@ -413,7 +448,7 @@ func (s *Store) contentOf(name Name, e Entry) (*content, error) {
 	return s.derive(name, e)
 }
 
-// rawBlob opens a blob without checking its hash.
+// rawBlob opens a blob with a file of its own, without checking its hash.
 func (s *Store) rawBlob(name string) (*content, error) {
 	f, info, err := s.blobs.OpenContent(name)
 	if err != nil {

@@ -754,7 +754,7 @@ func (t *Tx) adopt(x *index, folder string, like *item) {
 		in := &item{path: folder + "/" + e.Name, kind: letterOf(info), stamp: stampOf(info),
 			ignored: like.ignored}
 		if !info.IsDir() {
-			t.keepIn(d, e.Name, in, time.Now().UnixNano())
+			t.keepIn(d, e.Name, in, time.Now().UnixNano(), nil)
 		}
 		x.set(in.path, in)
 		if info.IsDir() {
@@ -884,7 +884,7 @@ func (t *Tx) keepMade(deltas []Delta) {
 			fresh := *e
 			fresh.kind, fresh.stamp, fresh.digest = letterOf(info), stampOf(info), ""
 			if fresh.kind != aFolder {
-				t.keepOne(&fresh, time.Now().UnixNano())
+				t.keepOne(&fresh, time.Now().UnixNano(), nil)
 			}
 			t.index.set(string(name), &fresh)
 		}
@@ -908,7 +908,7 @@ func (s *Store) sameIndex(a, b *item) bool {
 		if e == nil || e.digest == "" {
 			return false
 		}
-		data, err := s.blobs.tree.ReadFile(e.digest, maxGitIndex)
+		data, err := s.blobs.read(e.digest, maxGitIndex)
 		if err != nil {
 			return false
 		}

@@ -9,7 +9,7 @@
 //	Window  the time of a command, from its begin to its end. A file in running/ stands for an open window.
 //	Look    a comparison of the index with the disk. The differences become an op of the open windows.
 //
-// Only blobs hold whole contents, and only the log holds changes. For a later edit of a large text,
+// Only blobs hold whole contents, and only the log holds changes. A pack is a file with many small blobs. For a later edit of a large text,
 // the op holds a splice in place of a blob: which bytes the edit replaced, and with which.
 //
 // # The rules
@@ -103,7 +103,7 @@
 //     contents too.
 //
 // The copies made before a command are not flushed, so no change relies on them: a file that a tool replaces
-// takes the place of its copy. The index is never flushed.
+// takes the place of its copy, and the end of a command flushes the packs that its op needs. The index is never flushed.
 //
 // # Which files are kept
 //
@@ -128,6 +128,7 @@
 //
 //	log       the ops: op.go, log.go, list.go, retain.go
 //	blobs/    the contents: entry.go, blob.go, files.go
+//	packs/    contents of up to 64 KiB that a look saved together: pack.go
 //	index     the last recorded state: index.go, index_file.go, scan.go, git.go
 //	objects/  links to git's objects: objects.go
 //	running/  the open windows, here and in workspaces around this one and in it: window.go, far.go,

@@ -123,7 +123,7 @@ func (s *Store) settle(op *Op, all bool) error {
 	}
 	var folders []tree.Folder
 	for _, d := range deltas {
-		err := errors.Join(flushFile(s.blobs.Folder, d.Before.blob()), flushFile(s.blobs.Folder, d.Before.Attributes))
+		err := errors.Join(s.blobs.flushBlob(d.Before.blob()), s.blobs.flushBlob(d.Before.Attributes))
 		dir, base, perr := s.parent(d.Path)
 		if perr == nil {
 			defer dir.Close()

@@ -171,8 +171,11 @@ func (s *Store) readIndex() *index {
 			if e.kind != aFile || e.digest == "" {
 				continue
 			}
-			if info, err := s.blobs.Lstat(e.digest); err != nil || info.Size != e.size {
-				s.blobs.Remove(e.digest, false)
+			info, err := s.blobs.Lstat(e.digest)
+			if err == nil && info.Size == e.size {
+				continue
+			}
+			if s.blobs.Remove(e.digest, false); !s.blobs.has(e.digest) {
 				e.digest, x.limit = "", 0
 			}
 		}

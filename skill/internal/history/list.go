@@ -322,6 +322,7 @@ type Report struct {
 	Damaged     []int64  // ops that cannot be read
 	Missing     []int64  // ops in force whose content is missing without a note
 	Orphans     []string // blobs that no op names, as paths
+	Packs       []string // damaged packs, as paths
 	Gone        []string // histories to be deleted, as paths
 	Holders     []Holder // processes that hold the lock now
 	Running     int      // number of running commands
@@ -408,6 +409,9 @@ func (t *Tx) inspect(r *Report) {
 
 // inspectFiles adds orphaned blobs and the numbers of open calls and commands to the report.
 func (t *Tx) inspectFiles(r *Report) {
+	for _, name := range t.blobs.packs.damaged() {
+		r.Packs = append(r.Packs, filepath.Join(t.Path(), packsName, name))
+	}
 	needed := t.neededBlobs()
 	entries, _ := t.blobs.Entries()
 	for _, e := range entries {

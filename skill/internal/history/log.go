@@ -22,7 +22,7 @@ import (
 )
 
 // logVersion is the version of the log that this program writes and reads.
-const logVersion = 2
+const logVersion = 3
 
 const logName = "log"
 

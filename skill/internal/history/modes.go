@@ -145,7 +145,7 @@ func (s *Store) setAttributes(f *os.File, e Entry) bool {
 		return true
 	case noAttributes:
 	default:
-		data, err := s.blobs.tree.ReadFile(e.Attributes, maxAttributes)
+		data, err := s.blobs.read(e.Attributes, maxAttributes)
 		if err != nil || SumOf(data) != e.Attributes || json.Unmarshal(data, &list) != nil {
 			return false
 		}

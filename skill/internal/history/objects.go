@@ -496,7 +496,7 @@ func (x packIndex) has(object []byte) bool {
 // keptObject reports whether the undo of the op brings back an object of a repository.
 func (p *planner) keptObject(git, object string) bool {
 	for _, lost := range p.lostBy(p.after.ID) {
-		if string(lost.Git) == git && hasObject(p.blobs.tree, lost.Blob, object) {
+		if string(lost.Git) == git && hasObject(p.blobs.tree, blobsName+"/"+lost.Blob, object) {
 			return true
 		}
 	}

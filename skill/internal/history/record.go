@@ -294,7 +294,7 @@ func (r *recorder) now(name string, was *item) (*item, error) {
 	fresh := *e
 	fresh.kind, fresh.stamp, fresh.digest = letterOf(info), stampOf(info), ""
 	if fresh.keeps() {
-		err = r.keepIn(d, base, &fresh, r.scan.begin)
+		err = r.keepIn(d, base, &fresh, r.scan.begin, nil)
 	}
 	return &fresh, err
 }

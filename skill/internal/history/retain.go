@@ -233,8 +233,19 @@ func (t *Tx) dropBlobs(names map[string]bool) {
 		return
 	}
 	for name := range names {
-		Discard(t.blobs.Folder, name)
+		t.blobs.drop(name)
 	}
+	t.tidyPacks()
+}
+
+// tidyPacks frees the room of dropped contents in packs, while others use the history.
+func (t *Tx) tidyPacks() {
+	s := t.Store
+	s.sweeps.Go(func() {
+		s.swap.RLock()
+		defer s.swap.RUnlock()
+		s.blobs.packs.tidy(!s.o.NoSync)
+	})
 }
 
 // orphanAge is how long an orphaned blob is kept. A power cut can leave a blob whose op is not in the
@@ -265,6 +276,8 @@ func (t *Tx) sweepBlobs() {
 			Discard(t.blobs.Folder, e.Name)
 		}
 	}
+	t.blobs.packs.sweep(needed)
+	t.tidyPacks()
 }
 
 // dropCopies deletes the copies that were made for an index since begin, if the disk is full now: the command does

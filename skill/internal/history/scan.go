@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -461,6 +462,10 @@ func smallest(list []*item, limit int64) (fit, rest []*item) {
 // not be read. At the deadline of ctx it stops without an error, and whole is false.
 func (s *Store) keepAll(ctx context.Context, todo []*item, begin int64) (whole bool, err error) {
 	const workers, block = 4, 16
+	var packer *packer
+	if len(todo) >= packFrom {
+		packer = newPacker(s.blobs.packs)
+	}
 	var next atomic.Int64
 	var all sync.WaitGroup
 	var errs [workers]error
@@ -472,7 +477,7 @@ func (s *Store) keepAll(ctx context.Context, todo []*item, begin int64) (whole b
 					return
 				}
 				for _, e := range todo[from:min(from+block, len(todo))] {
-					if errs[id] = s.keepOne(e, begin); errs[id] != nil {
+					if errs[id] = s.keepOne(e, begin, packer); errs[id] != nil {
 						return
 					}
 				}
@@ -482,20 +487,24 @@ func (s *Store) keepAll(ctx context.Context, todo []*item, begin int64) (whole b
 	}
 	all.Wait()
 	err = errors.Join(errs[:]...)
+	whole = err == nil
 	if errors.Is(err, context.DeadlineExceeded) {
-		return false, nil
+		err = nil
 	}
-	return err == nil, err
+	if packer != nil {
+		err = packer.finish(err, false)
+	}
+	return whole && err == nil, err
 }
 
 // keepOne saves the content of an item. begin is the start of the scan in nanoseconds.
-func (s *Store) keepOne(e *item, begin int64) error {
+func (s *Store) keepOne(e *item, begin int64, p *packer) error {
 	d, base, err := s.parent(Name(e.path))
 	if err != nil {
 		return nil
 	}
 	defer d.Close()
-	return s.keepIn(d, base, e, begin)
+	return s.keepIn(d, base, e, begin, p)
 }
 
 // keepAttributes is keepIn for a folder: its content are its extended attributes.
@@ -518,8 +527,8 @@ func (s *Store) keepAttributes(d tree.Folder, base string, e *item) error {
 	return s.blobs.keepContent(e.digest, bytes.NewReader(data), nil)
 }
 
-// keepIn is keepOne for the file base in the folder d.
-func (s *Store) keepIn(d tree.Folder, base string, e *item, begin int64) error {
+// keepIn is keepOne for the file base in the folder d. A packer, if there is one, gets small contents.
+func (s *Store) keepIn(d tree.Folder, base string, e *item, begin int64, p *packer) error {
 	e.racy = e.changed > begin-int64(timeGrain)
 	switch e.kind {
 	case aLink:
@@ -536,16 +545,8 @@ func (s *Store) keepIn(d tree.Folder, base string, e *item, begin int64) error {
 		return nil
 	}
 	defer f.Close()
-	sum, err := sumOfReader(f, info.Size)
-	if err != nil {
-		return nil
-	}
-	name := sum + tree.AttributesSum(f)
-	attributes := f
-	if len(name) == len(sum) {
-		attributes = nil
-	}
-	if err := s.blobs.keepContent(name, io.NewSectionReader(f, 0, info.Size), attributes); err != nil {
+	name, err := s.keepFile(f, info.Size, p)
+	if name == "" || err != nil {
 		return err
 	}
 	after, err := tree.StatRegular(f)
@@ -555,4 +556,33 @@ func (s *Store) keepIn(d tree.Folder, base string, e *item, begin int64) error {
 	e.stamp, e.digest = stampOf(info), name
 	e.racy = e.changed > begin-int64(timeGrain) || stampOf(after) != e.stamp
 	return nil
+}
+
+// keepFile saves the content of a file, and returns the name of its blob, "" if it cannot be read.
+func (s *Store) keepFile(f *os.File, size int64, p *packer) (name string, err error) {
+	attributes := tree.AttributesSum(f)
+	if attributes != "" {
+		p = nil
+	}
+	if p == nil || size > maxPacked {
+		sum, err := sumOfReader(f, size)
+		if err != nil {
+			return "", nil
+		}
+		from := f
+		if attributes == "" {
+			from = nil
+		}
+		return sum + attributes, s.blobs.keepContent(sum+attributes, io.NewSectionReader(f, 0, size), from)
+	}
+	data := make([]byte, size)
+	n, err := f.ReadAt(data, 0)
+	if err != nil && err != io.EOF {
+		return "", nil
+	}
+	name = SumOf(data[:n])
+	if p.takes(name) || s.blobs.verified(name) {
+		return name, nil
+	}
+	return name, p.add(name, data[:n])
 }

@@ -51,6 +51,7 @@ const (
 const (
 	lockName  = "lock"
 	blobsName = "blobs"
+	packsName = "packs"
 	rootName  = "root.json"
 	goneName  = "gone-"
 )
@@ -152,7 +153,7 @@ func (s *Store) open() (err error) {
 	if s.log, err = openLog(root, s.o.ReadOnly, s.o.NoSync); err != nil {
 		return err
 	}
-	if s.blobs, err = openBlobs(s, filepath.Join(s.Path(), blobsName)); err != nil || s.o.ReadOnly {
+	if s.blobs, err = openBlobs(s); err != nil || s.o.ReadOnly {
 		return err
 	}
 	if fresh && !s.o.NoSync {
@@ -178,7 +179,7 @@ func (s *Store) makeDir() (fresh bool, err error) {
 	if _, err := place.Lstat(s.place.Key + "/" + rootName); err == nil {
 		return false, nil
 	}
-	for _, name := range []string{"", blobsName, runningName} {
+	for _, name := range []string{"", blobsName, packsName, runningName} {
 		if err := place.Mkdir(filepath.Join(s.place.Key, name), 0o700); err != nil &&
 			!errors.Is(err, fs.ErrExist) {
 			return false, named(s.place.Path, err)

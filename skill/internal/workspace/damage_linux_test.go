@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -19,6 +20,10 @@ func damagedSite(t *testing.T) (s *site, history string, texts map[string]bool) 
 	large := strings.Repeat("large\n", 2000)
 	s.layout("f=zero\n", "d/g=g\n", "l="+large, "untouched=same")
 	texts = map[string]bool{"zero\n": true, "g\n": true, large: true, "same": true}
+	for i := range 10 { // for a pack
+		s.put(s.p(fmt.Sprint("p", i)), fmt.Sprint(i))
+		texts[fmt.Sprint(i)], texts[fmt.Sprint(i, "new")] = true, true
+	}
 	w, err := Open(Options{Dir: s.dir, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
@@ -40,6 +45,9 @@ func damagedSite(t *testing.T) (s *site, history string, texts map[string]bool) 
 	s.put(s.p("f"), "four\n")
 	s.put(s.p("d/new"), "new\n")
 	os.Remove(s.p("d/g"))
+	for i := range 10 {
+		s.put(s.p(fmt.Sprint("p", i)), fmt.Sprint(i, "new"))
+	}
 	texts["four\n"], texts["new\n"] = true, true
 	if _, _, err := run.End(bg); err != nil {
 		t.Fatal(err)
@@ -155,10 +163,11 @@ func TestDamagedBlob(t *testing.T) {
 	needs.InMemory(t)
 	s, history, _ := damagedSite(t)
 	blobs, err := filepath.Glob(history + "/blobs/*")
-	if err != nil || len(blobs) == 0 {
-		t.Fatalf("%q, %v", blobs, err)
+	packs, perr := filepath.Glob(history + "/packs/*")
+	if err != nil || perr != nil || len(blobs) == 0 || len(packs) == 0 {
+		t.Fatalf("%q, %q, %v, %v", blobs, packs, err, perr)
 	}
-	for _, name := range blobs {
+	for _, name := range append(blobs, packs...) {
 		data, _ := os.ReadFile(name)
 		os.WriteFile(name, append([]byte("x"), data...), 0o600)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"textskill/testdata/needs"
 )
 
 func (s *site) benched(b *testing.B, o Options) *Workspace {
@@ -157,6 +160,63 @@ func BenchmarkHistoryCommand(b *testing.B) {
 			b.ReportMetric(first.Seconds()*1000, "first-ms")
 		})
 	}
+}
+
+// The first command in a workspace, which saves all files, beside git add: first/git says how many times the time it
+// takes, and disk/workspace how many times the room of the workspace its history has.
+func BenchmarkHistoryFirst(b *testing.B) {
+	needs.Program(b, "git", "du")
+	many := 20_000
+	if os.Getenv("SKILL_TEST_LONG") != "" {
+		many = 100_000
+	}
+	var first, git time.Duration
+	var disk, files, room float64
+	for b.Loop() {
+		s := newSite(b, false)
+		s.many(b, many)
+		repository := b.TempDir()
+		for _, args := range [][]string{{"init", "-q"}, {"--work-tree", s.dir, "add", "-A"}} {
+			start := time.Now()
+			cmd := exec.Command("git", append([]string{"--git-dir", repository}, args...)...)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				b.Fatalf("%v: %s", err, out)
+			}
+			if len(args) > 2 {
+				git += time.Since(start)
+			}
+		}
+		w := s.benched(b, Options{})
+		start := time.Now()
+		run, err := w.Begin(bg, "true", 1<<30, s.walk)
+		if err == nil {
+			_, _, err = run.End(bg)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		first += time.Since(start)
+		for _, in := range []struct {
+			folder string
+			sum    *float64
+		}{{s.dir, &room}, {filepath.Join(s.base, stateHome), &disk}} {
+			out, err := exec.Command("du", "-s", in.folder).Output()
+			if err != nil {
+				b.Fatal(err)
+			}
+			fmt.Sscan(string(out), in.sum)
+		}
+		files = 0
+		filepath.WalkDir(filepath.Join(s.base, stateHome), func(_ string, e fs.DirEntry, err error) error {
+			if err == nil && !e.IsDir() {
+				files++
+			}
+			return err
+		})
+	}
+	b.ReportMetric(first.Seconds()/git.Seconds(), "first/git")
+	b.ReportMetric(disk/room, "disk/workspace")
+	b.ReportMetric(files, "files")
 }
 
 // An edit of another agent, reported by two processes, and a write while a command is open, each in a workspace

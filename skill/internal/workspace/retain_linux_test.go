@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"textskill/skill/internal/history"
@@ -51,6 +52,54 @@ func TestDroppedContents(t *testing.T) {
 	s.has("f", "text 1170")
 }
 
+// The contents that dropped commands changed need no room.
+func TestDroppedPacks(t *testing.T) {
+	needs.InMemory(t)
+	s := newSite(t, false)
+	w := s.open(Options{NoSync: true, Journal: Journal{Count: 20}})
+	const files, size = 50, 1000
+	texts := func(n int) {
+		for i := range files {
+			s.put(s.p(fmt.Sprint(i)), strings.Repeat(fmt.Sprintf("%4d", n*files+i), size/4))
+		}
+	}
+	texts(0)
+	const commands = 600
+	for n := range commands {
+		run, err := w.Begin(bg, "true", 1<<30, s.walk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts(n + 1)
+		if _, _, err := run.End(bg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Close() // it ends what tidies
+	packs, err := filepath.Glob(s.history() + "/packs/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum int64
+	for _, name := range packs {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += info.Size()
+	}
+	if sum > commands*files*size/2 {
+		t.Errorf("%d packs have %d bytes after %d commands, of which 20 are kept", len(packs), sum, commands)
+	}
+	w = s.open(Options{NoSync: true})
+	for n := range 20 {
+		if _, err := w.Undo(bg, UndoOptions{}); err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	s.has("7", strings.Repeat(fmt.Sprintf("%4d", (commands-20)*files+7), size/4))
+}
+
 // To describe a history changes nothing in it, also while its index lacks a folder that a tool has made.
 func TestInspectChangesNothing(t *testing.T) {
 	needs.Shell(t)
@@ -65,7 +114,7 @@ func TestInspectChangesNothing(t *testing.T) {
 	c, err := w.Copy(bg, s.p("from"), s.p("to"), CopyOptions{Tree: true})
 	must(t, c, err)
 	files := func() (list []string) {
-		for _, pattern := range []string{"/*", "/blobs/*"} {
+		for _, pattern := range []string{"/*", "/blobs/*", "/packs/*"} {
 			names, err := filepath.Glob(s.history() + pattern)
 			if err != nil {
 				t.Fatal(err)
