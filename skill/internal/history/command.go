@@ -884,7 +884,7 @@ func (t *Tx) keepMade(deltas []Delta) {
 			fresh := *e
 			fresh.kind, fresh.stamp, fresh.digest = letterOf(info), stampOf(info), ""
 			if fresh.kind != aFolder {
-				t.keepOne(&fresh, time.Now().UnixNano(), nil)
+				t.keepSome([]*item{&fresh}, time.Now().UnixNano(), nil)
 			}
 			t.index.set(string(name), &fresh)
 		}

@@ -476,12 +476,7 @@ func (s *Store) keepAll(ctx context.Context, todo []*item, begin int64) (whole b
 				if from >= len(todo) {
 					return
 				}
-				for _, e := range todo[from:min(from+block, len(todo))] {
-					if errs[id] = s.keepOne(e, begin, packer); errs[id] != nil {
-						return
-					}
-				}
-				errs[id] = ctx.Err()
+				errs[id] = cmp.Or(s.keepSome(todo[from:min(from+block, len(todo))], begin, packer), ctx.Err())
 			}
 		})
 	}
@@ -497,14 +492,31 @@ func (s *Store) keepAll(ctx context.Context, todo []*item, begin int64) (whole b
 	return whole && err == nil, err
 }
 
-// keepOne saves the content of an item. begin is the start of the scan in nanoseconds.
-func (s *Store) keepOne(e *item, begin int64, p *packer) error {
-	d, base, err := s.parent(Name(e.path))
-	if err != nil {
-		return nil
+// keepSome saves the contents of items. begin is the start of the scan in nanoseconds.
+func (s *Store) keepSome(list []*item, begin int64, p *packer) error {
+	var d tree.Folder
+	for i, e := range list {
+		if d == nil || path.Dir(e.path) != path.Dir(list[i-1].path) {
+			if d != nil {
+				d.Close()
+			}
+			var err error
+			if d, _, err = s.parent(Name(e.path)); err != nil {
+				d = nil
+			}
+		}
+		if d == nil {
+			continue
+		}
+		if err := s.keepIn(d, path.Base(e.path), e, begin, p); err != nil {
+			d.Close()
+			return err
+		}
 	}
-	defer d.Close()
-	return s.keepIn(d, base, e, begin, p)
+	if d != nil {
+		d.Close()
+	}
+	return nil
 }
 
 // keepAttributes is keepIn for a folder: its content are its extended attributes.
@@ -527,7 +539,7 @@ func (s *Store) keepAttributes(d tree.Folder, base string, e *item) error {
 	return s.blobs.keepContent(e.digest, bytes.NewReader(data), nil)
 }
 
-// keepIn is keepOne for the file base in the folder d. A packer, if there is one, gets small contents.
+// keepIn saves the content of an item, the file base in the folder d. A packer, if there is one, gets small contents.
 func (s *Store) keepIn(d tree.Folder, base string, e *item, begin int64, p *packer) error {
 	e.racy = e.changed > begin-int64(timeGrain)
 	switch e.kind {
