@@ -157,16 +157,15 @@ func (d *Dialect) text(ctx context.Context, x *skill.Executor, s *skill.Session,
 	in := d.call(x, s, c.Operation)
 	if in.tool == nil || c.Path == "" {
 		r = in.understand(ctx, prompt, given.Fallback)
-	} else if err := in.fill(c); err != nil {
+	} else if args, err := in.fill(c); err != nil {
 		r = in.fail(err)
 		r.Notes = notes
 	} else {
-		args := map[string]string{"path": c.Path, "content": in.str("content"),
-			"destination": in.str("destination")}
+		dest := args["destination"]
 		if _, explicit := c.Content(); explicit {
 			delete(args, "content")
 		}
-		notes = slices.Concat(notes, in.unread(prompt, c.Payload), in.misplaced(c), in.unclosed(prompt, c),
+		notes = slices.Concat(notes, in.unread(prompt, c.Payload, dest), in.misplaced(c), unclosed(prompt, c, dest),
 			in.surplus(c), Slips(args, prompt), in.commandsInside(prompt, before))
 		if given.Strict && len(notes) > 0 {
 			r = in.fail(refused(notes))
@@ -197,13 +196,13 @@ func refused(notes []string) *Failure {
 
 // unread says what of a prompt was not read as the command: words after the path, or all but the
 // first of several lines.
-func (in *call) unread(prompt, payload string) []string {
+func (in *call) unread(prompt, payload, destination string) []string {
 	hint := "--lines reads one command per line"
 	if !strings.Contains(strings.TrimSpace(prompt), "\n") {
 		hint = "a path with blanks is written in quotes"
 	}
 	switch {
-	case in.tool.param("destination") != nil && strings.Contains(in.str("destination"), "\n"):
+	case strings.Contains(destination, "\n"):
 		return []string{"the destination goes over several lines; " + hint}
 	case len(in.tool.Params) > 1 || payload == "":
 		return nil
@@ -233,12 +232,11 @@ func (in *call) surplus(c parser.Command) []string {
 
 // unclosed says that a quote before words was taken for a character of a name, for none ends
 // the name.
-func (in *call) unclosed(prompt string, c parser.Command) []string {
+func unclosed(prompt string, c parser.Command, name string) []string {
 	quote := func(name string) bool {
 		return name != "" && strings.Contains(`"'`, name[:1]) && !strings.Contains(name[1:], name[:1])
 	}
 	_, typed, _ := strings.Cut(prompt, c.Operation)
-	name := in.str("destination")
 	switch {
 	case c.Payload != "" && quote(c.Path) && strings.HasPrefix(strings.TrimSpace(typed), c.Path):
 		name = c.Path
@@ -260,11 +258,7 @@ func (d *Dialect) Command(ctx context.Context, x *skill.Executor, s *skill.Sessi
 	case args["path"] == "":
 		return in.fail(errIncomplete)
 	}
-	in.values = values{}
-	for name, value := range args {
-		in.values[name] = value
-	}
-	if err := in.complete(); err != nil {
+	if err := in.given(args); err != nil {
 		return in.fail(err)
 	}
 	return in.run(ctx)
@@ -311,32 +305,36 @@ func (in *call) understand(ctx context.Context, prompt string, ask Fallback) Rep
 var errIncomplete = errors.New("operation and path are required")
 
 // fill takes the arguments from a command. The row decides what its payload means.
-func (in *call) fill(c parser.Command) error {
-	in.values = values{"path": c.Path}
+func (in *call) fill(c parser.Command) (args map[string]string, err error) {
+	args = map[string]string{"path": c.Path}
 	switch {
 	case c.Twice() != "":
-		return fmt.Errorf("%s: %s: is given twice, the second time at the start of a line; "+
+		return args, fmt.Errorf("%s: %s: is given twice, the second time at the start of a line; "+
 			"without options: all lines are text", in.sent, c.Twice())
 	case in.tool.param("content") != nil:
 		if c.Payload != "" && !c.Options {
-			in.values["content"] = c.Payload
+			args["content"] = c.Payload
 		}
 		if text, ok := c.Content(); ok {
-			in.values["content"] = text
+			args["content"] = text
 		}
 	case in.tool.param("destination") != nil:
 		if dest, ok := c.Destination(); ok && dest != "" {
-			in.values["destination"] = dest
+			args["destination"] = dest
 		}
 	}
-	return in.complete()
+	return args, in.given(args)
 }
 
-// complete fails if a required argument is missing.
-func (in *call) complete() error {
+// given sets the arguments, and fails if a required one is missing.
+func (in *call) given(args map[string]string) error {
+	in.values = values{}
+	for name, value := range args {
+		in.values[name] = value
+	}
 	for i := range in.tool.Params {
 		p := &in.tool.Params[i]
-		if _, ok := in.values[p.Name]; !ok && p.Required {
+		if _, ok := args[p.Name]; !ok && p.Required {
 			return &skill.ArgError{Arg: p.Name, Reason: missing}
 		}
 	}
@@ -363,9 +361,9 @@ func achillesFail(in *call, err error) Reply {
 		f.Message, f.Hint = in.sent+": "+err.Error(), in.tool.Usage()
 	case system:
 		f.Message, f.Code = message, code
-		if path := in.str("path"); code == "EISDIR" && filepath.Join(in.x.Dir(), path) != in.x.Dir() &&
+		if path := textOf(in.values["path"]); code == "EISDIR" && filepath.Join(in.x.Dir(), path) != in.x.Dir() &&
 			filepath.Clean(path) != in.x.Dir() {
-			f.Hint = hintBeyond(in.x, in.tool.onFolder, path, in.str("destination"))
+			f.Hint = hintBeyond(in.x, in.tool.onFolder, path, textOf(in.values["destination"]))
 		}
 	default:
 		if arg != nil {

@@ -23,16 +23,6 @@ import (
 // bool, []any or map[string]any, and whatever a lenient parameter was given.
 type values map[string]any
 
-func (in values) str(name string) string {
-	s, _ := in[name].(string)
-	return s
-}
-
-func (in values) flag(name string) bool {
-	b, _ := in[name].(bool)
-	return b
-}
-
 // arguments reads the arguments of a call, which may be missing. Without a way of its own, the dialect
 // ignores those that the row does not name.
 func (d *Dialect) arguments(t *Tool, raw json.RawMessage) (values, error) {
@@ -183,7 +173,7 @@ func (p *Param) checkElements(list []any) ([]any, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s[%d]: %w", p.Name, i, err)
 		}
-		checked[i] = v
+		checked[i] = map[string]any(v)
 	}
 	return checked, nil
 }

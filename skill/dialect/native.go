@@ -115,62 +115,17 @@ func (in *call) written(err error) string {
 	return refused.Path
 }
 
-// A worded is the result of a tool that has worded its answer itself.
-type worded struct {
-	text   string
-	of     skill.Result // what was done; nil if nothing was changed
-	failed bool         // although something may have been done
-	object json.RawMessage
-	blocks []Block
-}
-
-// Message returns the answer.
-func (s worded) Message() string { return s.text }
-
-// UndoID returns the ID of the change.
-func (s worded) UndoID() string { return Reply{Result: s.of}.UndoID() }
-
-// CannotUndo says what of the change cannot be undone.
-func (s worded) CannotUndo() string { return Reply{Result: s.of}.NotKept() }
-
-// native returns the row of a tool of this dialect.
-func native(name, doc string, effect Effect, act action, params ...Param) Tool {
-	return Tool{Name: name, Doc: doc, Params: params, Effect: effect, run: func(in *call) (any, error) {
-		r, err := act(in.ctx, in)
-		if in.did = r; err != nil {
-			return nil, err
-		}
-		s := r.(worded)
-		if s.failed {
-			return nil, &Failure{Message: s.text}
-		}
-		return Reply{Body: s.text, Structured: s.object, Blocks: s.blocks}, nil
-	}}
-}
-
-// answer is what a tool says.
-func answer(text string) (skill.Result, error) { return worded{text: text}, nil }
-
-// changed is what a tool says of a change that was made. In a dry run none was.
-func (in *call) changed(r skill.Result, err error, text string) (skill.Result, error) {
-	if err != nil {
-		return nil, err
+// changed is what a tool says of its last operation, a change. In a dry run nothing was changed.
+func (in *call) changed(err error, text string) (string, error) {
+	if c, ok := in.did.(skill.Changed); ok && !c.Applied {
+		text = dryRun(c.Change.String(), c)
 	}
-	if c, ok := r.(skill.Changed); ok && !c.Applied {
-		text = strings.TrimSuffix(c.Change.String()+"\n"+c.Diff, "\n")
-	}
-	return worded{text: text, of: r}, nil
-}
-
-// revise changes files as by says.
-func (in *call) revise(ctx context.Context, by func(r *skill.Revision) error) (skill.Result, error) {
-	return in.x.Execute(ctx, in.s, skill.Revise{By: by})
+	return text, err
 }
 
 // reviseText makes of the text of a file what by returns.
-func (in *call) reviseText(ctx context.Context, name string,
-	by func(text string) (string, error)) (skill.Result, error) {
-	return in.revise(ctx, func(r *skill.Revision) error {
+func (in *call) reviseText(name string, by func(text string) (string, error)) error {
+	_, err := do[skill.Result](in, skill.Revise{By: func(r *skill.Revision) error {
 		text, err := r.Text(name)
 		if err != nil {
 			return err
@@ -179,15 +134,16 @@ func (in *call) reviseText(ctx context.Context, name string,
 			return err
 		}
 		return r.Set(name, text)
-	})
+	}})
+	return err
 }
 
 // maxNative is how many bytes of a file a tool of this dialect reads.
 const maxNative = 64 << 20
 
 // text returns what a file holds.
-func (in *call) text(ctx context.Context, name string) (string, error) {
-	r, err := in.x.Execute(ctx, in.s, skill.ReadFile{Path: name, MaxBytes: maxNative})
+func (in *call) text(name string) (string, error) {
+	r, err := in.x.Execute(in.ctx, in.s, skill.ReadFile{Path: name, MaxBytes: maxNative})
 	if err != nil {
 		return "", err
 	}
@@ -217,199 +173,176 @@ func (in *call) place(name string, follow bool) (place, error) {
 	return file, nil
 }
 
-// given reports whether an argument has a value.
-func (in values) given(names ...string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return in[name] != nil })
-}
-
-// integer returns an integer argument; ok is false if it is something else.
-func (in values) integer(name string) (n int, ok bool) {
-	number, _ := in[name].(json.Number)
+// integer returns an argument that is an integer; ok is false if it is something else.
+func integer(v any) (n int, ok bool) {
+	number, _ := v.(json.Number)
 	i, err := number.Int64()
 	return int(i), err == nil && number != ""
 }
 
-// or returns an integer argument, or another number if it is missing or something else.
-func (in values) or(name string, usual int) int {
-	if n, ok := in.integer(name); ok {
+// integerOr returns an argument that is an integer, or another number if it is missing or something else.
+func integerOr(v any, usual int) int {
+	if n, ok := integer(v); ok {
 		return n
 	}
 	return usual
 }
 
-// lines are the two numbers of a range of lines.
-func (in values) lines(name string) (from, to int, ok bool) {
-	list, _ := in[name].([]any)
+// linesOfRange are the two numbers of a range of lines.
+func linesOfRange(v any) (from, to int, ok bool) {
+	list, _ := v.([]any)
 	if len(list) != 2 {
 		return 0, 0, false
 	}
-	pair := values{"from": list[0], "to": list[1]}
-	from, first := pair.integer("from")
-	to, second := pair.integer("to")
+	from, first := integer(list[0])
+	to, second := integer(list[1])
 	return from, to, first && second
 }
 
-// textParam and pathsParam are arguments that many tools have.
-func nativeText(name, doc string) Param {
-	return Param{Name: name, Type: "string", Content: true, Required: true, Empty: true, Doc: doc}
-}
-
-func nativePath(name string) Param {
-	return Param{Name: name, Type: "string", Path: true, Required: true, Doc: "path in the workspace"}
-}
-
-// optional returns a parameter that may be missing.
-func optional(p Param) Param {
-	p.Required = false
-	return p
-}
-
-func number(name, doc string) Param { return Param{Name: name, Type: "integer", Doc: doc} }
-
-func truth(name, doc string) Param { return Param{Name: name, Type: "boolean", Doc: doc} }
-
-func word(name, doc string) Param { return Param{Name: name, Type: "string", Doc: doc} }
-
-func needed(p Param) Param {
-	p.Required = true
-	return p
+// textOf returns an argument that is a text, "" if it is something else.
+func textOf(v any) string {
+	text, _ := v.(string)
+	return text
 }
 
 // nativeToolset are the tools of Anthropic's managed agents. Memento-S has glob and grep too, with other arguments.
 var nativeToolset = []Tool{
-	native("read", "Read a file.", Reads, toolsetRead, nativePath("file_path"),
-		Param{Name: viewRange, Type: "array", Of: "integer",
-			Doc: "first and last line; 0 or less is the end"}),
-	native("write", "Write a file, replacing what is there.", Destroys, toolsetWrite,
-		nativePath("file_path"), nativeText("content", "the text")),
-	native("edit", "Replace a text in a file.", Destroys, toolsetEdit, nativePath("file_path"),
-		nativeText("old_string", "must occur once, unless replace_all"),
-		nativeText("new_string", "the new text"), truth("replace_all", "each occurrence")),
-	native("glob", "Find files by a pattern.", Reads, findFiles,
-		needed(word("pattern", "like **/*.go")), optional(nativePath("path")),
-		number("max_depth", "with path: how deep"), number("max_results", "with path: how many")),
-	native("grep", "Find lines by a regular expression.", Reads, findLines,
-		needed(word("pattern", "for one line")), optional(nativePath("path")),
-		optional(nativePath("dir_path")), word("file_pattern", "only names like *.go"),
-		word("text", "lines to search instead"), truth("show_line_numbers", "default true")),
+	row(Tool{Name: "read", Doc: "Read a file."}, toolsetRead),
+	row(Tool{Name: "write", Doc: "Write a file, replacing what is there.", Effect: Destroys}, toolsetWrite),
+	row(Tool{Name: "edit", Doc: "Replace a text in a file.", Effect: Destroys}, toolsetEdit),
+	row(Tool{Name: "glob", Doc: "Find files by a pattern."}, func(in *call, a globArgs) (string, error) {
+		// without a message, a folder is an argument of Memento-S
+		if a.Depth != nil || a.Most != nil || a.Path != nil && in.dialect.speaks == nil {
+			return in.mementoGlob(a)
+		}
+		return in.toolsetGlob(a)
+	}),
+	row(Tool{Name: "grep", Doc: "Find lines by a regular expression."}, func(in *call, a grepArgs) (string, error) {
+		if a.Files != nil || a.Numbers != nil || a.Text != nil || a.Dir != nil {
+			return in.mementoGrep(a)
+		}
+		return in.toolsetGrep(a)
+	}),
 }
 
-// An action carries out the calls of a tool.
-type action = func(ctx context.Context, in *call) (skill.Result, error)
+// globArgs are the arguments of both tools glob.
+type globArgs struct {
+	Pattern *string `arg:"pattern" is:"required" doc:"like **/*.go"`
+	Path    any     `arg:"path" type:"string" is:"path" doc:"path in the workspace"`
+	Depth   any     `arg:"max_depth" type:"integer" doc:"with path: how deep"`
+	Most    any     `arg:"max_results" type:"integer" doc:"with path: how many"`
+}
 
-// toolsetPath returns the path that a tool of the toolset is given, and what is there.
-func (in *call) toolsetPath(param string) (name string, at place, err error) {
-	if name = in.str(param); name == "" {
-		return "", nothing, failf("%s: %s is required", in.tool.Name, param)
+// grepArgs are the arguments of both tools grep.
+type grepArgs struct {
+	Pattern *string `arg:"pattern" is:"required" doc:"for one line"`
+	Path    string  `arg:"path" is:"path" doc:"path in the workspace"`
+	Dir     any     `arg:"dir_path" type:"string" is:"path" doc:"path in the workspace"`
+	Files   any     `arg:"file_pattern" type:"string" doc:"only names like *.go"`
+	Text    any     `arg:"text" type:"string" doc:"lines to search instead"`
+	Numbers any     `arg:"show_line_numbers" type:"boolean" doc:"default true"`
+}
+
+// toolsetPath says what is at the path that an argument of the toolset is.
+func (in *call) toolsetPath(param, name string) (at place, err error) {
+	if name == "" {
+		return nothing, failf("%s: %s is required", in.tool.Name, param)
 	}
 	at, err = in.place(name, true)
 	if errors.Is(err, skill.ErrOutside) {
 		err = failf("path %q is outside the session's working directory", name)
 	}
-	return name, at, err
+	return at, err
 }
 
 // maxUnranged is the size in bytes of a file that is read without a range.
 const maxUnranged = 256 << 10
 
-func toolsetRead(ctx context.Context, in *call) (skill.Result, error) {
-	name, at, err := in.toolsetPath("file_path")
-	list, _ := in.values[viewRange].([]any)
-	from, to, ranged := in.lines(viewRange)
+func toolsetRead(in *call, a struct {
+	Path  string `arg:"file_path" is:"path,required" doc:"path in the workspace"`
+	Range any    `arg:"view_range" type:"array" of:"integer" doc:"first and last line; 0 or less is the end"`
+}) (string, error) {
+	at, err := in.toolsetPath("file_path", a.Path)
+	list, _ := a.Range.([]any)
+	from, to, ranged := linesOfRange(a.Range)
 	switch {
 	case err != nil:
-		return nil, err
+		return "", err
 	case len(list) > 0 && !ranged:
-		return nil, failf("read: view_range must be [start_line, end_line]")
+		return "", failf("read: view_range must be [start_line, end_line]")
 	case at == nothing:
-		return nil, failf("read: %s: no such file or directory", name)
+		return "", failf("read: %s: no such file or directory", a.Path)
 	case at == folder:
-		return nil, failf("read: %s is not a regular file", name)
+		return "", failf("read: %s is not a regular file", a.Path)
 	}
-	if info, err := in.x.Look(in.s, name, true); err == nil && !ranged && info.Size > maxUnranged {
-		return nil, failf("read: %s is %d bytes, exceeds %d-byte limit. Use the view_range parameter to read specific line ranges, "+
-			"e.g. view_range: [1, 500].", name, info.Size, maxUnranged)
+	if info, err := in.x.Look(in.s, a.Path, true); err == nil && !ranged && info.Size > maxUnranged {
+		return "", failf("read: %s is %d bytes, exceeds %d-byte limit. Use the view_range parameter to read specific line ranges, "+
+			"e.g. view_range: [1, 500].", a.Path, info.Size, maxUnranged)
 	}
-	text, err := in.text(ctx, name)
+	text, err := in.text(a.Path)
 	if err != nil || !ranged {
-		return worded{text: text}, err
+		return text, err
 	}
 	lines := strings.Split(text, "\n")
 	if to <= 0 {
 		to = len(lines)
 	}
 	from = min(max(from-1, 0), len(lines))
-	return answer(strings.Join(lines[from:max(from, min(to, len(lines)))], "\n"))
+	return strings.Join(lines[from:max(from, min(to, len(lines)))], "\n"), nil
 }
 
-func toolsetWrite(ctx context.Context, in *call) (skill.Result, error) {
-	name, at, err := in.toolsetPath("file_path")
-	text, ok := in.values["content"].(string)
+func toolsetWrite(in *call, a struct {
+	Path    string  `arg:"file_path" is:"path,required" doc:"path in the workspace"`
+	Content *string `arg:"content" is:"content,required,empty" doc:"the text"`
+}) (string, error) {
+	at, err := in.toolsetPath("file_path", a.Path)
 	switch {
-	case name == "":
-		return nil, err
-	case !ok:
-		return nil, failf("write: content is required")
+	case a.Path == "":
+		return "", err
+	case a.Content == nil:
+		return "", failf("write: content is required")
 	case err != nil:
-		return nil, err
+		return "", err
 	case at == folder:
-		return nil, failf("write: %s: is a directory", name)
+		return "", failf("write: %s: is a directory", a.Path)
 	}
-	r, err := in.x.Execute(ctx, in.s, skill.WriteFile{Path: name, Content: text, Parents: true})
-	return in.changed(r, err, fmt.Sprintf("wrote %d bytes to %s", len(text), name))
+	_, err = do[skill.Result](in, skill.WriteFile{Path: a.Path, Content: *a.Content, Parents: true})
+	return in.changed(err, fmt.Sprintf("wrote %d bytes to %s", len(*a.Content), a.Path))
 }
 
-func toolsetEdit(ctx context.Context, in *call) (skill.Result, error) {
-	name, at, err := in.toolsetPath("file_path")
-	_, ok := in.values["new_string"].(string)
+func toolsetEdit(in *call, a struct {
+	Path string  `arg:"file_path" is:"path,required" doc:"path in the workspace"`
+	Old  string  `arg:"old_string" is:"content,required,empty" doc:"must occur once, unless replace_all"`
+	New  *string `arg:"new_string" is:"content,required,empty" doc:"the new text"`
+	All  bool    `arg:"replace_all" doc:"each occurrence"`
+}) (string, error) {
+	at, err := in.toolsetPath("file_path", a.Path)
 	switch {
-	case name == "":
-		return nil, err
-	case in.str("old_string") == "":
-		return nil, failf("edit: old_string is required")
-	case !ok:
-		return nil, failf("edit: new_string is required")
+	case a.Path == "":
+		return "", err
+	case a.Old == "":
+		return "", failf("edit: old_string is required")
+	case a.New == nil:
+		return "", failf("edit: new_string is required")
 	case err != nil:
-		return nil, err
+		return "", err
 	case at == nothing:
-		return nil, failf("edit: %s: no such file or directory", name)
+		return "", failf("edit: %s: no such file or directory", a.Path)
 	case at == folder:
-		return nil, failf("edit: %s is not a regular file", name)
+		return "", failf("edit: %s is not a regular file", a.Path)
 	}
 	n := 0
-	r, err := in.reviseText(ctx, name, func(text string) (after string, err error) {
-		after, n = replaceEvery(text, in.str("old_string"), in.str("new_string"))
-		switch {
+	err = in.reviseText(a.Path, func(text string) (after string, err error) {
+		old := likeLines(a.Old, text)
+		switch n = strings.Count(text, old); {
 		case n == 0:
-			err = failf("edit: old_string not found in %s", name)
-		case n > 1 && !in.flag("replace_all"):
-			err = failf("edit: old_string appears %d times in %s (must be unique)", n, name)
+			err = failf("edit: old_string not found in %s", a.Path)
+		case n > 1 && !a.All:
+			err = failf("edit: old_string appears %d times in %s (must be unique)", n, a.Path)
 		}
-		return after, err
+		return strings.ReplaceAll(text, old, likeLines(*a.New, text)), err
 	})
-	return in.changed(r, err, fmt.Sprintf("edited %s (%d replacement(s))", name, n))
-}
-
-// replaceEvery replaces each occurrence of a text, and counts them.
-func replaceEvery(text, old, new string) (after string, n int) {
-	old = likeLines(old, text)
-	return strings.ReplaceAll(text, old, likeLines(new, text)), strings.Count(text, old)
-}
-
-// findFiles is glob of the toolset, or of Memento-S if the call has its arguments or comes without a message.
-func findFiles(ctx context.Context, in *call) (skill.Result, error) {
-	if in.given("max_depth", "max_results") || in.given("path") && in.dialect.speaks == nil {
-		return mementoGlob(ctx, in)
-	}
-	return toolsetGlob(ctx, in)
-}
-
-// findLines is grep of the toolset, or of Memento-S if the call has its arguments.
-func findLines(ctx context.Context, in *call) (skill.Result, error) {
-	if in.given("file_pattern", "show_line_numbers", "text", "dir_path") {
-		return mementoGrep(ctx, in)
-	}
-	return toolsetGrep(ctx, in)
+	return in.changed(err, fmt.Sprintf("edited %s (%d replacement(s))", a.Path, n))
 }
 
 // A foundFile is a file that a pattern matches.
@@ -421,14 +354,10 @@ type foundFile struct {
 
 // find returns the files below a folder that a pattern matches, without .git and
 // node_modules. A pattern of one name matches in the folder itself, unless deep is set.
-func (in *call) find(ctx context.Context, dir, pattern string, deep bool) (base string, files []foundFile,
-	err error) {
-	r, err := in.x.Execute(ctx, in.s, skill.Find{Path: dir, Pattern: pattern, Braces: true,
+func (in *call) find(dir, pattern string, deep bool) (files []foundFile, err error) {
+	found, err := do[skill.Found](in, skill.Find{Path: dir, Pattern: pattern, Braces: true,
 		Exclude: []string{"node_modules"}, Limit: maxFound})
-	if err != nil {
-		return "", nil, err
-	}
-	found, deep := r.(skill.Found), deep || strings.Contains(pattern, "/") || strings.Contains(pattern, "**")
+	deep = deep || strings.Contains(pattern, "/") || strings.Contains(pattern, "**")
 	for _, name := range found.Matches {
 		rel, _ := filepath.Rel(found.Path, name)
 		info, err := in.x.Look(in.s, name, true)
@@ -437,56 +366,49 @@ func (in *call) find(ctx context.Context, dir, pattern string, deep bool) (base 
 		}
 		files = append(files, foundFile{name, rel, info.ModTime})
 	}
-	return found.Path, files, nil
+	return files, err
 }
 
 // maxFound is how many files a pattern finds at most.
 const maxFound = 10_000
 
-// byAge sorts files, the newest first, and files of one time by name.
-func byAge(files []foundFile) {
-	slices.SortStableFunc(files, func(a, b foundFile) int { return b.time.Compare(a.time) })
-}
-
-func (f foundFile) String() string { return f.path }
-
 // climbs matches a part of a pattern that leads out of a folder.
 var climbs = words.Pattern(`(^|[\\/{},])\.\.($|[\\/{},])`)
 
-func toolsetGlob(ctx context.Context, in *call) (skill.Result, error) {
-	pattern := in.str("pattern")
+func (in *call) toolsetGlob(a globArgs) (string, error) {
+	pattern, dir := "", textOf(a.Path)
+	if a.Pattern != nil {
+		pattern = *a.Pattern
+	}
 	switch {
 	case pattern == "":
-		return nil, failf("glob: pattern is required")
+		return "", failf("glob: pattern is required")
 	case filepath.IsAbs(pattern):
-		return nil, failf("glob: absolute pattern not permitted; pass a relative pattern (and optionally path)")
+		return "", failf("glob: absolute pattern not permitted; pass a relative pattern (and optionally path)")
 	case climbs().MatchString(pattern):
-		return nil, failf(`glob: ".." is not permitted in the pattern`)
+		return "", failf(`glob: ".." is not permitted in the pattern`)
 	}
-	if err := in.searched("path"); err != nil {
-		return nil, err
+	if err := in.searched(dir); err != nil {
+		return "", err
 	}
-	_, files, err := in.find(ctx, in.str("path"), pattern, false)
+	files, err := in.find(dir, pattern, false)
 	if err != nil && !errors.Is(err, syscall.ENOTDIR) { // nothing is below a file
-		return nil, err
+		return "", err
 	}
 	if !strings.Contains("/"+pattern, "/.") { // it does not ask for what is hidden
 		files = slices.DeleteFunc(files, func(f foundFile) bool { return strings.Contains("/"+f.rel, "/.") })
 	}
-	byAge(files)
-	files = files[:min(len(files), 200)]
-	if len(files) == 0 {
-		return answer("no matches")
-	}
-	return answer(strings.Join(each(files, foundFile.String), "\n"))
+	slices.SortStableFunc(files, func(a, b foundFile) int { return b.time.Compare(a.time) })
+	return cmp.Or(strings.Join(each(files[:min(len(files), 200)], func(f foundFile) string { return f.path }), "\n"),
+		"no matches"), nil
 }
 
 // searched fails if the folder or file to search is outside of the workspace or not there.
-func (in *call) searched(param string) error {
-	if in.str(param) == "" {
+func (in *call) searched(name string) error {
+	if name == "" {
 		return nil
 	}
-	name, at, err := in.toolsetPath(param)
+	at, err := in.toolsetPath("path", name)
 	if err == nil && at == nothing {
 		err = failf("%s: %s: no such file or directory", in.tool.Name, name)
 	}
@@ -496,40 +418,26 @@ func (in *call) searched(param string) error {
 // maxMatched is how many bytes of lines grep of the toolset answers.
 const maxMatched = 100 << 10
 
-// matched returns the lines that the argument pattern matches, but not in hidden files. The arguments
-// in globs say which files are searched.
-func (in *call) matched(ctx context.Context, a skill.Grep, globs ...string) (skill.Grepped, error) {
-	a.Pattern, a.MaxLine, a.MaxBytes, a.Limit = in.str("pattern"), 2000, 1<<20, 10_000
-	for _, name := range globs {
-		if g := in.str(name); g != "" {
-			a.Include = []string{g}
-		}
-	}
-	r, err := in.x.Execute(ctx, in.s, a)
-	if err != nil {
-		return skill.Grepped{}, err
-	}
-	g := r.(skill.Grepped)
+// matched returns the lines that a pattern matches, but not in hidden files.
+func (in *call) matched(a skill.Grep) (skill.Grepped, error) {
+	a.MaxLine, a.MaxBytes, a.Limit = 2000, 1<<20, 10_000
+	g, err := do[skill.Grepped](in, a)
 	g.Matches = slices.DeleteFunc(g.Matches, func(m skill.Match) bool {
 		return strings.Contains(strings.TrimPrefix(m.File, g.Path), "/.")
 	})
-	return g, nil
+	return g, err
 }
 
-func toolsetGrep(ctx context.Context, in *call) (skill.Result, error) {
-	pattern := in.str("pattern")
-	if pattern == "" {
-		return nil, failf("grep: pattern is required")
+func (in *call) toolsetGrep(a grepArgs) (string, error) {
+	if a.Pattern == nil || *a.Pattern == "" {
+		return "", failf("grep: pattern is required")
 	}
-	if err := in.searched("path"); err != nil {
-		return nil, err
+	if err := in.searched(a.Path); err != nil {
+		return "", err
 	}
-	g, err := in.matched(ctx, skill.Grep{Path: in.str("path")})
+	g, err := in.matched(skill.Grep{Path: a.Path, Pattern: *a.Pattern})
 	if bad, ok := errors.AsType[*skill.ArgError](err); ok {
-		return nil, failf("grep: invalid regex: %s", bad.Reason)
-	}
-	if err != nil {
-		return nil, err
+		return "", failf("grep: invalid regex: %s", bad.Reason)
 	}
 	var text strings.Builder
 	for _, m := range g.Matches {
@@ -538,9 +446,9 @@ func toolsetGrep(ctx context.Context, in *call) (skill.Result, error) {
 		}
 		fmt.Fprintf(&text, "%d:%s\n", m.Line, strings.TrimSuffix(m.Text, "\r"))
 		if text.Len() > maxMatched {
-			return answer(wellFormed(text.String()[:maxMatched]) +
-				fmt.Sprintf("\n[output truncated at %d bytes]", maxMatched))
+			return wellFormed(text.String()[:maxMatched]) +
+				fmt.Sprintf("\n[output truncated at %d bytes]", maxMatched), err
 		}
 	}
-	return answer(cmp.Or(text.String(), "no matches"))
+	return cmp.Or(text.String(), "no matches"), err
 }

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,88 +21,91 @@ const (
 
 // nativeEditor are Anthropic's editor, under the names that it has had, and memory.
 var nativeEditor = []Tool{
-	native(editorName, "View, create and edit files by commands: view, create, str_replace, insert.",
-		Destroys, editor, editorParams...),
-	native(oldEditorName, "The editor of older models, which has undo_edit.", Destroys, editor,
-		editorParams...),
-	native("create", "Make a file.", Adds, editorCommand("create"), nativePath("path"),
-		nativeText("file_text", "what it holds")),
-	native("view", "Show a file with numbered lines, or a folder.", Reads, editorCommand("view"),
-		nativePath("path"),
-		Param{Name: viewRange, Type: "array", Of: "integer", Doc: "first and last line; -1 is the end"}),
-	native("memory", "Keep notes below /memories: view, create, str_replace, insert, delete, rename.",
-		Destroys, memory,
-		slices.Concat([]Param{editorParams[0]}, each(editorParams[1:], optional),
-			[]Param{{Name: "old_path", Type: "string", Path: true, Doc: "for rename"},
-				{Name: "new_path", Type: "string", Path: true, Doc: "for rename"}})...),
+	row(Tool{Name: editorName, Effect: Destroys,
+		Doc: "View, create and edit files by commands: view, create, str_replace, insert."}, editor),
+	row(Tool{Name: oldEditorName, Effect: Destroys, Doc: "The editor of older models, which has undo_edit."}, editor),
+	row(Tool{Name: "create", Doc: "Make a file.", Effect: Adds}, func(in *call, a struct {
+		Path string  `arg:"path" is:"path,required" doc:"path in the workspace"`
+		Text *string `arg:"file_text" is:"content,required,empty" doc:"what it holds"`
+	}) (Reply, error) {
+		return editor(in, editorArgs{Command: "create", Path: a.Path, editorTexts: editorTexts{Text: a.Text}})
+	}),
+	row(Tool{Name: "view", Doc: "Show a file with numbered lines, or a folder."}, func(in *call, a struct {
+		Path  string `arg:"path" is:"path,required" doc:"path in the workspace"`
+		Range any    `arg:"view_range" type:"array" of:"integer" doc:"first and last line; -1 is the end"`
+	}) (Reply, error) {
+		return editor(in, editorArgs{Command: "view", Path: a.Path, Range: a.Range})
+	}),
+	row(Tool{Name: "memory", Effect: Destroys,
+		Doc: "Keep notes below /memories: view, create, str_replace, insert, delete, rename."}, memory),
 }
 
-// viewRange is the argument with the lines to show.
-const viewRange = "view_range"
+type editorArgs struct {
+	Command any    `arg:"command" type:"string" is:"required" doc:"what to do"`
+	Path    string `arg:"path" is:"path,required" doc:"path in the workspace"`
+	Range   any    `arg:"view_range" type:"array" of:"integer" doc:"for view: first and last line; -1 is the end"`
+	editorTexts
+}
 
-var editorParams = []Param{
-	{Name: "command", Type: "string", Required: true, Doc: "what to do"},
-	nativePath("path"),
-	{Name: viewRange, Type: "array", Of: "integer", Doc: "for view: first and last line; -1 is the end"},
-	optional(nativeText("file_text", "for create")),
-	optional(nativeText("old_str", "for str_replace: must occur once")),
-	optional(nativeText("new_str", "for str_replace")),
-	number("insert_line", "for insert: after this line, from 0"),
-	optional(nativeText("insert_text", "for insert")),
+// editorTexts are arguments of the editor and of memory.
+type editorTexts struct {
+	Text  *string `arg:"file_text" is:"content,empty" doc:"for create"`
+	Old   *string `arg:"old_str" is:"content,empty" doc:"for str_replace: must occur once"`
+	New   *string `arg:"new_str" is:"content,empty" doc:"for str_replace"`
+	Line  any     `arg:"insert_line" type:"integer" doc:"for insert: after this line, from 0"`
+	Added *string `arg:"insert_text" is:"content,empty" doc:"for insert"`
 }
 
 const clipped = "<response clipped><NOTE>To save on context only part of this file has been shown to you. You should retry this tool after " +
 	"you have searched inside the file with `grep -n` in order to find the line numbers of what you are looking for.</NOTE>"
 
-// editor is Anthropic's editor. It checks its arguments in the order of the original.
-func editor(ctx context.Context, in *call) (skill.Result, error) {
-	return edit(ctx, in, in.str("command"), in.values["command"] != nil)
-}
-
-// editorCommand is a tool that is one command of the editor.
-func editorCommand(command string) action {
-	return func(ctx context.Context, in *call) (skill.Result, error) { return edit(ctx, in, command, true) }
-}
-
-var editorCommands = map[string]func(ctx context.Context, in *call, name string) (skill.Result, error){
-	"view": editorView, "create": editorCreate, "str_replace": editorReplace, "insert": editorInsert,
-	undoEdit: editorUndo,
-}
-
 const undoEdit = "undo_edit"
 
-func edit(ctx context.Context, in *call, command string, given bool) (skill.Result, error) {
-	name := in.str("path")
+// editor is Anthropic's editor. It checks its arguments in the order of the original.
+func editor(in *call, a editorArgs) (Reply, error) {
+	command := textOf(a.Command)
 	switch {
-	case !given:
-		return nil, noCommand()
-	case name == "":
-		return nil, lacks("path", command)
+	case a.Command == nil:
+		return Reply{}, noCommand()
+	case a.Path == "":
+		return Reply{}, lacks("path", command)
 	}
-	at, err := in.place(name, true)
+	at, err := in.place(a.Path, true)
 	if err != nil {
-		return nil, err
+		return Reply{}, err
 	}
-	commands, do := "view, create, str_replace, insert", editorCommands[command]
+	commands := []string{"view", "create", "str_replace", "insert"}
 	if in.tool.Name == oldEditorName {
-		commands += ", " + undoEdit
-	} else if command == undoEdit {
-		do = nil
+		commands = append(commands, undoEdit)
 	}
-	switch creates := command == "create"; {
-	case at == nothing && !creates && !(do != nil && command == undoEdit):
-		return nil, failf("The path %s does not exist. Please provide a valid path.", name)
-	case at != nothing && creates:
-		return nil, editorExists(name)
+	known := slices.Contains(commands, command)
+	switch {
+	case at == nothing && command != "create" && !(known && command == undoEdit):
+		return Reply{}, failf("The path %s does not exist. Please provide a valid path.", a.Path)
+	case at != nothing && command == "create":
+		return Reply{}, editorExists(a.Path)
 	case at == folder && command != "view":
-		return nil, failf("The path %s is a directory and only the `view` command can be used on directories", name)
-	case do == nil:
-		return nil, failf("Unrecognized command %s. The allowed commands for the %s tool are: %s", command,
-			in.tool.Name, commands)
-	case at == folder:
-		return editorFolder(ctx, in, name)
+		return Reply{}, failf("The path %s is a directory and only the `view` command can be used on directories", a.Path)
+	case !known:
+		return Reply{}, failf("Unrecognized command %s. The allowed commands for the %s tool are: %s", command,
+			in.tool.Name, strings.Join(commands, ", "))
 	}
-	return do(ctx, in, name)
+	text := ""
+	switch {
+	case at == folder:
+		text, err = in.editorFolder(a)
+	case command == "view":
+		return in.editorView(a)
+	case command == "create":
+		text, err = in.editorCreate(a)
+	case command == "str_replace":
+		text, err = in.editorReplace(a)
+	case command == "insert":
+		text, err = in.editorInsert(a)
+	default:
+		text, err = in.editorUndo(a.Path)
+	}
+	return Reply{Body: text}, err
 }
 
 func editorExists(name string) error {
@@ -185,26 +187,32 @@ func listed(numbers []int) string {
 	return strings.Join(each(numbers, func(n int) string { return fmt.Sprint(n) }), ", ")
 }
 
-func editorView(ctx context.Context, in *call, name string) (skill.Result, error) {
-	picture, text, err := in.contents(ctx, name)
-	if picture != nil || err != nil {
-		return picture, err
+// editorView shows a file: a picture itself, a text with numbered lines.
+func (in *call) editorView(a editorArgs) (Reply, error) {
+	r, err := in.x.Execute(in.ctx, in.s, skill.Media{Path: a.Path})
+	if err != nil {
+		return Reply{}, err
 	}
-	if strings.IndexByte(text, 0) >= 0 {
-		return nil, failf("Ran into a binary file while trying to read %s", name)
-	}
-	first := 1
-	if in.values[viewRange] != nil {
-		if text, first, err = in.viewed(text); err != nil {
-			return nil, err
+	text, err := in.text(a.Path)
+	m, first := r.(skill.MediaFound), 1
+	switch {
+	case err != nil:
+		return Reply{}, err
+	case slices.Contains(image.types, m.Type) && m.Size <= image.limit:
+		return Reply{Body: a.Path, Blocks: []Block{{Type: m.Type, Path: m.Path, Data: []byte(text)}}}, nil
+	case strings.IndexByte(text, 0) >= 0:
+		return Reply{}, failf("Ran into a binary file while trying to read %s", a.Path)
+	case a.Range != nil:
+		if text, first, err = viewed(text, a.Range); err != nil {
+			return Reply{}, err
 		}
 	}
-	return answer(in.catOf(plainLines(text), name, first))
+	return Reply{Body: in.catOf(plainLines(text), a.Path, first)}, nil
 }
 
 // viewed returns the lines of a text that the editor is asked for.
-func (in *call) viewed(text string) (part string, first int, err error) {
-	from, to, ok := in.lines(viewRange)
+func viewed(text string, lineRange any) (part string, first int, err error) {
+	from, to, ok := linesOfRange(lineRange)
 	lines := strings.Split(text, "\n")
 	n, head := len(lines), fmt.Sprintf("Invalid `view_range`: [%d, %d]. Its ", from, to)
 	switch {
@@ -224,44 +232,22 @@ func (in *call) viewed(text string) (part string, first int, err error) {
 	return strings.Join(lines[from-1:to], "\n"), from, nil
 }
 
-// contents returns what a file holds: a picture as it is shown, or the text.
-func (in *call) contents(ctx context.Context, name string) (picture skill.Result, text string, err error) {
-	if picture, err = in.picture(ctx, name); picture == nil && err == nil {
-		text, err = in.text(ctx, name)
-	}
-	return picture, text, err
-}
-
-// picture shows a file that is a picture; it returns nil for other files.
-func (in *call) picture(ctx context.Context, name string) (skill.Result, error) {
-	r, err := in.x.Execute(ctx, in.s, skill.Media{Path: name})
-	if err != nil {
-		return nil, err
-	}
-	m := r.(skill.MediaFound)
-	if !slices.Contains(image.types, m.Type) || m.Size > image.limit {
-		return nil, nil
-	}
-	data, err := in.text(ctx, name)
-	return worded{text: name, blocks: []Block{{Type: m.Type, Path: m.Path, Data: []byte(data)}}}, err
-}
-
 // maxEntries is how many entries of a folder are shown.
 const maxEntries = 1000
 
 // editorFolder lists a folder two levels deep, without what is hidden.
-func editorFolder(ctx context.Context, in *call, name string) (skill.Result, error) {
-	if list, _ := in.values[viewRange].([]any); len(list) > 0 {
-		return nil, failf("The `view_range` parameter is not allowed when `path` points to a directory.")
+func (in *call) editorFolder(a editorArgs) (string, error) {
+	if list, _ := a.Range.([]any); len(list) > 0 {
+		return "", failf("The `view_range` parameter is not allowed when `path` points to a directory.")
 	}
-	shown := []string{name}
+	shown := []string{a.Path}
 	var walk func(at, as string, depth int) error
 	walk = func(at, as string, depth int) error {
-		r, err := in.x.Execute(ctx, in.s, skill.ListFolder{Path: at})
+		listed, err := do[skill.Listed](in, skill.ListFolder{Path: at})
 		if err != nil {
 			return err
 		}
-		for _, e := range r.(skill.Listed).Entries {
+		for _, e := range listed.Entries {
 			if strings.HasPrefix(e.Name, ".") {
 				continue
 			}
@@ -276,44 +262,52 @@ func editorFolder(ctx context.Context, in *call, name string) (skill.Result, err
 		}
 		return nil
 	}
-	if err := walk(name, name, 1); err != nil {
-		return nil, err
+	if err := walk(a.Path, a.Path, 1); err != nil {
+		return "", err
 	}
 	slices.Sort(shown)
 	text := strings.Join(shown[:min(len(shown), maxEntries)], "\n") + "\n"
 	if more := len(shown) - maxEntries; more > 0 {
 		text += fmt.Sprintf("… %d more\n", more)
 	}
-	return answer(fmt.Sprintf("Here's the files and directories up to 2 levels deep in %s, excluding hidden items:\n%s\n", name, text))
+	return fmt.Sprintf("Here's the files and directories up to 2 levels deep in %s, excluding hidden items:\n%s\n",
+		a.Path, text), nil
 }
 
-func editorCreate(ctx context.Context, in *call, name string) (skill.Result, error) {
-	text, ok := in.values["file_text"].(string)
-	if !ok {
-		return nil, lacks("file_text", "create")
+func (in *call) editorCreate(a editorArgs) (string, error) {
+	if a.Text == nil {
+		return "", lacks("file_text", "create")
 	}
-	r, err := in.x.Execute(ctx, in.s,
-		skill.WriteFile{Path: name, Content: text, Parents: true, NoReplace: true})
+	_, err := do[skill.Result](in,
+		skill.WriteFile{Path: a.Path, Content: *a.Text, Parents: true, NoReplace: true})
 	if errors.Is(err, fs.ErrExist) {
-		err = editorExists(name)
+		err = editorExists(a.Path)
 	}
-	in.remember(name, r, err)
-	return in.changed(r, err, "File created successfully at: "+name)
+	in.remember(a.Path, err)
+	return in.changed(err, "File created successfully at: "+a.Path)
 }
 
-// replaceOnce replaces the one occurrence of a text, and returns where it is. name is the file's in a
-// refusal, and places the format of the lines in which the text occurs.
-func replaceOnce(text, old, new, name, places string) (after string, at int, err error) {
-	o := likeLines(old, text)
-	lines, count := occurrences(text, o)
-	switch at = strings.Index(text, o); count {
+// replaceOnce replaces the one occurrence of the old text by the new one, and returns where it is. name
+// is the file's in a refusal, and places the format of the lines in which the text occurs.
+func (a editorTexts) replaceOnce(text, name, places string) (after string, at int, err error) {
+	old := likeLines(*a.Old, text)
+	lines, count := occurrences(text, old)
+	switch at = strings.Index(text, old); count {
 	case 0:
-		return "", 0, failf("No replacement was performed, old_str `%s` did not appear verbatim in %s.", old, name)
+		return "", 0, failf("No replacement was performed, old_str `%s` did not appear verbatim in %s.", *a.Old, name)
 	case 1:
-		return text[:at] + likeLines(new, text) + text[at+len(o):], at, nil
+		return text[:at] + likeLines(a.new(), text) + text[at+len(old):], at, nil
 	}
 	return "", 0, failf("No replacement was performed. Multiple occurrences of old_str `%s` %s. Please ensure it is unique",
-		old, fmt.Sprintf(places, listed(lines)))
+		*a.Old, fmt.Sprintf(places, listed(lines)))
+}
+
+// new is the new text, "" if it is missing.
+func (a editorTexts) new() string {
+	if a.New == nil {
+		return ""
+	}
+	return *a.New
 }
 
 // around are the lines of a text from so many before a place to so many after an inserted text.
@@ -326,41 +320,44 @@ func around(text string, at int, added string, context int) (snippet string, fir
 		"\n"), first + 1
 }
 
-func editorReplace(ctx context.Context, in *call, name string) (skill.Result, error) {
-	old, ok := in.values["old_str"].(string)
-	if !ok {
-		return nil, lacks("old_str", "str_replace")
-	}
-	if old == "" {
-		return nil, failf("No replacement was performed. Parameter `old_str` must not be empty")
+func (in *call) editorReplace(a editorArgs) (string, error) {
+	switch {
+	case a.Old == nil:
+		return "", lacks("old_str", "str_replace")
+	case *a.Old == "":
+		return "", emptyOld()
 	}
 	said := ""
-	r, err := in.reviseText(ctx, name, func(text string) (string, error) {
-		after, at, err := replaceOnce(text, old, in.str("new_str"), name, "in lines [%s]")
+	err := in.reviseText(a.Path, func(text string) (string, error) {
+		after, at, err := a.replaceOnce(text, a.Path, "in lines [%s]")
 		if err == nil {
-			snippet, first := around(after, at, in.str("new_str"), 4)
+			snippet, first := around(after, at, a.new(), 4)
 			said = fmt.Sprintf("The file %s has been edited. %sReview the changes and make sure they are as expected. Edit the file again if necessary.",
-				name, in.catOf(snippet, "a snippet of "+name, first))
+				a.Path, in.catOf(snippet, "a snippet of "+a.Path, first))
 		}
 		return after, err
 	})
-	in.remember(name, r, err)
-	return in.changed(r, err, said)
+	in.remember(a.Path, err)
+	return in.changed(err, said)
 }
 
-// inserted returns the argument with the text of an insertion.
-func (in *call) inserted() (string, error) {
-	text, ok := in.values["insert_text"].(string)
-	other, also := in.values["new_str"].(string)
+func emptyOld() error {
+	return failf("No replacement was performed. Parameter `old_str` must not be empty")
+}
+
+// inserted returns the text of an insertion, which has two names.
+func (a editorTexts) inserted() (string, error) {
 	switch {
-	case ok && also && text != other:
+	case a.Line == nil:
+		return "", lacks("insert_line", "insert")
+	case a.Added != nil && a.New != nil && *a.Added != *a.New:
 		return "", failf("Parameters `insert_text` and `new_str` differ; give one of them")
-	case also:
-		text = other
-	case !ok:
+	case a.New != nil:
+		return *a.New, nil
+	case a.Added == nil:
 		return "", lacks("insert_text", "insert")
 	}
-	return text, nil
+	return *a.Added, nil
 }
 
 // insertLines puts whole lines after a line of a text. A number behind its last newline is its end.
@@ -380,36 +377,33 @@ func insertLines(text string, n int, added string) (after string, at int, lines 
 }
 
 // insertAt returns the line of an insertion, if a text has it.
-func (in *call) insertAt(text, prefix string) (int, error) {
-	n, ok := in.integer("insert_line")
+func (a editorTexts) insertAt(text, prefix string) (int, error) {
+	n, ok := integer(a.Line)
 	if most := strings.Count(text, "\n") + 1; !ok || n < 0 || n > most {
-		return 0, failf("%sInvalid `insert_line` parameter: %v. It should be within the range of lines of the file: [0, %d]", prefix, in.values["insert_line"], most)
+		return 0, failf("%sInvalid `insert_line` parameter: %v. It should be within the range of lines of the file: [0, %d]", prefix, a.Line, most)
 	}
 	return n, nil
 }
 
-func editorInsert(ctx context.Context, in *call, name string) (skill.Result, error) {
-	if in.values["insert_line"] == nil {
-		return nil, lacks("insert_line", "insert")
-	}
-	added, err := in.inserted()
+func (in *call) editorInsert(a editorArgs) (string, error) {
+	added, err := a.inserted()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	text := ""
-	r, err := in.reviseText(ctx, name, func(before string) (string, error) {
-		n, err := in.insertAt(before, "")
+	err = in.reviseText(a.Path, func(before string) (string, error) {
+		n, err := a.insertAt(before, "")
 		if err != nil {
 			return "", err
 		}
 		after, at, lines := insertLines(before, n, added)
 		text = fmt.Sprintf("The file %s has been edited. %sReview the changes and make sure they are as expected (correct indentation, "+
-			"no duplicate lines, etc). Edit the file again if necessary.", name,
+			"no duplicate lines, etc). Edit the file again if necessary.", a.Path,
 			in.catOf(strings.Join(lines, "\n"), "a snippet of the edited file", max(1, at-3)))
 		return after, nil
 	})
-	in.remember(name, r, err)
-	return in.changed(r, err, text)
+	in.remember(a.Path, err)
+	return in.changed(err, text)
 }
 
 type editLogKey struct{}
@@ -424,9 +418,9 @@ func (in *call) editLog() *editLog {
 	return in.s.Keep(editLogKey{}, func() any { return &editLog{ids: map[string][]string{}} }).(*editLog)
 }
 
-// remember notes a change of a file for undo_edit.
-func (in *call) remember(name string, r skill.Result, err error) {
-	id := Reply{Result: r}.UndoID()
+// remember notes the change that the call has made to a file for undo_edit.
+func (in *call) remember(name string, err error) {
+	id := Reply{Result: in.did}.UndoID()
 	real, rerr := in.x.Real(in.s, name, true)
 	if err != nil || rerr != nil || id == "" {
 		return
@@ -437,30 +431,29 @@ func (in *call) remember(name string, r skill.Result, err error) {
 	l.ids[real] = append(l.ids[real], id)
 }
 
-func editorUndo(ctx context.Context, in *call, name string) (skill.Result, error) {
+func (in *call) editorUndo(name string) (string, error) {
 	real, err := in.x.Real(in.s, name, true)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	l := in.editLog()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ids := l.ids[real]
 	if len(ids) == 0 {
-		return nil, failf("No edit history found for %s.", name)
+		return "", failf("No edit history found for %s.", name)
 	}
-	r, err := in.x.Execute(ctx, in.s, skill.Undo{ID: ids[len(ids)-1]})
-	if err != nil {
-		return nil, err
+	if _, err := do[skill.Result](in, skill.Undo{ID: ids[len(ids)-1]}); err != nil {
+		return "", err
 	}
 	l.ids[real] = ids[:len(ids)-1]
 	done := fmt.Sprintf("Last edit to %s undone successfully. ", name)
 	at, err := in.place(name, true)
 	if err != nil || at == nothing {
-		return worded{text: done + fmt.Sprintf("The file %s does not exist any more.", name), of: r}, err
+		return done + fmt.Sprintf("The file %s does not exist any more.", name), err
 	}
-	text, err := in.text(ctx, name)
-	return worded{text: done + in.catOf(plainLines(text), name, 1), of: r}, err
+	text, err := in.text(name)
+	return done + in.catOf(plainLines(text), name, 1), err
 }
 
 // The folder of the notes, as a model names it and in the workspace.
@@ -469,26 +462,37 @@ const (
 	memoryFolder = "memory/memories"
 )
 
+type memoryArgs struct {
+	Command any `arg:"command" type:"string" is:"required" doc:"what to do"`
+	Path    any `arg:"path" type:"string" is:"path" doc:"path in the workspace"`
+	Range   any `arg:"view_range" type:"array" of:"integer" doc:"for view: first and last line; -1 is the end"`
+	editorTexts
+	From any `arg:"old_path" type:"string" is:"path" doc:"for rename"`
+	To   any `arg:"new_path" type:"string" is:"path" doc:"for rename"`
+}
+
 // memory keeps notes of a model in files of the workspace.
-func memory(ctx context.Context, in *call) (skill.Result, error) {
-	command := in.str("command")
-	do := map[string]func(ctx context.Context, in *call, n note) (skill.Result, error){
+func memory(in *call, a memoryArgs) (string, error) {
+	command := textOf(a.Command)
+	do := map[string]func(in *call, a memoryArgs, n note) (string, error){
 		"view": memoryView, "create": memoryCreate, "str_replace": memoryReplace, "insert": memoryInsert,
 		"delete": memoryDelete,
 	}[command]
 	switch {
-	case in.values["command"] == nil:
-		return nil, noCommand()
+	case a.Command == nil:
+		return "", noCommand()
 	case command == "rename":
-		return memoryRename(ctx, in)
+		return memoryRename(in, a)
 	case do == nil:
-		return nil, failf("Unrecognized command %s. The allowed commands for the memory tool are: view, create, str_replace, insert, delete, rename", command)
+		return "", failf("Unrecognized command %s. The allowed commands for the memory tool are: view, create, str_replace, insert, delete, rename", command)
+	case a.Path == nil:
+		return "", lacks("path", command)
 	}
-	n, err := in.note("path", command)
+	n, err := in.note(a.Path)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return do(ctx, in, n)
+	return do(in, a, n)
 }
 
 // A note is a file or folder below the root of memory.
@@ -500,13 +504,10 @@ type note struct {
 }
 
 // note returns the note that an argument names.
-func (in *call) note(param, command string) (n note, err error) {
-	name, ok := in.values[param].(string)
-	switch {
-	case in.values[param] == nil:
-		return n, lacks(param, command)
-	case !ok || name != memoryRoot && !strings.HasPrefix(name, memoryRoot+"/"):
-		return n, failf("Error: Path must start with %s, got: %v", memoryRoot, in.values[param])
+func (in *call) note(given any) (n note, err error) {
+	name, ok := given.(string)
+	if !ok || name != memoryRoot && !strings.HasPrefix(name, memoryRoot+"/") {
+		return n, failf("Error: Path must start with %s, got: %v", memoryRoot, given)
 	}
 	base := filepath.Join(in.x.Dir(), memoryFolder)
 	n = note{name: name, path: filepath.Join(base,
@@ -532,25 +533,25 @@ func (in *call) note(param, command string) (n note, err error) {
 // followed says what is at a note, through a link.
 func (n note) followed(in *call) (place, error) { return in.place(n.path, true) }
 
-func memoryView(ctx context.Context, in *call, n note) (skill.Result, error) {
+func memoryView(in *call, a memoryArgs, n note) (string, error) {
 	at, err := n.followed(in)
 	switch {
 	case err != nil:
-		return nil, err
+		return "", err
 	case n.at == nothing && !n.root:
-		return nil, failf("The path %s does not exist. Please provide a valid path.", n.name)
+		return "", failf("The path %s does not exist. Please provide a valid path.", n.name)
 	case at != file:
-		return memoryTree(ctx, in, n)
+		return in.memoryTree(n)
 	}
-	text, err := in.text(ctx, n.path)
+	text, err := in.text(n.path)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	lines, first := strings.Split(text, "\n"), 1
 	if len(lines) > 999_999 {
-		return nil, failf("File %s exceeds maximum line limit of 999,999 lines.", n.name)
+		return "", failf("File %s exceeds maximum line limit of 999,999 lines.", n.name)
 	}
-	if from, to, ok := in.lines(viewRange); ok {
+	if from, to, ok := linesOfRange(a.Range); ok {
 		first = max(1, from)
 		if to == -1 || to > len(lines) {
 			to = len(lines)
@@ -561,25 +562,25 @@ func memoryView(ctx context.Context, in *call, n note) (skill.Result, error) {
 	if len(lines) > 0 {
 		text += catLines(strings.Join(lines, "\n"), first)
 	}
-	return answer(text)
+	return text, nil
 }
 
 // memoryTree lists a folder of notes two levels deep, with sizes.
-func memoryTree(ctx context.Context, in *call, n note) (skill.Result, error) {
+func (in *call) memoryTree(n note) (string, error) {
 	shown := strings.TrimRight(n.name, "/")
 	head := fmt.Sprintf("Here're the files and directories up to 2 levels deep in %s, excluding hidden items and node_modules:\n", n.name)
 	if n.at == nothing {
-		return answer(head + "0B\t" + shown)
+		return head + "0B\t" + shown, nil
 	}
 	var lines []string
 	var walk func(at, as string, depth int) (int64, error)
 	walk = func(at, as string, depth int) (total int64, err error) {
-		r, err := in.x.Execute(ctx, in.s, skill.ListFolder{Path: at, Details: true})
+		list, err := do[skill.Listed](in, skill.ListFolder{Path: at, Details: true})
 		if err != nil {
 			return 0, err
 		}
-		for i, e := range r.(skill.Listed).Entries {
-			info, below := r.(skill.Listed).Infos[i], as+"/"+e.Name
+		for i, e := range list.Entries {
+			info, below := list.Infos[i], as+"/"+e.Name
 			hidden := depth > 2 || strings.HasPrefix(e.Name, ".") || e.Name == "node_modules"
 			deeper := depth
 			if hidden {
@@ -603,10 +604,7 @@ func memoryTree(ctx context.Context, in *call, n note) (skill.Result, error) {
 		return total, nil
 	}
 	total, err := walk(n.path, shown, 1)
-	if err != nil {
-		return nil, err
-	}
-	return answer(head + strings.Join(append([]string{sizeText(total) + "\t" + shown}, lines...), "\n"))
+	return head + strings.Join(append([]string{sizeText(total) + "\t" + shown}, lines...), "\n"), err
 }
 
 // sizeText is a size as `du -h` prints it, with one decimal.
@@ -622,105 +620,99 @@ func sizeText(n int64) string {
 	return fmt.Sprintf("%.1f%c", size, "KMG"[unit])
 }
 
-func memoryCreate(ctx context.Context, in *call, n note) (skill.Result, error) {
-	text, ok := in.values["file_text"].(string)
+func memoryCreate(in *call, a memoryArgs, n note) (string, error) {
 	switch {
-	case !ok:
-		return nil, lacks("file_text", "create")
+	case a.Text == nil:
+		return "", lacks("file_text", "create")
 	case n.at != nothing:
-		return nil, failf("Error: File %s already exists", n.name)
+		return "", failf("Error: File %s already exists", n.name)
 	}
-	r, err := in.x.Execute(ctx, in.s, skill.WriteFile{Path: n.path, Content: text, Parents: true,
-		NoReplace: true})
-	return in.changed(r, err, "File created successfully at: "+n.name)
+	_, err := do[skill.Result](in, skill.WriteFile{Path: n.path, Content: *a.Text, Parents: true, NoReplace: true})
+	return in.changed(err, "File created successfully at: "+n.name)
 }
 
-func memoryReplace(ctx context.Context, in *call, n note) (skill.Result, error) {
-	old, ok := in.values["old_str"].(string)
-	if !ok {
-		return nil, lacks("old_str", "str_replace")
+func memoryReplace(in *call, a memoryArgs, n note) (string, error) {
+	if a.Old == nil {
+		return "", lacks("old_str", "str_replace")
 	}
 	at, err := n.followed(in)
 	switch {
 	case err != nil:
-		return nil, err
+		return "", err
 	case at != file:
-		return nil, failf("Error: The path %s does not exist. Please provide a valid path.", n.name)
-	case old == "":
-		return nil, failf("No replacement was performed. Parameter `old_str` must not be empty")
+		return "", failf("Error: The path %s does not exist. Please provide a valid path.", n.name)
+	case *a.Old == "":
+		return "", emptyOld()
 	}
 	text := ""
-	r, err := in.reviseText(ctx, n.path, func(before string) (string, error) {
-		after, at, err := replaceOnce(before, old, in.str("new_str"), n.name, "in lines: %s")
+	err = in.reviseText(n.path, func(before string) (string, error) {
+		after, at, err := a.replaceOnce(before, n.name, "in lines: %s")
 		if err == nil {
-			snippet, first := around(after, at, in.str("new_str"), 2)
+			snippet, first := around(after, at, a.new(), 2)
 			text = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n" + catLines(snippet, first)
 		}
 		return after, err
 	})
-	return in.changed(r, err, text)
+	return in.changed(err, text)
 }
 
-func memoryInsert(ctx context.Context, in *call, n note) (skill.Result, error) {
-	if in.values["insert_line"] == nil {
-		return nil, lacks("insert_line", "insert")
-	}
-	added, err := in.inserted()
+func memoryInsert(in *call, a memoryArgs, n note) (string, error) {
+	added, err := a.inserted()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	at, err := n.followed(in)
 	switch {
 	case err != nil:
-		return nil, err
+		return "", err
 	case at != file:
-		return nil, failf("Error: The path %s does not exist", n.name)
+		return "", failf("Error: The path %s does not exist", n.name)
 	}
-	r, err := in.reviseText(ctx, n.path, func(text string) (string, error) {
-		line, err := in.insertAt(text, "Error: ")
+	err = in.reviseText(n.path, func(text string) (string, error) {
+		line, err := a.insertAt(text, "Error: ")
 		if err != nil {
 			return "", err
 		}
 		after, _, _ := insertLines(text, line, added)
 		return after, nil
 	})
-	return in.changed(r, err, fmt.Sprintf("The file %s has been edited.", n.name))
+	return in.changed(err, fmt.Sprintf("The file %s has been edited.", n.name))
 }
 
-func memoryDelete(ctx context.Context, in *call, n note) (skill.Result, error) {
+func memoryDelete(in *call, _ memoryArgs, n note) (string, error) {
 	switch {
 	case n.root:
-		return nil, failf("Error: Cannot delete the %s directory itself", memoryRoot)
+		return "", failf("Error: Cannot delete the %s directory itself", memoryRoot)
 	case n.at == nothing:
-		return nil, failf("Error: The path %s does not exist", n.name)
+		return "", failf("Error: The path %s does not exist", n.name)
 	}
-	r, err := in.x.Execute(ctx, in.s, skill.DeleteFile{Path: n.path, Tree: true})
-	return in.changed(r, err, "Successfully deleted "+n.name)
+	_, err := do[skill.Result](in, skill.DeleteFile{Path: n.path, Tree: true})
+	return in.changed(err, "Successfully deleted "+n.name)
 }
 
-func memoryRename(ctx context.Context, in *call) (skill.Result, error) {
+func memoryRename(in *call, a memoryArgs) (string, error) {
 	const command = "rename"
-	for _, param := range []string{"old_path", "new_path"} {
-		if in.values[param] == nil {
-			return nil, lacks(param, command)
-		}
+	switch {
+	case a.From == nil:
+		return "", lacks("old_path", command)
+	case a.To == nil:
+		return "", lacks("new_path", command)
 	}
-	from, err := in.note("old_path", command)
+	from, err := in.note(a.From)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	to, err := in.note("new_path", command)
+	to, err := in.note(a.To)
 	switch {
 	case err != nil:
-		return nil, err
+		return "", err
 	case from.root:
-		return nil, failf("Error: Cannot rename the %s directory itself", memoryRoot)
+		return "", failf("Error: Cannot rename the %s directory itself", memoryRoot)
 	case from.at == nothing:
-		return nil, failf("Error: The path %s does not exist", from.name)
+		return "", failf("Error: The path %s does not exist", from.name)
 	case to.at != nothing:
-		return nil, failf("Error: The destination %s already exists", to.name)
+		return "", failf("Error: The destination %s already exists", to.name)
 	}
-	r, err := in.x.Execute(ctx, in.s, skill.MoveFile{Source: from.path, Dest: to.path, Parents: true,
-		NoReplace: true})
-	return in.changed(r, err, fmt.Sprintf("Successfully renamed %s to %s", from.name, to.name))
+	_, err = do[skill.Result](in, skill.MoveFile{Source: from.path, Dest: to.path, Parents: true, NoReplace: true})
+	return in.changed(err, fmt.Sprintf("Successfully renamed %s to %s", from.name, to.name))
 }

@@ -2,11 +2,12 @@ package dialect
 
 import (
 	"cmp"
-	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"textskill/skill"
@@ -14,16 +15,10 @@ import (
 
 // nativeMemento are the tools of Memento-S whose names no vendor's tool has. Its failures begin with ERR.
 var nativeMemento = []Tool{
-	native("read_file", "Read a file, or some of its lines.", Reads, mementoRead,
-		nativePath("path"), number("start_line", "first line, from 1"), number("end_line", "last line")),
-	native("file_create", "Make a file or a folder.", Destroys, mementoCreate,
-		nativePath("path"), optional(nativeText("content", "the text")),
-		truth("overwrite", "replace a file that is there")),
-	native("edit_file_by_lines", "Replace some lines of a file.", Destroys, mementoEdit,
-		nativePath("path"), needed(number("start_line", "first, from 1")), needed(number("end_line", "last")),
-		nativeText("new_content", "the new lines")),
-	native("list_dir", "Show a folder as a tree.", Reads, mementoTree, optional(nativePath("path")),
-		number("max_depth", "levels; default 2")),
+	row(Tool{Name: "read_file", Doc: "Read a file, or some of its lines."}, mementoRead),
+	row(Tool{Name: "file_create", Doc: "Make a file or a folder.", Effect: Destroys}, mementoCreate),
+	row(Tool{Name: "edit_file_by_lines", Doc: "Replace some lines of a file.", Effect: Destroys}, mementoEdit),
+	row(Tool{Name: "list_dir", Doc: "Show a folder as a tree."}, mementoTree),
 }
 
 // mementoLines are the lines of a text, without an empty one behind the last newline.
@@ -34,75 +29,85 @@ func mementoLines(text string) []string {
 	return strings.Split(strings.TrimSuffix(plainLines(text), "\n"), "\n")
 }
 
-func mementoRead(ctx context.Context, in *call) (skill.Result, error) {
-	name := in.str("path")
-	switch at, err := in.place(name, true); {
+func mementoRead(in *call, a struct {
+	Path string      `arg:"path" is:"path,required" doc:"path in the workspace"`
+	From json.Number `arg:"start_line" type:"integer" doc:"first line, from 1"`
+	To   json.Number `arg:"end_line" type:"integer" doc:"last line"`
+}) (string, error) {
+	switch at, err := in.place(a.Path, true); {
 	case err != nil:
-		return nil, err
+		return "", err
 	case at != file:
-		return nil, failf("ERR: File not found or is a directory: %s", name)
+		return "", failf("ERR: File not found or is a directory: %s", a.Path)
 	}
-	text, err := in.text(ctx, name)
+	text, err := in.text(a.Path)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	lines := mementoLines(text)
-	from, to := max(in.or("start_line", 1), 1), in.or("end_line", -1)
+	from, to := max(integerOr(a.From, 1), 1), integerOr(a.To, -1)
 	if to < 0 || to > len(lines) {
 		to = len(lines)
 	}
 	if from > len(lines) && len(lines) > 0 {
-		return nil, failf("ERR: start_line (%d) is beyond the file length (%d).", from, len(lines))
+		return "", failf("ERR: start_line (%d) is beyond the file length (%d).", from, len(lines))
 	}
-	shown := []string{fmt.Sprintf("--- File: %s (Lines %d to %d of %d) ---", name, from, to, len(lines))}
+	shown := []string{fmt.Sprintf("--- File: %s (Lines %d to %d of %d) ---", a.Path, from, to, len(lines))}
 	for i := from; i <= to; i++ {
 		shown = append(shown, fmt.Sprintf("%5d | %s", i, lines[i-1]))
 	}
-	return answer(strings.Join(shown, "\n"))
+	return strings.Join(shown, "\n"), nil
 }
 
-func mementoCreate(ctx context.Context, in *call) (skill.Result, error) {
-	name := in.str("path")
-	if err := in.required("path"); err != nil {
-		return nil, err
+func mementoCreate(in *call, a struct {
+	Path      *string `arg:"path" is:"path,required" doc:"path in the workspace"`
+	Content   string  `arg:"content" is:"content,empty" doc:"the text"`
+	Overwrite bool    `arg:"overwrite" doc:"replace a file that is there"`
+}) (string, error) {
+	if a.Path == nil {
+		return "", in.lacks("path")
 	}
-	at, err := in.place(name, true)
+	at, err := in.place(*a.Path, true)
 	switch {
 	case err != nil:
-		return nil, err
+		return "", err
 	case at == folder:
-		return answer("SUCCESS: Directory already exists at " + name)
-	case at == file && !in.flag("overwrite"):
-		return nil, failf("ERR: File already exists at %s. Use overwrite=true to replace it, or edit_file_by_lines to modify it.", name)
+		return "SUCCESS: Directory already exists at " + *a.Path, nil
+	case at == file && !a.Overwrite:
+		return "", failf("ERR: File already exists at %s. Use overwrite=true to replace it, or edit_file_by_lines to modify it.", *a.Path)
 	}
 	did := "Created"
 	if at == file {
 		did = "Overwrote"
 	}
-	r, err := in.x.Execute(ctx, in.s, skill.WriteFile{Path: name, Content: in.str("content"), Parents: true,
+	_, err = do[skill.Result](in, skill.WriteFile{Path: *a.Path, Content: a.Content, Parents: true,
 		NoReplace: at == nothing})
-	return in.changed(r, err, fmt.Sprintf("SUCCESS: %s file %s", did, name))
+	return in.changed(err, fmt.Sprintf("SUCCESS: %s file %s", did, *a.Path))
 }
 
-func mementoEdit(ctx context.Context, in *call) (skill.Result, error) {
-	name := in.str("path")
-	from, first := in.integer("start_line")
-	to, second := in.integer("end_line")
-	if err := in.required("path", "new_content"); err != nil {
-		return nil, err
-	}
-	if !first || !second || from < 1 || to < from {
-		return nil, failf("ERR: Invalid range start_line=%v, end_line=%v.", in.values["start_line"],
-			in.values["end_line"])
+func mementoEdit(in *call, a struct {
+	Path  *string `arg:"path" is:"path,required" doc:"path in the workspace"`
+	First any     `arg:"start_line" type:"integer" is:"required" doc:"first, from 1"`
+	Last  any     `arg:"end_line" type:"integer" is:"required" doc:"last"`
+	New   *string `arg:"new_content" is:"content,required,empty" doc:"the new lines"`
+}) (string, error) {
+	from, first := integer(a.First)
+	to, second := integer(a.Last)
+	switch {
+	case a.Path == nil:
+		return "", in.lacks("path")
+	case a.New == nil:
+		return "", in.lacks("new_content")
+	case !first || !second || from < 1 || to < from:
+		return "", failf("ERR: Invalid range start_line=%v, end_line=%v.", a.First, a.Last)
 	}
 	var shown []string
-	r, err := in.reviseText(ctx, name, func(text string) (string, error) {
-		lines, added := mementoLines(text), mementoLines(in.str("new_content"))
+	err := in.reviseText(*a.Path, func(text string) (string, error) {
+		lines, added := mementoLines(text), mementoLines(*a.New)
 		if from > len(lines) {
 			return "", failf("ERR: start_line (%d) is beyond the file length (%d).", from, len(lines))
 		}
-		after := append(append(append([]string(nil), lines[:from-1]...), added...),
-			lines[min(to, len(lines)):]...)
+		after := slices.Concat(lines[:from-1], added, lines[min(to, len(lines)):])
 		shown = nil
 		for i := max(1, from-mementoAround); i <= min(len(after), from-1+len(added)+mementoAround); i++ {
 			mark := "  "
@@ -118,10 +123,10 @@ func mementoEdit(ctx context.Context, in *call) (skill.Result, error) {
 		return likeLines(plain, text), nil
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		err = failf("ERR: File not found or is a directory: %s", name)
+		err = failf("ERR: File not found or is a directory: %s", *a.Path)
 	}
 	const rule = "-----------------------------------"
-	return in.changed(r, err,
+	return in.changed(err,
 		fmt.Sprintf("SUCCESS: Replaced lines %d to %d.\nPlease verify the indentation and syntax in the resulting snippet below:\n%s\n%s\n%s",
 			from, to, rule, strings.Join(shown, "\n"), rule))
 }
@@ -129,23 +134,26 @@ func mementoEdit(ctx context.Context, in *call) (skill.Result, error) {
 // mementoAround is how many lines are shown around those that were replaced.
 const mementoAround = 5
 
-func mementoTree(ctx context.Context, in *call) (skill.Result, error) {
-	name := cmp.Or(in.str("path"), ".")
+func mementoTree(in *call, a struct {
+	Path  string      `arg:"path" is:"path" doc:"path in the workspace"`
+	Depth json.Number `arg:"max_depth" type:"integer" doc:"levels; default 2"`
+}) (string, error) {
+	name := cmp.Or(a.Path, ".")
 	switch at, err := in.place(name, true); {
 	case err != nil:
-		return nil, err
+		return "", err
 	case at != folder:
-		return nil, failf("ERR: Directory not found: %s", name)
+		return "", failf("ERR: Directory not found: %s", name)
 	}
 	lines := []string{"Directory Tree for: " + name}
 	var walk func(dir, indent string, depth int) error
 	walk = func(dir, indent string, depth int) error {
-		r, err := in.x.Execute(ctx, in.s, skill.ListFolder{Path: dir})
+		listed, err := do[skill.Listed](in, skill.ListFolder{Path: dir})
 		if err != nil {
 			return err
 		}
 		var folders, files []string
-		for _, e := range r.(skill.Listed).Entries {
+		for _, e := range listed.Entries {
 			switch {
 			case strings.HasPrefix(e.Name, "."), e.Name == "node_modules", e.Name == "__pycache__":
 			case e.Type.IsDir():
@@ -170,47 +178,37 @@ func mementoTree(ctx context.Context, in *call) (skill.Result, error) {
 		}
 		return nil
 	}
-	if err := walk(name, "", min(max(in.or("max_depth", 2), 1), 20)); err != nil {
-		return nil, err
-	}
-	return answer(strings.Join(lines, "\n"))
+	err := walk(name, "", min(max(integerOr(a.Depth, 2), 1), 20))
+	return strings.Join(lines, "\n"), err
 }
 
-func mementoGlob(ctx context.Context, in *call) (skill.Result, error) {
-	if err := in.required("pattern"); err != nil {
-		return nil, err
+func (in *call) mementoGlob(a globArgs) (string, error) {
+	if a.Pattern == nil {
+		return "", in.lacks("pattern")
 	}
-	name := cmp.Or(in.str("path"), ".")
-	_, files, err := in.find(ctx, name, in.str("pattern"), true)
-	if err != nil {
-		return nil, err
-	}
-	files = files[:min(len(files), max(in.or("max_results", 100), 1))]
-	if len(files) == 0 {
-		return answer(fmt.Sprintf("No files match pattern '%s' in %s", in.str("pattern"), name))
-	}
-	return answer(strings.Join(each(files, func(f foundFile) string { return f.rel }), "\n"))
+	name := cmp.Or(textOf(a.Path), ".")
+	files, err := in.find(name, *a.Pattern, true)
+	files = files[:min(len(files), max(integerOr(a.Most, 100), 1))]
+	return cmp.Or(strings.Join(each(files, func(f foundFile) string { return f.rel }), "\n"),
+		fmt.Sprintf("No files match pattern '%s' in %s", *a.Pattern, name)), err
 }
 
-func mementoGrep(ctx context.Context, in *call) (skill.Result, error) {
-	if err := in.required("pattern"); err != nil {
-		return nil, err
+func (in *call) mementoGrep(a grepArgs) (string, error) {
+	if a.Pattern == nil {
+		return "", in.lacks("pattern")
 	}
-	name := cmp.Or(in.str("dir_path"), ".")
-	g, err := in.matched(ctx, skill.Grep{Path: name, NoLast: true}, "file_pattern")
+	op := skill.Grep{Path: cmp.Or(textOf(a.Dir), "."), Pattern: *a.Pattern, NoLast: true}
+	if glob := textOf(a.Files); glob != "" {
+		op.Include = []string{glob}
+	}
+	g, err := in.matched(op)
 	if bad, ok := errors.AsType[*skill.ArgError](err); ok {
-		return nil, failf("ERR: Invalid regex pattern: %s", pythonRegexError(in.str("pattern"), bad.Reason))
+		return "", failf("ERR: Invalid regex pattern: %s", pythonRegexError(*a.Pattern, bad.Reason))
 	}
-	if err != nil {
-		return nil, err
-	}
-	if len(g.Matches) == 0 {
-		return answer(fmt.Sprintf("No matches found for '%s' in %s", in.str("pattern"), name))
-	}
-	return answer(strings.Join(each(g.Matches, func(m skill.Match) string {
+	return cmp.Or(strings.Join(each(g.Matches, func(m skill.Match) string {
 		rel, _ := filepath.Rel(g.Path, m.File)
 		return fmt.Sprintf("%s:%d: %s", rel, m.Line, lineText(m.Text))
-	}), "\n"))
+	}), "\n"), fmt.Sprintf("No matches found for '%s' in %s", *a.Pattern, op.Path)), err
 }
 
 // pythonRegexError says what is wrong with a regular expression as Python does, where that is that a
@@ -233,12 +231,5 @@ func pythonRegexError(pattern, reason string) string {
 	return fmt.Sprintf("missing ), unterminated subpattern at position %d", open[len(open)-1])
 }
 
-// required fails if an argument that is a text is missing.
-func (in *call) required(names ...string) error {
-	for _, name := range names {
-		if _, ok := in.values[name].(string); !ok {
-			return failf("%s: %s is required", in.tool.Name, name)
-		}
-	}
-	return nil
-}
+// lacks fails because an argument is missing.
+func (in *call) lacks(param string) error { return failf("%s: %s is required", in.tool.Name, param) }

@@ -1,9 +1,11 @@
 package dialect
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,31 +25,25 @@ import (
 
 // nativeShells are the shells of Codex, of OpenAI's API and of Anthropic.
 var nativeShells = []Tool{
-	native("exec_command", "Run a command, and wait a while for its end.", Destroys, execCommand,
-		needed(word("cmd", "for bash")), optional(nativePath("workdir")),
-		truth("tty", "in a terminal, for write_stdin"),
-		number("yield_time_ms", "how long to wait; default 10000")),
-	native("write_stdin", "Type into a command that exec_command has left running, and read what it prints.",
-		Destroys, writeStdin,
-		needed(number("session_id", "of the command")), word("chars", "what to type"),
-		number("yield_time_ms", "how long to wait; default 250")),
-	native("bash", "Run a command in a shell that keeps its folder, variables and functions.", Destroys, bash,
-		word("command", "what to run"), truth("restart", "begin with a new shell"),
-		number("timeout_ms", "milliseconds")),
-	native("shell_call", "Run several commands, each in a shell of its own.", Destroys, shellCall,
-		Param{Name: "commands", Type: "array", Of: "string", Required: true, Doc: "what to run"},
-		number("timeout_ms", "milliseconds"), number("max_output_length", "returned as it is")),
-	native("local_shell_call", "Run the words of one command.", Destroys, localShell,
-		Param{Name: "command", Type: "array", Of: "string", Required: true,
-			Doc: "a program and its arguments"},
-		Param{Name: "env", Type: "object", Content: true, Doc: "variables"},
-		optional(nativePath("working_directory")), number("timeout_ms", "milliseconds")),
-	native("shell", "Run the words of one command.", Destroys, codexShell,
-		Param{Name: "command", Type: "array", Of: "string", Required: true, Doc: "a program and its arguments"},
-		optional(nativePath("workdir")), number("timeout_ms", "milliseconds")),
-	native("shell_command", "Run a command.", Destroys, codexShell,
-		needed(word("command", "for bash")), optional(nativePath("workdir")),
-		number("timeout_ms", "milliseconds")),
+	row(Tool{Name: "exec_command", Doc: "Run a command, and wait a while for its end.", Effect: Destroys}, execCommand),
+	row(Tool{Name: "write_stdin", Effect: Destroys,
+		Doc: "Type into a command that exec_command has left running, and read what it prints."}, writeStdin),
+	row(Tool{Name: "bash", Effect: Destroys,
+		Doc: "Run a command in a shell that keeps its folder, variables and functions."}, bash),
+	row(Tool{Name: "shell_call", Doc: "Run several commands, each in a shell of its own.", Effect: Destroys}, shellCall),
+	row(Tool{Name: "local_shell_call", Doc: "Run the words of one command.", Effect: Destroys}, localShell),
+	row(Tool{Name: "shell", Doc: "Run the words of one command.", Effect: Destroys}, func(in *call, a struct {
+		Command any `arg:"command" type:"array" of:"string" is:"required" doc:"a program and its arguments"`
+		codexArgs
+	}) (string, error) {
+		return in.codexShell(a.Command, a.codexArgs)
+	}),
+	row(Tool{Name: "shell_command", Doc: "Run a command.", Effect: Destroys}, func(in *call, a struct {
+		Command any `arg:"command" type:"string" is:"required" doc:"for bash"`
+		codexArgs
+	}) (string, error) {
+		return in.codexShell(a.Command, a.codexArgs)
+	}),
 }
 
 // A resident is a shell that stays between the calls of a session: each call is a program of its
@@ -91,7 +87,7 @@ type ran struct {
 }
 
 // run runs a command in the shell.
-func (sh *resident) run(ctx context.Context, in *call, command string, timeout time.Duration) (ran, error) {
+func (sh *resident) run(in *call, command string, timeout time.Duration) (ran, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	script := fmt.Sprintf(residentScript, quotedLine(sh.state), quotedLine(command), stateEnd)
@@ -99,7 +95,7 @@ func (sh *resident) run(ctx context.Context, in *call, command string, timeout t
 	for ; len(script) > most; script = script[most:] {
 		args = append(args, script[:most])
 	}
-	e, err := in.exec(ctx, skill.Exec{Command: "bash", Args: append(args, script), Timeout: timeout,
+	e, err := in.exec(skill.Exec{Command: "bash", Args: append(args, script), Timeout: timeout,
 		MaxOutput: 1 << 20, Unattended: true})
 	if err != nil {
 		return ran{}, err
@@ -115,16 +111,12 @@ func (sh *resident) run(ctx context.Context, in *call, command string, timeout t
 	return r, nil
 }
 
-func (in *call) exec(ctx context.Context, a skill.Exec) (skill.Executed, error) {
+func (in *call) exec(a skill.Exec) (skill.Executed, error) {
 	if slices.ContainsFunc(append(slices.Clone(a.Args), a.Command),
 		func(s string) bool { return strings.IndexByte(s, 0) >= 0 }) {
 		return skill.Executed{}, errors.New("the command holds a NUL byte, which no program can be given")
 	}
-	r, err := in.x.Execute(ctx, in.s, a)
-	if err != nil {
-		return skill.Executed{}, err
-	}
-	return r.(skill.Executed), nil
+	return do[skill.Executed](in, a)
 }
 
 // shellQuoted is a text as one word of a shell.
@@ -157,19 +149,11 @@ func clippedOutput(text string) string {
 func under(line, text string) string { return strings.TrimSuffix(line+"\n"+text, "\n") }
 
 // bashTime is how long a command may take, in an argument or as is usual.
-func (in *call) bashTime(param string) time.Duration {
-	if ms, ok := in.integer(param); ok {
+func (in *call) bashTime(given any) time.Duration {
+	if ms, ok := integer(given); ok {
 		return milliseconds(ms)
 	}
 	return in.dialect.bashTime
-}
-
-// bash is the shell of the toolset, or that of Anthropic's API.
-func bash(ctx context.Context, in *call) (skill.Result, error) {
-	if in.dialect.speaks == wire.AgentEvents || in.given("timeout_ms") {
-		return in.residentBash(ctx, in.bashTime("timeout_ms"), toolsetWords)
-	}
-	return in.residentBash(ctx, in.dialect.bashTime, bashWords)
 }
 
 // A residentWords is what a shell that stays says.
@@ -194,32 +178,40 @@ var (
 		func(int) string { return "bash: bash session terminated" }}
 )
 
-// residentBash runs a command in the shell that stays.
-func (in *call) residentBash(ctx context.Context, timeout time.Duration,
-	say residentWords) (skill.Result, error) {
-	sh, command := in.resident("bash"), in.str("command")
-	if in.flag("restart") {
+// bash is the shell of the toolset, or that of Anthropic's API: a shell that stays.
+func bash(in *call, a struct {
+	Command string `arg:"command" doc:"what to run"`
+	Restart bool   `arg:"restart" doc:"begin with a new shell"`
+	Timeout any    `arg:"timeout_ms" type:"integer" doc:"milliseconds"`
+}) (string, error) {
+	sh, say, timeout := in.resident("bash"), bashWords, in.bashTime(a.Timeout)
+	if in.dialect.speaks == wire.AgentEvents || a.Timeout != nil {
+		say = toolsetWords
+	}
+	if a.Restart {
 		sh.restart()
-		if command == "" {
-			return answer(say.restarted)
+		if a.Command == "" {
+			return say.restarted, nil
 		}
 	}
-	if command == "" {
-		return nil, failf("%s", say.missing)
+	if a.Command == "" {
+		return "", failf("%s", say.missing)
 	}
-	if r, ok, err := in.patchBy(ctx, command); ok {
-		return r, err
+	if text, ok, err := in.patchBy(a.Command); ok {
+		return text, err
 	}
-	r, err := sh.run(ctx, in, command, timeout)
+	r, err := sh.run(in, a.Command, timeout)
 	switch {
 	case err != nil:
-		return nil, err
+		return "", err
 	case r.TimedOut:
-		return r.failed(under(say.timedOut(timeout), r.text))
+		return "", failf("%s", under(say.timedOut(timeout), r.text))
 	case r.gone:
-		return r.failed(under(say.gone(r.ExitCode), r.text))
+		return "", failf("%s", under(say.gone(r.ExitCode), r.text))
+	case !r.Failed():
+		return r.text, nil
 	}
-	return r.plain()
+	return "", failf("%s", cmp.Or(r.text, fmt.Sprintf("exit %d", r.ExitCode)))
 }
 
 func (sh *resident) restart() {
@@ -228,38 +220,19 @@ func (sh *resident) restart() {
 	sh.state = ""
 }
 
-func (r ran) failed(text string) (skill.Result, error) {
-	return worded{text: text, of: r.Executed, failed: true}, nil
-}
-
-// plain is what a command printed, or its exit code if that is all there is.
-func (r ran) plain() (skill.Result, error) {
-	switch {
-	case !r.Failed():
-		return worded{text: r.text, of: r.Executed}, nil
-	case r.text == "":
-		return r.failed(fmt.Sprintf("exit %d", r.ExitCode))
-	}
-	return r.failed(r.text)
-}
-
 // milliseconds is a time limit in an argument, no longer than tools wait.
 func milliseconds(n int) time.Duration {
 	return min(time.Duration(max(n, 1))*time.Millisecond, maxTimeout*time.Second)
 }
 
-// joined is a command that prints both streams as one.
-func joined(command string) string { return "exec 2>&1\n" + command }
-
 // shell runs a command in a new shell: bash, or the system's if bash is missing.
-func (in *call) shell(ctx context.Context, command, dir string,
-	timeout time.Duration) (skill.Executed, error) {
+func (in *call) shell(command, dir string, timeout time.Duration) (skill.Executed, error) {
 	a := skill.Exec{Command: "bash", Args: []string{"-c", command}, Dir: dir, Timeout: timeout,
 		MaxOutput: 1 << 20, Unattended: true}
-	e, err := in.exec(ctx, a)
+	e, err := in.exec(a)
 	if spawn, ok := errors.AsType[*skill.SpawnError](err); ok && errors.Is(spawn.Err, syscall.ENOENT) {
 		a.Command = "/bin/sh"
-		e, err = in.exec(ctx, a)
+		e, err = in.exec(a)
 	}
 	return e, err
 }
@@ -277,29 +250,29 @@ type outcomeExit struct {
 }
 
 // shellCall is OpenAI's shell: several commands, each in a shell of its own.
-func shellCall(ctx context.Context, in *call) (skill.Result, error) {
-	timeout := in.bashTime("timeout_ms")
-	list, _ := in.values["commands"].([]any)
+func shellCall(in *call, a struct {
+	Commands []any `arg:"commands" of:"string" is:"required" doc:"what to run"`
+	Timeout  any   `arg:"timeout_ms" type:"integer" doc:"milliseconds"`
+	Most     any   `arg:"max_output_length" type:"integer" doc:"returned as it is"`
+}) (Reply, error) {
 	streams, changes := []stream{}, several{}
-	for _, c := range list {
+	for _, c := range a.Commands {
 		command, ok := c.(string)
 		if !ok {
-			return nil, failf("commands must be texts")
+			return Reply{}, failf("commands must be texts")
 		}
-		if r, patch, err := in.patchBy(ctx, command); patch {
-			text, code := "", 0
+		if text, patch, err := in.patchBy(command); patch {
+			code := 0
 			if err != nil {
 				text, code = err.Error(), 1
-			} else {
-				text = r.Message()
 			}
-			changes = append(changes, r)
+			changes = append(changes, in.did)
 			streams = append(streams, stream{text, "", outcomeExit{"exit", &code}})
 			continue
 		}
-		e, err := in.shell(ctx, command, "", timeout)
+		e, err := in.shell(command, "", in.bashTime(a.Timeout))
 		if err != nil {
-			return nil, err
+			return Reply{}, err
 		}
 		changes = append(changes, e)
 		s := stream{wellFormed(string(e.Stdout)), wellFormed(string(e.Stderr)),
@@ -311,8 +284,9 @@ func shellCall(ctx context.Context, in *call) (skill.Result, error) {
 			break
 		}
 	}
+	in.did = changes
 	output := rawjson.Encode(streams)
-	return worded{text: string(output), of: changes, object: object("output", []byte(output))}, nil
+	return Reply{Body: string(output), Structured: object("output", []byte(output))}, nil
 }
 
 // several are the results of the commands of one call.
@@ -335,9 +309,13 @@ func (s several) UndoID() string {
 }
 
 // localShell is OpenAI's older shell: the words of one command, which no shell reads.
-func localShell(ctx context.Context, in *call) (skill.Result, error) {
-	words := in.words("command")
-	timeout := in.bashTime("timeout_ms")
+func localShell(in *call, a struct {
+	Command any    `arg:"command" type:"array" of:"string" is:"required" doc:"a program and its arguments"`
+	Env     any    `arg:"env" type:"object" is:"content" doc:"variables"`
+	Dir     string `arg:"working_directory" is:"path" doc:"path in the workspace"`
+	Timeout any    `arg:"timeout_ms" type:"integer" doc:"milliseconds"`
+}) (string, error) {
+	words, timeout := textsOf(a.Command), in.bashTime(a.Timeout)
 	answer := func(output string, code int, took time.Duration) string {
 		return string(rawjson.Encode(struct {
 			Output string `json:"output"`
@@ -347,36 +325,32 @@ func localShell(ctx context.Context, in *call) (skill.Result, error) {
 			Seconds float64 `json:"duration_seconds"`
 		}{code, float64(took.Milliseconds()) / 1000}}))
 	}
-	env, err := variables(in.values["env"])
+	env, err := variables(a.Env)
 	if err == nil && len(words) == 0 {
 		err = errors.New("command is empty")
 	}
-	if err == nil {
-		if r, ok, err := in.patchBy(ctx, words...); ok {
-			if err != nil {
-				return worded{text: answer(err.Error(), 1, 0)}, nil
-			}
-			return worded{text: answer(r.Message(), 0, 0), of: r}, nil
-		}
-	}
 	var e skill.Executed
 	if err == nil {
-		e, err = in.program(ctx, words, env, in.str("working_directory"), timeout)
+		switch text, ok, err := in.patchBy(words...); {
+		case ok && err != nil:
+			return answer(err.Error(), 1, 0), nil
+		case ok:
+			return answer(text, 0, 0), nil
+		}
+		e, err = in.program(words, env, a.Dir, timeout)
 	}
 	switch {
 	case err != nil:
-		return worded{text: answer(nativeFail(in, err).Body, -1, 0), failed: true}, nil
+		return "", failf("%s", answer(nativeFail(in, err).Body, -1, 0))
 	case e.TimedOut:
-		return worded{text: answer(string(e.Stdout)+afterMilliseconds(timeout)+"\n", 124, e.Elapsed),
-			of: e}, nil
+		return answer(string(e.Stdout)+afterMilliseconds(timeout)+"\n", 124, e.Elapsed), nil
 	}
-	return worded{text: answer(wellFormed(string(e.Stdout)), e.ExitCode, e.Elapsed), of: e}, nil
+	return answer(wellFormed(string(e.Stdout)), e.ExitCode, e.Elapsed), nil
 }
 
 // program runs the words of a command, whose two streams are one.
-func (in *call) program(ctx context.Context, words, env []string, dir string,
-	timeout time.Duration) (skill.Executed, error) {
-	return in.exec(ctx, skill.Exec{Command: "/bin/sh",
+func (in *call) program(words, env []string, dir string, timeout time.Duration) (skill.Executed, error) {
+	return in.exec(skill.Exec{Command: "/bin/sh",
 		Args: append([]string{"-c", `exec "$@" 2>&1`, "sh"}, words...),
 		Env:  env, Dir: dir, Timeout: timeout, MaxOutput: 1 << 20, Unattended: true})
 }
@@ -385,28 +359,37 @@ func afterMilliseconds(after time.Duration) string {
 	return fmt.Sprintf("command timed out after %d milliseconds", after.Milliseconds())
 }
 
+// codexArgs are the arguments of the shell of models for Codex, besides the command.
+type codexArgs struct {
+	Dir     string `arg:"workdir" is:"path" doc:"path in the workspace"`
+	Timeout any    `arg:"timeout_ms" type:"integer" doc:"milliseconds"`
+}
+
 // codexShell is the shell of models for Codex: a command line, or the words of a command.
-func codexShell(ctx context.Context, in *call) (skill.Result, error) {
-	words, timeout := in.words("command"), in.bashTime("timeout_ms")
-	if line := in.str("command"); line != "" {
+func (in *call) codexShell(command any, a codexArgs) (string, error) {
+	words, timeout := textsOf(command), in.bashTime(a.Timeout)
+	if line := textOf(command); line != "" {
 		words = []string{"bash", "-c", line}
 	}
 	if len(words) == 0 {
-		return nil, failf("failed to parse function arguments: missing field `command`")
+		return "", failf("failed to parse function arguments: missing field `command`")
 	}
-	if r, ok, err := in.patchBy(ctx, words...); ok {
-		return r, err
+	if text, ok, err := in.patchBy(words...); ok {
+		return text, err
 	}
-	e, err := in.program(ctx, words, nil, in.str("workdir"), timeout)
+	e, err := in.program(words, nil, a.Dir, timeout)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	code, text := e.ExitCode, wellFormed(string(e.Stdout))
 	if e.TimedOut {
 		code, text = 124, afterMilliseconds(timeout)+"\n"+text
 	}
-	return worded{text: fmt.Sprintf("Exit code: %d\nWall time: %s seconds\nOutput:\n%s", code,
-		tenths(e.Elapsed), text), of: e, failed: code != 0}, nil
+	text = fmt.Sprintf("Exit code: %d\nWall time: %s seconds\nOutput:\n%s", code, tenths(e.Elapsed), text)
+	if code != 0 {
+		return "", failf("%s", text)
+	}
+	return text, nil
 }
 
 // tenths are seconds with one decimal, and none if that is 0.
@@ -414,48 +397,56 @@ func tenths(d time.Duration) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", d.Seconds()), ".0")
 }
 
-// execCommand is Codex's shell: a command that is not done when the call has waited long enough goes
-// on, and write_stdin asks for it again.
-func execCommand(ctx context.Context, in *call) (skill.Result, error) {
-	command := in.str("cmd")
-	if command == "" {
-		return nil, failf("failed to parse function arguments: missing field `cmd`")
-	}
-	if r, ok, err := in.patchBy(ctx, command); ok {
-		return r, err
-	}
-	p := &running{began: time.Now(), done: make(chan struct{})}
-	var err error
-	if in.flag("tty") {
-		err = p.inTerminal(in, command)
-	} else {
-		// The command may outlive the call, but not its time.
-		go p.recorded(context.WithoutCancel(ctx), in, command)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return in.wait(ctx, p, time.Now(), milliseconds(in.or("yield_time_ms", 10_000)))
+type execArgs struct {
+	Command string      `arg:"cmd" is:"required" doc:"for bash"`
+	Dir     string      `arg:"workdir" is:"path" doc:"path in the workspace"`
+	TTY     bool        `arg:"tty" doc:"in a terminal, for write_stdin"`
+	Yield   json.Number `arg:"yield_time_ms" type:"integer" doc:"how long to wait; default 10000"`
 }
 
-func writeStdin(ctx context.Context, in *call) (skill.Result, error) {
-	id, _ := in.integer("session_id")
+// execCommand is Codex's shell: a command that is not done when the call has waited long enough goes
+// on, and write_stdin asks for it again.
+func execCommand(in *call, a execArgs) (string, error) {
+	if a.Command == "" {
+		return "", failf("failed to parse function arguments: missing field `cmd`")
+	}
+	if text, ok, err := in.patchBy(a.Command); ok {
+		return text, err
+	}
+	p := &running{began: time.Now(), done: make(chan struct{})}
+	if a.TTY {
+		if err := p.inTerminal(in, a); err != nil {
+			return "", err
+		}
+	} else {
+		later := *in // the command may outlive the call, but not its time
+		later.ctx = context.WithoutCancel(in.ctx)
+		go p.recorded(&later, a)
+	}
+	return in.wait(p, milliseconds(integerOr(a.Yield, 10_000)))
+}
+
+func writeStdin(in *call, a struct {
+	ID    any         `arg:"session_id" type:"integer" is:"required" doc:"of the command"`
+	Chars string      `arg:"chars" doc:"what to type"`
+	Yield json.Number `arg:"yield_time_ms" type:"integer" doc:"how long to wait; default 250"`
+}) (string, error) {
+	id, _ := integer(a.ID)
 	all := in.running()
 	all.mu.Lock()
 	p := all.by[id]
 	all.mu.Unlock()
-	began, chars := time.Now(), in.str("chars")
 	switch {
 	case p == nil:
-		return nil, failf("write_stdin failed: Unknown process id %v", in.values["session_id"])
-	case chars != "" && p.terminal == nil:
-		return nil, failf("write_stdin failed: stdin is closed for this session; rerun exec_command with tty=true to keep stdin open")
-	case chars != "":
-		if _, err := io.WriteString(p.terminal.Stdin, chars); err != nil {
-			return nil, failf("write_stdin failed: %v", err)
+		return "", failf("write_stdin failed: Unknown process id %v", a.ID)
+	case a.Chars != "" && p.terminal == nil:
+		return "", failf("write_stdin failed: stdin is closed for this session; rerun exec_command with tty=true to keep stdin open")
+	case a.Chars != "":
+		if _, err := io.WriteString(p.terminal.Stdin, a.Chars); err != nil {
+			return "", failf("write_stdin failed: %v", err)
 		}
 	}
-	return in.wait(ctx, p, began, milliseconds(in.or("yield_time_ms", 250)))
+	return in.wait(p, milliseconds(integerOr(a.Yield, 250)))
 }
 
 // processes are the commands of a session that go on.
@@ -486,23 +477,24 @@ type running struct {
 }
 
 // recorded runs a command without a terminal. Its changes are one change in the history.
-func (p *running) recorded(ctx context.Context, in *call, command string) {
+func (p *running) recorded(in *call, a execArgs) {
 	defer close(p.done)
-	p.end, p.err = in.shell(ctx, joined(command), in.str("workdir"), maxTimeout*time.Second)
+	p.end, p.err = in.shell("exec 2>&1\n"+a.Command, a.Dir, maxTimeout*time.Second)
 	p.print(p.end.Stdout)
 }
 
 // inTerminal starts a command in a terminal, which the program script makes. Nothing fences it, so
 // that it is refused where commands are fenced.
-func (p *running) inTerminal(in *call, command string) (err error) {
+func (p *running) inTerminal(in *call, a execArgs) (err error) {
 	if cfg := in.x.Config(); cfg.Fence != skill.FenceOff && (cfg.Helper != "" || !cfg.Unfenced) {
 		return failf("exec_command failed: a command in a terminal cannot be fenced here; leave tty out")
 	}
-	if dir := in.str("workdir"); dir != "" {
-		if at, err := in.place(dir, true); err != nil || at != folder {
-			return failf("exec_command failed: %s is not a folder of the workspace", dir)
+	command := a.Command
+	if a.Dir != "" {
+		if at, err := in.place(a.Dir, true); err != nil || at != folder {
+			return failf("exec_command failed: %s is not a folder of the workspace", a.Dir)
 		}
-		command = "cd -- " + shellQuoted(in.x.Abs(in.s, dir)) + " && { " + command + "\n}"
+		command = "cd -- " + shellQuoted(in.x.Abs(in.s, a.Dir)) + " && { " + command + "\n}"
 	}
 	env := []string{"TERM=dumb"}
 	for _, name := range []string{"PATH", "HOME", "LANG", "TMPDIR"} {
@@ -542,17 +534,16 @@ func (p *running) print(data []byte) {
 }
 
 // wait answers when a command has ended, or when a time is up.
-func (in *call) wait(ctx context.Context, p *running, began time.Time,
-	most time.Duration) (skill.Result, error) {
-	timer := time.NewTimer(most)
+func (in *call) wait(p *running, most time.Duration) (string, error) {
+	began, timer := time.Now(), time.NewTimer(most)
 	defer timer.Stop()
 	ended := false
 	select {
 	case <-p.done:
 		ended = true
 	case <-timer.C:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	case <-in.ctx.Done():
+		return "", in.ctx.Err()
 	}
 	all := in.running()
 	all.mu.Lock()
@@ -567,7 +558,7 @@ func (in *call) wait(ctx context.Context, p *running, began time.Time,
 		state = fmt.Sprintf("Process running with session ID %d", p.id)
 	case p.err != nil:
 		delete(all.by, p.id)
-		return nil, p.err
+		return "", p.err
 	default:
 		delete(all.by, p.id)
 		state = fmt.Sprintf("Process exited with code %d", p.end.ExitCode)
@@ -578,24 +569,25 @@ func (in *call) wait(ctx context.Context, p *running, began time.Time,
 	p.mu.Unlock()
 	chunk := make([]byte, 3)
 	rand.Read(chunk)
-	text = fmt.Sprintf("Chunk ID: %s\nWall time: %.4f seconds\n%s\nOriginal token count: %d\nOutput:\n%s",
-		hex.EncodeToString(chunk), time.Since(began).Seconds(), state, (len(text)+3)/4, clippedOutput(text))
-	r := worded{text: text}
 	if ended && p.terminal == nil {
-		r.of = p.end
+		in.did = p.end
 	}
-	return r, nil
+	return fmt.Sprintf("Chunk ID: %s\nWall time: %.4f seconds\n%s\nOriginal token count: %d\nOutput:\n%s",
+		hex.EncodeToString(chunk), time.Since(began).Seconds(), state, (len(text)+3)/4, clippedOutput(text)), nil
 }
 
 // nativePatches are OpenAI's patches: one text for several files, or an operation on one.
 var nativePatches = []Tool{
-	native("apply_patch", "Apply a patch: *** Begin Patch … *** End Patch.", Destroys, applyPatch,
-		nativeText("input", "the patch")),
-	native("apply_patch_call", "Create, update or delete one file by a diff.", Destroys, patchCall,
-		Param{Name: "type", Type: "string", Required: true,
-			Enum: []string{"create_file", "update_file", "delete_file"}, Doc: "what to do"},
-		nativePath("path"), optional(nativeText("diff", "lines that begin with a blank, + or -")),
-		Param{Name: "moveTo", Type: "string", Path: true, Doc: "the new path of a file that is updated"}),
+	row(Tool{Name: "apply_patch", Doc: "Apply a patch: *** Begin Patch … *** End Patch.", Effect: Destroys}, applyPatch),
+	row(Tool{Name: "apply_patch_call", Doc: "Create, update or delete one file by a diff.", Effect: Destroys}, patchCall),
+}
+
+// A patchOperation is an operation on one file.
+type patchOperation struct {
+	Type string `arg:"type" is:"required" enum:"create_file,update_file,delete_file" doc:"what to do"`
+	Path string `arg:"path" is:"path,required" doc:"path in the workspace"`
+	Diff string `arg:"diff" is:"content,empty" doc:"lines that begin with a blank, + or -"`
+	Move string `arg:"moveTo" is:"path" doc:"the new path of a file that is updated"`
 }
 
 const (
@@ -609,40 +601,51 @@ const (
 )
 
 // applyPatch reads a patch in each of the forms in which models send one.
-func applyPatch(ctx context.Context, in *call) (skill.Result, error) {
-	for _, name := range []string{"input", "patch", "command"} {
-		if text, ok := in.values[name].(string); ok {
-			return in.patchText(ctx, text, "")
-		}
+func applyPatch(in *call, a struct {
+	Input      *string           `arg:"input" is:"content,required,empty" doc:"the patch"`
+	Patch      *string           `arg:"patch" is:"content,hidden"`
+	Command    any               `arg:"command" is:"content,hidden"`
+	Operations *[]patchOperation `arg:"operations" is:"content,hidden"`
+	Operation  *patchOperation   `arg:"operation" is:"content,hidden"`
+
+	Type string `arg:"type" is:"hidden"`
+	Path string `arg:"path" is:"path,hidden"`
+	Diff string `arg:"diff" is:"content,hidden"`
+	Move string `arg:"moveTo" is:"path,hidden" doc:"the new path"`
+}) (string, error) {
+	line, isLine := a.Command.(string)
+	words := textsOf(a.Command)
+	switch {
+	case a.Input != nil:
+		return in.patchText(*a.Input, "")
+	case a.Patch != nil:
+		return in.patchText(*a.Patch, "")
+	case isLine:
+		return in.patchText(line, "")
+	case len(words) > 0:
+		return in.patchText(words[len(words)-1], "")
+	case a.Type != "" || a.Path != "":
+		return in.patchOperations([]patchOperation{{a.Type, a.Path, a.Diff, a.Move}})
+	case a.Operation != nil:
+		return in.patchOperations([]patchOperation{*a.Operation})
+	case a.Operations != nil:
+		return in.patchOperations(*a.Operations)
 	}
-	if words := in.words("command"); len(words) > 0 {
-		return in.patchText(ctx, words[len(words)-1], "")
-	}
-	list, _ := in.values["operations"].([]any)
-	if one, ok := in.values["operation"].(map[string]any); ok {
-		list = []any{one}
-	}
-	if in.given("type", "path") {
-		list = []any{map[string]any(in.values)}
-	}
-	if list == nil {
-		return nil, failf("failed to parse function arguments: missing field `input`")
-	}
-	return in.patchOperations(ctx, list)
+	return "", failf("failed to parse function arguments: missing field `input`")
 }
 
-// words returns a list of texts, nil if an argument is something else.
-func (in *call) words(name string) []string {
-	list, _ := in.values[name].([]any)
-	words := make([]string, 0, len(list))
+// textsOf returns an argument that is a list of texts, nil if it is something else.
+func textsOf(v any) []string {
+	list, _ := v.([]any)
+	texts := make([]string, 0, len(list))
 	for _, e := range list {
-		w, ok := e.(string)
+		text, ok := e.(string)
 		if !ok {
 			return nil
 		}
-		words = append(words, w)
+		texts = append(texts, text)
 	}
-	return words
+	return texts
 }
 
 // patched is the answer to a patch that was applied.
@@ -652,38 +655,38 @@ func patched(began time.Time, lines []string) string {
 }
 
 // patchText applies a patch of one text. Its paths begin at dir, or in the session's folder.
-func (in *call) patchText(ctx context.Context, text, dir string) (skill.Result, error) {
+func (in *call) patchText(text, dir string) (string, error) {
 	s := in.s
 	if dir != "" {
 		var err error
 		if s, err = in.x.Enter(in.s, dir); err != nil {
-			return nil, err
+			return "", err
 		}
 	}
 	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")), "\n")
 	last := len(lines) - 1
 	switch {
 	case strings.TrimSpace(lines[0]) != beginPatch:
-		return nil, failf(notVerified+"invalid patch: The first line of the patch must be '%s'", beginPatch)
+		return "", failf(notVerified+"invalid patch: The first line of the patch must be '%s'", beginPatch)
 	case strings.TrimSpace(lines[last]) != endPatch:
-		return nil, failf(notVerified+"invalid patch: The last line of the patch must be '%s'", endPatch)
+		return "", failf(notVerified+"invalid patch: The last line of the patch must be '%s'", endPatch)
 	case strings.TrimSpace(strings.Join(lines[1:last], "")) == "":
-		return nil, failf("patch rejected: empty patch")
+		return "", failf("patch rejected: empty patch")
 	}
 	if head := strings.TrimSpace(lines[1]); !slices.ContainsFunc([]string{addFile, deleteFile, updateFile},
 		func(h string) bool { return strings.HasPrefix(head, h) }) {
-		return nil, failf(notVerified+
+		return "", failf(notVerified+
 			"invalid hunk at line 2, '%s' is not a valid hunk header. Valid hunk headers: '%s{path}', '%s{path}', '%s{path}'",
 			head, addFile, deleteFile, updateFile)
 	}
 	began := time.Now()
-	r, err := in.x.Execute(ctx, s, skill.Patch{Text: strings.Join(lines, "\n")})
-	if err != nil {
-		return nil, in.patchError(err, s, lines)
+	r, err := in.x.Execute(in.ctx, s, skill.Patch{Text: strings.Join(lines, "\n")})
+	if in.did = r; err != nil {
+		return "", in.patchError(err, s, lines)
 	}
 	p := r.(skill.Patched)
 	if !p.Applied {
-		return in.changed(p.Changed, nil, "")
+		return dryRun(p.Change.String(), p.Changed), nil
 	}
 	named := map[string][]string{}
 	for _, f := range p.Files {
@@ -693,7 +696,7 @@ func (in *call) patchText(ctx context.Context, text, dir string) (skill.Result, 
 		}
 		named[mark] = append(named[mark], mark+" "+in.name(f.Path))
 	}
-	return worded{text: patched(began, slices.Concat(named["A"], named["M"], named["D"])), of: p}, nil
+	return patched(began, slices.Concat(named["A"], named["M"], named["D"])), nil
 }
 
 // patchError words an error of a patch as the original does.
@@ -746,21 +749,19 @@ func missedLines(miss *skill.NoMatchError, hunk []string) string {
 }
 
 // patchOperations carries out several operations on files: all of them, or none.
-func (in *call) patchOperations(ctx context.Context, list []any) (skill.Result, error) {
+func (in *call) patchOperations(list []patchOperation) (string, error) {
 	began, lines := time.Now(), []string(nil)
-	r, err := in.revise(ctx, func(r *skill.Revision) error {
+	_, err := do[skill.Result](in, skill.Revise{By: func(r *skill.Revision) error {
 		var names []string
 		before, after := map[string]bool{}, map[string]bool{}
-		for _, e := range list {
-			given, _ := e.(map[string]any)
-			o := values(given)
-			for _, name := range []string{o.str("path"), o.str("moveTo")} {
+		for _, o := range list {
+			for _, name := range []string{o.Path, o.Move} {
 				if name != "" && !slices.Contains(names, name) {
 					_, err := r.Text(name)
 					names, before[name] = append(names, name), err == nil
 				}
 			}
-			if err := patchOne(r, o); err != nil {
+			if err := o.change(r); err != nil {
 				return err
 			}
 		}
@@ -773,8 +774,8 @@ func (in *call) patchOperations(ctx context.Context, list []any) (skill.Result, 
 			}
 		}
 		return nil
-	})
-	return in.changed(r, err, patched(began, lines))
+	}})
+	return in.changed(err, patched(began, lines))
 }
 
 func patchMark(before, after bool) string {
@@ -790,38 +791,37 @@ func patchMark(before, after bool) string {
 }
 
 // patchCall carries out one operation on a file.
-func patchCall(ctx context.Context, in *call) (skill.Result, error) {
-	r, err := in.revise(ctx, func(r *skill.Revision) error { return patchOne(r, in.values) })
-	did := map[string]string{"create_file": "Created", "update_file": "Updated",
-		"delete_file": "Deleted"}[in.str("type")]
-	return in.changed(r, err, did+" "+in.str("path"))
+func patchCall(in *call, a patchOperation) (string, error) {
+	_, err := do[skill.Result](in, skill.Revise{By: a.change})
+	did := map[string]string{"create_file": "Created", "update_file": "Updated", "delete_file": "Deleted"}[a.Type]
+	return in.changed(err, did+" "+a.Path)
 }
 
-// patchOne makes the change of one operation.
-func patchOne(r *skill.Revision, o values) error {
-	name, diff := o.str("path"), o.str("diff")
-	switch kind := o.str("type"); {
-	case kind == "create_file" && name != "":
-		text, err := createdBy(diff)
+// change makes the change of the operation.
+func (o patchOperation) change(r *skill.Revision) error {
+	switch {
+	case o.Path == "":
+	case o.Type == "create_file":
+		text, err := createdBy(o.Diff)
 		if err != nil {
 			return err
 		}
-		return because("Failed to write file "+name, r.Set(name, text))
-	case kind == "update_file" && name != "":
-		text, err := r.Text(name)
+		return because("Failed to write file "+o.Path, r.Set(o.Path, text))
+	case o.Type == "update_file":
+		text, err := r.Text(o.Path)
 		if err != nil {
-			return because("Failed to read file to update "+name, err)
+			return because("Failed to read file to update "+o.Path, err)
 		}
-		after, err := updatedBy(plainLines(text), diff)
+		after, err := updatedBy(plainLines(text), o.Diff)
 		if err == nil {
-			err = r.Set(name, likeLines(after, text))
+			err = r.Set(o.Path, likeLines(after, text))
 		}
-		if to := o.str("moveTo"); err == nil && to != "" {
-			err = r.Rename(name, to)
+		if err == nil && o.Move != "" {
+			err = r.Rename(o.Path, o.Move)
 		}
 		return err
-	case kind == "delete_file" && name != "":
-		return because("Failed to delete file "+name, r.Remove(name))
+	case o.Type == "delete_file":
+		return because("Failed to delete file "+o.Path, r.Remove(o.Path))
 	}
 	return failf("Unsupported apply_patch operation")
 }
@@ -1020,10 +1020,10 @@ var patchNames = [...]string{nativePatches[0].Name, "applypatch"}
 
 // patchBy applies the patch that a command of a shell is. No program of this name need be there,
 // and the change is a patch in the history.
-func (in *call) patchBy(ctx context.Context, command ...string) (r skill.Result, ok bool, err error) {
+func (in *call) patchBy(command ...string) (text string, ok bool, err error) {
 	dir, patch, ok := patchIn(command)
 	if ok {
-		r, err = in.patchText(ctx, patch, dir)
+		text, err = in.patchText(patch, dir)
 	}
-	return r, ok, err
+	return text, ok, err
 }

@@ -60,11 +60,8 @@ func (r Reply) NotKept() string {
 
 // Refused returns the hosts that a command tried to reach, may not reach, and that a person can allow.
 func (r Reply) Refused() []string {
-	switch e := r.outcome().(type) {
-	case skill.Executed:
+	if e, ok := r.outcome().(skill.Executed); ok {
 		return e.Allowable()
-	case worded:
-		return Reply{Result: e.of}.Refused()
 	}
 	return nil
 }

@@ -57,8 +57,12 @@ func paramsOf(t reflect.Type) (params []Param) {
 func paramOf(f reflect.StructField) Param {
 	p := Param{field: f.Index}
 	p.Type, p.Of = typesOf(f.Type)
-	if p.Of == "object" && f.Type.Elem().Kind() == reflect.Struct {
-		p.Fields = paramsOf(f.Type.Elem())
+	held := f.Type
+	for held.Kind() == reflect.Pointer || held.Kind() == reflect.Slice {
+		held = held.Elem()
+	}
+	if held.Kind() == reflect.Struct {
+		p.Fields = paramsOf(held)
 	}
 	for rest := strings.TrimSpace(string(f.Tag)); rest != ""; {
 		key, value, _ := strings.Cut(rest, ":")
@@ -171,43 +175,42 @@ func (in values) fill(params []Param, at reflect.Value) {
 
 // set sets a field to a decoded value of its type, and leaves it as it is for another. fields are
 // the members of the structs in it.
-func set(at reflect.Value, v any, fields []Param) {
+func set(at reflect.Value, v any, fields []Param) (fits bool) {
 	switch at.Kind() {
-	case reflect.Interface:
-		at.Set(reflect.ValueOf(v))
 	case reflect.Pointer:
 		one := reflect.New(at.Type().Elem())
-		set(one.Elem(), v, fields)
-		at.Set(one)
-	case reflect.String:
-		if text := reflect.ValueOf(v); text.Kind() == reflect.String &&
-			(text.Type() == at.Type() || at.Type() == reflect.TypeFor[string]()) {
-			at.SetString(text.String())
+		if fits = set(one.Elem(), v, fields); fits {
+			at.Set(one)
 		}
-	case reflect.Bool:
-		b, _ := v.(bool)
-		at.SetBool(b)
+		return fits
 	case reflect.Int:
-		n, _ := pyInt(v)
+		n, ok := pyInt(v)
 		at.SetInt(int64(n))
+		return ok
 	case reflect.Float64:
-		n, _ := v.(json.Number)
+		n, ok := v.(json.Number)
 		f, _ := n.Float64()
 		at.SetFloat(f)
+		return ok
 	case reflect.Struct:
-		if object, ok := v.(values); ok {
-			object.fill(fields, at)
-		}
+		object, ok := v.(map[string]any)
+		values(object).fill(fields, at)
+		return ok
 	case reflect.Slice:
-		list, _ := v.([]any)
-		if len(list) == 0 {
-			return
+		list, ok := v.([]any)
+		if ok {
+			at.Set(reflect.MakeSlice(at.Type(), len(list), len(list)))
 		}
-		at.Set(reflect.MakeSlice(at.Type(), len(list), len(list)))
 		for i := range list {
 			set(at.Index(i), list[i], fields)
 		}
+		return ok
 	}
+	if given := reflect.ValueOf(v); v != nil && given.Type().AssignableTo(at.Type()) {
+		at.Set(given)
+		return true
+	}
+	return false
 }
 
 // do carries out an operation, whose result is an R.
