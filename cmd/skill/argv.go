@@ -53,7 +53,7 @@ func argvCommandOf(cmd *cobra.Command, tools string, words []string) (*argvComma
 func (a *argvCommand) read(t *dialect.Tool, rest []string, literal bool) error {
 	c := parser.Command{Payload: strings.Join(rest, " ")}
 	has := func(name string) bool {
-		return slices.ContainsFunc(t.Params, func(p dialect.Param) bool { return p.Name == name })
+		return slices.ContainsFunc(t.Params(), func(p dialect.Param) bool { return p.Name == name })
 	}
 	switch {
 	case has("content"):

@@ -68,7 +68,7 @@ func (c *console) printTools(list []*dialect.Dialect) error {
 // argumentList names the arguments of a tool, those that may be left out in brackets.
 func argumentList(t dialect.Tool) string {
 	var names []string
-	for _, p := range t.Params {
+	for _, p := range t.Params() {
 		switch {
 		case p.Hidden:
 		case p.Required:

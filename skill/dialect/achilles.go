@@ -204,7 +204,7 @@ func (in *call) unread(prompt, payload, destination string) []string {
 	switch {
 	case strings.Contains(destination, "\n"):
 		return []string{"the destination goes over several lines; " + hint}
-	case len(in.tool.Params) > 1 || payload == "":
+	case len(in.tool.Params()) > 1 || payload == "":
 		return nil
 	}
 	return []string{fmt.Sprintf("what follows the path was ignored: %.40q; %s", payload, hint)}
@@ -332,8 +332,7 @@ func (in *call) given(args map[string]string) error {
 	for name, value := range args {
 		in.values[name] = value
 	}
-	for i := range in.tool.Params {
-		p := &in.tool.Params[i]
+	for _, p := range in.tool.Params() {
 		if _, ok := args[p.Name]; !ok && p.Required {
 			return &skill.ArgError{Arg: p.Name, Reason: missing}
 		}

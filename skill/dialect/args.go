@@ -109,7 +109,7 @@ func (t *Tool) named(given values, convert func(p *Param, v any) any) error {
 
 // checkAliases fails if one argument is given under two of its names, with two values.
 func checkAliases(t *Tool, given values) error {
-	for _, p := range t.Params {
+	for _, p := range t.Params() {
 		first := ""
 		for _, name := range p.names() {
 			switch v := given[name]; {
@@ -126,9 +126,10 @@ func checkAliases(t *Tool, given values) error {
 
 // check holds decoded arguments to the row, and fills in defaults.
 func (t *Tool) check(given map[string]any) (values, error) {
-	in := make(values, len(t.Params))
-	for i := range t.Params {
-		p := &t.Params[i]
+	params := t.Params()
+	in := make(values, len(params))
+	for i := range params {
+		p := &params[i]
 		v, ok := p.lookup(given)
 		if !ok || v == nil {
 			switch {
@@ -158,9 +159,14 @@ func (t *Tool) check(given map[string]any) (values, error) {
 	return in, nil
 }
 
+// element returns what the elements of an array are held to.
+func (p *Param) element() *Tool {
+	return &Tool{Name: p.Name, params: func() []Param { return p.Fields }}
+}
+
 // checkElements holds the elements of an array to Fields.
 func (p *Param) checkElements(list []any) ([]any, error) {
-	element := Tool{Name: p.Name, Params: p.Fields}
+	element := p.element()
 	checked := make([]any, len(list))
 	for i, e := range list {
 		given := e.(map[string]any)
@@ -313,7 +319,7 @@ func (p *Param) unpacked(v any) any {
 		v = []any{v}
 	}
 	if list, ok := v.([]any); ok && p.Fields != nil {
-		element := Tool{Params: p.Fields}
+		element := p.element()
 		for i := range list {
 			list[i] = (&Param{Type: "object"}).unpacked(list[i])
 			members, _ := list[i].(map[string]any)
@@ -343,10 +349,10 @@ func integral(v any) any {
 }
 
 func (t *Tool) argumentNames() string {
-	if len(t.Params) == 0 {
+	if len(t.Params()) == 0 {
 		return t.Name + " takes none"
 	}
-	return t.Name + " takes " + namesOf(t.Params)
+	return t.Name + " takes " + namesOf(t.Params())
 }
 
 // namesOf lists parameters, each with the fields of what it is a list of.
@@ -367,7 +373,7 @@ func refuseSurrogates(t *Tool, raw json.RawMessage) error {
 		return nil
 	}
 	members, _, _ := rawjson.Members(raw)
-	for _, p := range t.Params { // in their order: the first one is named
+	for _, p := range t.Params() { // in their order: the first one is named
 		for _, name := range p.names() {
 			if err := surrogateIn(members[name], p.Type != "string"); err != nil {
 				return err

@@ -69,7 +69,7 @@ func (in *call) localNames() (err error) {
 		}
 		return name
 	}
-	for _, p := range in.tool.Params {
+	for _, p := range in.tool.Params() {
 		v, given := in.values[p.Name]
 		if !given || !p.Path {
 			continue

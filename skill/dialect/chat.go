@@ -226,7 +226,7 @@ func (d *Dialect) undressed(line string) (command string, dressed bool) {
 	if meant := meantPath(c.Path); meant != c.Path && meant != "" {
 		s = strings.Replace(s, c.Path, meant, 1)
 	}
-	if t := d.Lookup(c.Operation); len(t.Params) == 1 { // the words after the path explain the command
+	if t := d.Lookup(c.Operation); len(t.Params()) == 1 { // the words after the path explain the command
 		s = strings.TrimSpace(strings.TrimSuffix(s, c.Payload))
 	}
 	return s, s != whole

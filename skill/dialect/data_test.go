@@ -62,7 +62,7 @@ func resultOf(t *testing.T, d *Dialect, tool Tool) skill.Result {
 		b.file("a.txt", "one")
 		Text(t.Context(), b.x, b.s, "writeFile a.txt content: two", nil)
 		args := map[string]any{}
-		for _, p := range tool.Params {
+		for _, p := range tool.Params() {
 			if p.Required {
 				args[p.Name] = map[string]string{"path": path, "content": "x", "destination": "b.txt",
 					"id": "1"}[p.Name]

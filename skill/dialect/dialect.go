@@ -57,8 +57,7 @@ type Tool struct {
 	Title      string   // for people; "" if Name is enough
 	Aliases    []string // further names; not shown to clients
 	Doc        string   // for a model: the effect and the reply
-	Params     []Param
-	Output     []Param // members of [Reply.Structured]; nil if replies have none
+	Output     []Param  // members of [Reply.Structured]; nil if replies have none
 	Effect     Effect
 	Open       bool // it may reach outside the workspace
 	Local      bool // it reaches the localhost of commands, even without the network
@@ -68,6 +67,7 @@ type Tool struct {
 	words    string // what other programs call a text command, in lower case without _ and -
 	onFolder string // what others call the tool if its path is a folder, for which it fails
 
+	params func() []Param // nil for none
 	// carries out a call; see row
 	run func(in *call) (any, error)
 
@@ -114,12 +114,13 @@ func (d *Dialect) EffectOf(x *skill.Executor, s *skill.Session, name string,
 	if t == nil {
 		return Destroys
 	}
-	i := slices.IndexFunc(t.Params, func(p Param) bool { return p.New })
+	params := t.Params()
+	i := slices.IndexFunc(params, func(p Param) bool { return p.New })
 	var given map[string]any
 	if i < 0 || json.Unmarshal(arguments, &given) != nil {
 		return t.Effect
 	}
-	for _, name := range t.Params[i].names() {
+	for _, name := range params[i].names() {
 		if path, ok := given[name].(string); ok && path != "" {
 			if _, err := x.Look(s, path, false); errors.Is(err, fs.ErrNotExist) {
 				return Adds
@@ -153,12 +154,13 @@ func (d *Dialect) Limit(n int) *Dialect {
 	}
 	for i := range limited.Tools {
 		t := &limited.Tools[i]
-		t.Params = slices.Clone(t.Params)
-		for j := range t.Params {
-			if p := &t.Params[j]; p.Max > 0 {
+		params := slices.Clone(t.Params())
+		for j := range params {
+			if p := &params[j]; p.Max > 0 {
 				p.Max, changed = n, true
 			}
 		}
+		t.params = func() []Param { return params }
 	}
 	if !changed {
 		return d

@@ -116,8 +116,8 @@ func (c hostileCall) String() string {
 // arguments are the arguments of a call, all filled in but p, which has the value.
 func arguments(t *Tool, p *Param, value []byte, url string) []byte {
 	b := []byte{'{'}
-	for i := range t.Params {
-		q := &t.Params[i]
+	for i := range t.Params() {
+		q := &t.Params()[i]
 		text := value
 		if q != p {
 			if text = filler(t, q, url); text == nil {
@@ -352,8 +352,8 @@ func TestHostilePaths(t *testing.T) {
 	for _, d := range filled {
 		for i := range d.Tools {
 			tool := &d.Tools[i]
-			for j := range tool.Params {
-				if p := &tool.Params[j]; p.Path {
+			for j := range tool.Params() {
+				if p := &tool.Params()[j]; p.Path {
 					r.plain(d, tool)
 					r.try(d, tool, p)
 				}

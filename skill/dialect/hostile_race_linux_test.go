@@ -97,8 +97,8 @@ func TestSwappedPaths(t *testing.T) {
 	for _, d := range filled {
 		for i := range d.Tools {
 			tool := &d.Tools[i]
-			for j := range tool.Params {
-				if p := &tool.Params[j]; p.Path && !handed[tool.Name] {
+			for j := range tool.Params() {
+				if p := &tool.Params()[j]; p.Path && !handed[tool.Name] {
 					a, r := s.race(d, tool, p)
 					answers, refused = answers+a, refused+r
 				}

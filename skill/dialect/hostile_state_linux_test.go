@@ -151,8 +151,8 @@ func TestAdverse(t *testing.T) {
 						}
 						c := hostileCall{d: d, t: tool, args: arguments(tool, nil, nil, url)}
 						s.suffer(a, n, warm, c)
-						for i := range tool.Params {
-							if p := &tool.Params[i]; p.Path && a.path != "" {
+						for i := range tool.Params() {
+							if p := &tool.Params()[i]; p.Path && a.path != "" {
 								c.args = arguments(tool, p, quoted(a.path), url)
 								s.suffer(a, n, warm, c)
 							}

@@ -26,8 +26,8 @@ func TestHostileTexts(t *testing.T) {
 	for _, d := range filled {
 		for i := range d.Tools {
 			tool := &d.Tools[i]
-			for j := range tool.Params {
-				p := &tool.Params[j]
+			for j := range tool.Params() {
+				p := &tool.Params()[j]
 				if texts := p.Type == "string" ||
 					p.Type == "array" && p.Of == "string"; p.Path || !texts ||
 					p.Enum != nil || p.Name == "command" || p.Name == "args" || handed[tool.Name] {

@@ -31,9 +31,18 @@ type Param struct {
 	field []int // of the struct that holds the arguments: see row
 }
 
+// Params returns the arguments of the tool, in the order of the manual.
+func (t *Tool) Params() []Param {
+	if t == nil || t.params == nil {
+		return nil
+	}
+	return t.params()
+}
+
 func (t *Tool) param(name string) *Param {
-	for i := range t.Params {
-		if p := &t.Params[i]; p.Name == name || slices.Contains(p.Aliases, name) {
+	params := t.Params()
+	for i := range params {
+		if p := &params[i]; p.Name == name || slices.Contains(p.Aliases, name) {
 			return p
 		}
 	}
@@ -55,7 +64,7 @@ func (t *Tool) Schema() json.RawMessage {
 	if t.function != nil {
 		return t.function.in
 	}
-	return objectSchema(t.Params, t.More)
+	return objectSchema(t.Params(), t.More)
 }
 
 // OutputSchema is the JSON Schema of the tool's structured replies, as JSON; nil if it has none.

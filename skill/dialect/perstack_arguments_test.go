@@ -53,7 +53,7 @@ func TestPerstackArgumentsRead(t *testing.T) {
 		t.Errorf("env is %v", env)
 	}
 	var a perstackExecArgs
-	in.fill(Perstack.Lookup("exec").Params, reflect.ValueOf(&a).Elem())
+	in.fill(Perstack.Lookup("exec").Params(), reflect.ValueOf(&a).Elem())
 	if args := a.Args; args[0] != "a" || args[1] != "\xed\xa0\x80" {
 		t.Errorf("args are %q", args)
 	}

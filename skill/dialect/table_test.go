@@ -73,7 +73,7 @@ func TestNamesAreDistinct(t *testing.T) {
 				}
 			}
 			args := map[string]bool{}
-			for _, p := range tool.Params {
+			for _, p := range tool.Params() {
 				for _, name := range p.names() {
 					if args[name] {
 						t.Errorf("%s %s: two arguments are called %s", d.Name, tool.Name, name)
@@ -162,7 +162,7 @@ func TestSchemas(t *testing.T) {
 				t.Fatalf("%s: %v", tool.Name, err)
 			}
 			full, needed := map[string]any{}, map[string]any{}
-			for _, p := range tool.Params {
+			for _, p := range tool.Params() {
 				if p.Hidden { // the schema leaves it out
 					continue
 				}
@@ -252,7 +252,7 @@ func TestPathsAreMarked(t *testing.T) {
 		"search pattern": true, "test pattern": true, "grep file_pattern": true}
 	for _, d := range All {
 		for _, tool := range d.Tools {
-			for _, p := range tool.Params {
+			for _, p := range tool.Params() {
 				texts := p.Type == "string" || p.Type == "array"
 				if says := texts && spoken.MatchString(p.Name+" "+p.Doc); says != p.Path &&
 					!(says && (other[tool.Name+" "+p.Name] || p.Name == "file_text")) {

@@ -121,7 +121,7 @@ func (t *Tool) Usage() string {
 		return ""
 	}
 	line := "usage: " + t.Name + " PATH"
-	for _, p := range t.Params[1:] {
+	for _, p := range t.Params()[1:] {
 		line += " " + p.Name + ": " + map[string]string{"content": "TEXT", "destination": "PATH"}[p.Name]
 	}
 	return line

@@ -41,8 +41,8 @@ func TestHostilePathsOverStdio(t *testing.T) {
 		c, _ := start(t, ws, d.Name)
 		c.greet("2025-11-25", "{}")
 		for _, tool := range d.Tools {
-			for i := range tool.Params {
-				if !tool.Params[i].Path {
+			for i := range tool.Params() {
+				if !tool.Params()[i].Path {
 					continue
 				}
 				for _, name := range hostileNames {
@@ -51,7 +51,7 @@ func TestHostilePathsOverStdio(t *testing.T) {
 					said := strings.ReplaceAll(a.text(), name, "")
 					if strings.Contains(said, "SECRET-71") || strings.Contains(said, "root:x:0") ||
 						strings.Contains(said, "panic") {
-						t.Errorf("%s %s=%.80q: %.300s", tool.Name, tool.Params[i].Name, name, said)
+						t.Errorf("%s %s=%.80q: %.300s", tool.Name, tool.Params()[i].Name, name, said)
 					}
 				}
 			}
@@ -77,7 +77,7 @@ func TestHostilePathsOverStdio(t *testing.T) {
 // hostileArguments gives a tool's argument i the name, and others what they may be.
 func hostileArguments(tool *dialect.Tool, i int, name string) string {
 	args := map[string]any{}
-	for j, p := range tool.Params {
+	for j, p := range tool.Params() {
 		switch {
 		case j == i:
 			args[p.Name] = name
