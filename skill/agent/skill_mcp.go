@@ -137,11 +137,31 @@ func (v *server) dial(ctx context.Context, b *toolbox, c SkillConfig) (err error
 		}
 		return err
 	}
-	if v.process, err = b.cfg.Executor.StartProcess(b.program(c)); err != nil {
-		return err
+	return v.start(ctx, b.cfg.Executor, b.program(c), client)
+}
+
+// start starts a server and opens the session. It asks for a session as older servers have it, because some pass
+// over what they do not know. A server that refuses is started again and asked as newer servers have it.
+func (v *server) start(ctx context.Context, x *skill.Executor, p skill.Program, client *mcp.Client) (err error) {
+	for _, version := range []string{"2025-11-25", ""} {
+		if v.process != nil {
+			v.process.Close()
+		}
+		if v.process, err = x.StartProcess(p); err != nil {
+			return err
+		}
+		context.AfterFunc(ctx, v.process.Stop)
+		session, err := client.Connect(ctx, &mcp.IOTransport{
+			Reader: newServerOutput(v.process.Stdout), Writer: serverInput{v.process.Stdin}, MaxLineLength: -1,
+		}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+		if err == nil {
+			v.session = session
+		}
+		if refused, ok := errors.AsType[*jsonrpc.Error](err); !ok || refused.Code == sendFailedCode || version == "" {
+			return err
+		}
 	}
-	context.AfterFunc(ctx, v.process.Stop)
-	return v.speak(ctx, client)
+	return nil
 }
 
 // program returns the program of a skill's server. Its environment has only the variables
@@ -239,14 +259,10 @@ func (v *server) tools(ctx context.Context) (list []tool, err error) {
 
 // ToolNames starts an MCP server and returns the names of its tools.
 func ToolNames(ctx context.Context, x *skill.Executor, p skill.Program) (names []string, err error) {
-	process, err := x.StartProcess(p)
-	if err != nil {
-		return nil, err
-	}
-	v := &server{process: process, cancel: func() {}}
-	defer v.close()
-	defer context.AfterFunc(ctx, process.Stop)()
-	if err = v.speak(ctx, mcp.NewClient(&mcp.Implementation{Name: "skill", Version: "1"}, nil)); err == nil {
+	v := &server{cancel: func() {}}
+	defer func() { v.close() }()
+	client := mcp.NewClient(&mcp.Implementation{Name: "skill", Version: "1"}, nil)
+	if err = v.start(ctx, x, p, client); err == nil {
 		var tools []tool
 		tools, err = v.tools(ctx)
 		for _, t := range tools {
@@ -257,17 +273,6 @@ func ToolNames(ctx context.Context, x *skill.Executor, p skill.Program) (names [
 		return nil, fmt.Errorf("%w%s", plainError(v.exitError(err)), v.lastStderr())
 	}
 	return names, nil
-}
-
-// speak opens the session with the program that was started.
-func (v *server) speak(ctx context.Context, client *mcp.Client) error {
-	session, err := client.Connect(ctx, &mcp.IOTransport{
-		Reader: newServerOutput(v.process.Stdout), Writer: serverInput{v.process.Stdin}, MaxLineLength: -1,
-	}, nil)
-	if err == nil {
-		v.session = session
-	}
-	return err
 }
 
 // ToolName returns a name that all providers accept: at most 64 letters, digits, _ and -.

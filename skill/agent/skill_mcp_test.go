@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -128,6 +129,30 @@ func serveSkill(mode string) {
 				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`+"\n", m.ID)
 			}
 		}
+		return
+	case "silent", "modern": // older servers pass over what they do not know, newer ones know no initialize
+		in, out := io.Pipe()
+		go func() {
+			for lines := bufio.NewReader(os.Stdin); ; {
+				line, err := lines.ReadString('\n')
+				var m struct {
+					ID     json.RawMessage
+					Method string
+				}
+				json.Unmarshal([]byte(line), &m)
+				switch {
+				case err != nil:
+					out.Close()
+					return
+				case mode == "silent" && m.Method == "server/discover":
+				case mode == "modern" && m.Method == "initialize":
+					fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`+"\n", m.ID)
+				default:
+					io.WriteString(out, line)
+				}
+			}
+		}()
+		s.Run(context.Background(), &mcp.IOTransport{Reader: in, Writer: os.Stdout})
 		return
 	case "flood":
 		go func() {
@@ -292,6 +317,8 @@ func TestSkillGoesWrong(t *testing.T) {
 		{"prints", []any{calls(env), calls("attemptCompletion"), "done"}, "PATH=", false},
 		{"fine", []any{calls("huge"), calls("attemptCompletion"), "done"},
 			"the server sent a message of more than 33554432 bytes", false},
+		{"silent", []any{calls(env), calls("attemptCompletion"), "done"}, "PATH=", false},
+		{"modern", []any{calls(env), calls("attemptCompletion"), "done"}, "PATH=", false},
 		{"flood", []any{calls(env), calls("attemptCompletion"), "done"}, "PATH=", false},
 		{"stays", []any{calls(env), calls("attemptCompletion"), "done"}, "PATH=", false},
 		{"family", []any{calls(env), calls("attemptCompletion"), "done"}, "PATH=", false},
