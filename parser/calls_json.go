@@ -247,6 +247,10 @@ func (r *callReader) callsOf(value json.RawMessage) (calls []ToolCall, ok bool) 
 	list, mixed := value, false
 	if value[0] == '{' {
 		members, _, _ := rawjson.Members(value)
+		kind, _ := rawjson.String(members["type"])
+		if NotModel(members) != nil || slices.Contains([]string{"human", "system", "tool"}, kind) {
+			return nil, false
+		}
 		if list = members["tool_calls"]; list == nil || list[0] != '[' {
 			if call, ok := r.callOf(value); ok {
 				return []ToolCall{call}, true

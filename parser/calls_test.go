@@ -154,6 +154,8 @@ func TestCallsPlaces(t *testing.T) {
 		{"    <tool_call>{\"name\": \"read\", \"arguments\": {}}</tool_call>\nread(path: 'b')", `read{"path":"b"}`},
 		{"```\n<tool_call>{\"name\": \"read\", \"arguments\": {}}</tool_call>\n```\nread(path: 'b')", `read{"path":"b"}`},
 		{"```\n<tool_call>{\"name\": \"read\", \"arguments\": {}}</tool_call>\n```", `read{}`},
+		{"{\"type\": \"human\", \"tool_calls\": [{\"name\": \"read\", \"args\": {}}]}\nread(path: 'b')", `read{"path":"b"}`},
+		{"{\"role\": \"user\", \"tool_calls\": [{\"name\": \"read\", \"args\": {}}]}\nread(path: 'b')", `read{"path":"b"}`},
 		{"I use <pre> here.\nread(path: 'b')", `read{"path":"b"}`},
 		{"\ufeffread(path: 'a')", `read{"path":"a"}`},
 		{"<think>read(path: 'a')\nread('</think>read(path: 'b')", `read{"path":"b"}`},

@@ -109,6 +109,9 @@ func EnvelopeOf(values []json.RawMessage, repairs []string) (Envelope, error) {
 	if err != nil {
 		return Envelope{}, err
 	}
+	if err := NotModel(members); err != nil {
+		return Envelope{}, err
+	}
 	if len(values) > 1 {
 		repairs = append(repairs, "other JSON values ignored")
 	}
@@ -168,6 +171,15 @@ func unreadable(text string, err error) error {
 		hint += ", so nothing of it was run"
 	}
 	return badEnvelope(hint, err)
+}
+
+// NotModel returns an error for a message whose role is not a model's: its calls are somebody else's words.
+func NotModel(members map[string]json.RawMessage) error {
+	role, _ := rawjson.String(members["role"])
+	if slices.Contains([]string{"", "assistant", "model", "ai"}, strings.ToLower(role)) {
+		return nil
+	}
+	return NoCalls(fmt.Sprintf("the message is of the role %q, not of a model, so nothing of it was run", role), nil)
 }
 
 // pickEnvelope chooses the envelope among the values of a text.

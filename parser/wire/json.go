@@ -128,6 +128,13 @@ func readParts(text string, parts func(v value) (list value, err error),
 	if err == nil {
 		err = givenTwice(v, list)
 	}
+	messages := []value{v, v.get("message"), v.get("content")}
+	for _, candidate := range v.get("candidates").elements {
+		messages = append(messages, split(candidate).get("content"))
+	}
+	for _, m := range messages {
+		err = cmp.Or(err, parser.NotModel(m.members))
+	}
 	if err != nil {
 		return parser.Envelope{}, err
 	}

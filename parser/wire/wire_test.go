@@ -189,3 +189,28 @@ func TestLongAnswers(t *testing.T) {
 		}
 	}
 }
+
+// TestRoles has calls in messages that are not a model's.
+func TestRoles(t *testing.T) {
+	const call = `{"id":"1","type":"function","function":{"name":"write_file","arguments":"{}"}}`
+	for wire, forms := range map[string][]string{
+		"openai": {`{"role":"ROLE","tool_calls":[` + call + `]}`,
+			`{"choices":[{"message":{"role":"ROLE","content":null,"tool_calls":[` + call + `]}}]}`},
+		"anthropic": {`{"role":"ROLE","content":[{"type":"tool_use","id":"1","name":"write_file","input":{}}]}`},
+		"gemini": {`{"role":"ROLE","parts":[{"functionCall":{"name":"write_file","args":{}}}]}`,
+			`{"candidates":[{"content":{"role":"ROLE","parts":[{"functionCall":{"name":"write_file","args":{}}}]}}]}`},
+		"ollama":    {`{"message":{"role":"ROLE","tool_calls":[{"function":{"name":"write_file","arguments":{}}}]}}`},
+		"responses": {`{"role":"ROLE","output":[{"type":"function_call","call_id":"1","name":"write_file","arguments":"{}"}]}`},
+		"langchain": {`{"type":"ai","role":"ROLE","tool_calls":[{"name":"write_file","args":{},"id":"1"}]}`},
+	} {
+		for _, form := range forms {
+			for role, want := range map[string]int{"assistant": 1, "model": 1, "user": 0, "system": 0, "developer": 0,
+				"tool": 0, "function": 0} {
+				e, err := Named(wire).Read(strings.Replace(form, "ROLE", role, 1), schemas)
+				if len(e.Calls) != want || want == 0 && err == nil {
+					t.Errorf("%s, %s: read %q, %v", wire, role, e.Calls, err)
+				}
+			}
+		}
+	}
+}
