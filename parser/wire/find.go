@@ -151,8 +151,11 @@ func findObjects(text string, known func(name string) bool) (*Wire, int) {
 			}
 			rest := strings.TrimLeft(text[end:], rawjson.Space+";,`")
 			rest = strings.TrimPrefix(rest, "<|eot_id|>")
-			if rest == "" && calls(text[begin:], known) {
-				return objects, begin
+			if rest == "" {
+				e, _ := objects.read(text[begin:], func(string) json.RawMessage { return nil })
+				if slices.ContainsFunc(e.Calls, func(c parser.ToolCall) bool { return known(c.Name) }) {
+					return objects, begin
+				}
 			}
 			if rest == "" || rest[0] != '{' {
 				break
@@ -161,10 +164,4 @@ func findObjects(text string, known func(name string) bool) (*Wire, int) {
 		}
 	}
 	return nil, 0
-}
-
-// calls reports whether a call of a known tool is among the objects of a text.
-func calls(text string, known func(name string) bool) bool {
-	e, _ := objects.read(text, func(string) json.RawMessage { return nil })
-	return slices.ContainsFunc(e.Calls, func(c parser.ToolCall) bool { return known(c.Name) })
 }

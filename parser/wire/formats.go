@@ -154,10 +154,8 @@ func invoked(prefix, quote string) format {
 	}
 }
 
-// m3 stands before the tags of MiniMax M3.
-const m3 = "]<]minimax[>["
-
-const cdata = "<![CDATA["
+// m3 stands before the tags of MiniMax M3, and cdata before values of MiniCPM5.
+const m3, cdata = "]<]minimax[>[", "<![CDATA["
 
 // worded returns a format with another mark in its tags.
 func worded(f format, mark, other string) format {

@@ -41,6 +41,9 @@ func readHarmony(text string, tools Schemas) (parser.Envelope, error) {
 	find := func(from int) int {
 		s.pos = from
 		at := s.find(harmonyMessage)
+		if at == len(text) {
+			return at
+		}
 		header = text[max(from, at-4*maxName):at]
 		if i := strings.LastIndex(header, harmonyStart); i >= 0 {
 			header = header[i:]
@@ -51,11 +54,8 @@ func readHarmony(text string, tools Schemas) (parser.Envelope, error) {
 	}
 	for {
 		at, thought := passed.opening(s.pos, format{}, tools, find)
-		switch {
-		case thought > 0:
+		if thought > 0 {
 			return parser.Envelope{}, errThought(thought)
-		case s.find(harmonyMessage) == len(text):
-			at = len(text)
 		}
 		if at == len(text) {
 			break

@@ -339,7 +339,7 @@ var quotations = [][3]string{
 }
 
 // TestContents has calls of every format, whole or cut, in the content of every other, between what models and files
-// have beside such samples. With SKILL_TEST_LONG there are 11,520 contents.
+// have beside such samples. With SKILL_TEST_LONG there are 13,005 contents.
 func TestContents(t *testing.T) {
 	names := slices.Sorted(maps.Keys(rendered))
 	known := func(name string) bool { return len(schemas(name)) > 0 }

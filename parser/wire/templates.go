@@ -176,14 +176,11 @@ func readLlama(text string, tools Schemas) (parser.Envelope, error) {
 		first, other = other, first
 	}
 	s, err := first.scan(text, tools)
-	if err != nil {
-		return parser.Envelope{}, err
-	}
-	if strings.Contains(s.text[min(s.pos, len(s.text)):], other.open) {
+	if err == nil && strings.Contains(s.text[min(s.pos, len(s.text)):], other.open) {
 		s.Calls = append(s.Calls,
 			parser.ToolCall{Err: fmt.Errorf("%s stands after %s, where calls of one form are wanted, so it was not run", other.open, first.open)})
 	}
-	return s.Envelope, nil
+	return s.Envelope, err
 }
 
 // toRecipients returns the reader of a format whose messages name who gets them: a tool, or "all" for the

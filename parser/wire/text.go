@@ -43,22 +43,19 @@ type scanner struct {
 // call, such as a file with calls in it.
 func (f format) read(text string, tools Schemas) (parser.Envelope, error) {
 	s, err := f.scan(text, tools)
-	if err != nil {
-		return parser.Envelope{}, err
-	}
-	return s.Envelope, nil
+	return s.Envelope, err
 }
 
 // scan is read, with the scanner where it stopped.
 func (f format) scan(text string, tools Schemas) (*scanner, error) {
 	if len(text) > rawjson.MaxBytes {
-		return nil, &rawjson.Error{Offset: rawjson.MaxBytes, Err: rawjson.ErrTooLarge}
+		return &scanner{}, &rawjson.Error{Offset: rawjson.MaxBytes, Err: rawjson.ErrTooLarge}
 	}
 	s := &scanner{format: f, text: f.trim(text), tools: tools, found: map[string]int{}, first: -1}
 	s.passed = &stretches{text: s.text, endless: map[string]bool{}}
 	for s.next() {
 		if len(s.Calls) > maxCalls {
-			return nil, &rawjson.Error{Offset: s.pos, Reason: fmt.Sprintf("more than %d calls", maxCalls),
+			return &scanner{}, &rawjson.Error{Offset: s.pos, Reason: fmt.Sprintf("more than %d calls", maxCalls),
 				Err: rawjson.ErrTooLarge}
 		}
 	}
@@ -67,9 +64,9 @@ func (f format) scan(text string, tools Schemas) (*scanner, error) {
 	}
 	switch {
 	case s.thought > 0:
-		return nil, errThought(s.thought)
+		return &scanner{}, errThought(s.thought)
 	case len(s.Calls) == 0:
-		return nil, parser.NoCalls("a call begins with "+f.open, nil)
+		return &scanner{}, parser.NoCalls("a call begins with "+f.open, nil)
 	}
 	return s, nil
 }
@@ -123,13 +120,12 @@ func (s *scanner) inDoubt() bool { return s.values == inTags && !strings.Contain
 
 // opening returns where the next frame begins, the end of the text for none. It passes over thoughts
 // and code fences.
-func (s *scanner) opening() int {
+func (s *scanner) opening() (at int) {
 	from := len(s.text) - len(s.trimLeft(s.text[s.pos:]))
-	at, thought := s.passed.opening(from, s.format, s.tools, func(from int) int {
+	at, s.thought = s.passed.opening(from, s.format, s.tools, func(from int) int {
 		s.pos = from
 		return s.find(s.open)
 	})
-	s.thought = thought
 	return at
 }
 

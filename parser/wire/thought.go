@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,10 +21,8 @@ import (
 var thoughtTags = []thoughtTag{
 	{"<think>", "</think>", true}, {"<thinking>", "</thinking>", true}, {"[THINK]", "[/THINK]", true},
 	{"<|START_THINKING|>", "<|END_THINKING|>", true}, {"<seed:think>", "</seed:think>", true},
-	{"◁think▷", "◁/think▷", true}, {"<ifm|think>", "</ifm|think>", true},
-	{"<mm:think>", "</mm:think>", true},
-	{"<thought>", "</thought>", false}, {"<reasoning>", "</reasoning>", false},
-	{"<|channel>thought", "<channel|>", false},
+	{"◁think▷", "◁/think▷", true}, {"<ifm|think>", "</ifm|think>", true}, {"<mm:think>", "</mm:think>", true},
+	{"<thought>", "</thought>", false}, {"<reasoning>", "</reasoning>", false}, {"<|channel>thought", "<channel|>", false},
 	{"<|channel|>analysis<|message|>", "<|end|>", false},
 }
 
@@ -173,7 +170,7 @@ func (s *stretches) opening(pos int, f format, tools Schemas, find func(from int
 }
 
 // quoteEnd returns where calls end that are only quoted at a position: behind their last frame if they have a
-// format and are whole, else where their code span, quotation, indented sample or line ends.
+// format and are whole, else where their code span or line ends.
 func (s *stretches) quoteEnd(f format, at int, tools Schemas) int {
 	text, end := s.text, at+1
 	if f.open != "" && s.work < maxWork/8 {
@@ -184,20 +181,13 @@ func (s *stretches) quoteEnd(f format, at int, tools Schemas) int {
 		}
 		s.work += len(text) - at
 	}
-	line := text[strings.LastIndexByte(text[:at], '\n')+1 : at]
-	if i := strings.IndexByte(text[end:], '`'); i >= 0 && strings.HasSuffix(line, "`") {
+	if i := strings.IndexByte(text[end:], '`'); i >= 0 && strings.HasSuffix(text[:at], "`") {
 		return end + i
 	}
-	sample := strings.Trim(line, " \t>") == ""
-	for line = strings.TrimRight(line, " "); ; {
-		i := strings.IndexByte(text[end:], '\n')
-		if i < 0 {
-			return len(text)
-		}
-		if end += i + 1; !sample || !strings.HasPrefix(text[end:], cmp.Or(line, "    ")) {
-			return end - 1
-		}
+	if i := strings.IndexByte(text[end:], '\n'); i >= 0 {
+		return end + i
 	}
+	return len(text)
 }
 
 // A Reading is what a text of a model holds.
