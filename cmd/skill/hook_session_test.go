@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -285,5 +286,36 @@ func TestHookWorktree(t *testing.T) {
 	out, code := f.run("", "undo", "-C", f.dir, "--run", "B")
 	if want := "git worktree remove --force " + dir; code != 0 || !strings.Contains(out, want) {
 		t.Errorf("undo ended with %d and does not say %q: %s", code, want, out)
+	}
+}
+
+// TestHookCommitsOutside says that undo leaves the commits of a call in a linked worktree or a submodule, which lie
+// in a repository outside the workspace.
+func TestHookCommitsOutside(t *testing.T) {
+	for name, commits := range map[string]bool{"commits": true, "changes a file": false} {
+		f := newHookedFolder(t)
+		git := t.TempDir()
+		log := filepath.Join(git, "logs", "HEAD")
+		if err := errors.Join(os.Mkdir(filepath.Dir(log), 0o755), os.WriteFile(log, nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		f.write(".git", "gitdir: "+git+"\n")
+		time.Sleep(20 * time.Millisecond) // the clock of a file system moves in steps
+		for _, event := range []string{"PreToolUse", "PostToolUse"} {
+			f.event("claude-code", `"hook_event_name":%q,"session_id":"B","cwd":%q,"tool_name":"Bash","tool_input":{"command":"make"},"tool_use_id":"2"`, event, f.dir)
+			if event == "PreToolUse" {
+				time.Sleep(20 * time.Millisecond)
+				f.write("t.txt", "x")
+			}
+			if event == "PreToolUse" && commits {
+				if err := os.WriteFile(log, []byte("0 1 a\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		out, code := f.run("", "undo", "-C", f.dir)
+		if says := strings.Contains(out, git+": its commits are not recorded"); code != 0 || says != commits {
+			t.Errorf("a call that %s: undo ended with %d: %s", name, code, out)
+		}
 	}
 }

@@ -547,6 +547,7 @@ func (t *Tx) record(ctx context.Context, l lookFor, found *scan) (op *Op, err er
 		return nil, t.noRoom("what the command changed", err)
 	}
 	r.lostObjects()
+	r.leaveCommits()
 	op.forgetMade()
 	op.Began, op.Ended = r.began, found.clock
 	op.bound()

@@ -566,3 +566,24 @@ func (t *Tx) hasMoved(name Name, mine map[int64]bool) bool {
 	now, err := t.at(name, d.After)
 	return err == nil && (!mine[t.log.origin(at).id] || !now.Same(d.After))
 }
+
+// leaveCommits says that undo leaves the commits in a repository outside the workspace, where the workspace is a
+// linked worktree or a submodule of that.
+func (r *recorder) leaveCommits() {
+	own := r.PathOf(".git")
+	if info, err := os.Lstat(own); r.began == 0 || err != nil || !info.Mode().IsRegular() || info.Size() > 4096 {
+		return
+	}
+	text, _ := os.ReadFile(own)
+	git, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+	if !ok {
+		return
+	}
+	if !filepath.IsAbs(git) {
+		git = r.PathOf(Name(git))
+	}
+	info, err := os.Stat(filepath.Join(git, "logs", "HEAD"))
+	if err == nil && info.ModTime().UnixNano() >= r.began && !isBelow(Name(git), Name(r.o.Root)) {
+		r.addLeft(git, "its commits are not recorded, because it lies outside of the workspace")
+	}
+}
