@@ -48,7 +48,7 @@ func TestKeepKilled(t *testing.T) {
 		k.kill([]string{"keep", "t1"}, "")
 		said = must("history")
 		switch now := tree(t, k.dir); {
-		case strings.Contains(said, "a keep of trial t1 was killed"):
+		case strings.Contains(said, "a keep of trial t1 stopped halfway"):
 			halves++
 			must("keep", "t1")
 		case strings.Contains(said, "t1 is not kept") && reflect.DeepEqual(now, before):

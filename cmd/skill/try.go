@@ -98,7 +98,7 @@ type trialAnswer struct {
 	ID      string            `json:"id"`
 	Command string            `json:"command"`
 	Began   time.Time         `json:"began"`
-	Killed  bool              `json:"keep_killed,omitempty"` // a keep was, so some changes are made
+	Killed  bool              `json:"keep_killed,omitempty"` // or a keep stopped halfway: some changes are made
 	Exit    int               `json:"exit_code"`
 	Changes []skill.TrialDiff `json:"changes"`
 }
@@ -152,7 +152,7 @@ func (c *cli) listTrials(o *tryOptions) error {
 		}
 		text += t.ID + "  " + t.Began.Local().Format(time.DateTime) + "  " + t.Command + " (" + filesOf(t)
 		if t.Begun != "" {
-			text += ", some made by a keep that was killed"
+			text += ", some made by a keep that stopped halfway"
 		}
 		text += ")\n"
 	}
@@ -168,7 +168,7 @@ func (c *cli) sayTrials(w *workspaceOptions, x *skill.Executor) {
 	list, _ := x.Trials() // or there is no place for any
 	for _, t := range list {
 		if t.Begun != "" {
-			c.sayf("a keep of trial %s was killed: %s (%s); \"%s\" makes the rest of its changes",
+			c.sayf("a keep of trial %s stopped halfway: %s (%s); \"%s\" makes the rest of its changes",
 				t.ID, t.Command, filesOf(t), c.again(w, "keep", t.ID))
 			continue
 		}
@@ -224,7 +224,7 @@ trial's lines there, and makes the other changes all the same.`,
 			}
 			c.sayf("made %s", filesOf(t))
 			if begun {
-				c.sayf("a keep of %s was killed before; what it had made is another change: \"%s\" lists both",
+				c.sayf("a keep of %s stopped halfway before; what it had made is another change: \"%s\" lists both",
 					t.ID, c.again(&o.workspaceOptions, "history"))
 			}
 			if done.Undo != "" {
@@ -262,7 +262,7 @@ func (c *cli) dropCommand(*configuration) *cobra.Command {
 			}
 			defer x.Close()
 			if t.Begun != "" {
-				c.sayf("a keep of %s was killed: \"%s\" lists what it had made", t.ID,
+				c.sayf("a keep of %s stopped halfway: \"%s\" lists what it had made", t.ID,
 					c.again(&o.workspaceOptions, "history"))
 			}
 			return c.failed(t.Drop())
