@@ -18,6 +18,7 @@ import (
 	"textskill/skill/internal/history"
 	"textskill/skill/internal/refusal"
 	"textskill/skill/internal/search"
+	"textskill/skill/internal/words"
 	"textskill/skill/internal/workspace"
 	"textskill/skill/internal/workspace/tree"
 )
@@ -154,6 +155,9 @@ const gitPathsTimeout = 2 * time.Second
 // guardNote says why a command that met the mounts of a guard failed.
 const guardNote = "changing, moving or removing .git or .hg of a repository that was there before can make other programs run code; --allow-config allows it"
 
+// repositoryPattern matches the name of a repository's folder, and not .gitconfig.
+var repositoryPattern = words.Pattern(`\.(git|hg)($|[^a-z0-9_.-])`)
+
 // metGuard reports whether a program has printed an error of the system at the mounts of a guard. outside returns a
 // folder of git without one, "" for none.
 func metGuard(text []byte, outside func() string, failed bool) bool {
@@ -161,7 +165,7 @@ func metGuard(text []byte, outside func() string, failed bool) bool {
 	for line := range bytes.Lines(bytes.ToLower(text[max(0, len(text)-last):])) {
 		has := func(words string) bool { return bytes.Contains(line, []byte(words)) }
 		busy := has("device or resource busy") || has("ebusy")
-		if met := failed && busy || (has(".git") || has(".hg")) && (busy || has("read-only file system") || has("erofs") ||
+		if met := failed && busy || repositoryPattern().Match(line) && (busy || has("read-only file system") || has("erofs") ||
 			has("cross-device link") || has("inter-device move") || has("exdev")); !met {
 			continue
 		}

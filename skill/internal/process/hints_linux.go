@@ -106,6 +106,7 @@ func (h *hinter) keys() {
 	}{
 		{"SSH_AUTH_SOCK", []string{"permission denied (publickey", "authentication agent", "host key verification failed"}},
 		{"DISPLAY", []string{"cannot open display", "can't open display", "unable to open display", "missing x server or $display"}},
+		{"WAYLAND_DISPLAY", []string{"wayland", "cannot open display", "can't open display", "unable to open display"}},
 		{"DOCKER_HOST", []string{"docker daemon", "docker api"}},
 		{"DBUS_SESSION_BUS_ADDRESS", []string{"failed to connect to bus", "session bus"}},
 	} {

@@ -16,7 +16,7 @@ import (
 func TestHints(t *testing.T) {
 	home, beside := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)
-	for name, value := range map[string]string{"STRIPE_SECRET_KEY": "sk_live_aaaabbbbccccdddd", "DISPLAY": ":77",
+	for name, value := range map[string]string{"STRIPE_SECRET_KEY": "sk_live_aaaabbbbccccdddd", "DISPLAY": ":77", "WAYLAND_DISPLAY": "wayland-7",
 		"SSH_AUTH_SOCK": "/run/none"} {
 		t.Setenv(name, value)
 	}
@@ -55,13 +55,17 @@ func TestHints(t *testing.T) {
 		{"echo cannot connect to unix://" + beside + "/s >&2; exit 1", "commands connect to no socket such as " + beside + "/s: --fence-read " + beside + "/s lets them"},
 		{"echo Error: STRIPE_SECRET_KEY is not set >&2; exit 1", "the command did not get STRIPE_SECRET_KEY, which may be credentials: --pass-env STRIPE_SECRET_KEY gives one"},
 		{"echo 401 Unauthorized >&2; exit 1", "the command did not get STRIPE_SECRET_KEY, which may be credentials: --pass-env STRIPE_SECRET_KEY gives one"},
-		{"echo xterm: cannot open display >&2; exit 1", "the command did not get the variable DISPLAY: --pass-env DISPLAY gives it"},
+		{"echo xterm: cannot open display >&2; exit 1", "the command did not get the variable DISPLAY: --pass-env DISPLAY gives it\n" +
+			"the command did not get the variable WAYLAND_DISPLAY: --pass-env WAYLAND_DISPLAY gives it"},
 		{"echo 'git@x: Permission denied (publickey).' >&2; exit 128", "the command did not get the variable SSH_AUTH_SOCK: --pass-env SSH_AUTH_SOCK gives it"},
 		{"echo error: gpg failed to sign the data >&2; exit 128", "the sandbox has no keys for signing: git -c commit.gpgsign=false commits without a signature, and --fence off with it"},
 		{fmt.Sprintf("echo 'connect ECONNREFUSED 127.0.0.1:%d' >&2; exit 1", number), fmt.Sprintf("the localhost of commands is their own: --allow-local %d opens port %[1]d of this machine", number)},
 		{"hg() { :; }; hg commit", "hg did not find ~/.hgrc, which the sandbox hides: --fence-read ~/.hgrc shows it"},
 		{"npm() { false; }; npm whoami", "npm did not find ~/.npmrc, which the sandbox hides: --fence-read ~/.npmrc shows it"},
 		{"echo x >> .git/config", guardNote},
+		{"echo error: could not lock config file ~/.gitconfig: Read-only file system >&2; exit 1",
+			"commands do not write your home folder: HOME=$TMPDIR gives them one of their own"},
+		{"echo error: no wayland compositor >&2; exit 1", "the command did not get the variable WAYLAND_DISPLAY: --pass-env WAYLAND_DISPLAY gives it"},
 		{"npm() { :; }; npm run build", ""},
 		{"false", ""}, {"cat nope", ""}, {"ls /nonexistent/x", ""}, {"cat /usr/nope", ""}, {"echo $DISPLAY", ""},
 		{"echo ~/.npmrc", ""}, {"echo 'connect ECONNREFUSED 127.0.0.1:1' >&2; exit 1", ""}, {"echo " + beside + "/f", ""},
@@ -69,7 +73,7 @@ func TestHints(t *testing.T) {
 		{"echo PATH is wrong >&2; exit 1", ""}, {"ls /tmp/x /dev/shm/x; cat /etc/passwd/x", ""},
 		{"mkdir -p a; echo cannot open a/../../../f >&2; exit 1", ""},
 	} {
-		want := slices.DeleteFunc([]string{tt.want}, func(s string) bool { return s == "" })
+		want := slices.DeleteFunc(strings.Split(tt.want, "\n"), func(s string) bool { return s == "" })
 		got := mustExec(t, x, sh(tt.script))
 		if !slices.Equal(got.Hints, want) {
 			t.Errorf("%s: %q, want %q\n%s%s", tt.script, got.Hints, want, got.Stdout, got.Stderr)
