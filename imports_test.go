@@ -142,7 +142,7 @@ var testsImport = map[string][]string{
 var doors = map[string][]string{
 	"github.com/google/shlex":                {"parser/quote.go"},
 	"github.com/sergi/go-diff":               {"skill/internal/workspace/diff.go"},
-	"github.com/sashabaranov/go-openai":      {"llmfallback/openai/request.go"},
+	"github.com/sashabaranov/go-openai":      {"llmfallback/openai.go", "llmfallback/openai/*.go"},
 	"github.com/modelcontextprotocol/go-sdk": {"skill/mcpserver/*.go", "skill/agent/*.go"},
 	"github.com/spf13/cobra": {"internal/usage/*.go", "cmd/skill/*.go",
 		"skill/fleet/cmd/skill-fleet/*.go"},

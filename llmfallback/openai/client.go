@@ -8,8 +8,8 @@
 // and whether and when the same request may succeed. A Client never repeats a
 // request itself and never follows a redirect.
 //
-// The request has go-openai's types. The answer cannot: they refuse an index that is a text,
-// arguments that are an object and an ID that is null, and have no place for signatures.
+// A [Transport] lets go-openai's own client ask. Conversations do without that client: its types refuse an
+// index that is a text, arguments that are an object and an ID that is null, and have no place for signatures.
 package openai
 
 import (
@@ -78,6 +78,11 @@ func (c *Client) Complete(ctx context.Context, r Request) (Completion, error) {
 	if err != nil {
 		return Completion{}, err
 	}
+	return c.complete(ctx, body, r)
+}
+
+// complete is Complete for a request with the body. Of r it uses Stream and Heard.
+func (c *Client) complete(ctx context.Context, body remote.Body, r Request) (Completion, error) {
 	request := remote.Request{Path: "/chat/completions", Body: body, Stream: r.Stream,
 		Refused: func(complaint []byte) string { return refused(complaint, body) }}
 	a := answer{heard: func(string) {}}

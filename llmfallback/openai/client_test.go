@@ -85,8 +85,8 @@ func TestRequest(t *testing.T) {
 	})
 	called := Request{Model: "gpt-6-sol", MaxCompletionTokens: 7, Stream: true,
 		Messages: []Message{{Role: "assistant"}}}
-	called.AddTool("f", "", true, json.RawMessage(`{"type":"object"}`))
-	called.Choose("f")
+	called.AddTool("f", "", json.RawMessage(`{"type":"object"}`))
+	called.ToolChoice = "required"
 	called.WithUsage()
 	for _, tt := range []struct {
 		r    Request
@@ -97,8 +97,8 @@ func TestRequest(t *testing.T) {
 			`application/json {"max_tokens":7,"messages":[{"content":"","role":"system"},{"content":"\u003c","role":"user"}],"model":"m","stream":false,"temperature":0}`},
 		{called,
 			`text/event-stream {"max_completion_tokens":7,"messages":[{"role":"assistant"}],` +
-				`"model":"gpt-6-sol","stream":true,"stream_options":{"include_usage":true},"tool_choice":{"type":"function","function":{"name":"f"}},` +
-				`"tools":[{"function":{"name":"f","strict":true,"parameters":{"type":"object"}},"type":"function"}]}`},
+				`"model":"gpt-6-sol","stream":true,"stream_options":{"include_usage":true},"tool_choice":"required",` +
+				`"tools":[{"function":{"name":"f","parameters":{"type":"object"}},"type":"function"}]}`},
 	} {
 		c.Complete(t.Context(), tt.r)
 		if want := "/v1/chat/completions Bearer k " + tt.want; got != want {

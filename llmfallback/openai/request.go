@@ -9,8 +9,8 @@ import (
 )
 
 // A Request is one question to a model, in the fields of the protocol. A zero
-// field is left out. go-openai's type of a whole request cannot be used: it leaves out a
-// temperature of 0 and an empty content as well, and it has no files.
+// field is left out. go-openai's type of a whole request cannot be used for conversations: it
+// leaves out a temperature of 0 and an empty content as well, and it has no files.
 type Request struct {
 	// what newer endpoints call MaxTokens
 	MaxCompletionTokens int       `json:"max_completion_tokens,omitempty"`
@@ -24,9 +24,8 @@ type Request struct {
 	Stream        bool                  `json:"stream"`
 	StreamOptions *openai.StreamOptions `json:"stream_options,omitempty"`
 	Temperature   *float64              `json:"temperature,omitempty"`
-	// "required" for any of Tools, or see [Request.Choose]
-	ToolChoice any           `json:"tool_choice,omitempty"`
-	Tools      []openai.Tool `json:"tools,omitempty"`
+	ToolChoice    any                   `json:"tool_choice,omitempty"` // "required" for any of Tools
+	Tools         []openai.Tool         `json:"tools,omitempty"`
 
 	Conversation remote.List `json:"-"` // if not empty, sent instead of Messages
 
@@ -73,21 +72,19 @@ type Call struct{ ID, Name, Arguments string }
 
 // MarshalJSON spells a call as the protocol does.
 func (c Call) MarshalJSON() ([]byte, error) {
-	return json.Marshal(openai.ToolCall{ID: c.ID, Type: openai.ToolTypeFunction,
-		Function: openai.FunctionCall{Name: c.Name, Arguments: c.Arguments}})
+	return json.Marshal(c.strict())
+}
+
+func (c Call) strict() openai.ToolCall {
+	return openai.ToolCall{ID: c.ID, Type: openai.ToolTypeFunction,
+		Function: openai.FunctionCall{Name: c.Name, Arguments: c.Arguments}}
 }
 
 // WithUsage asks for the usage at the end of a stream. Whole answers have it unasked.
 func (r *Request) WithUsage() { r.StreamOptions = &openai.StreamOptions{IncludeUsage: true} }
 
-// AddTool offers a function that the model may call. Its parameters are the JSON Schema of an
-// object. The arguments of a strict one keep to the schema.
-func (r *Request) AddTool(name, doc string, strict bool, parameters json.RawMessage) {
+// AddTool offers a function that the model may call. Its parameters are the JSON Schema of an object.
+func (r *Request) AddTool(name, doc string, parameters json.RawMessage) {
 	r.Tools = append(r.Tools, openai.Tool{Type: openai.ToolTypeFunction, Function: &openai.FunctionDefinition{
-		Name: name, Description: doc, Strict: strict, Parameters: parameters}})
-}
-
-// Choose has the model call one tool.
-func (r *Request) Choose(name string) {
-	r.ToolChoice = openai.ToolChoice{Type: openai.ToolTypeFunction, Function: openai.ToolFunction{Name: name}}
+		Name: name, Description: doc, Parameters: parameters}})
 }

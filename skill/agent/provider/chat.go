@@ -92,7 +92,7 @@ func (p *chat) request(q question) (s openai.Request, err error) {
 		tools, choice = q.Withheld, "none"
 	}
 	for _, t := range tools {
-		s.AddTool(t.Name, t.Doc, false, schemaOf(t))
+		s.AddTool(t.Name, t.Doc, schemaOf(t))
 	}
 	if q.accepts(reasoningEffort) {
 		s.ReasoningEffort = p.endpoint.Reasoning
