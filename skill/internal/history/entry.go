@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sync"
 	"unicode/utf8"
 
 	"textskill/skill/internal/workspace/tree"
@@ -110,10 +111,13 @@ func kindOf(m fs.FileMode) string {
 	return Other
 }
 
+// me returns the user and the group of this process. It asks the system once.
+var me = sync.OnceValues(func() (user, group int) { return os.Geteuid(), os.Getegid() })
+
 // EntryOf returns the Entry of a file without reading the file.
 func EntryOf(i tree.Info) Entry {
 	e := Entry{Kind: kindOf(i.Mode), Mode: bitsOf(i.Mode), Ino: i.ID.Ino}
-	if int(i.UID) != os.Geteuid() || int(i.GID) != os.Getegid() {
+	if u, g := me(); int(i.UID) != u || int(i.GID) != g {
 		e.Owner = fmt.Sprintf("%d:%d", i.UID, i.GID)
 	}
 	switch e.Kind {

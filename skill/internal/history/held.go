@@ -38,11 +38,12 @@ type asker struct {
 	held    map[Name]*Held // by the asked path; nil if no program has it open
 	holders map[tree.FileID]string
 	own     map[uint64]bool // inodes of files that this process has locked
+	plain   map[string]bool // folders without a cluster in them or above
 	unasked []Name          // files about which the system does not tell
 }
 
 func (s *Store) newAsker() *asker {
-	return &asker{s: s, held: map[Name]*Held{}, own: ownLocks()}
+	return &asker{s: s, held: map[Name]*Held{}, own: ownLocks(), plain: map[string]bool{}}
 }
 
 // about returns who has the file at a path open, or another file of the same database; nil if nobody has.
@@ -184,6 +185,10 @@ func (a *asker) isThere(name Name) bool {
 // cluster returns who has the PostgreSQL database of a file open, nil if nobody has.
 func (a *asker) cluster(name Name) *Held {
 	const mark = "postmaster.pid"
+	dir := path.Dir(string(name))
+	if a.plain[dir] {
+		return nil
+	}
 	for _, folder := range append(above(string(name)), ".") {
 		key := Name(path.Join(folder, mark))
 		if h, ok := a.held[key]; ok {
@@ -210,6 +215,7 @@ func (a *asker) cluster(name Name) *Held {
 		a.held[key] = held
 		return held.copied()
 	}
+	a.plain[dir] = true
 	return nil
 }
 

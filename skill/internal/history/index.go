@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -95,7 +94,7 @@ func (e *item) entry() Entry {
 		return Entry{}
 	}
 	n := Entry{Mode: e.mode, Ino: e.id.Ino}
-	if int(e.uid) != os.Geteuid() || int(e.gid) != os.Getegid() {
+	if u, g := me(); int(e.uid) != u || int(e.gid) != g {
 		n.Owner = fmt.Sprintf("%d:%d", e.uid, e.gid)
 	}
 	switch e.kind {

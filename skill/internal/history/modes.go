@@ -187,7 +187,7 @@ func chown(f *os.File, owner string) bool {
 	u, uerr := strconv.Atoi(uid)
 	g, gerr := strconv.Atoi(gid)
 	if !ok || uerr != nil || gerr != nil {
-		u, g = os.Geteuid(), os.Getegid()
+		u, g = me()
 	}
 	if f.Chown(u, g) == nil {
 		return true

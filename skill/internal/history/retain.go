@@ -92,8 +92,10 @@ func (l *logFile) facts(at line) *opFacts {
 
 func (op *Op) facts() *opFacts {
 	f := &opFacts{time: op.Time, changes: len(op.Deltas) > 0}
+	seen := map[string]bool{"": true}
 	add := func(name string) {
-		if name != "" && !slices.Contains(f.names, name) {
+		if !seen[name] {
+			seen[name] = true
 			f.names = append(f.names, name)
 		}
 	}

@@ -73,6 +73,7 @@ type Store struct {
 	index      *index // nil until it is needed; guarded by the lock
 	indexStamp indexStamp
 	running    tree.Folder
+	near       atomic.Pointer[nearby] // while a plan is made
 
 	mountChecked bool  // by checkMount; guarded by the lock
 	strange      int64 // ops up to this one may be about another disk's folder
@@ -291,6 +292,10 @@ func (s *Store) parent(name Name) (tree.Folder, string, error) {
 		if !ok {
 			return nil, "", fs.ErrPermission
 		}
+	}
+	if near := s.near.Load(); near != nil {
+		d, err := near.open(t, path.Dir(rel))
+		return d, path.Base(rel), err
 	}
 	d, err := t.OpenFolder(path.Dir(rel))
 	return d, path.Base(rel), err

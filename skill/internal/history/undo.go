@@ -235,6 +235,10 @@ func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 	if found := t.log.last(); found != last && how.Newest {
 		return p, p.stillRuns(found)
 	}
+	near := &nearby{}
+	t.near.Store(near)
+	defer near.close()
+	defer t.near.Store(nil)
 	return p, p.planAll()
 }
 

@@ -340,9 +340,12 @@ func (s *site) historySize(b *testing.B) (sum int64) {
 	return sum
 }
 
-// A command that changes 5,000 files, and its undo.
+// A command that changes 5,000 files, or 50,000, and its undo.
 func BenchmarkHistoryChange5000(b *testing.B) {
-	const n = 5000
+	n := 5000
+	if os.Getenv("SKILL_TEST_LONG") != "" {
+		n = 50_000
+	}
 	s := newSite(b, false)
 	s.many(b, n)
 	w := s.benched(b, Options{})
