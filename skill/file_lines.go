@@ -300,8 +300,8 @@ type partLines struct {
 }
 
 // readPartLines fills a part with lines of src, as many as room has space for.
-func readPartLines(ctx context.Context, part *FilePart, src io.ReaderAt, size int64, from, to int,
-	room int64) error {
+func readPartLines(ctx context.Context, part *FilePart, src io.ReaderAt, size int64, f FileRange, room int64) error {
+	from, to := f.From, f.To
 	if from < 0 {
 		lines, err := countLines(ctx, src, size)
 		if err != nil {
@@ -405,9 +405,9 @@ func (p *partLines) end(broken bool) {
 	p.line, p.start, p.size = p.line+1, len(p.content), 0
 }
 
-// readLineFrom fills a part with the bytes of one line from an offset on.
-func readLineFrom(ctx context.Context, part *FilePart, src io.ReaderAt, size int64, line int, at,
-	room int64) error {
+// readLineFrom fills a part with the bytes of the line f.From from f.At on.
+func readLineFrom(ctx context.Context, part *FilePart, src io.ReaderAt, size int64, f FileRange, room int64) error {
+	line, at := f.From, f.At
 	start, end, passed, lines := int64(-1), int64(-1), int64(0), 0
 	skip := line
 	if skip == 0 {

@@ -144,9 +144,9 @@ func (x *Executor) readLinesOf(ctx context.Context, s *Session, m MediaFound, f 
 	}
 	part.Path, part.Encoding, part.Size = m.Path, encoding, info.Size
 	if f.At > 0 {
-		err = readLineFrom(ctx, &part, src, size, f.From, f.At, room)
+		err = readLineFrom(ctx, &part, src, size, f, room)
 	} else {
-		err = readPartLines(ctx, &part, src, size, f.From, f.To, room)
+		err = readPartLines(ctx, &part, src, size, f, room)
 	}
 	switch {
 	case err != nil:

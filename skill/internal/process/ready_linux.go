@@ -199,11 +199,10 @@ func (p *Helpers) prepare(path string) {
 	}
 }
 
-// startHelperFor starts spec under a helper that is ready, or else under a new one.
-func startHelperFor(path string, ready *Helpers, spec Spec, report, stdin, stdout,
-	stderr *os.File) (*helperProcess, error) {
+// startHelperFor calls run with a helper that is ready, or else with a new one.
+func startHelperFor(path string, ready *Helpers, run func(*helperProcess) error) (*helperProcess, error) {
 	if h := ready.take(); h != nil {
-		if err := h.run(spec, report, stdin, stdout, stderr); err == nil {
+		if err := run(h); err == nil {
 			ready.lent(h, path)
 			return h, nil
 		}
@@ -214,7 +213,7 @@ func startHelperFor(path string, ready *Helpers, spec Spec, report, stdin, stdou
 		return nil, err
 	}
 	// a helper that has ended shows by its lack of events
-	if err := h.run(spec, report, stdin, stdout, stderr); err != nil && !errors.Is(err, unix.EPIPE) {
+	if err := run(h); err != nil && !errors.Is(err, unix.EPIPE) {
 		h.end()
 		return nil, err
 	}

@@ -31,7 +31,9 @@ func startSupervised(path string, ready *Helpers, spec Spec, stdin, stdout,
 		return nil, err
 	}
 	defer reportW.Close()
-	helper, err := startHelperFor(path, ready, spec, reportW, stdin, stdout, stderr)
+	helper, err := startHelperFor(path, ready, func(h *helperProcess) error {
+		return h.run(spec, reportW, stdin, stdout, stderr)
+	})
 	if err != nil {
 		report.Close()
 		return nil, err

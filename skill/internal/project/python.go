@@ -246,19 +246,19 @@ const pipNeedsVenv = 3
 // venvDir is the virtual environment that is created if it is missing.
 const venvDir = ".venv"
 
-// installInVenv creates a virtual environment and installs in it. If Python is missing,
-// it returns before and failed, the result of the first attempt.
-func (x *Tools) installInVenv(ctx context.Context, base string, a Task, p *project, r *runner, before Run,
-	failed error) (Run, error) {
+// installInVenv creates a virtual environment and installs in it. tried is false if Python is missing.
+func (x *Tools) installInVenv(ctx context.Context, base string, a Task, p *project, r *runner) (done Run, tried bool,
+	err error) {
 	venv := &runner{name: "venv", argv: []string{"python3", "-m", "venv", venvDir}}
 	made, err := x.runIn(ctx, base, a, p, venv)
 	switch {
 	case process.IsSpawnError(err):
-		return before, failed
+		return done, false, nil
 	case err != nil || made.Failed():
-		return made, err
+		return made, true, err
 	}
 	inside := *r
 	inside.argv = append([]string{filepath.Join(p.dir, venvDir, "bin", "pip")}, r.argv[1:]...)
-	return x.runIn(ctx, base, a, p, &inside)
+	done, err = x.runIn(ctx, base, a, p, &inside)
+	return done, true, err
 }

@@ -114,7 +114,9 @@ func (x *Tools) Run(ctx context.Context, base string, a Task) (Run, error) {
 		if r.needsVenv && (errors.Is(err, syscall.ENOENT) &&
 			process.IsSpawnError(err) || err == nil &&
 			done.ExitCode == pipNeedsVenv) {
-			done, err = x.installInVenv(ctx, base, a, p, r, done, err)
+			if inside, tried, verr := x.installInVenv(ctx, base, a, p, r); tried {
+				done, err = inside, verr
+			}
 		}
 		return err
 	})
