@@ -59,6 +59,9 @@ func (t *Tx) add(op *Op) error {
 	if err := t.log.add(op); err != nil {
 		return named(t.Path(), t.noRoom("the record of the change", err))
 	}
+	for i := range op.Deltas { // the log says that a write may be torn; this process knows when one begins
+		op.Deltas[i].Torn = false
+	}
 	t.failed, t.op = true, op // until Made or Void
 	t.crash("recorded")
 	return nil

@@ -158,6 +158,7 @@ func (n *NewFile) overwrite(name string, old tree.Info, k *Keeper, noSync bool) 
 		return err
 	}
 	k.crash("in place")
+	k.Tears()
 	dst, now, err := tree.RegularFile(n.Dir.OpenFile(name, os.O_WRONLY, 0))
 	if err != nil {
 		return err
@@ -191,5 +192,13 @@ func (n *NewFile) overwrite(name string, old tree.Info, k *Keeper, noSync bool) 
 func (k *Keeper) crash(step string) {
 	if k != nil {
 		k.t.crash(step)
+	}
+}
+
+// Tears says that a write in place begins. From now on, to roll it back restores the whole content. Without a
+// Keeper it does nothing.
+func (k *Keeper) Tears() {
+	if k != nil {
+		k.delta().Torn = true
 	}
 }

@@ -275,13 +275,13 @@ func TestReaderSeesWholeTrees(t *testing.T) {
 // An edit by a workspace with another history waits for one that takes long, or sees that it was made.
 func TestSlowEdits(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
-		for name, size := range map[string]int{"short": 10, "long": 20_000, "linked": 10} {
+		for name, size := range map[string]int{"short": 10, "long": 20_000, "linked": 10, "linked in a patch": 10} {
 			t.Run(name, func(t *testing.T) {
 				file := "d/" + name
 				pad := strings.Repeat("x", size)
 				s.layout(file + "=first\n" + pad + "\nlast\n")
-				if name == "linked" {
-					if err := os.Link(s.p(file), s.p("d/other")); err != nil {
+				if strings.HasPrefix(name, "linked") {
+					if err := os.Link(s.p(file), s.p("d/other of "+name)); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -304,7 +304,17 @@ func TestSlowEdits(t *testing.T) {
 					must(t, c, err)
 				})
 				<-locked
-				c, err := b.EditFile(bg, s.p(file), WriteOptions{}, swap("last", "LAST"))
+				var c Change
+				var err error
+				if name == "linked in a patch" {
+					c, err = b.ChangeFiles(bg, func() ([]FileChange, error) {
+						data, err := os.ReadFile(s.p(file))
+						after := strings.Replace(string(data), "last", "LAST", 1)
+						return []FileChange{{Path: s.p(file), Before: data, After: []byte(after)}}, err
+					})
+				} else {
+					c, err = b.EditFile(bg, s.p(file), WriteOptions{}, swap("last", "LAST"))
+				}
 				must(t, c, err)
 				wg.Wait()
 				s.has(file, "FIRST\n"+pad+"\nLAST\n")

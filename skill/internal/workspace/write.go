@@ -300,6 +300,7 @@ func (s target) appendInPlace(ctx context.Context, data []byte) error {
 				return err
 			}
 		}
+		k.Tears()
 		if _, err := f.Write(data); err != nil {
 			f.Truncate(info.Size)
 			s.d.Chtimes(s.p.base(), info)
