@@ -7,7 +7,7 @@ import (
 )
 
 // A nearby keeps the folder of the last path open. The plan of an undo looks several times at each path, and most
-// paths lie beside the one before. What it says may be a moment old: each step of the undo opens its folder anew.
+// paths lie beside the one before. It may be a moment old: each step of the undo opens its folder anew.
 type nearby struct {
 	mu   sync.Mutex
 	tree tree.Tree
