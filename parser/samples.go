@@ -8,13 +8,33 @@ import (
 	"unicode/utf8"
 )
 
-// sampleTag matches the tags in which calls are shown and not made: of samples, files, pages and results.
-var sampleTag = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)</?(pre|code|samp|kbd|tt|q|quote|blockquote|cite|details|html|examples?|sample|` +
+// sampleName matches the names of elements in which calls are shown and not made: of samples, files, pages and results.
+var sampleName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?i:pre|code|samp|kbd|tt|q|quote|blockquote|cite|details|html|examples?|sample|` +
 		`snippet|excerpt|source|page|web_?page|article|e?mail|issue|comment|transcript|logs?|readme|text|data|context|` +
 		`contents?|search_results?|(?:doc|document|file)(?:s|_contents?)?|` +
-		`(?:tool|function)_(?:response|result|output)s?|results?|outputs?|observation|stdout|stderr)(?:\s[^<>]*)?>`)
+		`(?:tool|function)_(?:response|result|output)s?|results?|outputs?|observation|stdout|stderr)$`)
 })
+
+// sampleTag returns the name of the tag of a sample that begins at a position of the text, in lower case, and where
+// the tag ends. ok is false if there is none.
+func sampleTag(text string, at int) (name string, end int, ok bool) {
+	const most = 24 // bytes of the longest name, and more
+	from := at + 1
+	if from < len(text) && text[from] == '/' {
+		from++
+	}
+	rest := text[from:]
+	n := strings.IndexFunc(rest[:min(len(rest), most)], func(c rune) bool { return c != '_' && !('a' <= c|0x20 && c|0x20 <= 'z') })
+	if n <= 0 || !sampleName().MatchString(rest[:n]) {
+		return "", 0, false
+	}
+	after := strings.IndexAny(rest[n:], "<>")
+	if after < 0 || rest[n+after] != '>' || after > 0 && !strings.ContainsRune(" \t\n\f\r", rune(rest[n])) {
+		return "", 0, false
+	}
+	return strings.ToLower(rest[:n]), from + n + after + 1, true
+}
 
 // Samples are the code fences and the elements of samples in a text.
 type Samples struct {
@@ -69,8 +89,16 @@ func (s *Samples) Fence(text string, at int) (end, size int) {
 func elements(text string) map[int]int {
 	s := map[int]int{}
 	open, closed := map[string][]int{}, map[string]int{} // by name
-	for _, m := range sampleTag().FindAllStringSubmatchIndex(text, -1) {
-		begin, end, name := m[0], m[1], strings.ToLower(text[m[2]:m[3]])
+	for end, next := 0, 0; ; {
+		if next = strings.IndexByte(text[end:], '<'); next < 0 {
+			break
+		}
+		begin := end + next
+		name, after, ok := sampleTag(text, begin)
+		if end = begin + 1; !ok {
+			continue
+		}
+		end = after
 		line := text[max(0, begin-maxMarks):begin]
 		alone := strings.TrimSpace(line[strings.LastIndexByte(line, '\n')+1:]) == ""
 		quoted, isTag := IsQuoted(text[:begin]), IsTag(text[end:])
