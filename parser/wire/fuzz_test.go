@@ -26,6 +26,9 @@ var writers = map[string]writer{
 	"langchain": {write: func(c string) string {
 		return `{"type":"ai","content":"","tool_calls":[{"name":"write_file","id":"1","args":` + arguments(c) + `}]}`
 	}},
+	"ai-sdk": {write: func(c string) string {
+		return `[{"type":"tool-call","toolCallId":"1","toolName":"write_file","input":` + arguments(c) + `}]`
+	}},
 	"anthropic": {write: func(c string) string {
 		return `{"content":[{"type":"tool_use","id":"1","name":"write_file","input":` + arguments(c) + `}]}`
 	}},
@@ -238,6 +241,8 @@ func TestMedia(t *testing.T) {
 		"ollama":    `{"messages":[{"content":"t","images":["UA=="],"role":"tool","tool_call_id":"1","tool_name":"f"},{"content":"t\n(application/pdf cannot be shown to this model.)","role":"tool","tool_call_id":"1","tool_name":"f"}]}`,
 		"langchain": `{"messages":[{"content":[{"text":"t","type":"text"},{"base64":"UA==","mime_type":"image/png","type":"image"}],"name":"f","status":"success","tool_call_id":"1","type":"tool"},` +
 			`{"content":[{"text":"t","type":"text"},{"base64":"UA==","mime_type":"application/pdf","type":"file"}],"name":"f","status":"success","tool_call_id":"1","type":"tool"}]}`,
+		"ai-sdk": `{"messages":[{"content":[{"output":{"type":"content","value":[{"text":"t","type":"text"},{"data":{"data":"UA==","type":"data"},"mediaType":"image/png","type":"file"}]},"toolCallId":"1","toolName":"f","type":"tool-result"},` +
+			`{"output":{"type":"content","value":[{"text":"t","type":"text"},{"data":{"data":"UA==","type":"data"},"mediaType":"application/pdf","type":"file"}]},"toolCallId":"1","toolName":"f","type":"tool-result"}],"role":"tool"}]}`,
 		"llama": "<|start_header_id|>ipython<|end_header_id|>\n\nt\n(image/png cannot be shown to this model.)<|eot_id|><|start_header_id|>ipython<|end_header_id|>\n\nt\n(application/pdf cannot be shown to this model.)<|eot_id|>",
 	} {
 		a := Answer{Text: "t", Media: []Media{{Type: "image/png", Name: "a.png", Data: []byte("P")}}}

@@ -46,7 +46,7 @@ type Wire struct {
 }
 
 // All lists the wires, in the order in which they may claim a text.
-var All = []*Wire{OpenAI, Responses, LangChain, Anthropic, AgentEvents, Gemini, Ollama,
+var All = []*Wire{OpenAI, Responses, LangChain, AISDK, Anthropic, AgentEvents, Gemini, Ollama,
 	Hermes, Seed, Qwen, GLM, Mistral, Mistral11, DeepSeek, DeepSeek31, DSML, Kimi, Granite, Llama, Functionary,
 	MiniMax, Invoke, ReAct, Harmony,
 	Nemotron, Jamba, InternLM, CommandR, Phi, LFM2, Gemma, FuncGem, ToolCode}

@@ -201,6 +201,8 @@ func TestRoles(t *testing.T) {
 			`{"candidates":[{"content":{"role":"ROLE","parts":[{"functionCall":{"name":"write_file","args":{}}}]}}]}`},
 		"ollama":    {`{"message":{"role":"ROLE","tool_calls":[{"function":{"name":"write_file","arguments":{}}}]}}`},
 		"responses": {`{"role":"ROLE","output":[{"type":"function_call","call_id":"1","name":"write_file","arguments":"{}"}]}`},
+		"ai-sdk": {`{"role":"ROLE","content":[{"type":"tool-call","toolCallId":"1","toolName":"write_file","input":{}}]}`,
+			`[{"role":"user","content":"go"},{"role":"ROLE","content":[{"type":"tool-call","toolCallId":"1","toolName":"write_file","input":{}}]}]`},
 		"langchain": {`{"type":"ai","role":"ROLE","tool_calls":[{"name":"write_file","args":{},"id":"1"}]}`},
 	} {
 		for _, form := range forms {
