@@ -22,12 +22,11 @@ var LangChain = &Wire{
 	read: readLangChain, key: "messages", list: answerLangChain,
 }
 
-// The forms of a message, as the Item of its calls has them: its fields alone, under data, or under
-// kwargs as a constructor.
+// The forms of a message, as the Item of its calls has them: its fields alone, or under data. That of a constructor,
+// with the fields under kwargs, is the list that names its class: Python's and JavaScript's LangChain have their own.
 const (
 	langChainFields = `"fields"`
 	langChainData   = `"data"`
-	langChainKwargs = `"kwargs"`
 )
 
 // langChainMessage returns the fields of a model's message and their form; no fields for other values.
@@ -41,7 +40,7 @@ func langChainMessage(v value) (fields value, form string) {
 	case v.has("lc") && len(id) > 0:
 		class, _ := rawjson.String(id[len(id)-1])
 		if class == "AIMessage" || class == "AIMessageChunk" {
-			return v.get("kwargs"), langChainKwargs
+			return v.get("kwargs"), string(v.members["id"])
 		}
 	case isModel(v) && v.has("data"):
 		return v.get("data"), langChainData
@@ -116,12 +115,13 @@ func answerLangChain(answers []Answer) []any {
 			fields["content"] = blocks
 		}
 		messages[i] = fields
-		switch string(a.Call.Item) {
-		case langChainData:
+		var class []string
+		switch {
+		case string(a.Call.Item) == langChainData:
 			messages[i] = object{"type": "tool", "data": fields}
-		case langChainKwargs:
-			messages[i] = object{"lc": 1, "type": "constructor", "kwargs": fields,
-				"id": []string{"langchain", "schema", "messages", "ToolMessage"}}
+		case json.Unmarshal(a.Call.Item, &class) == nil && len(class) > 0:
+			class[len(class)-1] = "ToolMessage"
+			messages[i] = object{"lc": 1, "type": "constructor", "kwargs": fields, "id": class}
 		}
 	}
 	return messages
