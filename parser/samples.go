@@ -17,7 +17,7 @@ var sampleName = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // sampleTag returns the name of the tag of a sample that begins at a position of the text, in lower case, and where
-// the tag ends. ok is false if there is none.
+// the tag ends. Without one, ok is false.
 func sampleTag(text string, at int) (name string, end int, ok bool) {
 	const most = 24 // bytes of the longest name, and more
 	from := at + 1
