@@ -38,11 +38,6 @@ func readAISDK(text string, _ Schemas) (parser.Envelope, error) {
 	ended := ""
 	parts := func(v value) (value, error) {
 		ended = v.str("finishReason")
-		if n := len(v.elements); n > 0 {
-			if err := parser.NotModel(split(v.elements[n-1]).members); err != nil {
-				return value{}, err
-			}
-		}
 		if parts := aiSDKParts(v); isAISDKCall(parts) {
 			return parts.alone(), nil
 		} else if parts.elements != nil {

@@ -129,6 +129,9 @@ func readParts(text string, parts func(v value) (list value, err error),
 		err = givenTwice(v, list)
 	}
 	messages := []value{v, v.get("message"), v.get("content")}
+	if n := len(v.elements); n > 0 { // of a conversation, the last message counts
+		messages = append(messages, split(v.elements[n-1]))
+	}
 	for _, candidate := range v.get("candidates").elements {
 		messages = append(messages, split(candidate).get("content"))
 	}
