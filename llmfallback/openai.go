@@ -16,15 +16,18 @@ import (
 
 // request builds one chat request of shape s. limit is in tokens. The fields are those that go-openai's type
 // leaves out or refuses: see [endpoints.Transport].
-func (s shape) request(model string, messages []message, limit int) (r openai.ChatCompletionRequest, fields map[string]any) {
+func (s shape) request(model string, messages []message, limit int) (r openai.ChatCompletionRequest,
+	fields map[string]any) {
 	fields = map[string]any{"model": model, "stream": false}
 	for _, m := range messages {
 		r.Messages = append(r.Messages, openai.ChatCompletionMessage{Role: m.role, Content: m.text})
 	}
 	switch s.rung {
 	case rungSchema:
-		r.ResponseFormat = &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONSchema,
-			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: toolName, Schema: answerSchema(), Strict: true}}
+		r.ResponseFormat = &openai.ChatCompletionResponseFormat{
+			Type: openai.ChatCompletionResponseFormatTypeJSONSchema,
+			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{
+				Name: toolName, Schema: answerSchema(), Strict: true}}
 	case rungObject:
 		r.ResponseFormat = &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONObject}
 	case rungTool:

@@ -19,7 +19,7 @@ type Transport struct {
 	Client *Client
 	// set in the request: go-openai leaves out a temperature of 0, and refuses limits and tools by the model's name
 	Fields map[string]any
-	Got    Completion // what came; the form of go-openai has no place for all of it
+	Got    Completion // the whole answer: go-openai's types have no place for some of it
 }
 
 // RoundTrip implements [http.RoundTripper]. Its errors are [*remote.Error].

@@ -16,8 +16,8 @@ import (
 type terminal struct {
 	seat
 	stream            // until [terminal.begin], sockets: the helper sends its terminal through theirs
-	person   *os.File // what keys are read from
-	shows    *os.File // what output is written to
+	person   *os.File // the relay reads keys from it
+	shows    *os.File // the relay writes output to it
 	socket   *os.File // theirs, until then
 	front    bool     // the person types for the command, and the terminal is in raw mode
 	end      [2]int   // a pipe, closed to end the relay

@@ -89,7 +89,7 @@ func TestDroppedPacks(t *testing.T) {
 		sum += info.Size()
 	}
 	if sum > commands*files*size/2 {
-		t.Errorf("%d packs have %d bytes after %d commands, of which 20 are kept", len(packs), sum, commands)
+		t.Errorf("%d packs have %d bytes after %d commands, and keep 20 of them", len(packs), sum, commands)
 	}
 	w = s.open(Options{NoSync: true})
 	for n := range 20 {
