@@ -93,10 +93,12 @@ func (b *blobFolder) read(name string, limit int64) ([]byte, error) {
 	return b.tree.ReadFile(blobsName+"/"+name, limit)
 }
 
-// drop deletes a blob.
-func (b *blobFolder) drop(name string) {
-	Discard(b.Folder, name)
-	b.packs.drop(name)
+// drop deletes blobs.
+func (b *blobFolder) drop(names map[string]bool) {
+	for name := range names {
+		Discard(b.Folder, name)
+	}
+	b.packs.drop(names)
 }
 
 // isSum reports whether a blob's name is the hash of its content, perhaps followed by the hash of its

@@ -6,8 +6,8 @@ import (
 	"textskill/skill/internal/workspace/tree"
 )
 
-// A nearby keeps the folder of the last path open. The plan of an undo looks several times at each path, and most
-// paths lie beside the one before. It may be a moment old: each step of the undo opens its folder anew.
+// A nearby keeps the folder of the last path open. Most paths of a look lie beside the one before, and the plan of an
+// undo looks several times at each. It may be a moment old: each step of the undo opens its folder anew.
 type nearby struct {
 	mu   sync.Mutex
 	tree tree.Tree

@@ -246,21 +246,26 @@ func (d *packFolder) flush(name string) error {
 	return err
 }
 
-// drop drops a content from all packs.
-func (d *packFolder) drop(name string) {
-	sum, ok := packable(name)
-	if !ok {
-		return
-	}
+// drop drops contents from all packs.
+func (d *packFolder) drop(names map[string]bool) {
 	for _, p := range d.packs() {
-		if at, e, ok := p.find(sum); ok {
-			d.mark(p, map[int]packed{at: e})
+		drop := map[int]packed{}
+		for name := range names {
+			if sum, ok := packable(name); ok {
+				if at, e, ok := p.find(sum); ok {
+					drop[at] = e
+				}
+			}
 		}
+		d.mark(p, drop)
 	}
 }
 
 // mark writes to a pack that contents are dropped, which it gets by their numbers.
 func (d *packFolder) mark(p *pack, list map[int]packed) {
+	if len(list) == 0 {
+		return
+	}
 	f, err := d.OpenFile(p.name, os.O_WRONLY, 0)
 	if err != nil {
 		return
@@ -286,9 +291,7 @@ func (d *packFolder) sweep(needed map[string]bool) {
 				drop[i] = e
 			}
 		}
-		if len(drop) > 0 {
-			d.mark(p, drop)
-		}
+		d.mark(p, drop)
 	}
 	entries, _ := d.Entries()
 	for _, e := range entries {

@@ -87,7 +87,7 @@ func TestPacks(t *testing.T) {
 				if len(kept) < 100 {
 					kept[name] = data
 				} else {
-					s.blobs.drop(name)
+					s.blobs.drop(map[string]bool{name: true})
 				}
 			}
 			other.blobs.packs.holds(t, all, kept)
@@ -103,7 +103,7 @@ func TestPacks(t *testing.T) {
 			other.blobs.packs.packed(t, all) // dropped contents come back
 			d.holds(t, all, all)
 			for name := range all {
-				other.blobs.drop(name)
+				other.blobs.drop(map[string]bool{name: true})
 			}
 			if err := other.blobs.packs.tidy(true); err != nil {
 				t.Fatal(err)
@@ -258,7 +258,7 @@ func TestPacksOfSeveral(t *testing.T) {
 				data := []byte(fmt.Sprint(rand.Uint64()))
 				d.packed(t, map[string][]byte{SumOf(data): data})
 				d.holds(t, kept, kept)
-				d.drop(SumOf(data))
+				d.drop(map[string]bool{SumOf(data): true})
 				if err := d.tidy(false); err != nil {
 					t.Error(err)
 				}

@@ -234,9 +234,7 @@ func (t *Tx) dropBlobs(names map[string]bool) {
 	if t.index.lost && t.commands {
 		return
 	}
-	for name := range names {
-		t.blobs.drop(name)
-	}
+	t.blobs.drop(names)
 	t.tidyPacks()
 }
 

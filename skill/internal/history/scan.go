@@ -494,27 +494,18 @@ func (s *Store) keepAll(ctx context.Context, todo []*item, begin int64) (whole b
 
 // keepSome saves the contents of items. begin is the start of the scan in nanoseconds.
 func (s *Store) keepSome(list []*item, begin int64, p *packer) error {
-	var d tree.Folder
-	for i, e := range list {
-		if d == nil || path.Dir(e.path) != path.Dir(list[i-1].path) {
-			if d != nil {
-				d.Close()
-			}
-			var err error
-			if d, _, err = s.parent(Name(e.path)); err != nil {
-				d = nil
-			}
-		}
-		if d == nil {
+	near := &nearby{}
+	defer near.close()
+	for _, e := range list {
+		d, base, err := s.parentBy(near, Name(e.path))
+		if err != nil {
 			continue
 		}
-		if err := s.keepIn(d, path.Base(e.path), e, begin, p); err != nil {
-			d.Close()
+		err = s.keepIn(d, base, e, begin, p)
+		d.Close()
+		if err != nil {
 			return err
 		}
-	}
-	if d != nil {
-		d.Close()
 	}
 	return nil
 }

@@ -283,6 +283,11 @@ func (t *Tx) End() {
 
 // parent opens the folder that holds a path, and returns the last part of the path.
 func (s *Store) parent(name Name) (tree.Folder, string, error) {
+	return s.parentBy(s.near.Load(), name)
+}
+
+// parentBy is parent, by a nearby if it is not nil.
+func (s *Store) parentBy(near *nearby, name Name) (tree.Folder, string, error) {
 	t, rel := s.o.Tree, string(name)
 	if filepath.IsAbs(rel) {
 		var ok bool
@@ -293,7 +298,7 @@ func (s *Store) parent(name Name) (tree.Folder, string, error) {
 			return nil, "", fs.ErrPermission
 		}
 	}
-	if near := s.near.Load(); near != nil {
+	if near != nil {
 		d, err := near.open(t, path.Dir(rel))
 		return d, path.Base(rel), err
 	}
