@@ -51,22 +51,19 @@ type logFile struct {
 	known  map[int64]*opFacts // by number: see facts
 }
 
-// A line is the position of an op in the log.
+// A line is the position of an op in the log, and its head.
 type line struct {
-	id     int64
-	off    int64
-	size   int
-	undoes int64 // see [Op]
-	bad    bool  // the line is damaged, and id is a guess
-	owned  bool  // the op has owners
-	paths  uint64
+	head
+	off  int64
+	size int
+	bad  bool // the line is damaged, and id is a guess
 }
 
 // A head is the fixed part of an op's line: in hexadecimal digits its number, the number of the op that it
 // undoes, flags, and a filter of its paths. Each path and each folder above it sets two bits of the filter.
 type head struct {
-	id, undoes  int64
-	void, owned bool
+	id, undoes  int64 // see [Op]
+	void, owned bool  // it is void, it has owners
 	paths       uint64
 }
 
@@ -266,8 +263,8 @@ func (l *logFile) take(data []byte) error {
 			l.first = h.First
 		case ok:
 			if h, _, is := headOf(body); is {
-				at.id, at.undoes, at.owned, at.paths = h.id, h.undoes, h.owned, h.paths
-				l.count(at, h.void)
+				at.head = h
+				l.count(at)
 				continue
 			}
 			fallthrough
@@ -280,10 +277,10 @@ func (l *logFile) take(data []byte) error {
 	return nil
 }
 
-// count adds the line of an op to l. With void, the line says instead that the op is void.
-func (l *logFile) count(at line, void bool) {
+// count adds the line of an op to l. A void line says instead that the op is void.
+func (l *logFile) count(at line) {
 	delete(l.known, at.id)
-	if void {
+	if at.void {
 		l.undoes[at.id] = at.id
 		if l.undoes[at.undoes] == at.id {
 			delete(l.undoes, at.undoes)
@@ -318,14 +315,12 @@ func (l *logFile) last() int64 {
 
 // add appends an op.
 func (l *logFile) add(op *Op) error {
-	at := line{off: l.end}
+	at := line{head: op.head(), off: l.end}
 	if err := l.write(op); err != nil {
 		return err
 	}
 	at.size = int(l.end - at.off)
-	h := op.head()
-	at.id, at.undoes, at.owned, at.paths = h.id, h.undoes, h.owned, h.paths
-	if l.count(at, op.Void); !op.Void {
+	if l.count(at); !op.Void {
 		l.known[op.ID] = op.facts()
 	}
 	return nil
@@ -446,7 +441,8 @@ func (l *logFile) drop(gone map[int64]bool, first int64) error {
 	skip := false
 	for line := range l.texts() {
 		if body, ok := unseal(line); len(line) > 1 { // an empty line follows the op before it
-			skip = ok && (gone[idOf(body)] || bytes.HasPrefix(body, []byte(`{"version":`)))
+			h, _, _ := headOf(body) // the zero head for another line
+			skip = ok && (gone[h.id] || bytes.HasPrefix(body, []byte(`{"version":`)))
 		}
 		if err == nil && !skip {
 			_, err = out.Write(line)
@@ -489,12 +485,6 @@ func (l *logFile) texts() iter.Seq[[]byte] {
 			}
 		}
 	}
-}
-
-// idOf returns the number of the op in a line, 0 for another line.
-func idOf(body []byte) int64 {
-	h, _, _ := headOf(body)
-	return h.id
 }
 
 // sumSize is the length of a line's checksum: eight digits and a space.
