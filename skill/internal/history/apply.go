@@ -154,7 +154,7 @@ func (t *Tx) recover() error {
 	}
 	at, _ := t.log.find(last)
 	op := t.log.op(at)
-	if op == nil || t.log.undoes[last] == last || len(op.Deltas) == 0 && op.Undoes == 0 || op.isCommands() {
+	if op == nil || t.log.isVoid(last) || len(op.Deltas) == 0 && op.Undoes == 0 || op.isCommands() {
 		return nil
 	}
 	if op.Undoes != 0 {

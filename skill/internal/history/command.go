@@ -688,13 +688,8 @@ func (t *Tx) replayAll() {
 
 // madeSince returns the deltas of the ops after the op id.
 func (t *Tx) madeSince(id int64) (made []Delta) {
-	for at := range t.log.newest() {
-		if at.id <= id {
-			break
-		}
-		if op := t.log.op(at); op != nil && t.log.undoes[at.id] != at.id {
-			made = append(slices.Clone(op.Deltas), made...)
-		}
+	for _, op := range t.log.about("", id) {
+		made = append(slices.Clone(op.Deltas), made...)
 	}
 	return made
 }

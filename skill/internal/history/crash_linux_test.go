@@ -326,10 +326,7 @@ func TestKilledCommand(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer tx.End()
-			var ids []int64
-			for id := range tx.Changes() {
-				ids = append(ids, id)
-			}
+			ids := tx.Standing()
 			if len(ids) != 1 {
 				t.Fatalf("changes are %v", ids)
 			}

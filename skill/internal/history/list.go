@@ -133,7 +133,7 @@ func (t *Tx) isJoined(id int64, op *Op) bool {
 		if at.id <= id {
 			break
 		}
-		if !at.owned || t.log.undoes[at.id] == at.id || t.InForce(at.id) != t.InForce(id) {
+		if !at.owned || t.log.isVoid(at.id) || t.InForce(at.id) != t.InForce(id) {
 			continue
 		}
 		later := t.log.owning(at)
@@ -153,14 +153,7 @@ func (op *Op) isSingle() bool {
 
 // newestAbout returns the newest op that changed a path, and how. It passes over damaged records.
 func (t *Tx) newestAbout(name Name) (at line, d Delta, ok bool) {
-	for at := range t.log.newest() {
-		if t.log.undoes[at.id] == at.id || !at.mayBeAbout(name) {
-			continue
-		}
-		op := t.log.op(at)
-		if op == nil {
-			continue
-		}
+	for at, op := range t.log.about(name, 0) {
 		for _, d := range op.Deltas {
 			if d.Path == name {
 				return at, d, true
@@ -186,7 +179,7 @@ func (s *Store) asListed(at line) Listed {
 	_, partly := (&Tx{Store: s}).partlyUndone(at.id)
 	return Listed{
 		Partly: partly && !inForce,
-		Op:     op, Undone: !inForce, Unmade: s.log.undoes[at.id] == at.id, Origin: s.log.origin(at).id,
+		Op:     op, Undone: !inForce, Unmade: s.log.isVoid(at.id), Origin: s.log.origin(at).id,
 		IsUndo: s.log.depth[at.id] > 0,
 	}
 }
@@ -392,7 +385,7 @@ func (t *Tx) inspect(r *Report) {
 			r.Damaged = append(r.Damaged, at.id)
 			continue
 		}
-		if _, inForce := t.log.active(at.id); !inForce || t.log.undoes[at.id] != 0 || op.Note != "" {
+		if t.log.undoes[at.id] != 0 || op.Note != "" {
 			continue
 		}
 		moved := map[Name]bool{}
@@ -503,7 +496,7 @@ func (op *Op) Mentions(name Name) bool {
 func (t *Tx) Newest() iter.Seq[Listed] {
 	return func(yield func(Listed) bool) {
 		for at := range t.log.newest() {
-			if t.log.undoes[at.id] != at.id && !yield(t.asListed(at)) {
+			if !t.log.isVoid(at.id) && !yield(t.asListed(at)) {
 				return
 			}
 		}
@@ -514,7 +507,7 @@ func (t *Tx) Newest() iter.Seq[Listed] {
 // when it was first made.
 func (t *Tx) Standing() (list []int64) {
 	for at := range t.log.newest() {
-		if t.log.undoes[at.id] != at.id && t.InForceNow(at.id) {
+		if t.InForceNow(at.id) {
 			list = append(list, at.id)
 		}
 	}
@@ -541,7 +534,7 @@ func (t *Tx) Origin(id int64) int64 {
 func (t *Tx) First() int64 { return t.log.first + 1 }
 
 // InForceNow reports whether an undo of the op would take back a change in force.
-func (t *Tx) InForceNow(id int64) bool { return t.log.undoes[id] == 0 && t.log.depth[id]%2 == 0 }
+func (t *Tx) InForceNow(id int64) bool { return t.log.undoes[id] == 0 && !t.log.reverts(id) }
 
 // Differs reports whether the change that an op makes, undoes or redoes had another state before the
 // op n: in force instead of undone, or the reverse. Then an undo of the op restores that state. The op
@@ -554,8 +547,8 @@ func (t *Tx) Differs(id, n int64) bool {
 	for ok && at.id >= n && at.undoes != 0 {
 		at, ok = t.log.find(at.undoes)
 	}
-	was := ok && at.id < n && t.log.depth[at.id]%2 == 0
-	return was != (t.log.depth[id]%2 == 0)
+	was := ok && at.id < n && !t.log.reverts(at.id)
+	return was == t.log.reverts(id)
 }
 
 // IsIdle reports whether the op changed nothing that undo takes back.

@@ -408,6 +408,30 @@ func (l *logFile) newest() iter.Seq[line] {
 	}
 }
 
+// about iterates over the ops after a number that may be about a path or one below it, the newest first. It skips void
+// and damaged ops.
+func (l *logFile) about(name Name, after int64) iter.Seq2[line, *Op] {
+	return func(yield func(line, *Op) bool) {
+		for at := range l.newest() {
+			if at.id <= after {
+				return
+			}
+			if l.isVoid(at.id) || !at.mayBeAbout(name) {
+				continue
+			}
+			if op := l.op(at); op != nil && !yield(at, op) {
+				return
+			}
+		}
+	}
+}
+
+// isVoid reports whether an op counts as never made.
+func (l *logFile) isVoid(id int64) bool { return l.undoes[id] == id }
+
+// reverts reports whether an op is an undo, not a change or a redo.
+func (l *logFile) reverts(id int64) bool { return l.depth[id]%2 != 0 }
+
 // flush makes the lines that this process has written durable.
 func (l *logFile) flush() error {
 	if l.noSync {

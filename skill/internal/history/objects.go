@@ -299,12 +299,9 @@ func (r *recorder) tookAway(name Name) bool {
 	if r.op.removes(name) {
 		return true
 	}
-	for at := range r.log.newest() {
-		if !at.mayBeAbout(name) || r.log.undoes[at.id] == at.id {
-			continue
-		}
-		about := func(d Delta) bool { return d.Path == name || isBelow(name, d.Path) }
-		if op := r.log.op(at); op != nil && slices.ContainsFunc(op.Deltas, about) {
+	about := func(d Delta) bool { return d.Path == name || isBelow(name, d.Path) }
+	for _, op := range r.log.about(name, 0) {
+		if slices.ContainsFunc(op.Deltas, about) {
 			return op.removes(name) && slices.ContainsFunc(r.look.owners, func(w *window) bool { return op.owns(w.Handle) })
 		}
 	}
@@ -505,7 +502,7 @@ func (p *planner) keptObject(git, object string) bool {
 
 // lacksObjects reports whether the op to undo removed objects, which the undo brings back.
 func (p *planner) lacksObjects() bool {
-	return len(p.after.Objects) > 0 && p.log.depth[p.after.ID]%2 == 0
+	return len(p.after.Objects) > 0 && !p.log.reverts(p.after.ID)
 }
 
 // lostBy returns the objects that the change removed that an op made, undid or made again, and those that later
@@ -535,7 +532,7 @@ func (a *applier) objects() error {
 	if undone == 0 {
 		return nil
 	}
-	again := a.log.depth[undone]%2 != 0
+	again := a.log.reverts(undone)
 	for _, lost := range a.lostBy(undone) {
 		from, err := a.blobs.OpenFolder(lost.Blob)
 		if err != nil {

@@ -64,7 +64,7 @@ func (p *planner) timeOf(name Name) (changed int64, by *Op) {
 		if at.id < p.after.ID {
 			break
 		}
-		if p.log.undoes[at.id] == at.id || !at.mayBeAbout(name) {
+		if p.log.isVoid(at.id) || !at.mayBeAbout(name) {
 			continue
 		}
 		op := p.log.op(at)
@@ -78,7 +78,7 @@ func (p *planner) timeOf(name Name) (changed int64, by *Op) {
 		if changed == 0 {
 			changed = moved
 		}
-		if _, inForce := p.log.active(at.id); noted && inForce && at.id != p.after.ID && op.Kind == KindRun && !p.isMine(op) {
+		if noted && p.InForce(at.id) && at.id != p.after.ID && op.Kind == KindRun && !p.isMine(op) {
 			by = op
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"path"
 	"slices"
@@ -78,7 +77,7 @@ func (l *logFile) active(id int64) (at int64, ok bool) {
 		}
 		at = n
 	}
-	return at, l.depth[at]%2 == l.depth[id]%2
+	return at, l.reverts(at) == l.reverts(id)
 }
 
 // origin returns the change that an op makes, undoes or redoes.
@@ -97,18 +96,6 @@ func (l *logFile) origin(at line) line {
 func (t *Tx) InForce(id int64) bool {
 	_, ok := t.log.active(id)
 	return ok
-}
-
-// Changes iterates over the IDs of the changes in force that an undo without an ID takes back, the
-// newest first. If a change was undone and redone, the ID is that of the redo.
-func (t *Tx) Changes() iter.Seq[int64] {
-	return func(yield func(int64) bool) {
-		for at := range t.log.newest() {
-			if t.log.undoes[at.id] == 0 && t.log.depth[at.id]%2 == 0 && !yield(at.id) {
-				return
-			}
-		}
-	}
 }
 
 // Undo undoes an op: it restores each path that is still as the op left it. A text keeps other
@@ -212,7 +199,7 @@ func (t *Tx) plan(ctx context.Context, id int64, how How) (*planner, error) {
 	a := how.About
 	p.Op = &Op{Kind: KindUndo, Undoes: active, Dialect: a.Dialect, Tool: a.Tool, Run: a.Run,
 		RunStep: a.RunStep, Host: a.Host, Agent: a.Agent}
-	if t.log.depth[active]%2 != 0 {
+	if t.log.reverts(active) {
 		p.Op.Kind = KindRedo
 	}
 	p.after.Deltas = t.allDeltas(p.after)
@@ -260,7 +247,7 @@ func (p *planner) keeps(d Delta) *ConflictError {
 				Reason: "stays: its repository was made in the same run, and something else has committed to it since"}
 		}
 	}
-	if p.log.depth[p.after.ID]%2 != 0 {
+	if p.log.reverts(p.after.ID) {
 		return nil
 	}
 	if o, ok := p.graded[d.Path]; ok { // a redo has the grades of the change
@@ -352,7 +339,7 @@ func (p *planner) stillRuns(id int64) error {
 // was in that state again before the redo, somebody else's change put it there.
 func (t *Tx) allDeltas(op *Op) []Delta {
 	all := slices.Clone(op.Deltas)
-	if t.log.depth[op.ID]%2 != 0 {
+	if t.log.reverts(op.ID) {
 		return all
 	}
 	has := map[Name]bool{}
@@ -499,7 +486,7 @@ func (p *planner) keepFull() error {
 	for _, d := range p.Op.Deltas {
 		goes[d.Path] = d.After.Kind == absent
 	}
-	if p.log.depth[p.after.ID]%2 != 0 {
+	if p.log.reverts(p.after.ID) {
 		for _, lost := range p.lostBy(p.after.ID) { // they go with their repository
 			goes[lost.Git+"/objects"], goes[lost.Git+"/lfs"], goes[lost.Git+"/annex/objects"] = true, true, true
 		}
@@ -692,18 +679,11 @@ func (p *planner) changedBelow(d Delta) int64 {
 func (p *planner) later(folder Name, about func(Name) bool) int64 {
 	self, _ := p.log.find(p.after.ID)
 	origin := p.log.origin(self).id
-	for at := range p.log.newest() {
-		if at.id <= p.after.ID {
-			break
-		}
-		if p.log.undoes[at.id] != 0 || p.log.depth[at.id]%2 != 0 || p.log.origin(at).id <= origin ||
-			!at.mayBeAbout(folder) {
-			continue
-		}
-		op := p.log.op(at)
-		if op != nil && slices.ContainsFunc(op.Deltas,
-			func(o Delta) bool { return about(o.Path) && !o.Before.equal(o.After) }) {
-			return p.log.origin(at).id
+	changes := func(o Delta) bool { return about(o.Path) && !o.Before.equal(o.After) }
+	for at, op := range p.log.about(folder, p.after.ID) {
+		first := p.log.origin(at).id
+		if p.InForceNow(at.id) && first > origin && slices.ContainsFunc(op.Deltas, changes) {
+			return first
 		}
 	}
 	return 0
@@ -792,17 +772,7 @@ func (p *planner) holding(text []byte, d Delta, now Entry) (Entry, error) {
 // since returns the deltas of a path in the ops after the undone one, the oldest first, with the deltas of
 // undos.
 func (p *planner) since(name Name) (list []Delta, ops []*Op) {
-	for at := range p.log.newest() {
-		if at.id <= p.after.ID {
-			break
-		}
-		if p.log.undoes[at.id] == at.id || !at.mayBeAbout(name) {
-			continue
-		}
-		op := p.log.op(at)
-		if op == nil {
-			continue
-		}
+	for _, op := range p.log.about(name, p.after.ID) {
 		for _, d := range op.Deltas {
 			if d.Path == name && !d.Before.equal(d.After) {
 				list, ops = append(list, d), append(ops, op)
@@ -819,7 +789,7 @@ func (p *planner) since(name Name) (list []Delta, ops []*Op) {
 func (p *planner) takenBack(name Name, text []byte) (ids []int64) {
 	list, ops := p.since(name)
 	for i, d := range list {
-		if p.log.undoes[ops[i].ID] != 0 || p.log.depth[ops[i].ID]%2 != 0 {
+		if !p.InForceNow(ops[i].ID) {
 			continue
 		}
 		before, berr := p.read(name, d.Before)
@@ -1201,18 +1171,7 @@ type spliceOp struct {
 // make the content by a splice.
 func (t *Tx) lastSplice(name Name, now Entry) (found spliceOp, ok bool) {
 	const most = 200
-	n := 0
-	for at := range t.log.newest() {
-		if n++; n > most {
-			break
-		}
-		if !at.mayBeAbout(name) {
-			continue
-		}
-		op := t.log.op(at)
-		if op == nil || t.log.undoes[at.id] == at.id {
-			continue
-		}
+	for _, op := range t.log.about(name, t.log.last()-most) {
 		for _, d := range op.Deltas {
 			if d.Path == name {
 				return spliceOp{d, op.ID}, d.Splice != nil && !d.Added && d.After.Same(now)

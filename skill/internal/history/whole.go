@@ -156,7 +156,7 @@ func (p *planner) change() *Op {
 
 // madeFolders returns the outermost folders that the op to undo has made, and that are there.
 func (p *planner) madeFolders(deltas []Delta) (list []Name) {
-	if op := p.change(); op == nil || op.Kind != KindRun || op.Began == 0 || p.log.depth[p.after.ID]%2 != 0 {
+	if op := p.change(); op == nil || op.Kind != KindRun || op.Began == 0 || p.log.reverts(p.after.ID) {
 		return nil
 	}
 	before := map[Name]bool{} // paths at which something was
@@ -206,24 +206,19 @@ func (p *planner) look(folder Name) (*made, error) {
 		}
 	}
 	newer := map[Name]bool{} // paths that a newer op is about
-	for at := range p.log.newest() {
-		if at.id <= slices.Min(parts) {
-			break
-		}
-		undo := p.log.depth[at.id]%2 != 0
-		if at.undoes != 0 && !undo || slices.Contains(parts, at.id) || !p.InForce(at.id) || !at.mayBeAbout(folder) {
+	for at, op := range p.log.about(folder, slices.Min(parts)) {
+		undo := p.log.reverts(at.id)
+		if at.undoes != 0 && !undo || slices.Contains(parts, at.id) || !p.InForce(at.id) {
 			continue
 		}
-		if op := p.log.op(at); op != nil {
-			for _, d := range op.Deltas {
-				switch {
-				case !undo:
-					m.others[d.Path] = m.others[d.Path] || !d.Before.equal(d.After)
-				case !newer[d.Path] && d.After.Kind != absent && !d.After.equal(m.inside[d.Path].After):
-					m.others[d.Path] = true // it was there before the command
-				}
-				newer[d.Path] = true
+		for _, d := range op.Deltas {
+			switch {
+			case !undo:
+				m.others[d.Path] = m.others[d.Path] || !d.Before.equal(d.After)
+			case !newer[d.Path] && d.After.Kind != absent && !d.After.equal(m.inside[d.Path].After):
+				m.others[d.Path] = true // it was there before the command
 			}
+			newer[d.Path] = true
 		}
 	}
 	d, base, err := p.parent(folder)

@@ -195,7 +195,7 @@ func (t *Tx) Parts(op *Op) []int64 {
 		if at.id <= since {
 			break
 		}
-		if at.id == op.ID || !at.owned || t.log.undoes[at.id] == at.id {
+		if at.id == op.ID || !at.owned || t.log.isVoid(at.id) {
 			continue
 		}
 		other := t.log.owning(at)
