@@ -471,8 +471,10 @@ func (a *applier) stepIn(i int, dir tree.Folder, base string, now Entry) error {
 		return dir.Chmod(base, modeOf(mode))
 	}
 	if now.Kind != absent && (now.Kind != File || d.After.Kind != File) {
-		if err := a.hasContent(d); err != nil {
-			return err
+		if d.After.Kind == File {
+			if err := a.checkContent(d.Path, d.After); err != nil {
+				return err
+			}
 		}
 		if err := a.remove(k, dir, base, now); err != nil {
 			return err
@@ -486,18 +488,6 @@ func (a *applier) stepIn(i int, dir tree.Folder, base string, now Entry) error {
 	if err == nil && d.After.Kind == File && a.op.Undoes != 0 {
 		a.crash("placed")
 		renew(dir, base, k.delta())
-	}
-	return err
-}
-
-// hasContent fails if the new content of a path is not kept. step checks this before it removes anything.
-func (a *applier) hasContent(d Delta) error {
-	if d.After.Kind != File {
-		return nil
-	}
-	c, err := a.contentOf(d.Path, d.After)
-	if err == nil {
-		c.close()
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -85,12 +86,32 @@ func (b *blobFolder) has(name string) bool {
 	return data != nil
 }
 
-// read returns a whole content of at most limit bytes.
-func (b *blobFolder) read(name string, limit int64) ([]byte, error) {
-	if data, _ := b.packs.find(name); data != nil {
-		return data, nil
+// open opens the content with the name of a blob, in a file of its own or in a pack, and checks its hash. The error is
+// [errWritten] if the file has another content, as a power cut may leave it.
+func (b *blobFolder) open(name string) (*content, error) {
+	c, err := b.unchecked(name)
+	if err == nil && isSum(name) {
+		if sum, serr := sumOfReader(c, c.size); serr != nil || sum != name[:2*sumLength] {
+			c.close()
+			err = errWritten
+		}
 	}
-	return b.tree.ReadFile(blobsName+"/"+name, limit)
+	if err == nil {
+		return c, nil
+	}
+	if data, _ := b.packs.find(name); data != nil {
+		return contentIn(data), nil
+	}
+	return nil, err
+}
+
+// unchecked opens a content in a file of its own. The error is [errGone].
+func (b *blobFolder) unchecked(name string) (*content, error) {
+	f, info, err := b.OpenContent(name)
+	if err != nil {
+		return nil, errGone
+	}
+	return &content{f, info.Size, func() { f.Close() }, name}, nil
 }
 
 // drop deletes blobs.
@@ -105,27 +126,15 @@ func (b *blobFolder) drop(names map[string]bool) {
 // attributes.
 func isSum(name string) bool { return len(name) >= 2*sumLength && !strings.Contains(name, ".") }
 
-// whole reports whether a blob's content has the hash in its name. A power cut may leave a blob with a part of it.
-func (b *blobFolder) whole(name string) bool {
-	f, info, err := b.OpenContent(name)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	sum, err := sumOfReader(f, info.Size)
-	return err == nil && sum == name[:2*sumLength]
-}
-
 // verified reports whether a blob exists with the right content. It removes a blob with a wrong content.
 func (b *blobFolder) verified(name string) bool {
-	if _, err := b.Lstat(name); err == nil {
-		if !isSum(name) || b.whole(name) {
-			return true
-		}
+	c, err := b.open(name)
+	if err == nil {
+		c.close()
+	} else if isSum(name) {
 		b.Remove(name, false)
 	}
-	data, _ := b.packs.find(name)
-	return data != nil
+	return err == nil
 }
 
 // flushBlob makes the content of a blob durable, and the name of its pack.
@@ -402,8 +411,11 @@ type content struct {
 	io.ReaderAt
 	size  int64
 	close func()
-	file  tree.File // the blob, if it is the whole content; else zero
-	name  string    // of the blob
+	name  string // of the blob, if it is the whole content; else ""
+}
+
+func contentIn(data []byte) *content {
+	return &content{bytes.NewReader(data), int64(len(data)), func() {}, ""}
 }
 
 func (c *content) all() ([]byte, error) {
@@ -430,18 +442,8 @@ func (s *Store) contentOf(name Name, e Entry) (*content, error) {
 		return nil, errGone
 	}
 	if blob := e.blob(); blob != "" {
-		c, err := s.rawBlob(blob)
-		if err == nil {
-			if !isSum(blob) || s.blobs.whole(blob) {
-				return c, nil
-			}
-			c.close()
-		}
-		if data, _ := s.blobs.packs.find(blob); data != nil {
-			return &content{readerOf(data), int64(len(data)), func() {}, tree.File{}, ""}, nil
-		}
-		if err == nil {
-			return nil, errWritten
+		if c, err := s.blobs.open(blob); err != errGone {
+			return c, err
 		}
 	}
 	if e.Derived == 0 || e.Depth > maxDepth {
@@ -450,13 +452,13 @@ func (s *Store) contentOf(name Name, e Entry) (*content, error) {
 	return s.derive(name, e)
 }
 
-// rawBlob opens a blob with a file of its own, without checking its hash.
-func (s *Store) rawBlob(name string) (*content, error) {
-	f, info, err := s.blobs.OpenContent(name)
-	if err != nil {
-		return nil, errGone
+// checkContent fails if the content of an entry of a path is not kept.
+func (s *Store) checkContent(name Name, e Entry) error {
+	c, err := s.contentOf(name, e)
+	if err == nil {
+		c.close()
 	}
-	return &content{f, info.Size, func() { f.Close() }, f, name}, nil
+	return err
 }
 
 // derive computes a content from the content before the op e.Derived, with the op's splice.
@@ -474,14 +476,14 @@ func (s *Store) derive(name Name, e Entry) (*content, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &content{spliced{base, *d.Splice}, d.After.Size, base.close, tree.File{}, ""}
+		c := &content{spliced{base, *d.Splice}, d.After.Size, base.close, ""}
 		if e.Sum != "" {
 			data, err := c.all() // else each read would walk the chain of splices
 			c.close()
 			if err != nil || SumOf(data) != e.Sum {
 				return nil, errWritten
 			}
-			c = &content{readerOf(data), c.size, func() {}, tree.File{}, ""}
+			c = contentIn(data)
 		}
 		return c, nil
 	}
@@ -507,19 +509,6 @@ func (c spliced) ReadAt(p []byte, off int64) (n int, err error) {
 			m, err = c.ReaderAt.ReadAt(p[n:], at-int64(len(c.New))+c.Old)
 		}
 		n += m
-	}
-	return n, err
-}
-
-// readerOf is an [io.ReaderAt] of a byte slice.
-type readerOf []byte
-
-func (r readerOf) ReadAt(p []byte, off int64) (n int, err error) {
-	if off < int64(len(r)) {
-		n = copy(p, r[off:])
-	}
-	if n < len(p) {
-		err = io.EOF
 	}
 	return n, err
 }

@@ -901,10 +901,7 @@ func (t *Store) statAt(name Name) (tree.Info, error) {
 func (s *Store) sameIndex(a, b *item) bool {
 	var sums []string
 	for _, e := range []*item{a, b} {
-		if e == nil || e.digest == "" {
-			return false
-		}
-		data, err := s.blobs.read(e.digest, maxGitIndex)
+		data, err := s.read("", e.entry())
 		if err != nil {
 			return false
 		}

@@ -437,12 +437,7 @@ func (t *Tx) lacks(d Delta) bool {
 	case d.Before.Kind == Other || d.Before.blob() == "":
 		return false
 	}
-	c, err := t.contentOf(d.Path, d.Before)
-	if err != nil {
-		return true
-	}
-	c.close()
-	return false
+	return t.checkContent(d.Path, d.Before) != nil
 }
 
 // olderHistories finds histories of the same path that have no log of this version.

@@ -145,16 +145,13 @@ func (s *Store) setAttributes(f *os.File, e Entry) bool {
 		return true
 	case noAttributes:
 	default:
-		data, err := s.blobs.read(e.Attributes, maxAttributes)
-		if err != nil || SumOf(data) != e.Attributes || json.Unmarshal(data, &list) != nil {
+		data, err := s.read("", Entry{Kind: File, Sum: e.Attributes})
+		if err != nil || json.Unmarshal(data, &list) != nil {
 			return false
 		}
 	}
 	return tree.SetAttributes(f, list)
 }
-
-// maxAttributes limits the attributes of a folder, in bytes. The system allows 64 KiB for each.
-const maxAttributes = 4 << 20
 
 // restoreAttributes gives a file or folder the extended attributes of a delta, if those have changed.
 func (s *Store) restoreAttributes(dir tree.Folder, base string, d Delta) bool {

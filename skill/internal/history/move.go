@@ -44,11 +44,7 @@ func (p *planner) stopMoves() {
 // elsewhere reports whether another path of the undo has the content that d needs.
 func (p *planner) elsewhere(d Delta) bool {
 	return slices.ContainsFunc(p.Op.Deltas, func(o Delta) bool {
-		c, err := p.contentOf(o.Path, d.After)
-		if err == nil {
-			c.close()
-		}
-		return err == nil
+		return p.checkContent(o.Path, d.After) == nil
 	})
 }
 

@@ -1124,7 +1124,7 @@ func (p *planner) noFolderAbove(d Delta) Name {
 
 // takeWritten makes the current content of a blob that a program wrote to the new content of a path.
 func (p *planner) takeWritten(d *Delta) error {
-	c, err := p.rawBlob(d.After.blob())
+	c, err := p.blobs.unchecked(d.After.blob())
 	if err != nil {
 		return err
 	}
