@@ -96,20 +96,16 @@ func writeFile(dir *os.Root, name string, data []byte, modified time.Time, sync 
 		return err
 	}
 	if sync {
-		return syncName(dir, filepath.Dir(name))
+		return syncNames(dir.Open(filepath.Dir(name)))
 	}
 	return nil
 }
 
-// syncName makes a file or folder of the store durable.
-func syncName(dir *os.Root, name string) error {
-	f, err := dir.Open(name)
+// syncNames makes the names in a folder durable.
+func syncNames(dir *os.File, err error) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && !info.IsDir() {
-		return f.Sync()
-	}
-	return fsync(int(f.Fd()))
+	defer dir.Close()
+	return fsync(int(dir.Fd()))
 }

@@ -486,7 +486,7 @@ func (l *logFile) drop(gone map[int64]bool, first int64) error {
 		return err
 	}
 	if !l.noSync {
-		syncName(l.dir, ".") // must precede the deletion of the dropped ops' blobs
+		syncNames(l.dir.Open(".")) // must precede the deletion of the dropped ops' blobs
 	}
 	known := l.known
 	if err = l.read(true); err == nil {

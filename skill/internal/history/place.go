@@ -343,12 +343,7 @@ func makeAll(path string, sync bool) error {
 	if err != nil || !sync {
 		return err
 	}
-	parent, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer parent.Close()
-	return fsync(int(parent.Fd()))
+	return syncNames(os.Open(filepath.Dir(path)))
 }
 
 // Explain says in one line where the history is and why.

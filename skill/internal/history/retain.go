@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -438,12 +437,4 @@ func histories(place *os.Root) (keys []string) {
 	}
 	slices.Sort(keys)
 	return keys
-}
-
-// syncParent makes the name of a folder durable.
-func syncParent(path string) {
-	if f, err := os.Open(filepath.Dir(path)); err == nil {
-		fsync(int(f.Fd()))
-		f.Close()
-	}
 }

@@ -158,10 +158,8 @@ func (s *Store) open() (err error) {
 		return err
 	}
 	if fresh && !s.o.NoSync {
-		if err := errors.Join(syncName(root, "."), syncName(root, "..")); err != nil &&
-			!errors.Is(err, fs.ErrInvalid) {
-			syncParent(s.Path())
-		}
+		syncNames(root.Open("."))
+		syncNames(os.Open(s.place.Path))
 	}
 	others, err := s.noteRoot()
 	if err == nil {
