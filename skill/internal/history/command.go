@@ -708,25 +708,17 @@ func (t *Tx) replay(x *index, d Delta) {
 		x.set(name, nil)
 		return
 	}
-	e := &item{path: name, racy: true, stamp: stamp{
+	e := &item{path: name, kind: letterOf(d.After.Kind), racy: true, stamp: stamp{
 		size: d.After.Size, mod: d.After.MTime, mode: d.After.Mode, id: tree.FileID{Ino: d.After.Ino},
 		uid: uint32(os.Geteuid()), gid: uint32(os.Getegid()),
 	}}
 	if was := x.find(name); was != nil {
 		e.ignored, e.git = was.ignored, was.git
 	}
-	switch d.After.Kind {
-	case File:
-		e.kind = aFile
-		if blob := d.After.blob(); isSum(blob) && t.blobs.has(blob) {
-			e.digest = blob
-		}
-	case Dir:
-		e.kind = aFolder
-	case Link:
-		e.kind, e.digest = aLink, string(d.After.Target)
-	default:
-		e.kind = aSpecial
+	if blob := d.After.blob(); e.kind == aFile && isSum(blob) && t.blobs.has(blob) {
+		e.digest = blob
+	} else if e.kind == aLink {
+		e.digest = string(d.After.Target)
 	}
 	x.set(name, e)
 	if d.After.Whole { // the entries belong to the tool's op, not to a command
@@ -747,7 +739,7 @@ func (t *Tx) adopt(x *index, folder string, like *item) {
 		if err != nil {
 			continue
 		}
-		in := &item{path: folder + "/" + e.Name, kind: letterOf(info), stamp: stampOf(info),
+		in := &item{path: folder + "/" + e.Name, kind: letterOf(kindOf(info.Mode)), stamp: stampOf(info),
 			ignored: like.ignored}
 		if !info.IsDir() {
 			t.keepIn(d, e.Name, in, time.Now().UnixNano(), nil)
@@ -878,7 +870,7 @@ func (t *Tx) keepMade(deltas []Delta) {
 				continue
 			}
 			fresh := *e
-			fresh.kind, fresh.stamp, fresh.digest = letterOf(info), stampOf(info), ""
+			fresh.kind, fresh.stamp, fresh.digest = letterOf(kindOf(info.Mode)), stampOf(info), ""
 			if fresh.kind != aFolder {
 				t.keepSome([]*item{&fresh}, time.Now().UnixNano(), nil)
 			}

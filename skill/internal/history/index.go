@@ -76,8 +76,9 @@ func stampOf(i tree.Info) stamp {
 	}
 }
 
-func letterOf(i tree.Info) byte {
-	switch kindOf(i.Mode) {
+// letterOf returns the kind of an item, by that of its [Entry].
+func letterOf(kind string) byte {
+	switch kind {
 	case File:
 		return aFile
 	case Dir:

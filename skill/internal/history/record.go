@@ -288,11 +288,11 @@ func (r *recorder) now(name string, was *item) (*item, error) {
 		_, _, git := gitPart(name)
 		e.git = e.git || git
 	}
-	if e.kind == letterOf(info) && e.stamp == stampOf(info) && !(e.kind == aFile && e.digest == "") {
+	if e.kind == letterOf(kindOf(info.Mode)) && e.stamp == stampOf(info) && !(e.kind == aFile && e.digest == "") {
 		return e, nil
 	}
 	fresh := *e
-	fresh.kind, fresh.stamp, fresh.digest = letterOf(info), stampOf(info), ""
+	fresh.kind, fresh.stamp, fresh.digest = letterOf(kindOf(info.Mode)), stampOf(info), ""
 	if fresh.keeps() {
 		err = r.keepIn(d, base, &fresh, r.scan.begin, nil)
 	}
@@ -368,16 +368,7 @@ func (r *recorder) addRemoved() {
 		}
 		for _, d := range op.Deltas {
 			if d.Before.Ino != 0 && r.inodes[d.Before.Ino] == nil {
-				e := &item{kind: aSpecial}
-				switch d.Before.Kind {
-				case File:
-					e.kind = aFile
-				case Dir:
-					e.kind = aFolder
-				case Link:
-					e.kind = aLink
-				}
-				r.inodes[d.Before.Ino] = e
+				r.inodes[d.Before.Ino] = &item{kind: letterOf(d.Before.Kind)}
 			}
 		}
 	}

@@ -207,7 +207,7 @@ func (c *scan) ignoredBefore(part *scanPart, info tree.Info, now bool) bool {
 
 // check compares the file at part.path with the index, and adds a new or changed item to part.fresh.
 func (c *scan) check(part *scanPart, info tree.Info, e item) {
-	e.kind, e.stamp = letterOf(info), stampOf(info)
+	e.kind, e.stamp = letterOf(kindOf(info.Mode)), stampOf(info)
 	i, ok := c.old.number(part.path)
 	if ok && c.old.list[i].unchanged(&e) {
 		c.seen[i] = true
