@@ -238,7 +238,7 @@ func (p *planner) keepHeld() {
 	for i, d := range p.Op.Deltas {
 		var held *Held
 		switch {
-		case moves[i], d.From != "", d.Before.equalContent(d.After) && !d.Before.Whole:
+		case moves[i], d.From != "", d.Before.Same(d.After) && !d.Before.Whole:
 		case d.Before.Kind == File:
 			held = p.ask.about(d.Path)
 		case d.Before.Kind == Dir && d.Before.Whole:

@@ -116,7 +116,7 @@ func (p *planner) keepTouched() {
 	}
 	deltas := p.Op.Deltas[:0:0]
 	for i, d := range p.Op.Deltas {
-		if d.Before.hasNoSum() && !d.Added && !moves[i] && d.From == "" && !d.Before.equalContent(d.After) {
+		if d.Before.hasNoSum() && !d.Added && !moves[i] && d.From == "" && !d.Before.Same(d.After) {
 			if kept := p.touched(d.Path); kept != nil && !p.how.Perhaps && !p.how.Force {
 				p.Kept = append(p.Kept, kept)
 				continue

@@ -1063,7 +1063,7 @@ func (p *planner) content(d *Delta, moves bool) error {
 // texts of a dry run, which are not saved.
 func (p *planner) needsContent(d Delta) bool {
 	merged := p.how.Dry && (slices.Contains(p.Merged, d.Path) || slices.Contains(p.held, d.Path))
-	return d.After.Kind == File && !d.Added && !merged && !d.After.equalContent(d.Before)
+	return d.After.Kind == File && !d.Added && !merged && !d.After.Same(d.Before)
 }
 
 // noContent returns the conflict of a path whose content cannot be read. It returns nil if another path of
@@ -1135,9 +1135,6 @@ func (p *planner) takeWritten(d *Delta) error {
 	d.After.Blob, d.After.Size = "", c.size
 	return p.blobs.keepContent(d.After.Sum, io.NewSectionReader(c, 0, c.size), nil)
 }
-
-// equalContent reports whether only the permissions of a file differ.
-func (e Entry) equalContent(o Entry) bool { return e.Kind == o.Kind && e.Same(o) }
 
 // Describe returns the entry now, with the way to keep the content: as a blob named by its hash, as the
 // splice of the op that made it, or as a blob named by the number of the op.
