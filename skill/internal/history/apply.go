@@ -82,11 +82,8 @@ func (e Entry) Keep() Entry {
 // Keeper returns the Keeper of a delta of the op.
 func (t *Tx) Keeper(op *Op, delta int) *Keeper { return &Keeper{t, op, delta} }
 
-// Made marks the last op as made.
-func (t *Tx) Made() { t.made() }
-
-// made is Made. It notes the change times of the files that the op left, and of those in also.
-func (t *Tx) made(also ...Name) {
+// Made marks the last op as made. It notes the change times of the files that the op left, and of those in also.
+func (t *Tx) Made(also ...Name) {
 	t.failed = false
 	if t.op != nil {
 		t.noteTimes(t.op, also)
@@ -375,9 +372,6 @@ func order(deltas []Delta) []int {
 	})
 	return list
 }
-
-// Mode returns the permissions of the path after the change.
-func (d Delta) Mode() uint32 { return d.After.Mode }
 
 // syncAll makes everything on the file system of a folder durable.
 func (a *applier) syncAll(d tree.Folder) error {

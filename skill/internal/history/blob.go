@@ -66,14 +66,6 @@ func (b *blobFolder) sync() error {
 	return SyncFolder(b.Folder)
 }
 
-// flush makes the content of a blob durable.
-func (b *blobFolder) flush(f *os.File) error {
-	if b.noSync {
-		return nil
-	}
-	return tree.Cause(tree.Datasync(f))
-}
-
 // has reports whether a blob exists.
 func (b *blobFolder) has(name string) bool {
 	if name == "" {
@@ -316,8 +308,10 @@ func (b *blobFolder) finish(d tree.Folder, name, fresh, blob string) error {
 		if info, err := d.Lstat(name); err == nil {
 			tree.CopyMetadata(f, d, name, info)
 		}
-		if err := b.flush(f); err != nil {
-			return err
+		if !b.noSync {
+			if err := tree.Datasync(f); err != nil {
+				return tree.Cause(err)
+			}
 		}
 	}
 	return b.Rename(fresh, b.Folder, blob, true)

@@ -7,15 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
 
 	"textskill/skill/internal/workspace/tree"
-)
-
-const (
-	errNotDir = syscall.ENOTDIR
-	errLoop   = syscall.ELOOP
 )
 
 // A BusyError reports that another process or goroutine holds the lock for too long.

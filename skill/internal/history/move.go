@@ -59,7 +59,7 @@ func (a *applier) moveAll() error {
 		}
 		moved, err := a.moveOne(d, a.op.Deltas[j])
 		if err != nil {
-			return &fs.PathError{Op: "undo", Path: a.PathOf(d.Path), Err: tree.Cause(err)}
+			return a.stepError(i, err)
 		}
 		if moved {
 			a.crash("moved")
@@ -70,7 +70,7 @@ func (a *applier) moveAll() error {
 			if d.After.hasNoSum() {
 				a.begun = append(a.begun, a.op.Deltas[j].Path)
 			}
-			a.done[i], a.done[j] = d.Mode() == a.op.Deltas[j].Before.Mode, a.op.Deltas[j].After.Kind == absent
+			a.done[i], a.done[j] = d.After.Mode == a.op.Deltas[j].Before.Mode, a.op.Deltas[j].After.Kind == absent
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"textskill/skill/internal/workspace/tree"
@@ -320,7 +321,7 @@ func (s *Store) at(name Name, want ...Entry) (Entry, error) {
 // noFolder reports whether an error means that the folder of a path does not exist.
 func noFolder(err error) bool {
 	cause := tree.Cause(err)
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(cause, errNotDir) || errors.Is(cause, errLoop)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(cause, syscall.ENOTDIR) || errors.Is(cause, syscall.ELOOP)
 }
 
 // PathOf returns the absolute path of a recorded name.

@@ -35,8 +35,8 @@ func (t *Tx) noteTimes(op *Op, also []Name) {
 		}
 	}
 	for _, name := range also {
-		if info, err := t.statAt(name); err == nil && info.Mode.IsRegular() {
-			op.note(name, info.Changed.UnixNano())
+		if changed := t.changeTime(name); changed != 0 {
+			op.note(name, changed)
 		}
 	}
 	if len(op.Times) > before {
@@ -48,8 +48,8 @@ func (t *Tx) noteTimes(op *Op, also []Name) {
 func (t *Tx) noteBack(names []Name) {
 	op := &Op{Quiet: true}
 	for _, name := range names {
-		if info, err := t.statAt(name); err == nil && info.Mode.IsRegular() {
-			op.note(name, info.Changed.UnixNano())
+		if changed := t.changeTime(name); changed != 0 {
+			op.note(name, changed)
 		}
 	}
 	if len(op.Times) > 0 {
@@ -159,8 +159,8 @@ func (p *planner) unmoved() (list []Name) {
 }
 
 // changeTime returns the change time of a file, 0 without a file.
-func (p *planner) changeTime(name Name) int64 {
-	info, err := p.statAt(name)
+func (s *Store) changeTime(name Name) int64 {
+	info, err := s.statAt(name)
 	if err != nil || !info.Mode.IsRegular() {
 		return 0
 	}

@@ -139,7 +139,7 @@ func (t *Tx) Undo(ctx context.Context, id int64, how How) (Undone, error) {
 		return p.Undone, err
 	}
 	p.Folders = slices.Collect(maps.Values(a.touched))
-	t.made(unmoved...)
+	t.Made(unmoved...)
 	t.Follow(p.Op.Deltas...)
 	p.Unlinked = t.unlinked(p.Op.Deltas)
 	return p.Undone, nil
