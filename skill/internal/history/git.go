@@ -390,7 +390,7 @@ func (p *planner) unpack(d *Delta, now Entry) (needed, done bool, err error) {
 		return false, true, p.changedSince(*d, now)
 	case old != "":
 		d.Before = Entry{}
-		d.After, err = p.hold(d.Path, Entry{Kind: File, Mode: 0o644}, []byte(old+"\n"))
+		d.After, err = p.keepText(Entry{Kind: File, Mode: 0o644}, []byte(old+"\n"))
 		return true, true, err
 	}
 	p.unpacked = append(p.unpacked, d.Path)
@@ -418,16 +418,6 @@ func (p *planner) oldRef(name Name) (object string, known bool) {
 		return word, isObject(word)
 	}
 	return "", strings.HasPrefix(inner, "refs/tags/")
-}
-
-// hold keeps a content that the undo writes, and returns its Entry.
-func (p *planner) hold(name Name, e Entry, data []byte) (Entry, error) {
-	e = e.Holds(data)
-	if p.how.Dry {
-		p.held = append(p.held, name)
-		return e, nil
-	}
-	return e, p.blobs.keepContent(e.Sum, bytes.NewReader(data), nil)
 }
 
 // dropPacked plans to remove refs from packed-refs: the undo removes them, and they have no file any more.
@@ -458,7 +448,7 @@ func (p *planner) dropPacked() error {
 			}
 		}
 		d := Delta{Path: name, Before: p.Describe(name, now)}
-		if d.After, err = p.hold(name, Entry{Kind: File, Mode: now.Mode, Owner: now.Owner}, kept); err != nil {
+		if d.After, err = p.keepText(Entry{Kind: File, Mode: now.Mode, Owner: now.Owner}, kept); err != nil {
 			return err
 		}
 		p.Op.Deltas = append(p.Op.Deltas, d)

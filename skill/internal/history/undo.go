@@ -54,7 +54,7 @@ type Undone struct {
 	Of      *Op               // the change that was undone or redone
 	Skipped []*ConflictError  // with Force, why paths of the op were not undone
 	Kept    []*ConflictError  // paths that stay because of their grade
-	Texts   map[string][]byte // of a dry run: merged texts by their sum
+	Texts   map[string][]byte // of a dry run: texts that the undo would write, by their sum
 	Grades  map[Name]Grade    // of a dry run: how sure the record is of each path
 	Merged  []Name            // files that keep later changes
 	Lost    []Name            // with Force, files whose later version was saved and replaced
@@ -165,7 +165,6 @@ type planner struct {
 	unpacked []Name // refs to remove that are only in packed-refs
 	ask      *asker
 	times    map[Name]int64 // the change times of files without a sum that the undo takes
-	held     []Name         // in a dry run, paths whose new content is not kept
 }
 
 // plan describes the undo of an op.
@@ -728,7 +727,7 @@ func (p *planner) replaceByForce(d Delta, now Entry) (Delta, bool, error) {
 	}
 	if base, ours, theirs, ok := p.texts(d, now); ok {
 		if text, _, merr := merge.Theirs(base, ours, theirs); merr == nil {
-			d.After, err = p.holding(text, d, now)
+			d.After, err = p.keepMerged(text, d, now)
 			d.Splice, d.Before = nil, p.Describe(d.Path, now)
 			p.Merged, p.Took = append(p.Merged, d.Path), append(p.Took, p.takenBack(d.Path, text)...)
 			return d, true, err
@@ -743,12 +742,9 @@ func (p *planner) replaceByForce(d Delta, now Entry) (Delta, bool, error) {
 	return d, true, nil
 }
 
-// holding returns the entry of a file with the text that an undo writes, and saves the text.
-func (p *planner) holding(text []byte, d Delta, now Entry) (Entry, error) {
-	e := Entry{Kind: File, Mode: now.Mode, Owner: now.Owner}.Holds(text)
-	if now.Mode == d.Before.Mode {
-		e.Mode = d.After.Mode
-	}
+// keepText keeps a text that the undo writes to a file, and returns the file's Entry.
+func (p *planner) keepText(e Entry, text []byte) (Entry, error) {
+	e = e.Holds(text)
 	if p.how.Dry {
 		if p.Texts == nil {
 			p.Texts = map[string][]byte{}
@@ -756,17 +752,27 @@ func (p *planner) holding(text []byte, d Delta, now Entry) (Entry, error) {
 		p.Texts[e.Sum] = text
 		return e, nil
 	}
-	if now.attributes() != "" {
+	return e, p.blobs.keepContent(e.Sum, bytes.NewReader(text), nil)
+}
+
+// keepMerged is keepText for a file that keeps its owner, its attributes, and permissions that somebody gave it since.
+func (p *planner) keepMerged(text []byte, d Delta, now Entry) (Entry, error) {
+	e := Entry{Kind: File, Mode: now.Mode, Owner: now.Owner}
+	if now.Mode == d.Before.Mode {
+		e.Mode = d.After.Mode
+	}
+	if now.attributes() != "" && !p.how.Dry {
 		if dir, base, err := p.parent(d.Path); err == nil {
 			defer dir.Close()
 			if f, err := dir.OpenFile(base, readFlags, 0); err == nil {
 				defer f.Close()
+				e = e.Holds(text)
 				e.Blob = e.Sum + now.attributes()
 				return e, p.blobs.keepContent(e.Blob, bytes.NewReader(text), f)
 			}
 		}
 	}
-	return e, p.blobs.keepContent(e.Sum, bytes.NewReader(text), nil)
+	return p.keepText(e, text)
 }
 
 // since returns the deltas of a path in the ops after the undone one, the oldest first, with the deltas of
@@ -934,7 +940,7 @@ func (p *planner) merge(d Delta, now Entry) (merged Entry, ok bool, err error) {
 	if merr != nil || len(conflicts) > 0 {
 		return merged, false, nil
 	}
-	merged, err = p.holding(text, d, now)
+	merged, err = p.keepMerged(text, d, now)
 	return merged, true, err
 }
 
@@ -1059,11 +1065,11 @@ func (p *planner) content(d *Delta, moves bool) error {
 	return p.gitContent(d.Path, c)
 }
 
-// needsContent reports whether the undo of a path needs a saved content. It returns false for the merged
-// texts of a dry run, which are not saved.
+// needsContent reports whether the undo of a path needs a saved content. It returns false for the texts of a dry run,
+// which are not saved.
 func (p *planner) needsContent(d Delta) bool {
-	merged := p.how.Dry && (slices.Contains(p.Merged, d.Path) || slices.Contains(p.held, d.Path))
-	return d.After.Kind == File && !d.Added && !merged && !d.After.Same(d.Before)
+	_, planned := p.Texts[d.After.Sum]
+	return d.After.Kind == File && !d.Added && !planned && !d.After.Same(d.Before)
 }
 
 // noContent returns the conflict of a path whose content cannot be read. It returns nil if another path of
