@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -295,46 +294,16 @@ func hasObject(t tree.Tree, gitDir, object string) bool {
 	return false
 }
 
-// inPack reports whether the index of a pack lists an object.
+// inPack reports whether the index of a pack lists an object, or is of another version.
 func inPack(d tree.Folder, name, object string) bool {
 	f, info, err := tree.RegularFile(d.OpenFile(name, os.O_RDONLY, 0))
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	const head, fan = 8, 256 * 4
-	start := make([]byte, head+fan)
 	want, herr := hex.DecodeString(object)
-	if _, err := f.ReadAt(start, 0); err != nil || herr != nil {
-		return false
-	}
-	if !bytes.Equal(start[:head], []byte("\xfftOc\x00\x00\x00\x02")) {
-		return true
-	}
-	count := func(i int) int64 { return int64(binary.BigEndian.Uint32(start[head+4*i:])) }
-	lo, hi := int64(0), count(int(want[0]))
-	if want[0] > 0 {
-		lo = count(int(want[0]) - 1)
-	}
-	if info.Size < head+fan+count(255)*int64(len(want)) {
-		return true
-	}
-	one := make([]byte, len(want))
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if _, err := f.ReadAt(one, head+fan+mid*int64(len(want))); err != nil && !errors.Is(err, io.EOF) {
-			return false
-		}
-		switch c := bytes.Compare(one, want); {
-		case c == 0:
-			return true
-		case c < 0:
-			lo = mid + 1
-		default:
-			hi = mid
-		}
-	}
-	return false
+	x, err := packIndexOf(f, info.Size)
+	return err == errNoIndex || err == nil && herr == nil && x.has(want)
 }
 
 // missingObject returns an object that the content of a ref names and the repository lacks, "" if the

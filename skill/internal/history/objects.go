@@ -407,8 +407,8 @@ func (k *loser) isElsewhere(d tree.Folder, name string) bool {
 		if err != nil {
 			return path.Ext(base) != ".pack" && path.Ext(base) != ".idx" // made from packs, as multi-pack-index
 		}
-		for object := range x.all {
-			if !k.has(object) {
+		for i := range x.fan[255] {
+			if !k.has(x.name(i)) {
 				return false
 			}
 		}
@@ -442,17 +442,42 @@ func (k *loser) has(object []byte) bool {
 	return err == nil
 }
 
-// A packIndex holds the sorted names of the objects in a pack, of the given size.
+// A packIndex is an index of a pack, of version 2. After a head and a fan it has the sorted names of the objects.
 type packIndex struct {
-	names []byte
-	size  int
+	in   io.ReaderAt
+	fan  [256]int // how many names do not begin with a larger byte
+	size int      // of a name
 }
 
 var errNoIndex = errors.New("is not the index of a pack")
 
-// readPackIndex reads an index of version 2.
+const packIndexHead, packIndexFan = 8, 256 * 4
+
+// packIndexOf returns the index in a file of the given length.
+func packIndexOf(in io.ReaderAt, length int64) (x packIndex, err error) {
+	start := make([]byte, packIndexHead+packIndexFan)
+	if _, err := in.ReadAt(start, 0); err != nil {
+		return x, err
+	}
+	if !bytes.HasPrefix(start, []byte("\xfftOc\x00\x00\x00\x02")) {
+		return x, errNoIndex
+	}
+	x.in = in
+	for i := range x.fan {
+		x.fan[i] = int(binary.BigEndian.Uint32(start[packIndexHead+4*i:]))
+	}
+	n := x.fan[255]
+	for _, x.size = range []int{sha1.Size, sha256.Size} { // both tables of 4 bytes, perhaps large offsets, and two sums
+		if rest := int(length) - len(start) - n*(x.size+8) - 2*x.size; n == 0 || rest >= 0 && rest%8 == 0 && rest <= 8*n {
+			return x, nil
+		}
+	}
+	return x, errNoIndex
+}
+
+// readPackIndex reads a whole index.
 func readPackIndex(d tree.Folder, name string) (packIndex, error) {
-	const head, fan, most = 8, 256 * 4, 256 << 20
+	const most = 256 << 20
 	if path.Ext(name) != ".idx" {
 		return packIndex{}, errNoIndex
 	}
@@ -462,31 +487,27 @@ func readPackIndex(d tree.Folder, name string) (packIndex, error) {
 	}
 	defer f.Close()
 	data, err := f.ReadAll(min(info.Size, most))
-	if err != nil || len(data) < head+fan || !bytes.HasPrefix(data, []byte("\xfftOc\x00\x00\x00\x02")) {
-		return packIndex{}, errNoIndex
+	if err != nil {
+		return packIndex{}, err
 	}
-	n := int(binary.BigEndian.Uint32(data[head+fan-4:]))
-	names := data[head+fan:]
-	for _, size := range []int{sha1.Size, sha256.Size} { // both tables of 4 bytes, perhaps large offsets, and two sums
-		if rest := len(names) - n*(size+8) - 2*size; n == 0 || rest >= 0 && rest%8 == 0 && rest <= 8*n {
-			return packIndex{names[:n*size], size}, nil
-		}
-	}
-	return packIndex{}, errNoIndex
+	return packIndexOf(bytes.NewReader(data), int64(len(data)))
 }
 
-func (x packIndex) all(yield func([]byte) bool) {
-	for at := 0; at < len(x.names) && yield(x.names[at:at+x.size]); at += x.size {
-	}
+func (x packIndex) name(i int) []byte {
+	name := make([]byte, x.size)
+	x.in.ReadAt(name, int64(packIndexHead+packIndexFan+i*x.size))
+	return name
 }
 
 func (x packIndex) has(object []byte) bool {
 	if len(object) != x.size {
 		return false
 	}
-	_, found := sort.Find(len(x.names)/x.size, func(i int) int {
-		return bytes.Compare(object, x.names[i*x.size:(i+1)*x.size])
-	})
+	from := 0
+	if object[0] > 0 {
+		from = x.fan[object[0]-1]
+	}
+	_, found := sort.Find(x.fan[object[0]]-from, func(i int) int { return bytes.Compare(object, x.name(from+i)) })
 	return found
 }
 
