@@ -99,16 +99,14 @@ func (n *NewFile) exchange(name string, old tree.Info, k *Keeper) error {
 	if err != nil {
 		return err
 	}
+	n.named = false // the old file has the temporary name, and Close must not remove it
 	k.crash("exchanged")
 	is, err := n.Dir.Lstat(TempName)
 	if err == nil && (!Untouched(is, old) || k != nil && k.isOpen(n.Dir, TempName)) {
-		n.named = false
 		return takeBack(n.Dir, name, fresh.ID)
 	}
-	if err = n.Dir.Remove(TempName, false); err == nil {
-		n.named = false
-	} else if n.Dir.Exchange(TempName, n.Dir, name) != nil {
-		n.named = false // the old file keeps the temporary name until the next change removes it
+	if err = n.Dir.Remove(TempName, false); err != nil {
+		n.named = n.Dir.Exchange(TempName, n.Dir, name) == nil // else the next change removes the old file
 	}
 	return err
 }
