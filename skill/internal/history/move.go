@@ -12,11 +12,6 @@ import (
 
 // This file undoes moves: rule 11 of the package.
 
-// isSource reports whether another delta moves the file at a path elsewhere.
-func isSource(deltas []Delta, name Name) bool {
-	return slices.ContainsFunc(deltas, func(d Delta) bool { return d.From == name })
-}
-
 // isMovedWith reports whether two deltas are the two paths of one move.
 func (d Delta) isMovedWith(o Delta) bool { return d.From != "" && o.Path == d.From || o.From == d.Path }
 

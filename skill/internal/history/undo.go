@@ -666,20 +666,14 @@ func (p *planner) lookedAt(d Delta, now Entry) (Entry, bool) {
 // changedBelow returns the newest later change in force below a folder that the undo would remove as a
 // whole. It returns 0 if nothing has changed there.
 func (p *planner) changedBelow(d Delta) int64 {
-	if !d.Before.Whole || d.After.Kind != absent || isSource(reversed(p.after.Deltas), d.Path) {
+	isSource := func(o Delta) bool { return o.From == d.Path }
+	if !d.Before.Whole || d.After.Kind != absent || slices.ContainsFunc(reversed(p.after.Deltas), isSource) {
 		return 0
 	}
-	prefix := string(d.Path) + "/"
-	return p.later(d.Path, func(name Name) bool { return strings.HasPrefix(string(name), prefix) })
-}
-
-// later returns the newest change in force after the undone op that has a path below a folder for which
-// about is true. Without such a change, later returns 0.
-func (p *planner) later(folder Name, about func(Name) bool) int64 {
 	self, _ := p.log.find(p.after.ID)
 	origin := p.log.origin(self).id
-	changes := func(o Delta) bool { return about(o.Path) && !o.Before.equal(o.After) }
-	for at, op := range p.log.about(folder, p.after.ID) {
+	changes := func(o Delta) bool { return isBelow(o.Path, d.Path) && !o.Before.equal(o.After) }
+	for at, op := range p.log.about(d.Path, p.after.ID) {
 		first := p.log.origin(at).id
 		if p.InForceNow(at.id) && first > origin && slices.ContainsFunc(op.Deltas, changes) {
 			return first
