@@ -18,8 +18,6 @@ type flusher struct {
 	next *batch
 }
 
-func newFlusher() flusher { return flusher{lead: make(chan struct{}, 1), next: newBatch()} }
-
 // A batch is the work and the result of one flush.
 type batch struct {
 	folders map[tree.FileID]*flushed

@@ -110,8 +110,8 @@ func Open(o Options) (*Store, error) {
 	}
 	o.Root = p.Root
 	s := &Store{
-		o: o, place: p, busy: make(chan struct{}, 1), closing: make(chan struct{}), flush: newFlusher(),
-		crash: func(string) {},
+		o: o, place: p, busy: make(chan struct{}, 1), closing: make(chan struct{}),
+		flush: flusher{lead: make(chan struct{}, 1), next: newBatch()}, crash: func(string) {},
 	}
 	if err := s.open(); err != nil {
 		s.release()

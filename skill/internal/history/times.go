@@ -1,6 +1,9 @@
 package history
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Whoever writes to a file in place may give it its old modification time back, but not its old change time. So an op
 // notes the change times of files that only their size and modification time describe: rule 22 of the package.
@@ -57,9 +60,10 @@ func (t *Tx) noteBack(names []Name) {
 	}
 }
 
-// timeOf returns the change time that the newest op about a file without a sum noted, 0 if no op did. since is the op
-// that is undone, and by is an op of another owner that moved the time after it.
+// timeOf returns the change time that the newest op about a file without a sum noted, 0 if no op did. by is an op of
+// another owner that moved the time after the op to undo.
 func (p *planner) timeOf(name Name) (changed int64, by *Op) {
+	isIt := func(d Delta) bool { return d.Path == name }
 	for at := range p.log.newest() {
 		if at.id < p.after.ID {
 			break
@@ -72,7 +76,7 @@ func (p *planner) timeOf(name Name) (changed int64, by *Op) {
 			break
 		}
 		moved, noted := op.Times[name]
-		if changed == 0 && !noted && op.isAbout(name) {
+		if changed == 0 && !noted && slices.ContainsFunc(op.Deltas, isIt) {
 			break // it was recorded without times
 		}
 		if changed == 0 {
@@ -83,16 +87,6 @@ func (p *planner) timeOf(name Name) (changed int64, by *Op) {
 		}
 	}
 	return changed, by
-}
-
-// isAbout reports whether an op changes a path.
-func (op *Op) isAbout(name Name) bool {
-	for _, d := range op.Deltas {
-		if d.Path == name {
-			return true
-		}
-	}
-	return false
 }
 
 // isMine reports whether the owners of an op are those whose changes are undone.

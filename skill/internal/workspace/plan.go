@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"os"
 	"slices"
 
 	"textskill/skill/internal/history"
@@ -142,12 +141,14 @@ func (w *Workspace) planReplace(l *heldLocks, p location, d tree.Folder, n *newF
 		delta.After.Mode, delta.After.Ino = delta.Before.Mode, delta.Before.Ino
 		if delta.After.Sum == "" {
 			info, err := tree.StatRegular(n.File)
-			if err == nil {
-				delta.After.Sum, err = sumOf(n.File, info.Size)
-			}
 			if err != nil {
 				return plan{}, err
 			}
+			whole, err := history.Content(n.File, info)
+			if err != nil {
+				return plan{}, err
+			}
+			delta.After.Sum = whole.Sum
 		}
 	}
 	delta.Splice = n.splice
@@ -157,17 +158,6 @@ func (w *Workspace) planReplace(l *heldLocks, p location, d tree.Folder, n *newF
 		planned.steps = 2
 	}
 	return planned, nil
-}
-
-// sumOf returns the hash of the first size bytes of f.
-func sumOf(f *os.File, size int64) (string, error) {
-	info, err := tree.StatRegular(f)
-	if err != nil {
-		return "", err
-	}
-	info.Size = size
-	e, err := history.Content(f, info)
-	return e.Sum, err
 }
 
 // describeOld describes the file was, which n will replace, and how the content changes.
