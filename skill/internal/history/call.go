@@ -413,8 +413,8 @@ func (s *Store) SeeCalls(ctx context.Context, base string, walk Walker) error {
 	return err
 }
 
-// closeOver records the changes of the calls that over selects, and closes the calls. For a call whose end
-// nobody told, nothing is proven after the end that the host's transcript says, or else after its begin. next has not begun.
+// closeOver records the changes of the calls that over selects, and closes the calls. For a call whose end nobody told,
+// nothing is proven after the end that the host's transcript says, or else after its begin. next has not begun.
 func (s *Store) closeOver(ctx context.Context, next *window, walk Walker, over func(*window) bool) error {
 	t, err := s.Lock(ctx)
 	if err != nil {

@@ -127,14 +127,14 @@
 // # The files
 //
 //	log       the ops: op.go, log.go, list.go, retain.go
-//	blobs/    the contents: entry.go, blob.go, files.go
+//	blobs/    the contents: entry.go, blob.go, files.go, trees.go, newfile.go
 //	packs/    contents of up to 64 KiB that a look saved together: pack.go
-//	index     the last recorded state: index.go, index_file.go, scan.go, git.go
+//	index     the last recorded state: index.go, index_file.go, scan.go, near.go, git.go
 //	objects/  links to git's objects: objects.go
 //	running/  the open windows, here and in workspaces around this one and in it: window.go, far.go,
-//	          command.go, call.go, record.go
+//	          command.go, call.go, record.go, transcript.go
 //	lock      lock.go, flush.go, apply.go, undo.go, move.go, modes.go, whole.go,
-//	          held.go, rebuilt.go, times.go, aside.go
+//	          held.go, rebuilt.go, times.go, aside.go, unlinked.go
 //	missed    room for the marks of calls that could not be recorded: missed.go
 //	root.json the folder of the history: store.go, place.go, mount.go
 package history

@@ -45,8 +45,8 @@ type indexBlock struct {
 	sum      uint32
 }
 
-// errDamaged means that the file of an index is damaged.
-var errDamaged = errors.New("the index is damaged")
+// errDamaged means that the file of an index or of a pack is damaged.
+var errDamaged = errors.New("the file is damaged")
 
 // shut closes the file. A later block opens it again.
 func (f *indexFile) shut() {

@@ -502,7 +502,7 @@ func (t *Tx) Newest() iter.Seq[Listed] {
 // when it was first made.
 func (t *Tx) Standing() (list []int64) {
 	for at := range t.log.newest() {
-		if t.InForceNow(at.id) {
+		if t.Stands(at.id) {
 			list = append(list, at.id)
 		}
 	}
@@ -528,8 +528,8 @@ func (t *Tx) Origin(id int64) int64 {
 // First returns the number of the oldest kept op.
 func (t *Tx) First() int64 { return t.log.first + 1 }
 
-// InForceNow reports whether an undo of the op would take back a change in force.
-func (t *Tx) InForceNow(id int64) bool { return t.log.undoes[id] == 0 && !t.log.reverts(id) }
+// Stands reports whether an undo of the op would take back a change in force: [Tx.Standing] lists these ops.
+func (t *Tx) Stands(id int64) bool { return t.log.undoes[id] == 0 && !t.log.reverts(id) }
 
 // Differs reports whether the change that an op makes, undoes or redoes had another state before the
 // op n: in force instead of undone, or the reverse. Then an undo of the op restores that state. The op

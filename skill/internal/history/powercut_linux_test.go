@@ -43,7 +43,7 @@ func TestPowerCutTakesNumber(t *testing.T) {
 			if got := treeOf(t, base+"/ws"); got != last {
 				t.Errorf("there is\n%s\nwant\n%s", got, last)
 			}
-			if !tx.InForceNow(1) {
+			if !tx.Stands(1) {
 				t.Error("the change is not in force")
 			}
 		})

@@ -112,8 +112,9 @@ type scanPart struct {
 // countEach is how many names a worker visits before it adds them to scan.count.
 const countEach = 64
 
-// scan compares the folder base of the root with an index, which must not change any more. With scope, it enters the folders that the scan for the
-// index entered, whatever git ignores now. It returns ErrTooManyFiles above MaxVisited names.
+// scan compares the folder base of the root with an index, which must not change any more. With scope, it enters the
+// folders that the scan for the index entered, whatever git ignores now. It returns ErrTooManyFiles above MaxVisited
+// names.
 func (s *Store) scan(ctx context.Context, old *index, base string, walk Walker, scope bool) (*scan, error) {
 	top, err := s.o.Tree.OpenFolder(base)
 	if err != nil {

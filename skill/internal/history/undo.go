@@ -675,7 +675,7 @@ func (p *planner) changedBelow(d Delta) int64 {
 	changes := func(o Delta) bool { return isBelow(o.Path, d.Path) && !o.Before.equal(o.After) }
 	for at, op := range p.log.about(d.Path, p.after.ID) {
 		first := p.log.origin(at).id
-		if p.InForceNow(at.id) && first > origin && slices.ContainsFunc(op.Deltas, changes) {
+		if p.Stands(at.id) && first > origin && slices.ContainsFunc(op.Deltas, changes) {
 			return first
 		}
 	}
@@ -789,7 +789,7 @@ func (p *planner) since(name Name) (list []Delta, ops []*Op) {
 func (p *planner) takenBack(name Name, text []byte) (ids []int64) {
 	list, ops := p.since(name)
 	for i, d := range list {
-		if !p.InForceNow(ops[i].ID) {
+		if !p.Stands(ops[i].ID) {
 			continue
 		}
 		before, berr := p.read(name, d.Before)

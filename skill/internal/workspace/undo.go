@@ -244,7 +244,7 @@ func (u *undoing) candidates(wanted func(j *journal, l history.Listed) (take, mo
 func (u *undoing) candidate(j *journal, l history.Listed) candidate {
 	c := candidate{j: j, id: l.ID, op: l, at: l.ID, time: l.Time}
 	// a redone change counts from the time when it was first made
-	if tx := u.l.tx(j); tx.InForceNow(l.ID) && tx.Origin(l.ID) != l.ID {
+	if tx := u.l.tx(j); tx.Stands(l.ID) && tx.Origin(l.ID) != l.ID {
 		c.at = tx.Origin(l.ID)
 		if o, ok := tx.Find(c.at); ok {
 			c.time = o.Time
@@ -298,7 +298,7 @@ func (w *Workspace) holdsAll(j *journal, op *history.Op) bool {
 // other parts of the same change to the caller.
 func (u *undoing) undoOrigin(ctx context.Context, j *journal, id int64, alone bool) (Undone, error) {
 	tx := u.l.tx(j)
-	if tx.InForceNow(id) {
+	if tx.Stands(id) {
 		id = tx.Origin(id)
 	}
 	return u.undoOp(ctx, j, id, alone)
@@ -618,9 +618,9 @@ func (u *undoing) since(ctx context.Context, id string) ([]Undone, error) {
 			ends = append(ends, candidate{j: at, id: l.ID, op: l})
 		}
 		if tx := u.l.tx(at); at == j {
-			return tx.Differs(l.ID, n) && (first.IsUndo || tx.InForceNow(l.ID)), true
+			return tx.Differs(l.ID, n) && (first.IsUndo || tx.Stands(l.ID)), true
 		}
-		return u.l.tx(at).InForceNow(l.ID), true
+		return u.l.tx(at).Stands(l.ID), true
 	})
 	list = u.withOlder(list, ends)
 	u.how.With = func(owner history.Owner) bool {
@@ -664,7 +664,7 @@ func (u *undoing) withOlder(list, ends []candidate) []candidate {
 	for _, c := range ends {
 		tx := u.l.tx(c.j)
 		for _, id := range tx.Parts(c.op.Op) {
-			if slices.ContainsFunc(list, func(o candidate) bool { return o.j == c.j && o.id == id }) || !tx.InForceNow(id) {
+			if slices.ContainsFunc(list, func(o candidate) bool { return o.j == c.j && o.id == id }) || !tx.Stands(id) {
 				continue
 			}
 			if l, ok := tx.Find(id); ok && !l.IsEnd() {
@@ -771,7 +771,7 @@ func (e *PartlyUndoneError) Hint() string {
 func (u *undoing) isOfRun(j *journal, l history.Listed, run string) bool {
 	tx := u.l.tx(j)
 	owned := slices.ContainsFunc(l.Owners, func(o history.Owner) bool { return o.Session == run })
-	if l.Run == run || owned || !tx.InForceNow(l.ID) {
+	if l.Run == run || owned || !tx.Stands(l.ID) {
 		return l.Run == run || owned
 	}
 	first, ok := tx.Find(tx.Origin(l.ID))
