@@ -83,8 +83,7 @@ func TestRequest(t *testing.T) {
 		got = r.URL.Path + " " + r.Header.Get("Authorization") + " " + r.Header.Get("Accept") + " " +
 			string(body)
 	})
-	called := Request{Model: "gpt-6-sol", MaxCompletionTokens: 7, Stream: true,
-		Messages: []Message{{Role: "assistant"}}}
+	called := Request{Model: "gpt-6-sol", Stream: true, Messages: []Message{{Role: "assistant"}}}
 	called.AddTool("f", "", json.RawMessage(`{"type":"object"}`))
 	called.ToolChoice = "required"
 	called.WithUsage()
@@ -93,10 +92,10 @@ func TestRequest(t *testing.T) {
 		want string
 	}{
 		{Request{Model: "m", Messages: []Message{{Role: "system", Content: ""}, {Role: "user", Content: "<"}},
-			Temperature: new(float64), MaxTokens: 7},
-			`application/json {"max_tokens":7,"messages":[{"content":"","role":"system"},{"content":"\u003c","role":"user"}],"model":"m","stream":false,"temperature":0}`},
+			Temperature: new(float64)},
+			`application/json {"messages":[{"content":"","role":"system"},{"content":"\u003c","role":"user"}],"model":"m","stream":false,"temperature":0}`},
 		{called,
-			`text/event-stream {"max_completion_tokens":7,"messages":[{"role":"assistant"}],` +
+			`text/event-stream {"messages":[{"role":"assistant"}],` +
 				`"model":"gpt-6-sol","stream":true,"stream_options":{"include_usage":true},"tool_choice":"required",` +
 				`"tools":[{"function":{"name":"f","parameters":{"type":"object"}},"type":"function"}]}`},
 	} {
@@ -248,8 +247,11 @@ func TestCuts(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	const jsonType = "application/json"
-	sent := Request{Stream: true, Temperature: new(float64), MaxTokens: 7,
-		Messages: []Message{{Role: "user", Content: []any{map[string]string{"type": "image_url"}}}}}
+	sent, err := (&Transport{Fields: map[string]any{"max_tokens": 7, "temperature": 0}}).body(
+		strings.NewReader(`{"messages":[{"content":[{"type":"image_url"}]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		status     int
 		kind, body string
@@ -296,7 +298,7 @@ func TestRefusals(t *testing.T) {
 			w.Header().Set("Location", "/")
 			with(tt.status, tt.kind, tt.body)(w, r)
 		})
-		got, err := c.Complete(t.Context(), sent)
+		got, err := c.complete(t.Context(), sent, Request{Stream: true})
 		if outcome(got, err) != tt.want || err.(*remote.Error).Parameter != tt.parameter || requests != 1 ||
 			got.Status != tt.status {
 			t.Errorf("%d %s\n got %s, parameter %s, %d requests, %+v\nwant %s, %s", tt.status, tt.body,

@@ -12,11 +12,8 @@ import (
 // field is left out. go-openai's type of a whole request cannot be used for conversations: it
 // leaves out a temperature of 0 and an empty content as well, and it has no files.
 type Request struct {
-	// what newer endpoints call MaxTokens
-	MaxCompletionTokens int       `json:"max_completion_tokens,omitempty"`
-	MaxTokens           int       `json:"max_tokens,omitempty"` // of the answer
-	Messages            []Message `json:"messages"`
-	Model               string    `json:"model"`
+	Messages []Message `json:"messages"`
+	Model    string    `json:"model"`
 	// "none", "minimal", "low", "medium" or "high"
 	ReasoningEffort string          `json:"reasoning_effort,omitempty"`
 	ResponseFormat  json.RawMessage `json:"response_format,omitempty"`
@@ -45,7 +42,7 @@ func (r Request) body() (remote.Body, error) {
 		}
 	}
 	r.Messages = nil
-	return remote.NewBody(r, "messages", messages) // fields before it are numbers
+	return remote.NewBody(r, "messages", messages) // its first field
 }
 
 // has reports whether the request has a parameter, or something in its messages that an
