@@ -195,7 +195,7 @@ var otherwise = []struct{ words, use string }{
 	{"find grep rg search", "to search what files hold: PROGRAM exec -- grep -rn TEXT ."},
 	{"git npm npx node python python3 pip go make cargo bash sh curl",
 		"to run a command of yours: PROGRAM exec -- COMMAND"},
-	{"redo", "PROGRAM undo takes back an undo too"},
+	{"redo", "to redo, take back the undo: PROGRAM undo ID; PROGRAM history lists the IDs"},
 	{"rewind rollback revert checkpoint checkpoints",
 		"PROGRAM history lists changes, PROGRAM undo takes them back, PROGRAM restore brings back one file"},
 	{"uninstall", "PROGRAM setup HOST --remove takes it out of a host's configuration"},

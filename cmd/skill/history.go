@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -95,6 +96,7 @@ func (c *cli) journal(ctx context.Context, o *changeOptions, tool string, in map
 		reply = do()
 	}
 	c.sayForce(o, reply, in, -1)
+	c.sayWord(w, reply)
 	run, _ := in["run"].(string)
 	list, listed := reply.Result.(skill.Changes)
 	if listed && len(list.List) == 0 && run != "" {
@@ -115,6 +117,23 @@ func (c *cli) journal(ctx context.Context, o *changeOptions, tool string, in map
 		c.sayTrials(w, x)
 	}
 	return c.paged(func(c *console) error { return (&printer{console: c, json: o.json, dir: x.Dir()}).print(reply) })
+}
+
+// sayWord has the refusal of a word that is no ID say what to type for what it may name.
+func (c *console) sayWord(w *workspaceOptions, reply dialect.Reply) {
+	failure, failed := errors.AsType[*dialect.Failure](reply.Err)
+	unknown, ok := errors.AsType[*skill.UndoError](reply.Err)
+	if !failed || !ok || unknown.ID == "" {
+		return
+	}
+	word := unknown.ID
+	switch first := word[0]; {
+	case '0' <= first && first <= '9':
+	case first == 't' && len(word) > 1 && strings.Trim(word[1:], "0123456789") == "":
+		failure.Hint = fmt.Sprintf(`"%s" lists the trials`, c.again(w, "try", "--list"))
+	default:
+		failure.Hint = fmt.Sprintf(`an ID is a number: "%s" lists the changes of a file`, c.again(w, "history", word))
+	}
 }
 
 // historyAbove makes w the workspace above the current folder, if only that has a history and both are of

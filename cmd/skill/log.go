@@ -207,6 +207,9 @@ func (c *console) showRun(ctx context.Context, l *logOptions, records agent.Reco
 		price = prices.Of(setting.Model)
 	}
 	chosen, damaged := l.choose(ctx, records, files)
+	if len(chosen) == 0 && damaged == nil && !l.json {
+		c.sayf("the run %s has no such events", l.run)
+	}
 	for _, e := range chosen {
 		if l.json {
 			c.printJSON(e)

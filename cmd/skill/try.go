@@ -195,7 +195,7 @@ since it began, keep merges both by lines. If both changed the same lines, or ot
 changed what cannot be merged, keep names the path and makes nothing. --force takes the
 trial's lines there, and makes the other changes all the same.`,
 		Example: "  skill keep t7",
-		Args:    usage.Arguments(1, 1, "a trial: keep TRIAL"),
+		Args:    usage.Arguments(1, 1, c.missingTrial()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			x, t, err := c.openTrial(&o.workspaceOptions, args[0])
 			if err != nil {
@@ -254,7 +254,7 @@ func (c *cli) dropCommand(*configuration) *cobra.Command {
 		Short:   "Forget a trial",
 		Long:    `drop forgets a trial of "skill try", whose changes were never made.`,
 		Example: "  skill drop t7",
-		Args:    usage.Arguments(1, 1, "a trial: drop TRIAL"),
+		Args:    usage.Arguments(1, 1, c.missingTrial()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			x, t, err := c.openTrial(&o.workspaceOptions, args[0])
 			if err != nil {
@@ -265,12 +265,21 @@ func (c *cli) dropCommand(*configuration) *cobra.Command {
 				c.sayf("a keep of %s stopped halfway: \"%s\" lists what it had made", t.ID,
 					c.again(&o.workspaceOptions, "history"))
 			}
-			return c.failed(t.Drop())
+			if err := t.Drop(); err != nil {
+				return c.failed(err)
+			}
+			c.sayf("%s is forgotten", t.ID)
+			return nil
 		},
 	}
 	o.addPlace(cmd.Flags())
 	only(cmd.Flags(), o.addUndo, "state")
 	return cmd
+}
+
+// missingTrial says what a command without a trial lacks.
+func (c *console) missingTrial() string {
+	return "TRIAL: the name of a trial; \"" + c.program() + " try --list\" lists them"
 }
 
 // openTrial opens a workspace and a trial of it. The caller closes the Executor.

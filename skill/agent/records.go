@@ -234,7 +234,8 @@ func (r Records) find(ctx context.Context, runID, name string) (RecordName, erro
 	i := slices.IndexFunc(files, func(n RecordName) bool { return n.Of == name || n.String() == file })
 	if i < 0 {
 		file = path.Join(r.Executor.Dir(), runsDir, runID, file)
-		return RecordName{}, errors.New("ENOENT: no such file or directory, open '" + file + "'")
+		return RecordName{}, fmt.Errorf("ENOENT: no such file or directory, open '%s'\n\"%s\" shows its checkpoints",
+			file, r.Executor.CommandLine("log", "--run", runID))
 	}
 	return files[i], nil
 }

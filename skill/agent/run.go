@@ -357,7 +357,7 @@ func (r *run) checkQuery(from position, query string, reports bool) error {
 	case !waits && reports && query != "":
 		return errors.New("the run is in the middle of a delegation; go on without a query")
 	case !waits && !reports && query == "" && from.Status == Completed:
-		return errors.New("the run is completed; going on takes a query")
+		return errors.New("the run is completed; to go on, give it a query too")
 	}
 	return nil
 }

@@ -148,7 +148,7 @@ func TestResume(t *testing.T) {
 		c.Messages[9].Contents[0].Text != "both done" {
 		t.Errorf("the checkpoint is %+v", c)
 	}
-	if _, err := l.run(""); err == nil || !strings.Contains(err.Error(), "takes a query") {
+	if _, err := l.run(""); err == nil || !strings.Contains(err.Error(), "give it a query too") {
 		t.Errorf("going on without a query: %v", err)
 	}
 }
