@@ -104,6 +104,8 @@ func (c *cli) testCommand(*configuration) *cobra.Command {
 		Short:   "Play golden files: prompts and the output that they must print",
 		Long:    testLong,
 		Example: "  skill test testdata\n  skill test --record write.txtar 'writeFile a.txt content: hi'\n  skill test -v -update -run delete testdata\n  skill test --network testdata",
+		Annotations: map[string]string{
+			usage.Elsewhere: "; a section flags of a golden file holds the flags of its prompts"},
 		Args: func(cmd *cobra.Command, args []string) error {
 			missing := "PATH: a golden file, or a directory of golden files"
 			if o.record != "" {
@@ -291,6 +293,10 @@ func (c *console) testFiles(ctx context.Context, t goldenTest, files []string) e
 			left = fmt.Sprintf("; questions to a model left out: %d (--live asks them)", n)
 		}
 		fmt.Fprintf(c.stdout, "%d passed, %d failed%s\n", passed, len(files)-passed, left)
+	}
+	differs := func(r goldenResult) bool { return r.Diff != "" && !r.OK }
+	if slices.ContainsFunc(played, differs) && !t.json {
+		c.sayf("if that output is right, \"%s test --update FILE\" writes it into FILE", c.program())
 	}
 	if t.junit != "" {
 		if err := writeJUnit(t.junit, played); err != nil {

@@ -48,6 +48,9 @@ func Bounded(text string) string {
 	return fmt.Sprintf("%s … (%d bytes are left out) … %s", head, len(text)-2*side, tail)
 }
 
+// Elsewhere is the annotation of a command that says where flags go which it does not take.
+const Elsewhere = "elsewhere"
+
 // FlagError words what pflag reports about the flags of cmd.
 func FlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
@@ -61,7 +64,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 			f = cmd.Root().Flags().ShorthandLookup(name)
 		}
 		if f != nil {
-			return fmt.Errorf("--%s does not apply to %s", f.Name, cmd.CommandPath())
+			return fmt.Errorf("--%s does not apply to %s%s", f.Name, cmd.CommandPath(), cmd.Annotations[Elsewhere])
 		}
 		if near := nearest(cmd, name); near != "" {
 			return fmt.Errorf("unknown flag: --%s; is it --%s?", name, near)
