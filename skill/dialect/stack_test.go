@@ -36,23 +36,6 @@ func (b *base) stackCases(cases []stackCase) {
 	}
 }
 
-// TestStackTools lists the tools in the manual's order.
-func TestStackTools(t *testing.T) {
-	var names []string
-	for _, tool := range Stack.Tools {
-		names = append(names, tool.Name)
-	}
-	want := "read write edit search grep copy move delete " +
-		"git_status git_commit git_push git_pull git_branch git_log git_diff " +
-		"run test lint format typecheck server install " +
-		"web_search fetch download check_url screenshot " +
-		"memory_recall memory_save memory_list context_load project_scan " +
-		"create_task list_tasks update_task delete_task create_plan execute_plan"
-	if got := strings.Join(names, " "); got != want {
-		t.Errorf("the tools are\n%s\nwant\n%s", got, want)
-	}
-}
-
 // TestStackArguments refuses what a row does not take.
 func TestStackArguments(t *testing.T) {
 	b := newBase(t, skill.Config{})

@@ -220,24 +220,36 @@ func with(args map[string]any, name string, value any) map[string]any {
 	return changed
 }
 
-// TestEffects holds the marks of a row to what it does: what reads is not said to
-// change anything, and what replaces or removes is.
+// TestEffects lists the tools of each dialect by what a call may do at most: read, add, or destroy. What
+// reads is not said to change anything, and what replaces or removes is.
 func TestEffects(t *testing.T) {
-	for _, tt := range []struct {
-		effect Effect
-		names  string
-	}{
-		{Reads, "readFile listDirectory fileExists read_file list_directory directory_tree file_info search_files file_exists"},
-		{Adds, "appendFile createDirectory append_file create_directory"},
-		{Destroys, "writeFile deleteFile copyFile moveFile write_file edit_file move_file copy_file delete_file"},
-	} {
-		for name := range strings.FieldsSeq(tt.names) {
-			tool := Achilles.Lookup(name)
-			if tool == nil {
-				tool = Filesystem.Lookup(name)
-			}
-			if tool.Effect != tt.effect {
-				t.Errorf("%s has effect %d, want %d", name, tool.Effect, tt.effect)
+	want := map[*Dialect][Destroys + 1]string{
+		Achilles: {"readFile listDirectory fileExists", "appendFile createDirectory",
+			"writeFile deleteFile copyFile moveFile"},
+		Filesystem: {"read_file list_directory directory_tree file_info search_files file_exists",
+			"append_file create_directory", "write_file edit_file move_file copy_file delete_file"},
+		Perstack: {"attemptCompletion healthCheck readTextFile readImageFile readPdfFile getFileInfo listDirectory",
+			"todo appendTextFile createDirectory",
+			"clearTodo exec writeTextFile editTextFile moveFile deleteFile deleteDirectory"},
+		Stack: {"read search grep git_status git_log git_diff web_search fetch check_url memory_recall memory_list " +
+			"context_load project_scan list_tasks", "git_commit git_push memory_save create_task create_plan",
+			"write edit copy move delete git_pull git_branch run test lint format typecheck server install " +
+				"download screenshot update_task delete_task execute_plan"},
+		Workspace: {"read grep glob list history fetch", "",
+			"write edit replace patch move copy delete run server undo restore"},
+		Native: {"view read glob grep read_file list_dir", "create",
+			"str_replace_based_edit_tool str_replace_editor memory exec_command write_stdin bash shell_call " +
+				"local_shell_call shell shell_command write edit apply_patch apply_patch_call file_create edit_file_by_lines"},
+		Undo: {"history diff", "", "undo restore"},
+	}
+	for _, d := range All {
+		var got [Destroys + 1][]string
+		for _, tool := range d.Tools {
+			got[tool.Effect] = append(got[tool.Effect], tool.Name)
+		}
+		for effect, names := range got {
+			if got := strings.Join(names, " "); got != want[d][effect] {
+				t.Errorf("%s has with effect %d\n     %s\nwant %s", d.Name, effect, got, want[d][effect])
 			}
 		}
 	}

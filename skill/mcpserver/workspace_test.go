@@ -86,8 +86,8 @@ func TestWorkspaceDefinitions(t *testing.T) {
 	if err != nil || len(all) > 11<<10 {
 		t.Errorf("the definitions have %d bytes, %v", len(all), err)
 	}
-	if len(list.Tools) != 17 {
-		t.Errorf("there are %d tools", len(list.Tools))
+	if want := len(dialect.Workspace.Tools); len(list.Tools) != want {
+		t.Errorf("there are %d tools, want %d", len(list.Tools), want)
 	}
 	for _, tool := range list.Tools {
 		if tool.Title == "" || tool.Description == "" || tool.Annotations == nil {
