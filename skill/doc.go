@@ -11,4 +11,7 @@
 //
 // Paths are absolute, or relative to the directory of the [Session]. All access to files
 // goes through package workspace, which refuses paths that lead outside.
+//
+// For the fields of a type of an internal package, such as [Hit], type
+// "go doc textskill/skill/internal/web.Hit".
 package skill

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -175,7 +176,7 @@ func TestPatchIsOneChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := undone.(Reverted).Message(); text != "undid change 1: patch (3 files)" { // one is the folder
+	if text := fmt.Sprint(undone); text != "undid change 1: patch (3 files)" { // one is the folder
 		t.Errorf("undo says %q", text)
 	}
 	if data, _ := os.ReadFile(dir + "/a.txt"); string(data) != "a\n" {

@@ -69,6 +69,9 @@ func (r Reverted) Message() string {
 	return strings.Join(lines, "\n")
 }
 
+// String is Message, not the list of the changes, which are worded as not made.
+func (r Reverted) String() string { return r.Message() }
+
 // maxPassed is how many changes that were passed over are explained.
 const maxPassed = 3
 
