@@ -325,7 +325,7 @@ func hostNamed(name string) (host, error) {
 	if near := nearHost(name); near != "" {
 		return host{}, fmt.Errorf("%q is not a host; did you mean %s?", name, near)
 	}
-	return host{}, fmt.Errorf("%q is not a host; the hosts are %s", name,
+	return host{}, fmt.Errorf("%q is not a host; the hosts are %s; \"setup --print cursor\" prints an entry for others", name,
 		strings.Join(append(hostNames(), packageNames()...), ", "))
 }
 
