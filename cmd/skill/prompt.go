@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"textskill/llmfallback"
+	"textskill/parser"
 	"textskill/parser/rawjson"
 	"textskill/parser/wire"
 	"textskill/skill"
@@ -388,11 +389,11 @@ func (p *prompter) eachLine(ctx context.Context, r io.Reader) error {
 }
 
 // answerLine carries out line n and prints its answer. A line that is a JSON string is the prompt
-// in the string, which may have several lines.
+// in the string, which may have several lines. A line that begins or ends a fenced block is blank.
 func (p *prompter) answerLine(ctx context.Context, n int, line inputLine) error {
 	at := *p
 	at.line = n
-	if text := strings.TrimSpace(line.text); text != "" {
+	if text := strings.TrimSpace(line.text); text != "" && !parser.IsFence(text) {
 		var prompt string
 		if text[0] == '"' && json.Unmarshal([]byte(text), &prompt) == nil {
 			return at.answer(ctx, prompt)

@@ -1,11 +1,13 @@
 package dialect
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"textskill/parser"
+	"textskill/parser/wire"
 	"textskill/skill"
 	"textskill/skill/internal/words"
 )
@@ -62,9 +64,9 @@ func linesOf(numbers []string) string {
 	return "lines " + strings.Join(numbers[:last], ", ") + " and " + numbers[last]
 }
 
-// Slips says which arguments of a text command are surely not meant as they are: a path with a key,
-// a comma or back quotes around it, or content that begins with content=. typed is the text that
-// was typed; a name in quotes there is meant.
+// Slips says which arguments of a text command are surely not meant as they are: a path below ~ or with a
+// key, a comma or quotes of prose around it, or content that begins with content=. typed is the text
+// that was typed; a name in quotes there is meant.
 func Slips(args map[string]string, typed string) (notes []string) {
 	for _, name := range []string{"path", "destination"} {
 		value := args[name]
@@ -77,6 +79,9 @@ func Slips(args map[string]string, typed string) (notes []string) {
 				note += "; write a path without a key before it"
 			}
 			notes = append(notes, note)
+		} else if _, err := skill.LocalName(value); err != nil && strings.ContainsAny(value[:1], "~$") {
+			first, _, _ := strings.Cut(value, "/")
+			notes = append(notes, fmt.Sprintf("the %s %q is taken as it is; %s is a folder of the workspace", name, value, first))
 		}
 	}
 	if wrongKey().MatchString(args["content"]) {
@@ -95,20 +100,17 @@ var (
 
 // meantPath returns a path without the key, the comma and the marks that a model put around it.
 func meantPath(name string) string {
-	if !strings.ContainsAny(name, "`*,;:=<\"'") { // as most are
+	if !strings.ContainsAny(name, "`*,;:=<\"'“‘") { // as most are
 		return name
 	}
 	for {
 		was := name
-		for _, mark := range []string{"`", "**", `"`, "'"} {
-			if inner, ok := strings.CutPrefix(name, mark); ok && (mark == "`" || strings.HasSuffix(inner, mark)) {
-				name = strings.TrimSuffix(inner, mark)
-			} else if mark == "`" {
-				name = strings.TrimSuffix(name, mark)
+		name = strings.TrimSuffix(strings.TrimPrefix(name, "`"), "`")
+		for _, marks := range [][2]string{{"**", "**"}, {`"`, `"`}, {"'", "'"}, {"<", ">"}, {"“", "”"}, {"‘", "’"}} {
+			inner, opened := strings.CutPrefix(name, marks[0])
+			if inner, closed := strings.CutSuffix(inner, marks[1]); opened && closed {
+				name = inner
 			}
-		}
-		if strings.HasPrefix(name, "<") && strings.HasSuffix(name, ">") {
-			name = name[1 : len(name)-1]
 		}
 		if key := pathKey().FindString(name); key != "" {
 			name = name[len(key):]
@@ -145,7 +147,8 @@ func (d *Dialect) placed(prompt string) (list []placed) {
 		c := placed{i + 1, text}
 		if parsed := parser.Text(text); d.Lookup(parsed.Operation).param("content") != nil && !dressed {
 			content, _ := parsed.Content()
-			below := strings.TrimSpace(content) == "" && !strings.Contains(parsed.Payload, "\n") || fenced
+			starts := strings.TrimSpace(content) != "" || strings.Contains(parsed.Payload, "\n")
+			below := !starts || fenced
 			end := i + 1
 			if inner := end < len(lines) && fenced && below && parser.IsFence(lines[end]); inner {
 				last := len(lines) - 1
@@ -158,7 +161,7 @@ func (d *Dialect) placed(prompt string) (list []placed) {
 				end++
 			}
 			c.text = strings.Join(lines[i:end], "")
-			if !fenced && !below {
+			if starts {
 				c.text = strings.TrimSpace(c.text)
 			}
 			i = end - 1
@@ -247,11 +250,25 @@ func (in *call) elsewhere(prompt string) string {
 		}
 		return hint
 	}
+	var inString string
+	w, _ := wire.OfText(prompt)
+	start := strings.TrimLeftFunc(prompt, parser.IsSpace)
+	switch isJSON := json.Valid([]byte(prompt)); {
+	case w != nil:
+		return "calls in the text of a model are read with --tools filesystem"
+	case isJSON && start[0] == '[' && strings.Contains(start, "{"):
+		return `a list of calls is read in an object: {"tool_calls":[…]}`
+	case isJSON && json.Unmarshal([]byte(prompt), &inString) == nil:
+		return "a prompt in a JSON string is read with --lines"
+	}
 	calls, _, err := parser.Calls(prompt, func(name string) bool { return Stack.Lookup(name) != nil })
-	if err != nil || !slices.ContainsFunc(calls, func(c parser.ToolCall) bool { return Stack.Lookup(c.Name) != nil }) {
+	i := slices.IndexFunc(calls, func(c parser.ToolCall) bool { return Stack.Lookup(c.Name) != nil })
+	if err != nil || i < 0 {
 		return ""
 	}
-	i := slices.IndexFunc(calls, func(c parser.ToolCall) bool { return Stack.Lookup(c.Name) != nil })
+	if calls[i].Err != nil {
+		return fmt.Sprintf("a call is written %s(KEY: VALUE) and read with --tools stack", calls[i].Name)
+	}
 	_, after, _ := strings.Cut(prompt, calls[i].Name+"(")
 	arguments, _, _ := strings.Cut(after, "\n")
 	if !strings.HasSuffix(arguments, ")") {
@@ -311,13 +328,13 @@ func (d *Dialect) Meaning(x *skill.Executor, prompt string) string {
 	if len(words) == 0 {
 		return ""
 	}
-	word := strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(words[0]))
+	word, _, isCall := strings.Cut(strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(words[0])), "(")
 	paths := words[1:]
 	for i := range paths {
 		paths[i] = meantPath(paths[i])
 	}
 	for i := range d.Tools {
-		if slices.Contains(strings.Fields(d.Tools[i].words), word) {
+		if slices.Contains(strings.Fields(d.Tools[i].words), word) || isCall && word == strings.ToLower(d.Tools[i].Name) {
 			return "did you mean " + d.Tools[i].Name + "? " + d.Tools[i].Usage()
 		}
 	}
