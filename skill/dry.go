@@ -89,7 +89,7 @@ func (x *Executor) Try(ctx context.Context, base string, a Exec, streams []*os.F
 	if err != nil {
 		return done, nil, err
 	}
-	if t, err = trial.New(dir, x.process.WithoutSecrets(ctx, strings.Join(append([]string{a.Command}, a.Args...), " "))); err != nil {
+	if t, err = trial.New(dir, x.process.WithoutSecrets(strings.Join(append([]string{a.Command}, a.Args...), " "))); err != nil {
 		return done, nil, err
 	}
 	if dry {

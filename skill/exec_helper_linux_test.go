@@ -65,8 +65,8 @@ func playRole(role string) int {
 		if err != nil {
 			return 1
 		}
-		ctx := WithLabel(WithRun(context.Background(), RunStep{Run: "r", Step: 7}), "stack", "run")
-		x.Execute(ctx, &Session{},
+		x = x.InRun(RunStep{Run: "r", Step: 7}).ByTool("stack", "run")
+		x.Execute(context.Background(), &Session{},
 			Exec{Command: os.Args[2], Args: os.Args[3:], Env: []string{"EXEC_TEST_ROLE="}})
 	case "adopter": // run what the arguments say, and tell what is left of it
 		x, err := New(Config{Dir: os.Args[1], Helper: "/proc/self/exe", Subreaper: true})

@@ -1,13 +1,14 @@
 package skill
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"textskill/skill/internal/process"
 )
 
 // BenchmarkTracked measures the cost of tracking a command that changes nothing in a
@@ -27,7 +28,7 @@ func BenchmarkTracked(b *testing.B) {
 	}
 	x := newExecutor(b, Config{Dir: dir, NoSync: true})
 	nothing := func(x *Executor) {
-		c, err := x.process.Track(b.Context(), "true", func(context.Context) error { return nil })
+		c, err := x.process.Track(b.Context(), "true", func(*process.Runner) error { return nil })
 		if err != nil || c.Undo != "" || c.NotUndoable != nil {
 			b.Fatal(c, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"textskill/skill/internal/process"
 	"textskill/skill/internal/workspace"
 	"textskill/testdata/needs"
 )
@@ -27,7 +28,7 @@ func changeUntilKilled(dir string) int {
 		return 1
 	}
 	for i := 0; ; i++ {
-		_, err := x.process.Track(context.Background(), "change", func(context.Context) error {
+		_, err := x.process.Track(context.Background(), "change", func(*process.Runner) error {
 			sub := filepath.Join(dir, fmt.Sprint("d", i%3))
 			os.RemoveAll(sub)
 			for n := range i % 7 {

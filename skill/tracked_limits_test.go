@@ -3,7 +3,6 @@
 package skill
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -184,7 +183,7 @@ func TestTrackedQuick(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := x.process.Track(t.Context(), "quick", func(context.Context) error {
+		c, err := x.process.Track(t.Context(), "quick", func(*process.Runner) error {
 			f, err := os.OpenFile(file, os.O_WRONLY, 0)
 			if err != nil {
 				return err

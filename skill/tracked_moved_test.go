@@ -3,7 +3,6 @@
 package skill
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"textskill/skill/internal/process"
 	"textskill/testdata/needs"
 )
 
@@ -111,7 +111,7 @@ func TestTrackedMovedByOther(t *testing.T) {
 	for from, to := range map[string]string{"big": "other/huge", "repo": "fork", "app": "web"} {
 		x, dir := movable(t)
 		before := pictured(t, dir)
-		c, err := x.process.Track(t.Context(), "quick", func(context.Context) error {
+		c, err := x.process.Track(t.Context(), "quick", func(*process.Runner) error {
 			carried(t, x, MoveFile{Source: from, Dest: to})
 			return nil
 		})

@@ -133,7 +133,7 @@ func (x *Executor) Keep(ctx context.Context, t *Trial, force bool) (process.Trac
 	}
 	var failed error
 	begun := t.Begun != ""
-	done, err := x.process.Track(ctx, t.Command, func(context.Context) error {
+	done, err := x.process.Track(ctx, t.Command, func(*process.Runner) error {
 		failed = t.Make(x.Dir())
 		return nil
 	})

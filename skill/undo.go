@@ -218,8 +218,29 @@ type RunStep = workspace.RunStep
 // Unflushed is changes that are made and may not survive a power cut.
 type Unflushed = workspace.Unflushed
 
-// WithRun returns a context in which changes are recorded as changes of a step of a run.
-func WithRun(ctx context.Context, s RunStep) context.Context { return workspace.WithRun(ctx, s) }
+// InRun returns an Executor like x that records changes as those of a step of a run. It shares everything
+// else with x, and is not closed.
+func (x *Executor) InRun(s RunStep) *Executor {
+	by := x.ws.Author()
+	by.RunStep = s
+	return x.by(by)
+}
+
+// ByTool returns an Executor like x that records changes with the name of a dialect and of one of its
+// tools. It shares everything else with x, and is not closed.
+func (x *Executor) ByTool(dialect, tool string) *Executor {
+	by := x.ws.Author()
+	by.Dialect, by.Tool = dialect, tool
+	return x.by(by)
+}
+
+func (x *Executor) by(a workspace.Author) *Executor {
+	y := *x
+	y.ws = x.ws.By(a)
+	y.process = x.process.On(y.ws)
+	y.git, y.project = x.git.On(y.ws, y.process), x.project.On(y.ws, y.process)
+	return &y
+}
 
 // Runs opens the folder beside the history that holds the sums of experts' records, where no
 // operation and no command reaches them. The caller closes it.
@@ -232,10 +253,4 @@ func (x *Executor) Position(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	return x.ws.Position(ctx)
-}
-
-// WithLabel returns a context in which changes are recorded with the name of a dialect and
-// of one of its tools.
-func WithLabel(ctx context.Context, dialect, tool string) context.Context {
-	return workspace.WithLabel(ctx, dialect, tool)
 }

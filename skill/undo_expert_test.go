@@ -3,7 +3,6 @@
 package skill
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -48,12 +47,12 @@ func TestUndoRun(t *testing.T) {
 			x := newExecutor(t, Config{Dir: dir, NoSync: true})
 			undo, made := Undo{Run: "r"}, []string{}
 			for i, c := range tt.changes {
-				ctx := t.Context()
+				x := x
 				if c.run != "" {
-					ctx = WithRun(ctx, RunStep{Run: c.run, Step: i + 1,
+					x = x.InRun(RunStep{Run: c.run, Step: i + 1,
 						Made: func(id string) { made = append(made, id) }})
 				}
-				if _, err := x.Execute(ctx, &Session{}, c.args); err != nil {
+				if _, err := x.Execute(t.Context(), &Session{}, c.args); err != nil {
 					t.Fatal(err)
 				}
 				if at, err := x.Position(t.Context()); err != nil || i+1 == tt.after && len(at) != 1 {
@@ -85,10 +84,10 @@ func TestUndoRun(t *testing.T) {
 // TestRedoRun undoes a run, and that.
 func TestRedoRun(t *testing.T) {
 	x := newExecutor(t, Config{Dir: t.TempDir(), NoSync: true})
-	ctx := WithRun(context.Background(), RunStep{Run: "r", Step: 1})
+	run := x.InRun(RunStep{Run: "r", Step: 1})
 	for _, a := range []Args{WriteFile{Path: "d/a", Content: "1", Parents: true},
 		WriteFile{Path: "d/a", Content: "2"}, WriteFile{Path: "b", Content: "3"}} {
-		if _, err := x.Execute(ctx, &Session{}, a); err != nil {
+		if _, err := run.Execute(t.Context(), &Session{}, a); err != nil {
 			t.Fatal(err)
 		}
 	}

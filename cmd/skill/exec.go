@@ -53,8 +53,7 @@ func (c *cli) exec(cmd *cobra.Command, o *workspaceOptions, args []string) error
 		return err
 	}
 	defer x.Close()
-	ctx := skill.WithLabel(cmd.Context(), "", "exec")
-	done, err := x.Attach(ctx, args[0], args[1:], c.attached(o))
+	done, err := x.ByTool("", "exec").Attach(cmd.Context(), args[0], args[1:], c.attached(o))
 	if err != nil {
 		return c.cannotRun(args, err)
 	}

@@ -158,18 +158,18 @@ func (c *cli) mcp(cmd *cobra.Command, m *mcpOptions) error {
 
 // caller returns the function that has changes recorded as changes of the host's session that makes a call:
 // the one that the host told the hook of the call, that the request names, or with stdio the environment.
-func (env environment) caller(w *workspaceOptions, stdio bool) func(context.Context, json.RawMessage) context.Context {
+func (env environment) caller(w *workspaceOptions, stdio bool) func(json.RawMessage) skill.RunStep {
 	var own hook.Caller
 	if stdio {
 		own = hook.CallerIn(env)
 	}
 	calls := env.hookCalls(w)
-	return func(ctx context.Context, meta json.RawMessage) context.Context {
+	return func(meta json.RawMessage) skill.RunStep {
 		c := calls.CallerOf(meta, own)
 		if c.Session == "" {
-			return ctx
+			return skill.RunStep{}
 		}
-		return skill.WithRun(ctx, skill.RunStep{Run: c.Session, Host: c.Host, Agent: c.Agent})
+		return skill.RunStep{Run: c.Session, Host: c.Host, Agent: c.Agent}
 	}
 }
 

@@ -203,7 +203,7 @@ trial's lines there, and makes the other changes all the same.`,
 			}
 			defer x.Close()
 			begun := t.Begun != ""
-			done, err := x.Keep(skill.WithLabel(cmd.Context(), "", "keep"), t, o.force)
+			done, err := x.ByTool("", "keep").Keep(cmd.Context(), t, o.force)
 			if config, ok := errors.AsType[*skill.TrialConfigError](err); ok {
 				c.say(config)
 				c.sayf("to make them all the same: %s", c.again(&o.workspaceOptions, "keep", "--allow-config", t.ID))

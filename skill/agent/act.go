@@ -326,7 +326,7 @@ func (t *task) runConcurrently(ctx context.Context, calls []*call) {
 				if c.tool.inside {
 					step.Later = &t.recorder.unflushed
 				}
-				c.outcome = c.tool.call(skill.WithRun(ctx, step), sent)
+				c.outcome = c.tool.call(ctx, sent, step)
 			}
 			t.box.record(ctx, c, began)
 			for i, p := range c.outcome.contents {

@@ -43,9 +43,9 @@ type tool struct {
 	// caller to wait for the disk.
 	inside bool
 
-	// call runs one call of a tool of kind plain. A failure is an outcome too. The
+	// call runs one call of a tool of kind plain in a step of the run. A failure is an outcome too. The
 	// outcome is ignored if ctx is done.
-	call func(ctx context.Context, c ToolCall) outcome
+	call func(ctx context.Context, c ToolCall, step skill.RunStep) outcome
 }
 
 // A toolKind says who answers a call.

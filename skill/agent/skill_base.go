@@ -28,7 +28,9 @@ func (b *toolbox) base() openedSkill {
 // dialectSkill returns the skill that has the tools of a dialect, carried out by x.
 func (b *toolbox) dialectSkill(name string, c SkillConfig, d *dialect.Dialect, x *skill.Executor) openedSkill {
 	s := openedSkill{name: name, rule: c.Rule}
-	call := func(ctx context.Context, c ToolCall) outcome { return b.callDialect(ctx, c, d, x) }
+	call := func(ctx context.Context, c ToolCall, step skill.RunStep) outcome {
+		return b.callDialect(ctx, c, d, x.InRun(step))
+	}
 	for i := range d.Tools {
 		row := &d.Tools[i]
 		s.tools = append(s.tools, tool{

@@ -251,7 +251,7 @@ func (v *server) tools(ctx context.Context) (list []tool, err error) {
 		case t.Annotations.DestructiveHint != nil && !*t.Annotations.DestructiveHint:
 			own.effect = dialect.Adds
 		}
-		own.call = func(ctx context.Context, c ToolCall) outcome { return v.call(ctx, t.Name, c) }
+		own.call = func(ctx context.Context, c ToolCall, _ skill.RunStep) outcome { return v.call(ctx, t.Name, c) }
 		list = append(list, own)
 	}
 	return list, nil

@@ -106,8 +106,7 @@ func (in *call) refuse(ctx context.Context, err error) (r Reply) {
 func (in *call) run(ctx context.Context) (reply Reply) {
 	defer in.report(ctx, time.Now(), &reply)
 	t := in.tool
-	ctx = skill.WithLabel(ctx, in.dialect.Name, t.Name)
-	in.ctx = ctx
+	in.ctx, in.x = ctx, in.x.ByTool(in.dialect.Name, t.Name)
 	return in.answer(t.run(in))
 }
 

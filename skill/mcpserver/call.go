@@ -30,10 +30,6 @@ func (s *Server) handler(t tool) mcp.ToolHandler {
 		if parent, ok := req.Params.Meta["traceparent"].(string); ok {
 			ctx = dialect.WithTrace(ctx, parent)
 		}
-		if s.cfg.Caller != nil {
-			meta, _ := json.Marshal(req.Params.Meta) // it was JSON
-			ctx = s.cfg.Caller(ctx, meta)
-		}
 		ctx, r := c.begin(ctx)
 		defer c.done(r)
 		sc, ask, err := c.admit(ctx, req, t)
@@ -46,7 +42,7 @@ func (s *Server) handler(t tool) mcp.ToolHandler {
 		defer c.leave(sc)
 		ctx, quiet := s.progress(ctx, knownToken(req), s.notifier(ctx, req))
 		defer quiet()
-		return result(s.do(ctx, c, sc, t, req.Params.Arguments)), nil
+		return result(s.do(ctx, c, sc, t, req.Params)), nil
 	}
 }
 
@@ -128,7 +124,7 @@ func content(b dialect.Block) mcp.Content {
 
 // do executes one call. The dialect decides whether arguments may be missing.
 func (s *Server) do(ctx context.Context, c *session, sc *scope, t tool,
-	arguments json.RawMessage) (a answerText) {
+	params *mcp.CallToolParamsRaw) (a answerText) {
 	if refusal := sc.refused(); refusal != "" {
 		return answerText{text: t.name + ": " + refusal, failed: true}
 	}
@@ -139,7 +135,12 @@ func (s *Server) do(ctx context.Context, c *session, sc *scope, t tool,
 				failed: true}
 		}
 	}()
-	r := t.dialect.Do(ctx, sc.x, c.state, parser.ToolCall{Name: t.name, Arguments: arguments})
+	x := sc.x
+	if s.cfg.Caller != nil {
+		meta, _ := json.Marshal(params.Meta) // it was JSON
+		x = x.InRun(s.cfg.Caller(meta))
+	}
+	r := t.dialect.Do(ctx, x, c.state, parser.ToolCall{Name: t.name, Arguments: params.Arguments})
 	if s.cfg.Changed != nil && !t.reads {
 		if err := s.cfg.Changed(context.WithoutCancel(ctx)); err != nil {
 			return answerText{text: t.name + ": " + err.Error(), failed: true}

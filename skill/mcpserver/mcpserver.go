@@ -58,9 +58,9 @@ type Config struct {
 	// no progress is reported.
 	Progress func(ctx context.Context, report func(done, total int64, note string)) context.Context
 
-	// Caller returns the context of a call. meta is the _meta of the request, nil for none. It is
-	// called for each call, by several goroutines. If nil, the context stays as it is.
-	Caller func(ctx context.Context, meta json.RawMessage) context.Context
+	// Caller returns in whose name the changes of a call are recorded. meta is the _meta of the request,
+	// nil for none. It is called for each call, by several goroutines. It may be nil.
+	Caller func(meta json.RawMessage) skill.RunStep
 
 	// Check is called before each call of a tool, by several goroutines. It returns why the
 	// call is refused, "" if it is made. With ask the user is asked first, and refusal is

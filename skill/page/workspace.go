@@ -29,6 +29,11 @@ func (w Workspace) Trials() Trials { return trials(w) }
 
 type changes Workspace
 
+// executor returns the Executor of changes that are made here.
+func (w changes) executor() *skill.Executor {
+	return w.Executor.ByTool("", w.Executor.Program()+" web")
+}
+
 func (w changes) List(ctx context.Context, limit int) (list []Change, more int, err error) {
 	r, err := w.Executor.Execute(ctx, &skill.Session{}, skill.History{Limit: limit})
 	if err != nil {
@@ -84,7 +89,7 @@ func (w changes) Diff(ctx context.Context, id string) (string, error) {
 }
 
 func (w changes) Undo(ctx context.Context, id string, force bool) (string, error) {
-	r, err := w.Executor.Execute(skill.WithLabel(ctx, "", w.Executor.Program()+" web"), &skill.Session{},
+	r, err := w.executor().Execute(ctx, &skill.Session{},
 		skill.Undo{ID: id, Force: force})
 	if err != nil {
 		return "", err
@@ -93,7 +98,7 @@ func (w changes) Undo(ctx context.Context, id string, force bool) (string, error
 }
 
 func (w changes) UndoAll(ctx context.Context, since, run string) error {
-	_, err := w.Executor.Execute(skill.WithLabel(ctx, "", w.Executor.Program()+" web"), &skill.Session{},
+	_, err := w.executor().Execute(ctx, &skill.Session{},
 		skill.Undo{Since: since, Run: run})
 	return err
 }

@@ -49,6 +49,9 @@ func New(cfg Config, ws *workspace.Workspace, p *process.Runner, w *web.Client) 
 	return &Git{cfg, ws, p, w}
 }
 
+// On returns a Git like x that works in ws and runs programs with p.
+func (x *Git) On(ws *workspace.Workspace, p *process.Runner) *Git { return &Git{x.cfg, ws, p, x.web} }
+
 // Time limits of a git command.
 const (
 	commandTimeout = 30 * time.Second

@@ -83,7 +83,8 @@ func (x *Git) Pull(ctx context.Context, base, dir, remote, branch string) (p Pul
 		args = append(args, branch)
 	}
 	var e process.Executed
-	tracked, err := x.process.Track(ctx, "git", func(ctx context.Context) (err error) {
+	tracked, err := x.process.Track(ctx, "git", func(inner *process.Runner) (err error) {
+		r := r.with(inner)
 		e, err = r.runRemote(ctx, via, args)
 		return r.leftOver(ctx, err)
 	})

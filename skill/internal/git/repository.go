@@ -35,6 +35,13 @@ type repository struct {
 	others    []setting // of the remotes that are directories of this machine
 }
 
+// with returns a repository like r whose git is run with p. It is closed with r.
+func (r *repository) with(p *process.Runner) *repository {
+	inner := *r
+	inner.x = r.x.On(r.x.ws, p)
+	return &inner
+}
+
 // openRepository finds the repository that contains the directory name, checks that it
 // does not reach outside the workspace, and reads its configuration. The caller closes
 // it.

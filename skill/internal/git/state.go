@@ -148,8 +148,8 @@ func (x *Git) Abort(ctx context.Context, base, dir string) (p Pulled, err error)
 	if state != "merge" && state != "rebase" {
 		return p, errors.New("there is no merge or rebase to go back from")
 	}
-	p.Tracked, err = x.process.Track(ctx, "git", func(ctx context.Context) error {
-		e, err := r.git(ctx, command{args: []string{state, "--abort"}})
+	p.Tracked, err = x.process.Track(ctx, "git", func(inner *process.Runner) error {
+		e, err := r.with(inner).git(ctx, command{args: []string{state, "--abort"}})
 		p.Output = output(e)
 		return err
 	})

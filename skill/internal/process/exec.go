@@ -281,11 +281,10 @@ func (x *Runner) Exec(ctx context.Context, base string, a Command) (Executed, er
 		}
 		serves = serving(waiting, keys)
 	}
-	tracked, err := x.track(ctx, x.lineOf(ctx, a), serves, func(ctx context.Context) (err error) {
+	tracked, err := x.track(ctx, x.lineOf(a), serves, func(x *Runner) (err error) {
 		x.session.refusedNames(nil) // the names of earlier commands
-		t, _ := ctx.Value(trackedKey{}).(tracked)
-		spec.extras.window = t.window
-		spec.fence.guardGit(x, t.git)
+		spec.extras.window = x.tracked.window
+		spec.fence.guardGit(x, x.tracked.git)
 		done, err = x.run(ctx, a, spec)
 		if len(spec.fence.rules) > 0 && err == nil {
 			done.Hints = x.hints(a, dir.Path, spec.fence.rules, &done)
@@ -505,13 +504,13 @@ func follow(ctx context.Context, p Running, begin time.Time, limit time.Duration
 
 // lineOf returns a command as the history names it: the script of a shell, else the program and its
 // arguments, without credentials.
-func (x *Runner) lineOf(ctx context.Context, a Command) string {
+func (x *Runner) lineOf(a Command) string {
 	const most = 300 // bytes
 	line := strings.Join(append([]string{a.Name}, a.Args...), " ")
 	if script, ok := scriptOf(a); ok {
 		line = script
 	}
-	if line = x.WithoutSecrets(ctx, line); len(line) > most {
+	if line = x.WithoutSecrets(line); len(line) > most {
 		line = strings.ToValidUTF8(line[:most], "") + "…"
 	}
 	return line
@@ -519,11 +518,14 @@ func (x *Runner) lineOf(ctx context.Context, a Command) string {
 
 // WithoutSecrets returns a line that is recorded without the credentials in the environment, and without
 // the secrets of the run in whose name the command is run.
-func (x *Runner) WithoutSecrets(ctx context.Context, line string) string {
+func (x *Runner) WithoutSecrets(line string) string {
 	for _, value := range x.secretValues() {
 		line = strings.ReplaceAll(line, value, redacted)
 	}
-	return workspace.Hide(ctx, line)
+	if hide := x.ws.Author().Hide; hide != nil {
+		line = hide(line)
+	}
+	return line
 }
 
 // shells are the programs whose option c takes a script.

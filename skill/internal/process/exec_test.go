@@ -1,6 +1,10 @@
 package process
 
-import "testing"
+import (
+	"testing"
+
+	"textskill/skill/internal/workspace"
+)
 
 // The history names a command by the words that ran: the script of a shell, else all words.
 func TestLine(t *testing.T) {
@@ -26,8 +30,8 @@ func TestLine(t *testing.T) {
 		{"rsync", []string{"-c", "m.c", "q.c"}, "rsync -c m.c q.c"},
 		{"python3", []string{"-c", "print(1)"}, "python3 -c print(1)"},
 	} {
-		x := &Runner{}
-		if got := x.lineOf(t.Context(), Command{Name: tt.name, Args: tt.args}); got != tt.want {
+		x := &Runner{ws: new(workspace.Workspace)}
+		if got := x.lineOf(Command{Name: tt.name, Args: tt.args}); got != tt.want {
 			t.Errorf("%s %q: %q, want %q", tt.name, tt.args, got, tt.want)
 		}
 	}

@@ -189,7 +189,7 @@ const maxPosed = 1 << 12
 
 // pose returns an address of the loopback interface of n at which a host is reached at its ports.
 func (x *Runner) pose(n *network, p *egress.Proxy, name string, ports []int) (addr netip.Addr, ok bool) {
-	s := &x.session
+	s := x.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := posed{n.ino, name}

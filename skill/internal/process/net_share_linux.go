@@ -50,7 +50,7 @@ func (s *session) close() {
 
 // use makes n the network of the next commands.
 func (x *Runner) use(n *network) {
-	s := &x.session
+	s := x.session
 	if s.posed == nil {
 		s.posed = map[posed]netip.Addr{}
 	}
@@ -63,7 +63,7 @@ func (x *Runner) use(n *network) {
 // network returns the network for the next command: that of a server which runs in this workspace,
 // or else one of its own. It returns nil where no network can be made.
 func (x *Runner) network() *network {
-	s := &x.session
+	s := x.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.why != nil || x.cfg.shared {

@@ -62,12 +62,16 @@ type Runner struct {
 	programRules func() []fenceRule // of programs that this one starts for itself
 	writable     func() []string    // directories that commands may write
 	caches       func() []string    // the variables of [Runner.Caches]
-	session      session
-	temp         struct {
-		sync.Mutex
-		dir *tree.Temp // nil until first used
-	}
-	below []*Runner // of [Runner.Within]
+	session      *session
+	temp         *temporary
+	tracked      *tracked // the record of a program in which commands are run; nil outside of one
+}
+
+// temporary is what a Runner and those of [Runner.On] remove when it is closed.
+type temporary struct {
+	sync.Mutex
+	dir   *tree.Temp // nil until first used
+	below []*Runner  // of [Runner.Within]
 }
 
 // New returns a Runner. Its errors say which field of cfg is invalid. The caller closes
@@ -89,7 +93,7 @@ func New(cfg Config, ws *workspace.Workspace) (*Runner, error) {
 }
 
 func runnerFor(cfg Config, policy *egress.Policy, ws *workspace.Workspace) *Runner {
-	x := &Runner{cfg: cfg, policy: policy, ws: ws}
+	x := &Runner{cfg: cfg, policy: policy, ws: ws, session: new(session), temp: new(temporary)}
 	x.fenceRules = sync.OnceValue(x.findFenceRules)
 	x.writable = sync.OnceValue(x.findWritable)
 	x.caches = sync.OnceValue(x.findCaches)
@@ -109,8 +113,16 @@ func (x *Runner) Within(domains []string) *Runner {
 	y := runnerFor(cfg, policy, x.ws)
 	x.temp.Lock()
 	defer x.temp.Unlock()
-	x.below = append(x.below, y)
+	x.temp.below = append(x.temp.below, y)
 	return y
+}
+
+// On returns a Runner like x that records what commands change in the name of ws's author. It shares
+// everything else with x, and is not closed.
+func (x *Runner) On(ws *workspace.Workspace) *Runner {
+	y := *x
+	y.ws = ws
+	return &y
 }
 
 // Policy says which hosts commands reach without Config.Network.
@@ -121,7 +133,7 @@ func (x *Runner) Close() {
 	x.session.close()
 	x.temp.Lock()
 	defer x.temp.Unlock()
-	for _, y := range x.below {
+	for _, y := range x.temp.below {
 		y.Close()
 	}
 	if x.temp.dir != nil {

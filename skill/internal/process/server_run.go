@@ -61,7 +61,7 @@ func (x *Runner) StartServer(ctx context.Context, base string, a ServerCommand) 
 	if err != nil {
 		return ServerState{}, err
 	}
-	shown := x.WithoutSecrets(ctx, a.Command)
+	shown := x.WithoutSecrets(a.Command)
 	r := serverRecord{ID: id, Command: shown, Dir: wd.Path, Port: a.Port, Started: time.Now(),
 		NoTCP: fence.on && x.Fence().TCP}
 	sh := "/bin/sh"

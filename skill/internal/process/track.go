@@ -51,27 +51,23 @@ const (
 	recordTimeout   = 30 * time.Second
 )
 
-// trackedKey is the key of a tracked in the context of a program that is tracked.
-type trackedKey struct{}
-
 // tracked is what a program that is tracked gets of its record.
 type tracked struct {
 	git    []string // the paths for [fence.guardGit]
 	window *os.File // that its helper holds open, nil without a record
 }
 
-// Track calls run and records, under name, what it changes in the workspace. In a
-// nested call the changes belong to the outer one.
-func (x *Runner) Track(ctx context.Context, name string, run func(ctx context.Context) error) (Tracked,
-	error) {
+// Track calls run and records, under name, what it changes in the workspace. The commands of the Runner
+// that run gets belong to this record.
+func (x *Runner) Track(ctx context.Context, name string, run func(inner *Runner) error) (Tracked, error) {
 	return x.track(ctx, name, nil, run)
 }
 
 // track is Track for a command whose record ends before its own end, once serves is closed; it may be nil.
 func (x *Runner) track(ctx context.Context, name string, serves <-chan struct{},
-	run func(ctx context.Context) error) (c Tracked, err error) {
-	if ctx.Value(trackedKey{}) != nil {
-		return c, run(ctx)
+	run func(inner *Runner) error) (c Tracked, err error) {
+	if x.tracked != nil {
+		return c, run(x)
 	}
 	command, berr := x.begin(ctx, name)
 	if err = ctx.Err(); err != nil {
@@ -80,16 +76,16 @@ func (x *Runner) track(ctx context.Context, name string, serves <-chan struct{},
 		}
 		return c, err
 	}
-	t := tracked{git: x.gitPathsBefore(ctx, command)}
+	inner := *x
+	inner.tracked = &tracked{git: x.gitPathsBefore(ctx, command)}
 	if command != nil {
-		t.window = command.Window()
+		inner.tracked.window = command.Window()
 	}
-	inner := context.WithValue(ctx, trackedKey{}, t)
 	switch {
 	case berr != nil && !isTooMuch(berr):
 		return c, fmt.Errorf("the command was not started, because its changes cannot be recorded: %w; --no-journal runs it without undo", berr)
 	case command == nil:
-		err = run(inner)
+		err = run(&inner)
 		if berr != nil && !IsSpawnError(err) {
 			c.unknown(ctx, x.ws, name, berr)
 		}
@@ -122,7 +118,7 @@ func (x *Runner) track(ctx context.Context, name string, serves <-chan struct{},
 			record()
 		}
 	}()
-	err = run(inner)
+	err = run(&inner)
 	close(ended)
 	<-recorded
 	if IsSpawnError(err) {

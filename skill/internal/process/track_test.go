@@ -13,7 +13,7 @@ func TestTrackCalledOff(t *testing.T) {
 	x := newRunner(t, t.TempDir(), Config{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := x.Track(ctx, "never", func(context.Context) error {
+	_, err := x.Track(ctx, "never", func(*Runner) error {
 		t.Error("it runs")
 		return nil
 	})

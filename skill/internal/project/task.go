@@ -30,6 +30,9 @@ func New(network bool, ws *workspace.Workspace, p *process.Runner) *Tools {
 	return &Tools{network, ws, p}
 }
 
+// On returns Tools like x of ws, which run programs with p.
+func (x *Tools) On(ws *workspace.Workspace, p *process.Runner) *Tools { return New(x.network, ws, p) }
+
 // A Task tests, lints, formats, type-checks or installs a project. The project is the
 // nearest one at Path or above it. Its files determine the program, unless Runner names
 // one.
@@ -109,7 +112,8 @@ func (x *Tools) Run(ctx context.Context, base string, a Task) (Run, error) {
 		before = x.stamps(ctx, p.target)
 	}
 	var done Run
-	tracked, err := x.process.Track(ctx, r.program(), func(ctx context.Context) (err error) {
+	tracked, err := x.process.Track(ctx, r.program(), func(inner *process.Runner) (err error) {
+		x := x.On(x.ws, inner)
 		done, err = x.runIn(ctx, base, a, p, r)
 		if r.needsVenv && (errors.Is(err, syscall.ENOENT) &&
 			process.IsSpawnError(err) || err == nil &&

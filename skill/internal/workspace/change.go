@@ -66,8 +66,8 @@ func (c Change) String() string {
 // settle makes the op and the change durable.
 func (w *Workspace) commit(ctx context.Context, c *Change, l *heldLocks, planned plan,
 	apply func(*history.Keeper) error) error {
-	step := runOf(ctx)
-	c.later = step.Later
+	by := w.author
+	c.later = by.Later
 	j := w.recorder(planned.root)
 	if j == nil {
 		if err := apply(nil); err != nil {
@@ -81,9 +81,9 @@ func (w *Workspace) commit(ctx context.Context, c *Change, l *heldLocks, planned
 	if c.parents != nil {
 		op.Deltas = append(slices.Clone(c.parents.Deltas), op.Deltas...)
 	}
-	op.Dialect, op.Tool = labelOf(ctx)
-	if op.Run, op.RunStep = step.Run, step.Step; op.Dialect != "" {
-		op.Host, op.Agent = step.Host, step.Agent
+	op.Dialect, op.Tool, op.Run, op.RunStep = by.Dialect, by.Tool, by.Run, by.Step
+	if op.Dialect != "" {
+		op.Host, op.Agent = by.Host, by.Agent
 	}
 	for i := range op.Deltas {
 		if op.Note != "" {
@@ -118,8 +118,8 @@ func (w *Workspace) commit(ctx context.Context, c *Change, l *heldLocks, planned
 	tx.Made()
 	tx.Follow(op.Deltas...)
 	c.ID = w.changeID(j, op.ID)
-	if step.Made != nil && !planned.parents {
-		step.Made(c.ID)
+	if by.Made != nil && !planned.parents {
+		by.Made(c.ID)
 	}
 	c.Applied, c.NotKept = true, op.Note
 	return nil
@@ -154,22 +154,6 @@ func (w *Workspace) settle(c *Change, l *heldLocks) error {
 	return nil
 }
 
-type labelKey struct{}
-
-type label struct{ dialect, tool string }
-
-// WithLabel returns a context that records changes with the dialect and tool that made them.
-func WithLabel(ctx context.Context, dialect, tool string) context.Context {
-	return context.WithValue(ctx, labelKey{}, label{dialect, tool})
-}
-
-func labelOf(ctx context.Context) (dialect, tool string) {
-	l, _ := ctx.Value(labelKey{}).(label)
-	return l.dialect, l.tool
-}
-
-type runKey struct{}
-
 // A RunStep identifies a step of an expert's run, or the session of another agent.
 type RunStep struct {
 	Run  string
@@ -182,23 +166,22 @@ type RunStep struct {
 	Hide  func(text string) string // takes secrets out of commands that are recorded; may be nil
 }
 
-// WithRun returns a context that records changes with a run and its step.
-func WithRun(ctx context.Context, s RunStep) context.Context {
-	return context.WithValue(ctx, runKey{}, s)
+// An Author is who makes changes, as they are recorded.
+type Author struct {
+	Dialect, Tool string
+	RunStep
 }
 
-func runOf(ctx context.Context) RunStep {
-	s, _ := ctx.Value(runKey{}).(RunStep)
-	return s
+// By returns a Workspace like w whose changes are an author's. It shares everything else with w, and is not
+// closed.
+func (w *Workspace) By(a Author) *Workspace {
+	y := *w
+	y.author = a
+	return &y
 }
 
-// Hide takes the secrets of a run out of a text that is recorded.
-func Hide(ctx context.Context, text string) string {
-	if hide := runOf(ctx).Hide; hide != nil {
-		return hide(text)
-	}
-	return text
-}
+// Author returns whose changes are recorded.
+func (w *Workspace) Author() Author { return w.author }
 
 // checkWritable fails with EROFS if the workspace is opened read-only.
 func (w *Workspace) checkWritable() error {

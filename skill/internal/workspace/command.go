@@ -59,12 +59,11 @@ func (w *Workspace) commands() *journal {
 	return w.recorder(w.roots[0])
 }
 
-// about returns the run, dialect and tool of ctx with a command.
-func about(ctx context.Context, command string) history.About {
-	step := runOf(ctx)
-	a := history.About{Command: command, Run: step.Run, RunStep: step.Step, Host: step.Host, Agent: step.Agent}
-	a.Dialect, a.Tool = labelOf(ctx)
-	return a
+// about returns the author's run, dialect and tool with a command.
+func (w *Workspace) about(command string) history.About {
+	by := w.author
+	return history.About{Command: command, Run: by.Run, RunStep: by.Step, Host: by.Host, Agent: by.Agent,
+		Dialect: by.Dialect, Tool: by.Tool}
 }
 
 // Begin saves the files of the workspace before a command runs: up to limit bytes, the smallest files
@@ -81,7 +80,7 @@ func (w *Workspace) Begin(ctx context.Context, command string, limit int64, walk
 		return nil, err
 	}
 	base := string(j.name(location{w.roots[0], "."}))
-	c, err := s.Begin(ctx, about(ctx, command), base, limit, walk)
+	c, err := s.Begin(ctx, w.about(command), base, limit, walk)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +147,7 @@ func (c *Command) End(ctx context.Context) (Change, []Untracked, error) {
 	} else if !parts {
 		change.ID = ""
 	}
-	if made := runOf(ctx).Made; made != nil && change.ID != "" {
+	if made := c.w.author.Made; made != nil && change.ID != "" {
 		made(change.ID)
 	}
 	return change, left, err
@@ -172,7 +171,7 @@ func (w *Workspace) recordUnknown(ctx context.Context, command, why string, quie
 	}
 	s, err := j.open()
 	if err == nil {
-		err = s.RecordUnknown(ctx, about(ctx, command), why, quiet)
+		err = s.RecordUnknown(ctx, w.about(command), why, quiet)
 	}
 	return err
 }

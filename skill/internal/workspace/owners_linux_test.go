@@ -269,12 +269,12 @@ func (f *field) step() error {
 		f.authors[key] = &author{group: session, open: true, turn: f.turns[session], call: &c}
 	case k < 5 && len(f.openWindows(nil)) < 3: // a command of this program begins
 		key := f.next("run")
-		ctx, group := bg, "process" // commands of one process count as one session
+		w, group := f.w, "process" // commands of one process count as one session
 		if f.r.IntN(2) == 0 {
-			ctx, group = WithRun(bg, RunStep{Run: session}), session
+			w, group = f.w.By(Author{RunStep: RunStep{Run: session}}), session
 		}
 		f.say("%s of %s begins", key, group)
-		c, err := f.w.Begin(ctx, key, 1<<20, f.walk)
+		c, err := w.Begin(bg, key, 1<<20, f.walk)
 		if err != nil {
 			return err
 		}
@@ -345,12 +345,12 @@ func (f *field) step() error {
 		f.tools[strconv.FormatInt(ops[len(ops)-1].ID, 10)] = key
 	case k < 19: // a tool
 		key, name := f.next("tool"), f.aPath()
-		ctx, group := bg, key
+		w, group := f.w, key
 		if f.r.IntN(2) == 0 {
-			ctx, group = WithRun(bg, RunStep{Run: session}), session
+			w, group = f.w.By(Author{RunStep: RunStep{Run: session}}), session
 		}
 		text := f.text(name)
-		c, err := f.w.WriteFile(ctx, f.s.p(name), []byte(text+"\n"), WriteOptions{Parents: true})
+		c, err := w.WriteFile(bg, f.s.p(name), []byte(text+"\n"), WriteOptions{Parents: true})
 		if err != nil {
 			return err
 		}

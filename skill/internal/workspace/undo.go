@@ -20,7 +20,7 @@ import (
 type UndoOptions struct {
 	ID    string   // undo this change, which may be an undo
 	Since string   // undo this change and all later ones; not together with ID
-	Run   string   // undo only the changes of this expert's run; see [WithRun]
+	Run   string   // undo only the changes of this expert's run; see [Author]
 	After []string // with Run, only changes after this [Workspace.Position]
 	Whole bool     // with Run, undo nothing if one of the changes cannot be undone
 	// also undo files that changed later, and save their later version; skip files that cannot be undone
@@ -137,7 +137,7 @@ func (w *Workspace) Undo(ctx context.Context, o UndoOptions) (done []Undone, err
 	if err != nil {
 		return nil, err
 	}
-	a := about(ctx, "")
+	a := w.about("")
 	u := &undoing{w: w, l: l, how: history.How{About: a, Force: o.Force, Perhaps: o.Perhaps,
 		Config: w.opts.AllowConfig, Dry: w.opts.DryRun}}
 	done, err = u.run(ctx, o)

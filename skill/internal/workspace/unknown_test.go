@@ -20,11 +20,11 @@ func TestRecordUnknown(t *testing.T) {
 		must(t, c, err)
 		record := func(run, command, why string) {
 			t.Helper()
-			ctx := bg
+			w := w
 			if run != "" {
-				ctx = WithRun(ctx, RunStep{Run: run, Step: 1})
+				w = w.By(Author{RunStep: RunStep{Run: run, Step: 1}})
 			}
-			if err := w.RecordUnknown(ctx, command, why); err != nil {
+			if err := w.RecordUnknown(bg, command, why); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -107,15 +107,15 @@ func TestUndoRunAfterUnkeptCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx := WithRun(bg, RunStep{Run: "r", Step: 1})
+		w = w.By(Author{RunStep: RunStep{Run: "r", Step: 1}})
 		for i := range 600 {
-			if err := w.RecordUnknown(ctx, []string{"ls", "git"}[i%2], "too many files"); err != nil {
+			if err := w.RecordUnknown(bg, []string{"ls", "git"}[i%2], "too many files"); err != nil {
 				t.Fatal(err)
 			}
 		}
 		write := func() {
 			t.Helper()
-			c, err := w.WriteFile(ctx, s.p("f"), []byte("new"), WriteOptions{})
+			c, err := w.WriteFile(bg, s.p("f"), []byte("new"), WriteOptions{})
 			must(t, c, err)
 		}
 		write()

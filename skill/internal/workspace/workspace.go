@@ -43,12 +43,13 @@ type Options struct {
 // safe for concurrent use. Close releases it.
 type Workspace struct {
 	opts  Options
-	roots []*root    // the workspace first, then the allowed folders
-	solo  sync.Mutex // replaces the lock of a history that cannot be opened
+	roots []*root     // the workspace first, then the allowed folders
+	solo  *sync.Mutex // replaces the lock of a history that cannot be opened
 
 	journals []*journal // of the roots
 	borrowed bool       // the journals belong to another Workspace, which closes them
 
+	author  Author // of changes
 	records string // the user's state folder, if it is in a root or a root is in it; else ""
 }
 
@@ -79,7 +80,7 @@ type (
 
 // Open opens the workspace. The folders must exist.
 func Open(opts Options) (*Workspace, error) {
-	w := &Workspace{opts: opts}
+	w := &Workspace{opts: opts, solo: new(sync.Mutex)}
 	role := "workspace"
 	for _, dir := range append([]string{opts.Dir}, opts.Allow...) {
 		r, err := openRoot(dir, opts.Portable)
