@@ -104,7 +104,7 @@ func (a *asker) walk(folder Name, visit func(Name) bool) bool {
 }
 
 // patience is for [tree.HasWriter].
-const patience = 16 * time.Millisecond
+const patience = 128 * time.Millisecond
 
 // file asks about one file.
 func (a *asker) file(name Name) *Held {
