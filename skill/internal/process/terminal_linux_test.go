@@ -21,6 +21,8 @@ const terminalRole = "SKILL_TEST_TERMINAL"
 // the command's. After it, the person's terminal is as before.
 func TestTerminalOfCommand(t *testing.T) {
 	if script, ok := os.LookupEnv(terminalRole); ok {
+		code := 125
+		t.Cleanup(func() { os.Exit(code) }) // once the folders of the test are removed
 		x, _ := viewedRunner(t, Config{})
 		c := sh(script)
 		c.Streams = []*os.File{os.Stdin, os.Stdout, os.Stderr}
@@ -28,7 +30,8 @@ func TestTerminalOfCommand(t *testing.T) {
 		for _, hint := range done.Hints {
 			os.Stdout.WriteString("hint: " + hint + "\n")
 		}
-		os.Exit(done.ExitCode)
+		code = done.ExitCode
+		return
 	}
 	needs.Shell(t)
 	needs.Program(t, "stty", "seq")
