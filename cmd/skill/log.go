@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +18,8 @@ import (
 )
 
 const logLong = `log lists the runs of experts in a workspace, the latest first. With --run or --last it
-prints one line for each event of a run. --step, --type, --errors and --tools select events.
+prints one line for each of the last 100 events of a run; --take sets how many. --step, --type,
+--errors and --tools select events.
 
 --checkpoint prints the state of a run after one step as JSON, with all messages so far.
 --check reads all records of a run. It lists the files that are damaged or that another
@@ -28,7 +28,7 @@ program wrote, and the step from which the run can continue.`
 const logExample = `  skill log
   skill log --run c3b5wj… --tools --step 2-5
   skill log --last --errors
-  skill log --last --json | jq .type
+  skill log --last --take 0 --json | jq .type
   skill log --checkpoint cq7x…
   skill log --check c3b5wj…`
 
@@ -44,6 +44,7 @@ type logOptions struct {
 	types      []string
 	errors     bool
 	tools      bool
+	take       int
 	prices     string
 }
 
@@ -60,6 +61,9 @@ func (c *cli) logCommand(*configuration) *cobra.Command {
 					wrong = errors.Join(wrong, fmt.Errorf("--type %s is not a type of event; there are %s", name,
 						strings.ReplaceAll(strings.Trim(fmt.Sprint(agent.EventTypes), "[]"), " ", ", ")))
 				}
+			}
+			if l.take < 0 {
+				wrong = errors.Join(wrong, fmt.Errorf("--take %d: must be how many events to show; 0 shows all", l.take))
 			}
 			if wrong != nil {
 				return wrong
@@ -78,6 +82,7 @@ func (c *cli) logCommand(*configuration) *cobra.Command {
 	f.StringSliceVar(&l.types, "type", nil, "show only events of this `TYPE`; may be repeated")
 	f.BoolVar(&l.errors, "errors", false, "show only what went wrong")
 	f.BoolVar(&l.tools, "tools", false, "show only tool calls and their results")
+	f.IntVar(&l.take, "take", 100, "show the last `N` events; 0 shows all")
 	f.StringVar(&l.prices, "prices", "", "read prices of models from `FILE`, as \"skill run\" does")
 	l.addPlace(f)
 	addJSON(f, &l.json)
@@ -206,8 +211,11 @@ func (c *console) showRun(ctx context.Context, l *logOptions, records agent.Reco
 	if setting, err := records.Setting(ctx, l.run); err == nil {
 		price = prices.Of(setting.Model)
 	}
-	chosen, damaged := l.choose(ctx, records, files)
-	if len(chosen) == 0 && damaged == nil && !l.json {
+	chosen, more, damaged := l.choose(ctx, records, files)
+	switch {
+	case more:
+		c.sayf("these are the last %d events; --take 0 shows all", len(chosen))
+	case len(chosen) == 0 && damaged == nil && !l.json:
 		c.sayf("the run %s has no such events", l.run)
 	}
 	for _, e := range chosen {
@@ -221,13 +229,18 @@ func (c *console) showRun(ctx context.Context, l *logOptions, records agent.Reco
 	return damaged
 }
 
-// choose reads the events that the flags select. The error is that of the first one that cannot be read.
+// choose reads the last events that the flags select. more says that there may be earlier ones. The error is
+// that of the first one that cannot be read.
 func (l *logOptions) choose(ctx context.Context, records agent.Records,
-	files []agent.RecordName) (chosen []agent.Event, damaged error) {
-	for _, n := range files {
+	files []agent.RecordName) (chosen []agent.Event, more bool, damaged error) {
+	for _, n := range slices.Backward(files) {
+		if l.take > 0 && len(chosen) == l.take {
+			more = true
+			break
+		}
 		e, err := records.Event(ctx, l.run, n)
 		if err != nil {
-			damaged = cmp.Or(damaged, err)
+			damaged = err
 			continue
 		}
 		ofTool := e.ToolCall != nil || e.ToolResult != nil
@@ -235,7 +248,8 @@ func (l *logOptions) choose(ctx context.Context, records agent.Records,
 			chosen = append(chosen, e)
 		}
 	}
-	return chosen, damaged
+	slices.Reverse(chosen)
+	return chosen, more, damaged
 }
 
 // wentWrong reports whether an event is of a failure: of the model, or of a tool.

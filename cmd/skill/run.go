@@ -111,9 +111,8 @@ var instead = map[string]string{
 	"delegations":  "use --type callDelegate",
 	"filter":       "use --json, and filter its lines by jq",
 	"pretty":       "leave it out; only --json is not for people",
-	"take":         "all is shown; use head or tail",
-	"offset":       "all is shown; use head or tail",
-	"context":      "all is shown; use grep -C",
+	"offset":       "use --take 0, and head or tail",
+	"context":      "use --take 0, and grep -C",
 	"messages":     "use --checkpoint ID, which has all messages",
 	"summary":      "leave --run out: the list of runs has a line for each",
 }
