@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"context"
 	"slices"
 
 	"textskill/skill/internal/words"
@@ -22,6 +23,6 @@ func (c Completed) Message() string {
 	return words.Count(len(c.Remaining), "todo remains", "todos remain")
 }
 
-func (x *Executor) complete(s *Session) (Result, error) {
+func (x *Executor) Complete(_ context.Context, s *Session, _ Complete) (Completed, error) {
 	return Completed{slices.DeleteFunc(s.list().all(), func(t TodoItem) bool { return t.Completed })}, nil
 }

@@ -29,18 +29,17 @@ type ContextFile struct {
 // Message says how many files there are.
 func (c Context) Message() string { return "loaded " + words.Count(len(c.Files), "file", "files") }
 
-func (x *Executor) loadContext(ctx context.Context, s *Session) (Result, error) {
+func (x *Executor) LoadContext(ctx context.Context, s *Session, _ LoadContext) (Context, error) {
 	var c Context
 	for _, name := range []string{"AGENTS.md", "SOUL.md", "TOOLS.md"} {
-		r, err := x.readFile(ctx, s, ReadFile{Path: filepath.Join(x.ws.Dir(), name), Split: true,
+		read, err := x.ReadFile(ctx, s, ReadFile{Path: filepath.Join(x.ws.Dir(), name), Split: true,
 			AllowPartial: true})
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			return nil, err
+			return Context{}, err
 		}
-		read := r.(FileRead)
 		f := ContextFile{Name: name, Content: string(read.Content), NotText: read.NotText}
 		if read.Partial || read.To < read.Lines {
 			f.Next = read.To

@@ -102,7 +102,7 @@ type HealthReport struct {
 // Message names the workspace.
 func (h HealthReport) Message() string { return "ready at " + h.Workspace }
 
-func (x *Executor) health() (Result, error) {
+func (x *Executor) Health(context.Context, *Session, Health) (HealthReport, error) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return HealthReport{

@@ -60,11 +60,10 @@ func ExampleHelperMain() {
 		log.Fatal(err)
 	}
 	defer x.Close()
-	r, err := x.Execute(context.Background(), &skill.Session{},
+	done, err := x.Exec(context.Background(), &skill.Session{},
 		skill.Exec{Command: "go", Args: []string{"version"}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	done := r.(skill.Executed)
 	fmt.Printf("exit code %d, fence: %v\n%s", done.ExitCode, done.Fence, done.Stdout)
 }

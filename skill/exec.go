@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"strings"
 	"time"
 
 	"textskill/skill/internal/process"
@@ -37,6 +38,11 @@ type Tracked = process.Tracked
 
 // A SpawnError reports a program that could not be started.
 type SpawnError = process.SpawnError
+
+func (x *Executor) Exec(ctx context.Context, s *Session, a Exec) (done Executed, err error) {
+	defer x.followed(s, strings.Join(append([]string{a.Command}, a.Args...), " "), &done)()
+	return x.exec(ctx, s.Dir, a)
+}
 
 func (x *Executor) exec(ctx context.Context, base string, a Exec) (Executed, error) {
 	if a.DryRun || x.cfg.DryRun {

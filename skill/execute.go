@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"textskill/skill/internal/git"
-	"textskill/skill/internal/process"
-	"textskill/skill/internal/project"
 	"textskill/skill/internal/refusal"
 )
 
 // Args is an operation with its arguments. The cases of [Executor.Execute] are all its
-// types.
+// types. Each operation is also a method of [Executor] that returns a type of its own: x.WriteFile(ctx, s,
+// WriteFile{Path: "a.txt"}) returns a [Changed].
 type Args interface{ op() }
 
 // A Result is what an operation found or did. Message sums it up in one sentence; the
@@ -25,124 +23,121 @@ func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (r Result
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if after := x.watch(s, args); after != nil {
-		defer func() { after(r) }()
-	}
 	switch a := args.(type) {
 	case ReadFile:
-		return x.readFile(ctx, s, a)
+		return result(x.ReadFile(ctx, s, a))
 	case ReadFiles:
-		return x.readFiles(ctx, s, a)
+		return result(x.ReadFiles(ctx, s, a))
 	case WriteFile:
-		return x.writeFile(ctx, s, a)
+		return result(x.WriteFile(ctx, s, a))
 	case AppendFile:
-		return x.appendFile(ctx, s, a)
+		return result(x.AppendFile(ctx, s, a))
 	case ReplaceText:
-		return x.replaceText(ctx, s, a)
+		return result(x.ReplaceText(ctx, s, a))
 	case TransferLines:
-		return x.transferLines(ctx, s, a)
+		return result(x.TransferLines(ctx, s, a))
 	case EditFile:
-		return x.editFile(ctx, s, a)
+		return result(x.EditFile(ctx, s, a))
 	case Patch:
-		return x.patch(ctx, s, a)
+		return result(x.Patch(ctx, s, a))
 	case Revise:
-		return x.revise(ctx, s, a)
+		return result(x.Revise(ctx, s, a))
 	case CopyFile:
-		return x.copyFile(ctx, s, a)
+		return result(x.CopyFile(ctx, s, a))
 	case MoveFile:
-		return x.moveFile(ctx, s, a)
+		return result(x.MoveFile(ctx, s, a))
 	case DeleteFile:
-		return x.deleteFile(ctx, s, a)
+		return result(x.DeleteFile(ctx, s, a))
 	case MakeFolder:
-		return x.makeFolder(ctx, s, a)
+		return result(x.MakeFolder(ctx, s, a))
 	case ListFolder:
-		return x.listFolder(ctx, s, a)
+		return result(x.ListFolder(ctx, s, a))
 	case ListTree:
-		return x.listTree(ctx, s, a)
+		return result(x.ListTree(ctx, s, a))
 	case Stat:
-		return x.stat(s, a)
+		return result(x.Stat(ctx, s, a))
 	case Find:
-		return x.find(ctx, s, a)
+		return result(x.Find(ctx, s, a))
 	case Grep:
-		return x.grep(ctx, s, a)
+		return result(x.Grep(ctx, s, a))
 	case Exec:
-		return result(x.exec(ctx, s.Dir, a))
+		return result(x.Exec(ctx, s, a))
 	case StartServer:
-		return result(x.process.StartServer(ctx, s.Dir, process.ServerCommand(a)))
+		return result(x.StartServer(ctx, s, a))
 	case ListServers:
-		return result(x.process.Servers(ctx, a.ServerName))
+		return result(x.ListServers(ctx, s, a))
 	case ReadServerLog:
-		return result(x.process.ServerLog(ctx, a.ServerName, a.Lines))
+		return result(x.ReadServerLog(ctx, s, a))
 	case TypeServer:
-		return result(x.process.Type(ctx, process.Input(a)))
+		return result(x.TypeServer(ctx, s, a))
 	case StopServer:
-		return result(x.process.StopServer(a.ServerName))
+		return result(x.StopServer(ctx, s, a))
 	case Toolchain:
-		return result(x.project.Run(ctx, s.Dir, project.Task(a)))
+		return result(x.Toolchain(ctx, s, a))
 	case GitStatus:
-		return x.git.Status(ctx, s.Dir, a.Dir)
+		return x.GitStatus(ctx, s, a)
 	case GitCommit:
-		return x.git.Commit(ctx, s.Dir, a.Dir, a.Message, a.Files, a.Force)
+		return x.GitCommit(ctx, s, a)
 	case GitPush:
-		return x.git.Push(ctx, s.Dir, a.Dir, a.Remote, a.Branch)
+		return x.GitPush(ctx, s, a)
 	case GitPull:
-		return x.gitPull(ctx, s, a)
+		return x.GitPull(ctx, s, a)
 	case GitBranch:
-		return x.git.Branch(ctx, s.Dir, git.BranchChange(a))
+		return x.GitBranch(ctx, s, a)
 	case GitLog:
-		return x.git.Log(ctx, s.Dir, a.Dir, a.Limit)
+		return x.GitLog(ctx, s, a)
 	case GitDiff:
-		return x.git.Diff(ctx, s.Dir, a.Dir, a.File, a.Staged)
+		return x.GitDiff(ctx, s, a)
 	case Media:
-		return x.media(s, a)
+		return result(x.Media(ctx, s, a))
 	case Todo:
-		return x.todo(s, a)
+		return result(x.Todo(ctx, s, a))
 	case ClearTodos:
-		return x.clearTodos(s)
+		return result(x.ClearTodos(ctx, s, a))
 	case SaveMemory:
-		return x.saveMemory(ctx, a)
+		return result(x.SaveMemory(ctx, s, a))
 	case ListMemory:
-		return x.listMemory(a)
+		return result(x.ListMemory(ctx, s, a))
 	case RecallMemory:
-		return x.recallMemory(ctx, a)
+		return result(x.RecallMemory(ctx, s, a))
 	case LoadContext:
-		return x.loadContext(ctx, s)
+		return result(x.LoadContext(ctx, s, a))
 	case ScanProject:
-		return x.scanProject(ctx, s, a)
+		return result(x.ScanProject(ctx, s, a))
 	case CreateTask:
-		return x.createTask(ctx, a)
+		return result(x.CreateTask(ctx, s, a))
 	case ListTasks:
-		return x.listTasks(a)
+		return result(x.ListTasks(ctx, s, a))
 	case UpdateTask:
-		return x.updateTask(ctx, a)
+		return result(x.UpdateTask(ctx, s, a))
 	case DeleteTask:
-		return x.deleteTask(ctx, a)
+		return result(x.DeleteTask(ctx, s, a))
 	case CreatePlan:
-		return x.createPlan(ctx, a)
+		return result(x.CreatePlan(ctx, s, a))
 	case ExecutePlan:
-		return x.executePlan(ctx, a)
+		return result(x.ExecutePlan(ctx, s, a))
 	case Complete:
-		return x.complete(s)
+		return result(x.Complete(ctx, s, a))
 	case Undo:
-		return x.undo(ctx, a)
+		return result(x.Undo(ctx, s, a))
 	case History:
-		return x.history(ctx, s, a)
+		return result(x.History(ctx, s, a))
 	case Restore:
-		return x.restore(ctx, s, a)
+		return x.Restore(ctx, s, a)
 	case Difference:
-		return x.difference(ctx, a)
+		return result(x.Difference(ctx, s, a))
 	case Health:
-		return x.health()
+		return result(x.Health(ctx, s, a))
 	case Fetch:
-		return x.fetch(ctx, a)
+		return result(x.Fetch(ctx, s, a))
 	case Download:
-		return x.download(ctx, s, a)
+		return result(x.Download(ctx, s, a))
 	case CheckURL:
-		return x.checkURL(ctx, a)
+		return result(x.CheckURL(ctx, s, a))
 	case WebSearch:
-		return x.webSearch(ctx, a)
+		return result(x.WebSearch(ctx, s, a))
 	case Screenshot:
-		return x.screenshot(ctx, s, a)
+		return result(x.Screenshot(ctx, s, a))
 	}
 	panic(fmt.Sprintf("skill: no case for %T", args)) // unreachable: TestExecuteIsTotal
 }

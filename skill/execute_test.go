@@ -5,13 +5,14 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 )
 
 // TestExecuteIsTotal finds the operations in the sources: every type that
-// implements [Args] has one case in Execute's switch.
+// implements [Args] has one case in Execute's switch, and a method of its name.
 func TestExecuteIsTotal(t *testing.T) {
 	var operations, cases []string
 	for _, f := range sources(t) {
@@ -34,6 +35,10 @@ func TestExecuteIsTotal(t *testing.T) {
 	for _, name := range operations {
 		if n := times(cases, name); n != 1 {
 			t.Errorf("%s has %d cases in the switch of Execute, want 1: see execute.go", name, n)
+		}
+		m, ok := reflect.TypeFor[*Executor]().MethodByName(name)
+		if !ok || m.Type.NumIn() != 4 || m.Type.In(3).Name() != name || !m.Type.Out(0).Implements(reflect.TypeFor[Result]()) {
+			t.Errorf("no method x.%[1]s(ctx, s, %[1]s{}) returns its result", name)
 		}
 	}
 	for _, name := range cases {

@@ -27,17 +27,17 @@ type CopyFile struct {
 
 func (CopyFile) op() {}
 
-func (x *Executor) copyFile(ctx context.Context, s *Session, a CopyFile) (Result, error) {
+func (x *Executor) CopyFile(ctx context.Context, s *Session, a CopyFile) (Changed, error) {
 	from, to, err := x.paths(s, a.Source, a.Dest)
 	if err != nil {
-		return nil, err
+		return Changed{}, err
 	}
 	if a.Into && x.isFolder(to) && !x.isFolder(from) {
 		to = filepath.Join(to, filepath.Base(from))
 	}
 	if !a.NoReplace {
 		if _, err := x.checkWhole(ctx, s, to, a.If, verb{"not overwritten", "copy"}, false); err != nil {
-			return nil, err
+			return Changed{}, err
 		}
 	}
 	c, err := x.ws.Copy(ctx, from, to, workspace.CopyOptions{
@@ -54,7 +54,7 @@ func (x *Executor) copyFile(ctx context.Context, s *Session, a CopyFile) (Result
 		err = x.destinationError(from, to, err)
 	}
 	if errors.Is(err, ErrSameFile) && x.isFolder(from) {
-		return nil, &fs.PathError{Op: "mkdir", Path: to, Err: syscall.EEXIST}
+		return Changed{}, &fs.PathError{Op: "mkdir", Path: to, Err: syscall.EEXIST}
 	}
-	return result(Changed{Change: c}, err)
+	return Changed{Change: c}, err
 }

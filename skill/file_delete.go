@@ -21,22 +21,22 @@ type DeleteFile struct {
 
 func (DeleteFile) op() {}
 
-func (x *Executor) deleteFile(ctx context.Context, s *Session, a DeleteFile) (Result, error) {
+func (x *Executor) DeleteFile(ctx context.Context, s *Session, a DeleteFile) (Changed, error) {
 	abs, err := x.path(s, "path", a.Path)
 	if err != nil {
-		return nil, err
+		return Changed{}, err
 	}
 	if !a.DryRun {
 		if _, err := x.checkWhole(ctx, s, abs, a.If, verb{"not deleted", "delete"}, true); err != nil {
-			return nil, err
+			return Changed{}, err
 		}
 		if err := x.checkBelow(ctx, s, abs, a.If, verb{"nothing was deleted", "delete"}); err != nil {
-			return nil, err
+			return Changed{}, err
 		}
 	}
 	c, err := x.ws.Remove(ctx, abs, workspace.RemoveOptions{Folder: a.Folder, Tree: a.Tree, DryRun: a.DryRun})
 	if err != nil && !(a.MissingOK && errors.Is(err, fs.ErrNotExist)) {
-		return nil, err
+		return Changed{}, err
 	}
 	return Changed{Change: c}, nil
 }

@@ -45,16 +45,16 @@ const (
 
 func (EditFile) op() {}
 
-func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result, error) {
+func (x *Executor) EditFile(ctx context.Context, s *Session, a EditFile) (Changed, error) {
 	abs, err := x.path(s, "path", a.Path)
 	switch {
 	case err != nil:
-		return nil, err
+		return Changed{}, err
 	case a.Edits == nil && a.Old == "":
-		return nil, noOldText()
+		return Changed{}, noOldText()
 	}
 	if err := a.If.checkHash(x, abs); err != nil {
-		return nil, err
+		return Changed{}, err
 	}
 	if a.Edits != nil {
 		return x.editEach(ctx, s, abs, a)
@@ -75,7 +75,7 @@ func (x *Executor) editFile(ctx context.Context, s *Session, a EditFile) (Result
 			return sp, err
 		})
 	if err != nil {
-		return nil, err
+		return Changed{}, err
 	}
 	if c.Diff != "" && before != nil { // of the text, not of the bytes
 		c.Diff = workspace.Unified(c.Path, c.Path, before, after)
@@ -97,7 +97,7 @@ type editedFile struct {
 }
 
 // editEach makes the edits of a list.
-func (x *Executor) editEach(ctx context.Context, s *Session, abs string, a EditFile) (Result, error) {
+func (x *Executor) editEach(ctx context.Context, s *Session, abs string, a EditFile) (Changed, error) {
 	var e editedFile
 	large := false // it was not read into memory
 	c, err := x.ws.EditFile(ctx, abs, workspace.WriteOptions{DryRun: a.DryRun}, func(src io.ReaderAt, size int64) (workspace.Splice, error) {
@@ -120,7 +120,7 @@ func (x *Executor) editEach(ctx context.Context, s *Session, abs string, a EditF
 		return spliceOf(e.before, e.after), nil
 	})
 	if err != nil {
-		return nil, err
+		return Changed{}, err
 	}
 	r := Changed{Change: c, Rows: e.rows, Added: e.added, Removed: e.gone}
 	switch {

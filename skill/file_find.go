@@ -75,10 +75,10 @@ func notSearched(kinds []leftOut) string {
 	return "; not searched: " + strings.Join(not, ", ")
 }
 
-func (x *Executor) find(ctx context.Context, s *Session, a Find) (Result, error) {
+func (x *Executor) Find(ctx context.Context, s *Session, a Find) (Found, error) {
 	abs, err := x.path(s, "path", a.Path)
 	if err != nil {
-		return nil, err
+		return Found{}, err
 	}
 	parse := search.ParseGlob
 	if a.Braces {
@@ -86,15 +86,15 @@ func (x *Executor) find(ctx context.Context, s *Session, a Find) (Result, error)
 	}
 	glob, err := parse(a.Pattern)
 	if err != nil {
-		return nil, &ArgError{Arg: "pattern", Reason: err.Error()}
+		return Found{}, &ArgError{Arg: "pattern", Reason: err.Error()}
 	}
 	o := search.FindOptions{Ignore: a.SkipIgnored, Limit: cmp.Or(a.Limit, 100)}
 	if o.Exclude, err = parseGlobs("exclude", a.Exclude); err != nil {
-		return nil, err
+		return Found{}, err
 	}
 	n, err := search.Find(ctx, x.ws, abs, glob, o)
 	if err != nil {
-		return nil, x.listError(abs, err)
+		return Found{}, x.listError(abs, err)
 	}
 	return Found{abs, n.Paths, n.More, n.Excluded, n.Ignored, n.Unreadable, n.Git, n.Links}, nil
 }

@@ -77,19 +77,19 @@ func (g Grepped) Message() string {
 		{g.Cut, " ends of lines over 16 MiB"}})
 }
 
-func (x *Executor) grep(ctx context.Context, s *Session, a Grep) (Result, error) {
+func (x *Executor) Grep(ctx context.Context, s *Session, a Grep) (Grepped, error) {
 	abs, err := x.path(s, "path", a.Path)
 	if err != nil {
-		return nil, err
+		return Grepped{}, err
 	}
 	pattern, err := search.Compile(a.Pattern,
 		search.PatternOptions{Literal: a.Literal, FoldCase: a.FoldCase, NoLast: a.NoLast})
 	if err != nil {
-		return nil, &ArgError{Arg: "pattern", Reason: err.Error()}
+		return Grepped{}, &ArgError{Arg: "pattern", Reason: err.Error()}
 	}
 	for arg, n := range map[string]int{"context": a.Context, "limit": a.Limit} {
 		if n < 0 {
-			return nil, &ArgError{Arg: arg, Reason: "is less than 0"}
+			return Grepped{}, &ArgError{Arg: arg, Reason: "is less than 0"}
 		}
 	}
 	if a.Limit == 0 {
@@ -102,7 +102,7 @@ func (x *Executor) grep(ctx context.Context, s *Session, a Grep) (Result, error)
 	o := search.GrepOptions{WalkOptions: search.WalkOptions{Git: a.Git, Ignore: a.SkipIgnored},
 		Decode: decodeUTF16}
 	if o.Include, err = parseGlobs("glob", a.Include); err != nil {
-		return nil, err
+		return Grepped{}, err
 	}
 	first := &firstMatches{limit: a.Limit, room: a.MaxBytes, maxLine: a.MaxLine}
 	if a.Excerpt {
@@ -110,12 +110,12 @@ func (x *Executor) grep(ctx context.Context, s *Session, a Grep) (Result, error)
 	}
 	sum, err := search.Grep(ctx, x.ws, abs, pattern, o, first.add)
 	if err != nil {
-		return nil, x.listError(abs, err)
+		return Grepped{}, x.listError(abs, err)
 	}
 	matches := first.sorted()
 	if a.Context > 0 {
 		if matches, err = x.surround(ctx, matches, a); err != nil {
-			return nil, err
+			return Grepped{}, err
 		}
 	}
 	if s.Guard.on() {

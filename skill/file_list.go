@@ -38,14 +38,14 @@ func (l Listed) Message() string {
 	return words.Count(len(l.Entries), "entry", "entries") + " in " + l.Path
 }
 
-func (x *Executor) listFolder(ctx context.Context, s *Session, a ListFolder) (Result, error) {
+func (x *Executor) ListFolder(ctx context.Context, s *Session, a ListFolder) (Listed, error) {
 	abs, err := x.path(s, "path", a.Path)
 	if err != nil {
-		return nil, err
+		return Listed{}, err
 	}
 	l := Listed{Path: abs}
 	if l.Entries, err = x.ws.ReadDir(abs); err != nil {
-		return nil, err
+		return Listed{}, err
 	}
 	l.Entries = slices.DeleteFunc(l.Entries, func(e workspace.Entry) bool {
 		return slices.ContainsFunc(a.Hide, func(name string) bool { return strings.EqualFold(name, e.Name) })
@@ -62,7 +62,7 @@ func (x *Executor) listFolder(ctx context.Context, s *Session, a ListFolder) (Re
 	if a.Details {
 		l.Infos, err = x.describe(ctx, l)
 	}
-	return result(l, err)
+	return l, err
 }
 
 // describe returns the Infos of the listed entries.

@@ -8,11 +8,11 @@ type MakeFolder struct{ Path string }
 
 func (MakeFolder) op() {}
 
-func (x *Executor) makeFolder(ctx context.Context, s *Session, a MakeFolder) (Result, error) {
+func (x *Executor) MakeFolder(ctx context.Context, s *Session, a MakeFolder) (Changed, error) {
 	abs, err := x.path(s, "path", a.Path)
 	if err != nil {
-		return nil, err
+		return Changed{}, err
 	}
 	c, err := x.ws.MakeDir(ctx, abs, false)
-	return result(Changed{Change: c}, err)
+	return Changed{Change: c}, err
 }

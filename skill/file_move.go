@@ -24,10 +24,10 @@ type MoveFile struct {
 
 func (MoveFile) op() {}
 
-func (x *Executor) moveFile(ctx context.Context, s *Session, a MoveFile) (Result, error) {
+func (x *Executor) MoveFile(ctx context.Context, s *Session, a MoveFile) (Changed, error) {
 	from, to, err := x.paths(s, a.Source, a.Dest)
 	if err != nil {
-		return nil, err
+		return Changed{}, err
 	}
 	o := workspace.MoveOptions{Parents: a.Parents, NoReplace: a.NoReplace}
 	if a.Into && x.isFolder(to) && from != to {
@@ -35,7 +35,7 @@ func (x *Executor) moveFile(ctx context.Context, s *Session, a MoveFile) (Result
 	}
 	if !o.NoReplace && from != to {
 		if _, err := x.checkWhole(ctx, s, to, a.If, verb{"not overwritten", "move"}, false); err != nil {
-			return nil, err
+			return Changed{}, err
 		}
 	}
 	c, err := x.ws.Move(ctx, from, to, o)
@@ -45,7 +45,7 @@ func (x *Executor) moveFile(ctx context.Context, s *Session, a MoveFile) (Result
 	if a.Into {
 		err = x.intoError(from, to, o, err)
 	}
-	return result(Changed{Change: c}, err)
+	return Changed{Change: c}, err
 }
 
 // intoError replaces an error of a move into a folder by the one that the whole path tells.

@@ -59,10 +59,10 @@ func (p Patched) Message() string {
 // maxPatched is how many bytes the files of a patch may hold together.
 const maxPatched = 64 << 20
 
-func (x *Executor) patch(ctx context.Context, s *Session, a Patch) (Result, error) {
+func (x *Executor) Patch(ctx context.Context, s *Session, a Patch) (Patched, error) {
 	sections, err := patch.Parse(a.Text)
 	if err != nil {
-		return nil, err
+		return Patched{}, err
 	}
 	if one := sections[0]; len(sections) == 1 && one.To != "" && len(one.Hunks) == 0 {
 		return x.patchName(ctx, s, a, one)
@@ -79,7 +79,7 @@ func (x *Executor) patch(ctx context.Context, s *Session, a Patch) (Result, erro
 		return p.changes(), nil
 	})
 	if err != nil {
-		return nil, err
+		return Patched{}, err
 	}
 	r := Patched{Changed{Change: c}, p.patched(), p.notes}
 	if c.Applied {
@@ -104,25 +104,25 @@ func (p *patching) note(r Patched) {
 }
 
 // patchName applies a patch that only renames a file, which stays the same one.
-func (x *Executor) patchName(ctx context.Context, s *Session, a Patch, one patch.Section) (Result, error) {
+func (x *Executor) patchName(ctx context.Context, s *Session, a Patch, one patch.Section) (Patched, error) {
 	p := patching{x: x, s: s}
 	from, err := p.path(one.Path)
 	if err != nil {
-		return nil, err
+		return Patched{}, err
 	}
 	to, err := p.path(one.To)
 	if err != nil {
-		return nil, err
+		return Patched{}, err
 	}
 	if info, err := x.ws.Stat(from, true); err == nil && info.IsDir() {
-		return nil, &fs.PathError{Op: "open", Path: from, Err: syscall.EISDIR}
+		return Patched{}, &fs.PathError{Op: "open", Path: from, Err: syscall.EISDIR}
 	}
 	c, err := x.ws.Move(ctx, from, to, workspace.MoveOptions{Parents: true, NoReplace: !a.Replace})
 	if err == nil && c.Applied {
 		x.moved(s, from, to, false)
 	}
-	return result(Patched{Changed: Changed{Change: c},
-		Files: []PatchedFile{{Kind: "move", Path: to, From: from}}}, err)
+	return Patched{Changed: Changed{Change: c},
+		Files: []PatchedFile{{Kind: "move", Path: to, From: from}}}, err
 }
 
 // patching is a patch that is being applied, so far in memory.
@@ -374,7 +374,7 @@ func (Revise) op() {}
 // A Revision is what a [Revise] has changed so far.
 type Revision struct{ p patching }
 
-func (x *Executor) revise(ctx context.Context, s *Session, a Revise) (Result, error) {
+func (x *Executor) Revise(ctx context.Context, s *Session, a Revise) (Changed, error) {
 	r := &Revision{}
 	c, err := x.ws.ChangeFiles(ctx, func() (list []workspace.FileChange, err error) {
 		*r = Revision{patching{x: x, s: s, room: maxPatched, files: map[string]*workspace.FileChange{}}}
@@ -383,7 +383,7 @@ func (x *Executor) revise(ctx context.Context, s *Session, a Revise) (Result, er
 		}
 		return r.p.changes(), nil
 	})
-	return result(Changed{Change: c}, err)
+	return Changed{Change: c}, err
 }
 
 // Text returns what a file holds: as UTF-8, or its bytes if its encoding is not known. If there

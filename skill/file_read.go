@@ -52,10 +52,10 @@ func (r FileRead) Message() string {
 	return fmt.Sprintf("read %s of %s", words.Count(len(r.Content), "byte", "bytes"), r.Path)
 }
 
-func (x *Executor) readFile(ctx context.Context, s *Session, a ReadFile) (Result, error) {
+func (x *Executor) ReadFile(ctx context.Context, s *Session, a ReadFile) (FileRead, error) {
 	abs, err := x.path(s, "path", a.Path)
 	if err != nil {
-		return nil, err
+		return FileRead{}, err
 	}
 	a.MaxBytes = cmp.Or(a.MaxBytes, x.cfg.MaxRead)
 	if a.Split && !a.Lines {
@@ -67,17 +67,17 @@ func (x *Executor) readFile(ctx context.Context, s *Session, a ReadFile) (Result
 			return readAll(ctx, abs, data, a)
 		}
 		if !errors.Is(err, syscall.EFBIG) {
-			return nil, err
+			return FileRead{}, err
 		}
 	}
 	f, info, err := x.ws.Open(abs)
 	if err != nil {
-		return nil, err
+		return FileRead{}, err
 	}
 	defer f.Close()
 	src, size, encoding, err := asText(f, info.Size)
 	if err != nil {
-		return nil, err
+		return FileRead{}, err
 	}
 	r := FileRead{Path: abs, Encoding: encoding}
 	switch {

@@ -60,7 +60,7 @@ func (r FilesRead) Message() string { return "read " + words.Count(len(r.Files),
 // Shown are the media types of the files that [ReadFiles] reads whole.
 var Shown = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"}
 
-func (x *Executor) readFiles(ctx context.Context, s *Session, a ReadFiles) (Result, error) {
+func (x *Executor) ReadFiles(ctx context.Context, s *Session, a ReadFiles) (FilesRead, error) {
 	if k := s.seen(); k != nil && a.Letters {
 		k.letters.Store(true)
 	}
@@ -69,7 +69,7 @@ func (x *Executor) readFiles(ctx context.Context, s *Session, a ReadFiles) (Resu
 	r := FilesRead{Files: make([]FilePart, len(a.Files))}
 	for i, f := range a.Files {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return FilesRead{}, err
 		}
 		part, err := x.readPart(ctx, s, f, text, media, a.Letters)
 		if part.LineCut && text < full {
@@ -85,7 +85,7 @@ func (x *Executor) readFiles(ctx context.Context, s *Session, a ReadFiles) (Resu
 		}
 	}
 	if len(r.Files) == 1 && r.Files[0].Err != nil {
-		return nil, r.Files[0].Err
+		return FilesRead{}, r.Files[0].Err
 	}
 	return r, nil
 }
@@ -96,11 +96,10 @@ var errFull = errors.New("the answer is full; read it with another call")
 // readPart reads one file into what is left of an answer.
 func (x *Executor) readPart(ctx context.Context, s *Session, f FileRange, text, media int64,
 	letters bool) (part FilePart, err error) {
-	found, err := x.media(s, Media{Path: f.Path})
+	m, err := x.Media(ctx, s, Media{Path: f.Path})
 	if err != nil {
 		return part, err
 	}
-	m := found.(MediaFound)
 	switch {
 	case slices.Contains(Shown, m.Type):
 		return x.readShown(m, media)

@@ -65,20 +65,20 @@ const maxReplaced = 256 << 20
 // errPreview ends a change that is not made.
 var errPreview = errors.New("preview")
 
-func (x *Executor) replaceText(ctx context.Context, s *Session, a ReplaceText) (Result, error) {
+func (x *Executor) ReplaceText(ctx context.Context, s *Session, a ReplaceText) (Replaced, error) {
 	if a.Old == "" || a.Glob == "" {
-		return nil, &ArgError{Arg: "old_text", Reason: "and glob must not be empty"}
+		return Replaced{}, &ArgError{Arg: "old_text", Reason: "and glob must not be empty"}
 	}
 	var re *regexp.Regexp
 	if a.Regex {
 		var err error
 		if re, err = regexp.Compile("(?m)" + a.Old); err != nil {
-			return nil, fmt.Errorf("old_text is not a regular expression: %w", err)
+			return Replaced{}, fmt.Errorf("old_text is not a regular expression: %w", err)
 		}
 	}
 	names, err := x.globbed(ctx, s, a.Path, a.Glob)
 	if err != nil {
-		return nil, err
+		return Replaced{}, err
 	}
 	var r Replaced
 	var changes []workspace.FileChange
@@ -102,7 +102,7 @@ func (x *Executor) replaceText(ctx context.Context, s *Session, a ReplaceText) (
 			x.noteOwn(s, f.Path, f.Before, f.After, false, nil)
 		}
 	}
-	return result(r, err)
+	return r, err
 }
 
 // replaceEach replaces the text in the files with these names, in memory.
@@ -154,12 +154,12 @@ func (e *CountError) Error() string {
 
 // globbed returns the files that a pattern finds, in order.
 func (x *Executor) globbed(ctx context.Context, s *Session, path, glob string) ([]string, error) {
-	r, err := x.find(ctx, s, Find{Path: path, Pattern: glob, Braces: true, SkipIgnored: true,
+	r, err := x.Find(ctx, s, Find{Path: path, Pattern: glob, Braces: true, SkipIgnored: true,
 		Limit: workspace.MaxVisited})
 	if err != nil {
 		return nil, err
 	}
-	found := r.(Found).Matches
+	found := r.Matches
 	names := slices.DeleteFunc(slices.Clone(found), func(abs string) bool {
 		info, err := x.ws.Stat(abs, true)
 		return err != nil || !info.Mode.IsRegular()
@@ -242,10 +242,10 @@ func (t Transferred) Message() string {
 		t.At, t.At+n-1)
 }
 
-func (x *Executor) transferLines(ctx context.Context, s *Session, a TransferLines) (Result, error) {
+func (x *Executor) TransferLines(ctx context.Context, s *Session, a TransferLines) (Transferred, error) {
 	src, dst, err := x.paths(s, a.Source, a.Dest)
 	if err != nil {
-		return nil, err
+		return Transferred{}, err
 	}
 	t := Transferred{Source: src, Dest: dst, Copied: a.Copy}
 	var p patching
@@ -262,7 +262,7 @@ func (x *Executor) transferLines(ctx context.Context, s *Session, a TransferLine
 				[]Row{{Mark: '+', N: t.At}, {Mark: '+', N: t.At + t.To - t.From}})
 		}
 	}
-	return result(t, err)
+	return t, err
 }
 
 // A lineBlock is the lines of a transfer, and where they go.

@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -46,20 +47,20 @@ func (d Described) Message() string {
 	return d.Path + " does not exist"
 }
 
-func (x *Executor) stat(s *Session, a Stat) (Result, error) {
+func (x *Executor) Stat(_ context.Context, s *Session, a Stat) (Described, error) {
 	abs, err := x.path(s, "path", a.Path)
 	if err != nil && a.MissingOK {
 		return Described{Path: x.ws.Abs(s.Dir, a.Path)}, nil
 	}
 	if err != nil {
-		return nil, err
+		return Described{}, err
 	}
 	info, err := x.ws.Stat(abs, true)
 	if err != nil && a.MissingOK && isMissing(err) {
 		return Described{Path: abs}, nil
 	}
 	if err != nil {
-		return nil, err
+		return Described{}, err
 	}
 	d := Described{Path: abs, Exists: true, Info: info}
 	if a.Birth {

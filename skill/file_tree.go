@@ -55,18 +55,18 @@ type TreeListed struct {
 // Message names the directory.
 func (t TreeListed) Message() string { return "listed the tree of " + t.Path }
 
-func (x *Executor) listTree(ctx context.Context, s *Session, a ListTree) (Result, error) {
+func (x *Executor) ListTree(ctx context.Context, s *Session, a ListTree) (TreeListed, error) {
 	abs, err := x.path(s, "path", a.Path)
 	if err != nil {
-		return nil, err
+		return TreeListed{}, err
 	}
 	if a.SkipIgnored {
-		return result(x.walkTree(ctx, abs, a))
+		return x.walkTree(ctx, abs, a)
 	}
 	w := &treeWalk{x: x, ctx: ctx, left: cmp.Or(a.Limit, 5000)}
 	root := &Tree{Name: filepath.Base(abs), Folder: true}
 	if err := w.fill(root, abs, max(1, a.Depth)); err != nil {
-		return nil, x.listError(abs, err)
+		return TreeListed{}, x.listError(abs, err)
 	}
 	return TreeListed{Path: abs, Tree: root, Cut: w.left < 0}, nil
 }

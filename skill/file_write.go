@@ -67,10 +67,10 @@ func (c Changed) Message() string {
 // String is Message, not that of the change, which is about one that was not made.
 func (c Changed) String() string { return c.Message() }
 
-func (x *Executor) writeFile(ctx context.Context, s *Session, a WriteFile) (Result, error) {
+func (x *Executor) WriteFile(ctx context.Context, s *Session, a WriteFile) (Changed, error) {
 	abs, err := x.path(s, "path", a.Path)
 	if err != nil {
-		return nil, err
+		return Changed{}, err
 	}
 	var kept []string
 	if a.Keep {
@@ -78,28 +78,28 @@ func (x *Executor) writeFile(ctx context.Context, s *Session, a WriteFile) (Resu
 	}
 	data, err := x.encodeLike(abs, a.Content)
 	if err != nil {
-		return nil, err
+		return Changed{}, err
 	}
 	unread, err := x.checkWhole(ctx, s, abs, a.If, verb{"not written", "write"}, false)
 	if err != nil {
-		return nil, err
+		return Changed{}, err
 	}
 	c, err := x.ws.WriteFile(ctx, abs, data,
 		workspace.WriteOptions{Parents: a.Parents, NoReplace: a.NoReplace})
 	if err == nil && c.Applied {
 		x.noteOwn(s, abs, nil, data, true, nil)
 	}
-	return result(Changed{Change: c, Bytes: int64(len(data)), Unread: unread, Kept: kept}, err)
+	return Changed{Change: c, Bytes: int64(len(data)), Unread: unread, Kept: kept}, err
 }
 
-func (x *Executor) appendFile(ctx context.Context, s *Session, a AppendFile) (Result, error) {
+func (x *Executor) AppendFile(ctx context.Context, s *Session, a AppendFile) (Changed, error) {
 	abs, err := x.path(s, "path", a.Path)
 	if err != nil {
-		return nil, err
+		return Changed{}, err
 	}
 	if a.Exists {
 		if _, err := x.ws.Stat(abs, true); err != nil {
-			return nil, err
+			return Changed{}, err
 		}
 	}
 	var kept []string
@@ -117,11 +117,11 @@ func (x *Executor) appendFile(ctx context.Context, s *Session, a AppendFile) (Re
 		err = x.watched(s, abs, nil, func(*view) error { return nil })
 	}
 	if err != nil {
-		return nil, err
+		return Changed{}, err
 	}
 	c, err := x.ws.AppendFile(ctx, abs, data, workspace.WriteOptions{Parents: a.Parents})
 	x.noteChange(s, abs, err == nil && c.Applied)
-	return result(Changed{Change: c, Bytes: int64(len(data)), Kept: kept}, err)
+	return Changed{Change: c, Bytes: int64(len(data)), Kept: kept}, err
 }
 
 // formSize is how many bytes of a file say what its line ends are.

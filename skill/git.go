@@ -83,9 +83,36 @@ type (
 // A GitError reports a git command that failed.
 type GitError = git.Error
 
-func (x *Executor) gitPull(ctx context.Context, s *Session, a GitPull) (Result, error) {
+func (x *Executor) GitStatus(ctx context.Context, s *Session, a GitStatus) (RepoStatus, error) {
+	return x.git.Status(ctx, s.Dir, a.Dir)
+}
+
+func (x *Executor) GitCommit(ctx context.Context, s *Session, a GitCommit) (done Committed, err error) {
+	defer x.followed(s, "gitcommit", &done)()
+	return x.git.Commit(ctx, s.Dir, a.Dir, a.Message, a.Files, a.Force)
+}
+
+func (x *Executor) GitPush(ctx context.Context, s *Session, a GitPush) (Pushed, error) {
+	return x.git.Push(ctx, s.Dir, a.Dir, a.Remote, a.Branch)
+}
+
+func (x *Executor) GitPull(ctx context.Context, s *Session, a GitPull) (done Pulled, err error) {
+	defer x.followed(s, "gitpull", &done)()
 	if a.Abort {
 		return x.git.Abort(ctx, s.Dir, a.Dir)
 	}
 	return x.git.Pull(ctx, s.Dir, a.Dir, a.Remote, a.Branch)
+}
+
+func (x *Executor) GitBranch(ctx context.Context, s *Session, a GitBranch) (done Branches, err error) {
+	defer x.followed(s, "gitbranch", &done)()
+	return x.git.Branch(ctx, s.Dir, git.BranchChange(a))
+}
+
+func (x *Executor) GitLog(ctx context.Context, s *Session, a GitLog) (RepoLog, error) {
+	return x.git.Log(ctx, s.Dir, a.Dir, a.Limit)
+}
+
+func (x *Executor) GitDiff(ctx context.Context, s *Session, a GitDiff) (RepoDiff, error) {
+	return x.git.Diff(ctx, s.Dir, a.Dir, a.File, a.Staged)
 }

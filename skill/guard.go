@@ -272,30 +272,21 @@ func (x *Executor) follow(s *Session, by author, cause string) {
 	}
 }
 
-// watch follows the views before and after an operation that changes files in a way that is
-// not known beforehand. It returns nil for the others.
-func (x *Executor) watch(s *Session, args Args) (after func(Result)) {
-	by, what := byCommand, ""
-	switch a := args.(type) {
-	case Exec:
-		what = a.Command
-		if len(a.Args) > 0 {
-			what += " " + strings.Join(a.Args, " ")
-		}
-	case Toolchain, GitPull, GitBranch, GitCommit:
-		what = strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", a), "skill."))
-	case Undo, Restore, Download, Screenshot:
-		by = bySelf
-	default:
-		return nil
-	}
+// followed follows the views before an operation that changes files in a way that is not known beforehand; the
+// function that it returns does so afterwards. command is the line of one, "" for a change of the session's own.
+// result points to what the operation returns.
+func (x *Executor) followed(s *Session, command string, result any) (after func()) {
 	x.follow(s, byOthers, "")
-	return func(r Result) {
-		cause := fmt.Sprintf("your command `%.60s`", what)
-		if c, ok := r.(interface{ UndoID() string }); ok && c.UndoID() != "" {
+	return func() {
+		if command == "" {
+			x.follow(s, bySelf, "")
+			return
+		}
+		cause := fmt.Sprintf("your command `%.60s`", command)
+		if c, ok := result.(interface{ UndoID() string }); ok && c.UndoID() != "" {
 			cause += ", undo ID " + c.UndoID()
 		}
-		x.follow(s, by, cause)
+		x.follow(s, byCommand, cause)
 	}
 }
 

@@ -74,13 +74,13 @@ func (c Compared) Message() string {
 // MaxMore is how many changes beyond the limit are counted.
 const MaxMore = 100
 
-func (x *Executor) history(ctx context.Context, s *Session, a History) (Result, error) {
+func (x *Executor) History(ctx context.Context, s *Session, a History) (Changes, error) {
 	c := Changes{program: x.cfg.Program}
 	var of string
 	if a.Path != "" {
 		abs, err := x.path(s, "path", a.Path)
 		if err != nil {
-			return nil, err
+			return Changes{}, err
 		}
 		of, c.of = abs, " of "+abs
 	}
@@ -88,12 +88,12 @@ func (x *Executor) history(ctx context.Context, s *Session, a History) (Result, 
 		c.of += " of the run " + a.Run
 	}
 	if err := x.ws.SeeCalls(ctx, x.process.WalkAll); err != nil {
-		return nil, err
+		return Changes{}, err
 	}
 	found := false
 	for r, err := range x.ws.HistoryOf(ctx, of, a.After...) {
 		if err != nil {
-			return nil, err
+			return Changes{}, err
 		}
 		found = true
 		switch {
@@ -109,17 +109,17 @@ func (x *Executor) history(ctx context.Context, s *Session, a History) (Result, 
 	}
 	if of != "" && !found {
 		if _, err := x.ws.Stat(of, false); err != nil { // it is outside, or a mistake
-			return nil, err
+			return Changes{}, err
 		}
 	}
 	c.Damaged = x.ws.Damaged()
 	return c, nil
 }
 
-func (x *Executor) difference(ctx context.Context, a Difference) (Result, error) {
+func (x *Executor) Difference(ctx context.Context, _ *Session, a Difference) (Compared, error) {
 	if a.ID == "" {
-		return nil, &ArgError{Arg: "id", Reason: "is required: the change to show"}
+		return Compared{}, &ArgError{Arg: "id", Reason: "is required: the change to show"}
 	}
 	diff, err := x.ws.Difference(ctx, a.ID)
-	return result(Compared{a.ID, diff}, err)
+	return Compared{a.ID, diff}, err
 }

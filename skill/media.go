@@ -2,6 +2,7 @@ package skill
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"image"
@@ -32,20 +33,20 @@ func (m MediaFound) Message() string { return m.Path + " holds " + m.Type }
 // sniffLen is how many bytes determine the media type of a file.
 const sniffLen = 512
 
-func (x *Executor) media(s *Session, a Media) (Result, error) {
+func (x *Executor) Media(_ context.Context, s *Session, a Media) (MediaFound, error) {
 	abs, err := x.path(s, "path", a.Path)
 	if err != nil {
-		return nil, err
+		return MediaFound{}, err
 	}
 	f, info, err := x.ws.Open(abs)
 	if err != nil {
-		return nil, err
+		return MediaFound{}, err
 	}
 	defer f.Close()
 	head := make([]byte, sniffLen)
 	n, err := io.ReadFull(f, head)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-		return nil, err
+		return MediaFound{}, err
 	}
 	return MediaFound{abs, http.DetectContentType(head[:n]), info.Size}, nil
 }

@@ -84,17 +84,17 @@ var (
 func escapeHeadings(s string) string   { return headingMark().ReplaceAllString(s, `##\$1# `) }
 func unescapeHeadings(s string) string { return escapedMark().ReplaceAllString(s, `##$1# `) }
 
-func (x *Executor) saveMemory(ctx context.Context, a SaveMemory) (Result, error) {
+func (x *Executor) SaveMemory(ctx context.Context, _ *Session, a SaveMemory) (Changed, error) {
 	switch {
 	case strings.TrimSpace(a.Key) == "":
-		return nil, &ArgError{Arg: "key", Reason: "is empty; give the entry a title"}
+		return Changed{}, &ArgError{Arg: "key", Reason: "is empty; give the entry a title"}
 	case strings.ContainsAny(a.Key, "\r\n"):
-		return nil, &ArgError{Arg: "key", Reason: "holds a line break; a title is one line"}
+		return Changed{}, &ArgError{Arg: "key", Reason: "holds a line break; a title is one line"}
 	}
 	entry := memoryEntry(a.Key, a.Value, time.Now())
 	c, err := x.ws.AppendFile(ctx, filepath.Join(x.ws.Dir(), memoryFile), []byte(entry),
 		workspace.WriteOptions{})
-	return result(Changed{Change: c, Bytes: int64(len(entry))}, err)
+	return Changed{Change: c, Bytes: int64(len(entry))}, err
 }
 
 // memoryEntry returns the text of an entry in the file.
@@ -102,10 +102,10 @@ func memoryEntry(key, value string, at time.Time) string {
 	return "\n### " + key + "\n_" + at.Format("2006-01-02 15:04") + "_\n" + escapeHeadings(value) + "\n"
 }
 
-func (x *Executor) listMemory(a ListMemory) (Result, error) {
+func (x *Executor) ListMemory(_ context.Context, _ *Session, a ListMemory) (Memories, error) {
 	text, err := x.readText(filepath.Join(x.ws.Dir(), memoryFile), maxStore)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return Memories{}, err
 	}
 	entries := memories(text)
 	return Memories{paginate(entries, a.Offset, a.Limit), len(entries), !utf8.ValidString(text)}, nil
@@ -138,10 +138,10 @@ func memories(text string) (list []Memory) {
 	return list
 }
 
-func (x *Executor) recallMemory(ctx context.Context, a RecallMemory) (Result, error) {
+func (x *Executor) RecallMemory(ctx context.Context, _ *Session, a RecallMemory) (Recalled, error) {
 	names, err := x.memoryFiles(ctx)
 	if err != nil {
-		return nil, err
+		return Recalled{}, err
 	}
 	r := Recalled{Matches: []string{}}
 	query := strings.ToLower(a.Query)
@@ -152,7 +152,7 @@ func (x *Executor) recallMemory(ctx context.Context, a RecallMemory) (Result, er
 	var found []match
 	for i, abs := range names {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return Recalled{}, err
 		}
 		text, err := x.readText(abs, maxStore)
 		switch {

@@ -21,7 +21,7 @@ type ExecutePlan struct{ ID string }
 func (CreatePlan) op()  {}
 func (ExecutePlan) op() {}
 
-func (x *Executor) createPlan(ctx context.Context, a CreatePlan) (Result, error) {
+func (x *Executor) CreatePlan(ctx context.Context, _ *Session, a CreatePlan) (Recorded, error) {
 	var made Record
 	c, err := x.changeRecords(ctx, plansFile, true, func(list []Record) ([]Record, error) {
 		made = Record{
@@ -31,10 +31,10 @@ func (x *Executor) createPlan(ctx context.Context, a CreatePlan) (Result, error)
 		}
 		return append(list, made), nil
 	})
-	return result(Recorded{Changed{Change: c}, made}, err)
+	return Recorded{Changed{Change: c}, made}, err
 }
 
-func (x *Executor) executePlan(ctx context.Context, a ExecutePlan) (Result, error) {
+func (x *Executor) ExecutePlan(ctx context.Context, _ *Session, a ExecutePlan) (Recorded, error) {
 	return x.changeRecord(ctx, plansFile, "plan", a.ID, []Field{
 		newField("status", "executing"), newField("started", localTime(time.Now())),
 	})

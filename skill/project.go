@@ -42,21 +42,21 @@ func (p Project) Message() string {
 // maxScanned is how many entries a scan counts at most.
 const maxScanned = 100_000
 
-func (x *Executor) scanProject(ctx context.Context, s *Session, a ScanProject) (Result, error) {
+func (x *Executor) ScanProject(ctx context.Context, s *Session, a ScanProject) (Project, error) {
 	abs, err := x.path(s, "path", a.Path)
 	if err != nil {
-		return nil, err
+		return Project{}, err
 	}
 	info, err := x.ws.Stat(abs, true)
 	if err != nil {
-		return nil, err
+		return Project{}, err
 	}
 	if !info.IsDir() {
 		return Project{Name: filepath.Base(abs), Files: []string{}, Dirs: []string{}}, nil
 	}
 	entries, unreadable, err := x.scan(ctx, abs)
 	if err != nil {
-		return nil, err
+		return Project{}, err
 	}
 	p := Project{Name: filepath.Base(abs), Files: []string{}, Dirs: []string{}, Total: len(entries),
 		AtLeast: len(entries) == maxScanned, Unreadable: unreadable}

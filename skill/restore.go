@@ -36,7 +36,8 @@ func (r Restored) Message() string {
 	return string(r.Content)
 }
 
-func (x *Executor) restore(ctx context.Context, s *Session, a Restore) (Result, error) {
+func (x *Executor) Restore(ctx context.Context, s *Session, a Restore) (Result, error) {
+	defer x.followed(s, "", nil)()
 	if a.ID == "" {
 		return nil, &ArgError{Arg: "id", Reason: "is required: the change before which the file is wanted"}
 	}

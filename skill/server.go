@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"context"
 	"time"
 
 	"textskill/skill/internal/process"
@@ -63,6 +64,26 @@ type ServerLog = process.ServerLog
 
 // A NotServingError reports a server that ended, or did not listen in time.
 type NotServingError = process.NotServingError
+
+func (x *Executor) StartServer(ctx context.Context, s *Session, a StartServer) (ServerState, error) {
+	return x.process.StartServer(ctx, s.Dir, process.ServerCommand(a))
+}
+
+func (x *Executor) TypeServer(ctx context.Context, _ *Session, a TypeServer) (ServerLog, error) {
+	return x.process.Type(ctx, process.Input(a))
+}
+
+func (x *Executor) ListServers(ctx context.Context, _ *Session, a ListServers) (Servers, error) {
+	return x.process.Servers(ctx, a.ServerName)
+}
+
+func (x *Executor) ReadServerLog(ctx context.Context, _ *Session, a ReadServerLog) (ServerLog, error) {
+	return x.process.ServerLog(ctx, a.ServerName, a.Lines)
+}
+
+func (x *Executor) StopServer(_ context.Context, _ *Session, a StopServer) (ServerState, error) {
+	return x.process.StopServer(a.ServerName)
+}
 
 // ErrNoServer reports that no server has the name that was asked for.
 var ErrNoServer = process.ErrNoServer

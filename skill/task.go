@@ -63,7 +63,7 @@ type TaskList struct {
 // Message says how many tasks match.
 func (l TaskList) Message() string { return words.Count(l.Total, "task", "tasks") }
 
-func (x *Executor) createTask(ctx context.Context, a CreateTask) (Result, error) {
+func (x *Executor) CreateTask(ctx context.Context, _ *Session, a CreateTask) (Recorded, error) {
 	var made Record
 	c, err := x.changeRecords(ctx, tasksFile, true, func(list []Record) ([]Record, error) {
 		made = Record{
@@ -73,17 +73,17 @@ func (x *Executor) createTask(ctx context.Context, a CreateTask) (Result, error)
 		}
 		return append(list, made), nil
 	})
-	return result(Recorded{Changed{Change: c}, made}, err)
+	return Recorded{Changed{Change: c}, made}, err
 }
 
-func (x *Executor) listTasks(a ListTasks) (Result, error) {
+func (x *Executor) ListTasks(_ context.Context, _ *Session, a ListTasks) (TaskList, error) {
 	list, err := x.records(tasksFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return TaskList{}, err
 	}
 	if err := cmp.Or(knownValue(list, "status", a.Status, a.Statuses),
 		knownValue(list, "priority", a.Priority, a.Priorities)); err != nil {
-		return nil, err
+		return TaskList{}, err
 	}
 	matches := func(r Record, name, want string) bool {
 		return want == "" || want == "all" || r.Text(name) == want
@@ -120,7 +120,7 @@ func paginate[T any](list []T, offset, limit int) []T {
 	return list[:min(limit, len(list))]
 }
 
-func (x *Executor) updateTask(ctx context.Context, a UpdateTask) (Result, error) {
+func (x *Executor) UpdateTask(ctx context.Context, _ *Session, a UpdateTask) (Recorded, error) {
 	return x.changeRecord(ctx, tasksFile, "task", a.ID,
 		append(slices.Clone(a.Fields), newField("updated", localTime(time.Now()))))
 }
@@ -128,7 +128,7 @@ func (x *Executor) updateTask(ctx context.Context, a UpdateTask) (Result, error)
 func noRecord(kind, id string) error { return fmt.Errorf("there is no %s %s", kind, id) }
 
 // changeRecord sets fields of the first record with an id.
-func (x *Executor) changeRecord(ctx context.Context, file, kind, id string, fields []Field) (Result, error) {
+func (x *Executor) changeRecord(ctx context.Context, file, kind, id string, fields []Field) (Recorded, error) {
 	var found Record
 	c, err := x.changeRecords(ctx, file, false, func(list []Record) ([]Record, error) {
 		for i, r := range list {
@@ -146,10 +146,10 @@ func (x *Executor) changeRecord(ctx context.Context, file, kind, id string, fiel
 		}
 		return list, nil
 	})
-	return result(Recorded{Changed{Change: c}, found}, err)
+	return Recorded{Changed{Change: c}, found}, err
 }
 
-func (x *Executor) deleteTask(ctx context.Context, a DeleteTask) (Result, error) {
+func (x *Executor) DeleteTask(ctx context.Context, _ *Session, a DeleteTask) (Recorded, error) {
 	var deleted Record
 	c, err := x.changeRecords(ctx, tasksFile, false, func(list []Record) ([]Record, error) {
 		kept := slices.DeleteFunc(slices.Clone(list), func(r Record) bool { return r.Text("id") == a.ID })
@@ -159,5 +159,5 @@ func (x *Executor) deleteTask(ctx context.Context, a DeleteTask) (Result, error)
 		deleted = Record{newField("id", a.ID)}
 		return kept, nil
 	})
-	return result(Recorded{Changed{Change: c}, deleted}, err)
+	return Recorded{Changed{Change: c}, deleted}, err
 }

@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -44,12 +45,12 @@ type todoList struct {
 	items []TodoItem // the id of each is its index
 }
 
-func (x *Executor) todo(s *Session, a Todo) (Result, error) {
+func (x *Executor) Todo(_ context.Context, s *Session, a Todo) (TodoListed, error) {
 	l := s.list()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.items)+len(a.Add) > maxTodos {
-		return nil, &ArgError{Arg: "todos",
+		return TodoListed{}, &ArgError{Arg: "todos",
 			Reason: fmt.Sprintf("would be more than %d; clear the list first", maxTodos)}
 	}
 	for _, title := range a.Add {
@@ -63,7 +64,7 @@ func (x *Executor) todo(s *Session, a Todo) (Result, error) {
 	return TodoListed{slices.Clone(l.items)}, nil
 }
 
-func (x *Executor) clearTodos(s *Session) (Result, error) {
+func (x *Executor) ClearTodos(_ context.Context, s *Session, _ ClearTodos) (TodoListed, error) {
 	s.list().set(nil)
 	return TodoListed{}, nil
 }

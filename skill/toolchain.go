@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"context"
 	"time"
 
 	"textskill/skill/internal/project"
@@ -42,3 +43,8 @@ type ToolRun = project.Run
 
 // ErrUnknownRunner reports a Runner that cannot do the task.
 var ErrUnknownRunner = project.ErrUnknownRunner
+
+func (x *Executor) Toolchain(ctx context.Context, s *Session, a Toolchain) (done ToolRun, err error) {
+	defer x.followed(s, "toolchain", &done)()
+	return x.project.Run(ctx, s.Dir, project.Task(a))
+}

@@ -190,24 +190,25 @@ func (c Changed) UndoID() string { return c.ID }
 // can.
 func (c Changed) CannotUndo() string { return c.NotKept }
 
-func (x *Executor) undo(ctx context.Context, a Undo) (Result, error) {
+func (x *Executor) Undo(ctx context.Context, s *Session, a Undo) (Reverted, error) {
+	defer x.followed(s, "", nil)()
 	if a.ID != "" && a.Since != "" {
-		return nil, &ArgError{Arg: "since",
+		return Reverted{}, &ArgError{Arg: "since",
 			Reason: "is given together with an id; one of them says what is undone"}
 	}
 	if a.Run != "" && a.ID+a.Since != "" {
-		return nil, &ArgError{Arg: "run",
+		return Reverted{}, &ArgError{Arg: "run",
 			Reason: "is given together with a change; one of them says what is undone"}
 	}
 	if err := x.ws.SeeCalls(ctx, x.process.WalkAll); err != nil {
-		return nil, err
+		return Reverted{}, err
 	}
 	done, err := x.ws.Undo(ctx, workspace.UndoOptions(a))
 	if err != nil {
 		if e, ok := errors.AsType[*UndoError](err); ok && e.ID == "" && x.ws.Damaged() > 0 {
 			e.Reason += "; " + damagedNote(x.ws.Damaged(), x.cfg.Program)
 		}
-		return nil, err
+		return Reverted{}, err
 	}
 	return Reverted{done, x.ws.Damaged(), x.cfg.Program}, nil
 }

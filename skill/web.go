@@ -125,28 +125,29 @@ func (x *Executor) checkReach(address string) error {
 	return x.process.CheckNetwork("reaching other machines")
 }
 
-func (x *Executor) fetch(ctx context.Context, a Fetch) (Result, error) {
+func (x *Executor) Fetch(ctx context.Context, _ *Session, a Fetch) (Fetched, error) {
 	if err := x.checkReach(a.URL); err != nil {
-		return nil, err
+		return Fetched{}, err
 	}
 	if a.Start < 0 || a.Max < 0 {
-		return nil, &ArgError{Arg: "max_chars", Reason: "and start_index count characters: 0 or more"}
+		return Fetched{}, &ArgError{Arg: "max_chars", Reason: "and start_index count characters: 0 or more"}
 	}
 	f, err := x.web.Fetch(ctx, a.URL, a.Raw, a.Timeout)
 	if err != nil {
-		return nil, err
+		return Fetched{}, err
 	}
 	f.Page(a.Start, a.Max)
 	return f, nil
 }
 
-func (x *Executor) download(ctx context.Context, s *Session, a Download) (Result, error) {
+func (x *Executor) Download(ctx context.Context, s *Session, a Download) (Downloaded, error) {
+	defer x.followed(s, "", nil)()
 	if err := x.process.CheckNetwork("reaching other machines"); err != nil {
-		return nil, err
+		return Downloaded{}, err
 	}
 	abs, err := x.path(s, "destination", a.Dest)
 	if err != nil {
-		return nil, err
+		return Downloaded{}, err
 	}
 	var d Downloaded
 	_, err = x.ws.Stat(abs, true)
@@ -156,30 +157,31 @@ func (x *Executor) download(ctx context.Context, s *Session, a Download) (Result
 		d.URL, d.Type, d.SHA256, d.Bytes = f.URL, f.Type, f.SHA256, f.Bytes
 		return err
 	})
-	return result(d, err)
+	return d, err
 }
 
-func (x *Executor) checkURL(ctx context.Context, a CheckURL) (Result, error) {
+func (x *Executor) CheckURL(ctx context.Context, _ *Session, a CheckURL) (Checked, error) {
 	if err := x.checkReach(a.URL); err != nil {
-		return nil, err
+		return Checked{}, err
 	}
-	return result(x.web.Check(ctx, a.URL, a.Timeout))
+	return x.web.Check(ctx, a.URL, a.Timeout)
 }
 
-func (x *Executor) webSearch(ctx context.Context, a WebSearch) (Result, error) {
+func (x *Executor) WebSearch(ctx context.Context, _ *Session, a WebSearch) (Searched, error) {
 	if err := x.process.CheckNetwork("reaching other machines"); err != nil {
-		return nil, err
+		return Searched{}, err
 	}
-	return result(x.web.Search(ctx, web.Query(a)))
+	return x.web.Search(ctx, web.Query(a))
 }
 
-func (x *Executor) screenshot(ctx context.Context, s *Session, a Screenshot) (Result, error) {
+func (x *Executor) Screenshot(ctx context.Context, s *Session, a Screenshot) (Shot, error) {
+	defer x.followed(s, "", nil)()
 	if err := x.checkReach(a.URL); err != nil {
-		return nil, err
+		return Shot{}, err
 	}
 	abs, err := x.path(s, "destination", a.Dest)
 	if err != nil {
-		return nil, err
+		return Shot{}, err
 	}
 	var shot Shot
 	shot.Change, err = x.ws.Receive(ctx, abs, workspace.WriteOptions{Parents: true},
@@ -194,5 +196,5 @@ func (x *Executor) screenshot(ctx context.Context, s *Session, a Screenshot) (Re
 			_, err = dst.Write(pic.PNG)
 			return err
 		})
-	return result(shot, err)
+	return shot, err
 }
