@@ -219,7 +219,7 @@ type RunStep = workspace.RunStep
 // Unflushed is changes that are made and may not survive a power cut.
 type Unflushed = workspace.Unflushed
 
-// InRun returns an Executor like x that records changes as those of a step of a run. It shares everything
+// InRun returns an Executor like x that records changes with a run and its step. It shares everything
 // else with x, and is not closed.
 func (x *Executor) InRun(s RunStep) *Executor {
 	by := x.ws.Author()

@@ -67,7 +67,7 @@ type Runner struct {
 	tracked      *tracked // the record of a program in which commands are run; nil outside of one
 }
 
-// temporary is what a Runner and those of [Runner.On] remove when it is closed.
+// temporary is removed when a Runner is closed. The Runners of [Runner.On] share it.
 type temporary struct {
 	sync.Mutex
 	dir   *tree.Temp // nil until first used
