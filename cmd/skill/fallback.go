@@ -232,7 +232,7 @@ func (i *interpreter) worded(err error, prompt, operation, via string) error {
 			Hint: known.Usage() + " (" + cause + ")", Cause: err}
 	}
 	return &dialect.Failure{Message: "Unknown operation: " + operation,
-		Hint: cmp.Or(i.understood(&i.o.workspaceOptions, prompt), cause), Cause: err}
+		Hint: strings.TrimSuffix(cause+"\n"+i.understood(&i.o.workspaceOptions, prompt), "\n"), Cause: err}
 }
 
 // silent returns the error of a prompt that nobody understood.

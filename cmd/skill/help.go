@@ -43,7 +43,7 @@ Rules read plain words, then a model if OPENAI_BASE_URL and SKILL_MODEL name one
 
 const rootEnd = `
 "skill help COMMAND" describes a command, "skill help flags" lists the flags.
-Exit code: 0 success, 1 failure, 2 wrong usage, 3 confirmation needed.
+Exit code: 0 success, 1 failure, 2 wrong usage, 3 confirmation needed, 4 a partial undo.
 `
 
 const rootExample = `  skill writeFile notes/a.txt content: hi

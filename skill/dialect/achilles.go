@@ -142,7 +142,7 @@ func dryRun(line string, c skill.Changed) string {
 	return strings.TrimSuffix(line+"\n"+c.Diff, "\n")
 }
 
-// Text carries out one text command for s. ask may be nil.
+// Text carries out one text command for s. ask reads plain words, which are refused if it is nil.
 func Text(ctx context.Context, x *skill.Executor, s *skill.Session, prompt string, ask Fallback) Reply {
 	return Achilles.text(ctx, x, s, Input{Text: prompt, Fallback: ask})
 }
