@@ -835,3 +835,12 @@ echo w >.git/annex/objects/1/2/w/WORM-s2-m1--w; chmod 555 .git/annex/objects/1/2
 skill exec -- sh -c 'chmod -R u+w .git/annex; rm -rf .git/annex; echo b >a'
 code 0 skill undo
 text a a; text .git/annex/objects/1/2/k/$key k; text .git/annex/objects/1/2/w/WORM-s2-m1--w w
+
+## a file that a command made another name of a file with the same content
+echo s >a; echo s >b; cp a c; chmod 600 a; chmod 755 b c
+head -c 3000000 /dev/zero >big; cp big copy; chmod 600 big
+skill exec -- sh -c 'ln -f a b; cp -lf a c; ln -f big copy'
+code 0 skill undo
+modes 600 a 600 big 755 b 755 c 644 copy
+code 0 skill undo "$(newest)"
+modes 600 a 600 b 600 c 600 big 600 copy

@@ -455,7 +455,7 @@ func (a *applier) stepIn(i int, dir tree.Folder, base string, now Entry) error {
 	if d.Added {
 		return a.appended(k, dir, base)
 	}
-	if now.Kind != absent && now.Same(d.After) && now.Kind != Link {
+	if now.Kind != absent && now.Same(d.After) && now.Kind != Link && !d.joined(dir, base) {
 		mode := d.After.Mode
 		if now.Kind == Dir && !d.After.Whole {
 			mode |= full // until shutFolders
@@ -484,6 +484,16 @@ func (a *applier) stepIn(i int, dir tree.Folder, base string, now Entry) error {
 		renew(dir, base, k.delta())
 	}
 	return err
+}
+
+// joined reports whether the op made a path another name of a file with the same content. Then the path needs a
+// file of its own again: new permissions would apply to the other name too.
+func (d Delta) joined(dir tree.Folder, base string) bool {
+	if d.Before.Ino == d.After.Ino || d.After.Kind != File {
+		return false
+	}
+	info, err := dir.Lstat(base)
+	return err == nil && info.Links > 1
 }
 
 // remove moves the file or folder at a path to the blobs.
@@ -563,6 +573,9 @@ func (a *applier) restoreTree(e Entry, dir tree.Folder, base string) error {
 func (a *applier) putFile(k *Keeper, dir tree.Folder, base string, now Entry) error {
 	d := k.delta()
 	c, err := a.contentToPut(d)
+	if errors.Is(err, errGone) && now.Same(d.After) {
+		c, err = fileContent(dir, base)
+	}
 	if err != nil {
 		return err
 	}

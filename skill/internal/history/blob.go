@@ -412,6 +412,15 @@ func contentIn(data []byte) *content {
 	return &content{bytes.NewReader(data), int64(len(data)), func() {}, ""}
 }
 
+// fileContent opens the content of a file of the workspace.
+func fileContent(dir tree.Folder, name string) (*content, error) {
+	f, info, err := dir.OpenContent(name)
+	if err != nil {
+		return nil, err
+	}
+	return &content{f, info.Size, func() { f.Close() }, ""}, nil
+}
+
 func (c *content) all() ([]byte, error) {
 	data := make([]byte, c.size)
 	n, err := c.ReadAt(data, 0)
