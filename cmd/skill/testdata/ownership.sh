@@ -844,3 +844,14 @@ code 0 skill undo
 modes 600 a 600 big 755 b 755 c 644 copy
 code 0 skill undo "$(newest)"
 modes 600 a 600 b 600 c 600 big 600 copy
+
+## a branch that a command moved below its own name
+repository; echo a >a; commit 1; git branch topic; git branch -q x/y; git rev-parse topic >../topic
+skill exec -- sh -c 'git update-ref -d refs/heads/topic; git branch topic/one; git branch topic/two
+	git update-ref -d refs/heads/x/y; git branch x'
+code 0 skill undo
+[ "$(git branch --format '%(refname:short)' | xargs)" = 'main topic x/y' ]; [ "$(git rev-parse topic)" = "$(cat ../topic)" ]
+code 0 skill undo "$(newest)"
+[ "$(git branch --format '%(refname:short)' | xargs)" = 'main topic/one topic/two x' ]
+code 0 skill undo
+[ "$(git branch --format '%(refname:short)' | xargs)" = 'main topic x/y' ]; gone .git/refs/heads/x.lock

@@ -425,9 +425,10 @@ func (p *planner) dropPacked() error {
 	return nil
 }
 
-// gitLocks creates the lock files of git for some files, so that git does not write these meanwhile.
-// unlock removes them. If a lock file exists already, the error names its file.
-func (s *Store) gitLocks(names []Name) (unlock func(), err error) {
+// gitLocks creates the lock files of git for the paths of deltas, so that git does not write these meanwhile.
+// unlock removes them. If a lock file exists already, the error names its file. A folder that a file replaces stays
+// without lock files, because it must be empty then.
+func (s *Store) gitLocks(deltas []Delta) (unlock func(), err error) {
 	type held struct {
 		d    tree.Folder
 		name string
@@ -439,9 +440,16 @@ func (s *Store) gitLocks(names []Name) (unlock func(), err error) {
 			l.d.Close()
 		}
 	}
-	for _, name := range names {
+	var replaced []Name
+	for _, d := range deltas {
+		if d.Before.Kind == Dir && d.After.Kind == File {
+			replaced = append(replaced, d.Path)
+		}
+	}
+	for _, name := range pathsOf(deltas) {
 		_, rest, ok := gitPart(string(name))
-		if !ok || rest == "" || isReflog(name) || GitRunsCode(string(name)) {
+		if !ok || rest == "" || isReflog(name) || GitRunsCode(string(name)) ||
+			slices.ContainsFunc(replaced, func(folder Name) bool { return isBelow(name, folder) }) {
 			continue
 		}
 		d, base, err := s.parent(name)

@@ -116,7 +116,7 @@ func (t *Tx) Undo(ctx context.Context, id int64, how How) (Undone, error) {
 		return p.Undone, err
 	}
 	// after Add: recover finds the lock files of a killed process by its op
-	unlock, err := t.gitLocks(pathsOf(p.Op.Deltas))
+	unlock, err := t.gitLocks(p.Op.Deltas)
 	if err != nil {
 		return p.Undone, t.Void(p.Op, p.withID(err))
 	}
