@@ -855,3 +855,9 @@ code 0 skill undo "$(newest)"
 [ "$(git branch --format '%(refname:short)' | xargs)" = 'main topic/one topic/two x' ]
 code 0 skill undo
 [ "$(git branch --format '%(refname:short)' | xargs)" = 'main topic x/y' ]; gone .git/refs/heads/x.lock
+
+## files whose names begin like those of the records, in a folder that git ignores
+repository; echo data >.gitignore; mkdir -p data/.skills; echo s >data/.skills/f; echo r >data/.skillrc; commit 1
+skill exec -- rm -r data/.skills data/.skillrc
+code 0 skill undo
+text data/.skills/f s; text data/.skillrc r

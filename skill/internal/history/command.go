@@ -370,7 +370,7 @@ func (t *Tx) plainWalk(base string) Walker {
 				return nil
 			}
 			for _, e := range entries {
-				if strings.HasPrefix(e.Name, ".skill") {
+				if isOwn(e.Name) {
 					continue
 				}
 				at := path.Join(rel, e.Name)

@@ -276,12 +276,17 @@ func (c *scan) enter(part *scanPart, folder string, like item, deep int) {
 // describes the folder.
 func skipsBelow(folder, name string, like item) bool {
 	switch {
-	case strings.HasPrefix(name, ".skill"):
+	case isOwn(name):
 		return true
 	case like.git:
 		return gitSkips(folder, name)
 	}
 	return name == ".git" && like.ignored
+}
+
+// isOwn reports whether a name is of this program's records or temporary files.
+func isOwn(name string) bool {
+	return name == Inside || name == TempName || strings.HasPrefix(name, Inside+"-")
 }
 
 // tooMany reports whether there are more than MaxVisited names.
