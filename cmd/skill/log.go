@@ -18,8 +18,8 @@ import (
 )
 
 const logLong = `log lists the runs of experts in a workspace, the latest first. With --run or --last it
-prints one line for each of the last 100 events of a run; --take sets how many. --step, --type,
---errors and --tools select events.
+prints one line for each of the last 100 events of a run; --take sets how many.
+--step, --type, --errors and --tools select events.
 
 --checkpoint prints the state of a run after one step as JSON, with all messages so far.
 --check reads all records of a run. It lists the files that are damaged or that another
