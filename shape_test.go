@@ -29,7 +29,8 @@ func TestShape(t *testing.T) {
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			if f, ok := n.(*ast.FuncType); ok && f.Params.NumFields() > most {
-				t.Errorf("%s: a function has %d parameters; the most are %d", set.Position(f.Pos()), f.Params.NumFields(), most)
+				t.Errorf("%s: a function has %d parameters; the most are %d", set.Position(f.Pos()),
+					f.Params.NumFields(), most)
 			}
 			if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "WithValue" && !slices.Contains(carried, name) {
 				t.Errorf("%s: a context carries a value; pass it as an argument", set.Position(s.Pos()))

@@ -89,7 +89,7 @@ func (x *Executor) Try(ctx context.Context, base string, a Exec, streams []*os.F
 	if err != nil {
 		return done, nil, err
 	}
-	if t, err = trial.New(dir, x.process.WithoutSecrets(strings.Join(append([]string{a.Command}, a.Args...), " "))); err != nil {
+	if t, err = trial.New(dir, x.process.WithoutSecrets(a.line())); err != nil {
 		return done, nil, err
 	}
 	if dry {
@@ -206,7 +206,7 @@ func (c viewCall) run(ctx context.Context) (Executed, error) {
 	if c.Attached {
 		return x.Attach(ctx, c.Exec.Command, c.Exec.Args, []*os.File{os.Stdin, os.Stdout, os.Stderr})
 	}
-	return x.exec(ctx, c.Dir, c.Exec)
+	return x.Exec(ctx, &Session{Dir: c.Dir}, c.Exec)
 }
 
 // describeTrial returns a line for each path that a trial changes, and its diff.

@@ -29,6 +29,9 @@ type Exec struct {
 
 func (Exec) op() {}
 
+// line returns the program and its arguments, as messages and records name the command.
+func (a Exec) line() string { return strings.Join(append([]string{a.Command}, a.Args...), " ") }
+
 // Executed is the result of [Exec]: how the program ended and what it printed. A program
 // that fails has a result, not an error.
 type Executed = process.Executed
@@ -40,15 +43,11 @@ type Tracked = process.Tracked
 type SpawnError = process.SpawnError
 
 func (x *Executor) Exec(ctx context.Context, s *Session, a Exec) (done Executed, err error) {
-	defer x.followed(s, strings.Join(append([]string{a.Command}, a.Args...), " "), &done)()
-	return x.exec(ctx, s.Dir, a)
-}
-
-func (x *Executor) exec(ctx context.Context, base string, a Exec) (Executed, error) {
+	defer x.followed(s, a.line(), &done)()
 	if a.DryRun || x.cfg.DryRun {
-		return x.dryRun(ctx, base, a)
+		return x.dryRun(ctx, s.Dir, a)
 	}
-	return x.command(ctx, base, process.Command{
+	return x.command(ctx, s.Dir, process.Command{
 		Name: a.Command, Shell: a.Shell, Args: a.Args, Env: a.Env, Dir: a.Dir, Timeout: a.Timeout,
 		MaxOutput: a.MaxOutput, Unattended: a.Unattended, ExactEnv: a.ExactEnv, Port: a.Port, Log: a.Log,
 	})

@@ -74,6 +74,7 @@ func (x *Executor) Execute(ctx context.Context, s *Session, args Args) (r Result
 		return result(x.StopServer(ctx, s, a))
 	case Toolchain:
 		return result(x.Toolchain(ctx, s, a))
+	// a command of git that fails has a result too: what it changed
 	case GitStatus:
 		return x.GitStatus(ctx, s, a)
 	case GitCommit:

@@ -119,7 +119,7 @@ func (c *cli) journal(ctx context.Context, o *changeOptions, tool string, in map
 	return c.paged(func(c *console) error { return (&printer{console: c, json: o.json, dir: x.Dir()}).print(reply) })
 }
 
-// sayWord has the refusal of a word that is no ID say what to type for what it may name.
+// sayWord says after the refusal of a word that is no ID what lists trials, or the changes of a file.
 func (c *console) sayWord(w *workspaceOptions, reply dialect.Reply) {
 	failure, failed := errors.AsType[*dialect.Failure](reply.Err)
 	unknown, ok := errors.AsType[*skill.UndoError](reply.Err)
@@ -132,7 +132,8 @@ func (c *console) sayWord(w *workspaceOptions, reply dialect.Reply) {
 	case first == 't' && len(word) > 1 && strings.Trim(word[1:], "0123456789") == "":
 		failure.Hint = fmt.Sprintf(`"%s" lists the trials`, c.again(w, "try", "--list"))
 	default:
-		failure.Hint = fmt.Sprintf(`an ID is a number: "%s" lists the changes of a file`, c.again(w, "history", word))
+		failure.Hint = fmt.Sprintf(`an ID is a number: "%s" lists the changes of a file`,
+			c.again(w, "history", word))
 	}
 }
 

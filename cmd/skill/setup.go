@@ -325,8 +325,8 @@ func hostNamed(name string) (host, error) {
 	if near := nearHost(name); near != "" {
 		return host{}, fmt.Errorf("%q is not a host; did you mean %s?", name, near)
 	}
-	return host{}, fmt.Errorf("%q is not a host; the hosts are %s; \"setup --print cursor\" prints an entry for others", name,
-		strings.Join(append(hostNames(), packageNames()...), ", "))
+	return host{}, fmt.Errorf("%q is not a host; the hosts are %s; \"setup --print cursor\" prints an entry for "+
+		"others", name, strings.Join(append(hostNames(), packageNames()...), ", "))
 }
 
 // host returns the host of a name. It names all that is wrong with the flags.

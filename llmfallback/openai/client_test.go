@@ -93,7 +93,8 @@ func TestRequest(t *testing.T) {
 	}{
 		{Request{Model: "m", Messages: []Message{{Role: "system", Content: ""}, {Role: "user", Content: "<"}},
 			Temperature: new(float64)},
-			`application/json {"messages":[{"content":"","role":"system"},{"content":"\u003c","role":"user"}],"model":"m","stream":false,"temperature":0}`},
+			`application/json {"messages":[{"content":"","role":"system"},{"content":"\u003c","role":"user"}],` +
+				`"model":"m","stream":false,"temperature":0}`},
 		{called,
 			`text/event-stream {"messages":[{"role":"assistant"}],` +
 				`"model":"gpt-6-sol","stream":true,"stream_options":{"include_usage":true},"tool_choice":"required",` +

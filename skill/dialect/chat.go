@@ -70,6 +70,7 @@ func linesOf(numbers []string) string {
 func Slips(args map[string]string, typed string) (notes []string) {
 	for _, name := range []string{"path", "destination"} {
 		value := args[name]
+		first, _, _ := strings.Cut(value, "/")
 		if meant := meantPath(value); meant != value && !strings.Contains(typed, `"`+value+`"`) &&
 			!strings.Contains(typed, "'"+value+"'") {
 			note := fmt.Sprintf("the %s %q is taken as it is", name, value)
@@ -79,9 +80,9 @@ func Slips(args map[string]string, typed string) (notes []string) {
 				note += "; write a path without a key before it"
 			}
 			notes = append(notes, note)
-		} else if _, err := skill.LocalName(value); err != nil && strings.ContainsAny(value[:1], "~$") {
-			first, _, _ := strings.Cut(value, "/")
-			notes = append(notes, fmt.Sprintf("the %s %q is taken as it is; %s is a folder of the workspace", name, value, first))
+		} else if _, err := skill.LocalName(first); err != nil { // a home folder
+			notes = append(notes, fmt.Sprintf("the %s %q is taken as it is; %s is a folder of the workspace",
+				name, value, first))
 		}
 	}
 	if wrongKey().MatchString(args["content"]) {
@@ -253,12 +254,12 @@ func (in *call) elsewhere(prompt string) string {
 	var inString string
 	w, _ := wire.OfText(prompt)
 	start := strings.TrimLeftFunc(prompt, parser.IsSpace)
-	switch isJSON := json.Valid([]byte(prompt)); {
+	switch {
 	case w != nil:
 		return "calls in the text of a model are read with --tools filesystem"
-	case isJSON && start[0] == '[' && strings.Contains(start, "{"):
+	case strings.HasPrefix(start, "[") && strings.Contains(start, "{") && json.Valid([]byte(prompt)):
 		return `a list of calls is read in an object: {"tool_calls":[…]}`
-	case isJSON && json.Unmarshal([]byte(prompt), &inString) == nil:
+	case json.Unmarshal([]byte(prompt), &inString) == nil:
 		return "a prompt in a JSON string is read with --lines"
 	}
 	calls, _, err := parser.Calls(prompt, func(name string) bool { return Stack.Lookup(name) != nil })

@@ -99,11 +99,12 @@ func (b *blobFolder) open(name string) (*content, error) {
 
 // unchecked opens a content in a file of its own. The error is [errGone].
 func (b *blobFolder) unchecked(name string) (*content, error) {
-	f, info, err := b.OpenContent(name)
+	c, err := fileContent(b.Folder, name)
 	if err != nil {
 		return nil, errGone
 	}
-	return &content{f, info.Size, func() { f.Close() }, name}, nil
+	c.name = name
+	return c, nil
 }
 
 // drop deletes blobs.
@@ -412,7 +413,7 @@ func contentIn(data []byte) *content {
 	return &content{bytes.NewReader(data), int64(len(data)), func() {}, ""}
 }
 
-// fileContent opens the content of a file of the workspace.
+// fileContent opens the content of a file.
 func fileContent(dir tree.Folder, name string) (*content, error) {
 	f, info, err := dir.OpenContent(name)
 	if err != nil {

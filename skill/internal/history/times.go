@@ -37,11 +37,7 @@ func (t *Tx) noteTimes(op *Op, also []Name) {
 			also = append(also, d.Path)
 		}
 	}
-	for _, name := range also {
-		if changed := t.changeTime(name); changed != 0 {
-			op.note(name, changed)
-		}
-	}
+	t.noteNow(op, also)
 	if len(op.Times) > before {
 		t.log.add(op) // in place of the op without times, which says the same of an undo
 	}
@@ -50,13 +46,18 @@ func (t *Tx) noteTimes(op *Op, also []Name) {
 // noteBack notes the change times of files that the steps of a void op moved and moved back.
 func (t *Tx) noteBack(names []Name) {
 	op := &Op{Quiet: true}
+	t.noteNow(op, names)
+	if len(op.Times) > 0 {
+		t.addMade(op)
+	}
+}
+
+// noteNow has an op note the change times that files have now.
+func (t *Tx) noteNow(op *Op, names []Name) {
 	for _, name := range names {
 		if changed := t.changeTime(name); changed != 0 {
 			op.note(name, changed)
 		}
-	}
-	if len(op.Times) > 0 {
-		t.addMade(op)
 	}
 }
 
